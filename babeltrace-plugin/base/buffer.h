@@ -44,6 +44,14 @@ static inline bool buffer_reserve(struct buffer *buffer, size_t size)
     return true;
 }
 
+/* Appends without a check: there is room. */
+static inline void buffer_put(struct buffer *buffer, const char *data, size_t length)
+{
+    if (length)
+        memcpy(buffer->data + buffer->length, data, length);
+    buffer->length += length;
+}
+
 static inline void buffer_free(struct buffer *buffer)
 {
     free(buffer->data);

@@ -24,4 +24,9 @@ static inline int64_t clock_ms(void)
     return clock_ns() / 1000000;
 }
 
+static inline int64_t clock_earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 #endif

@@ -34,6 +34,15 @@ static inline bool text_equal(struct text a, struct text b)
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
+/* The order of bytes, as memcmp(3) and strcmp(3) tell it. */
+static inline int text_compare(struct text a, struct text b)
+{
+    const size_t length = a.length < b.length ? a.length : b.length;
+    const int order = length ? memcmp(a.data, b.data, length) : 0;
+
+    return order ? order : (a.length > b.length) - (a.length < b.length);
+}
+
 static inline bool text_is(struct text text, const char *string)
 {
     return text_equal(text, text_of(string));

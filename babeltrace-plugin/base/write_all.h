@@ -1,5 +1,5 @@
 /*
- * write(2) without its short counts.
+ * write(2) and pwrite(2) without their short counts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <unistd.h>
 
 /* Returns false with errno set: then a part may be written. */
@@ -24,6 +25,25 @@ static inline bool write_all(int fd, const void *bytes, size_t length)
         if (written < 0)
             return false;
         next += written;
+        length -= (size_t)written;
+    }
+    return true;
+}
+
+/* The same, at a place in a file. */
+static inline bool write_all_at(int fd, const void *bytes, size_t length, uint64_t at)
+{
+    const char *next = bytes;
+
+    while (length) {
+        const ssize_t written = pwrite(fd, next, length, (off_t)at);
+
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        next += written;
+        at += (uint64_t)written;
         length -= (size_t)written;
     }
     return true;

@@ -1,8 +1,8 @@
 /*
  * The order in which the spans of a batch are sent.
  *
- * Resources are numbered as they come, and spans sorted by counting the numbers; then the same with
- * keys. As a sort keeps the order of equals, the last one is what counts most.
+ * A counting sort by resource, then one by key. Each numbers the values as they come, and keeps the
+ * order of equal spans, so the last sort has the highest priority.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,21 +11,21 @@
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/encode/resource.h"
 
-/* Of each span, all in one block of memory. */
+/* Arrays with a member for each span, all in one block of memory. */
 struct arranging {
     uint32_t count;
     uint64_t *values; /* what the spans are sorted by */
     uint64_t *seen;   /* the value of each number */
     uint32_t *offsets;
     uint32_t *numbers;
-    uint32_t *places; /* where the next one of a number goes */
-    uint32_t *from;   /* indexes, before a sort and after it */
-    uint32_t *to;
-    uint32_t *table; /* numbers + 1, by value; 0: free */
+    uint32_t *places; /* where the next span of a number goes */
+    uint32_t *from;   /* the indexes of spans before a sort */
+    uint32_t *to;     /* and after it */
+    uint32_t *table;  /* a hash table of values: number + 1; 0: free */
     uint32_t mask;
 };
 
-static uint32_t table_size(uint32_t count)
+static uint32_t arrange_table_size(uint32_t count)
 {
     uint32_t size = 8;
 
@@ -34,9 +34,9 @@ static uint32_t table_size(uint32_t count)
     return size;
 }
 
-static bool prepare(struct arranging *arranging, size_t count)
+static bool arrange_prepare(struct arranging *arranging, size_t count)
 {
-    const uint32_t size = table_size((uint32_t)count);
+    const uint32_t size = arrange_table_size((uint32_t)count);
     uint64_t *longs = malloc(count * 2 * sizeof(uint64_t) + (count * 5 + size) * sizeof(uint32_t));
     uint32_t *words;
 
@@ -59,7 +59,7 @@ static bool prepare(struct arranging *arranging, size_t count)
 }
 
 /* Returns how many different values there are. */
-static uint32_t number_values(struct arranging *arranging)
+static uint32_t arrange_number_values(struct arranging *arranging)
 {
     uint32_t found = 0;
 
@@ -79,10 +79,10 @@ static uint32_t number_values(struct arranging *arranging)
     return found;
 }
 
-/* Returns false if all values are equal, and there is nothing to do. */
-static bool sort(struct arranging *arranging)
+/* Returns false if all values are equal, so that the order stays. */
+static bool arrange_sort(struct arranging *arranging)
 {
-    const uint32_t numbers = number_values(arranging);
+    const uint32_t numbers = arrange_number_values(arranging);
     uint32_t *const sorted = arranging->to;
     uint32_t place = 0;
 
@@ -107,7 +107,8 @@ static bool sort(struct arranging *arranging)
     return true;
 }
 
-static void keep_order(struct batch *batch, const struct arranging *arranging, uint32_t keys)
+static void arrange_keep_order(struct batch *batch, const struct arranging *arranging,
+                               uint32_t keys)
 {
     struct batch_order *order = batch->order;
 
@@ -128,34 +129,34 @@ static void keep_order(struct batch *batch, const struct arranging *arranging, u
     batch->keys = keys;
 }
 
-/* Two resources of one value would be sent in turns: right, but longer. */
-static uint64_t value_of_resource(const struct span *span)
+/* Two resources with the same hash would only make a longer request. */
+static uint64_t arrange_resource_value(const struct span *span)
 {
     const struct resource resource = resource_of(span);
 
     return resource_hash(0, &resource);
 }
 
-static bool sort_by_resource(struct arranging *arranging, struct batch *batch)
+static bool arrange_by_resource(struct arranging *arranging, struct batch *batch)
 {
     struct batch_place place = {0};
 
     for (uint32_t i = 0; i < arranging->count; i++) {
         arranging->from[i] = i;
         arranging->offsets[i] = (uint32_t)place.offset;
-        arranging->values[i] = value_of_resource(batch_span(batch, &place));
+        arranging->values[i] = arrange_resource_value(batch_span(batch, &place));
     }
-    return sort(arranging);
+    return arrange_sort(arranging);
 }
 
-static bool sort_by_key(struct arranging *arranging, struct batch *batch, batch_key_fn *key,
-                        void *context)
+static bool arrange_by_key(struct arranging *arranging, struct batch *batch, batch_key_fn *key,
+                           void *context)
 {
     struct batch_place place = {0};
 
     for (uint32_t i = 0; i < arranging->count; i++)
         arranging->values[i] = key(context, batch_span(batch, &place));
-    return sort(arranging);
+    return arrange_sort(arranging);
 }
 
 void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32_t keys)
@@ -163,12 +164,12 @@ void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32
     struct arranging arranging;
     bool is_sorted;
 
-    if (batch->ordered || batch->count < 2 || !prepare(&arranging, batch->count))
+    if (batch->ordered || batch->count < 2 || !arrange_prepare(&arranging, batch->count))
         return;
-    is_sorted = sort_by_resource(&arranging, batch);
+    is_sorted = arrange_by_resource(&arranging, batch);
     if (key)
-        is_sorted |= sort_by_key(&arranging, batch, key, context);
+        is_sorted |= arrange_by_key(&arranging, batch, key, context);
     if (is_sorted)
-        keep_order(batch, &arranging, key ? keys : 0);
+        arrange_keep_order(batch, &arranging, key ? keys : 0);
     free(arranging.values);
 }

@@ -21,7 +21,7 @@ void body_reset(struct body *body)
     body->group = 0;
 }
 
-static bool reserve_start(struct body *body)
+static bool body_reserve_start(struct body *body)
 {
     const uint32_t capacity = body->starts_capacity ? body->starts_capacity * 2 : FIRST_STARTS;
     uint32_t *starts;
@@ -36,22 +36,14 @@ static bool reserve_start(struct body *body)
     return true;
 }
 
-/* Without a check: there is room. */
-static void append(struct buffer *buffer, struct text text)
-{
-    if (text.length)
-        memcpy(buffer->data + buffer->length, text.data, text.length);
-    buffer->length += text.length;
-}
-
 /* Writes what is before the next span, for which a start is reserved. */
-static bool begin_span(struct body *body, const struct encoder *encoder)
+static bool body_begin_span(struct body *body, const struct encoder *encoder)
 {
     const struct text before = body->count ? encoder->separator : encoder->open;
 
-    if (!reserve_start(body) || !buffer_reserve(&body->buffer, before.length))
+    if (!body_reserve_start(body) || !buffer_reserve(&body->buffer, before.length))
         return false;
-    append(&body->buffer, before);
+    buffer_put(&body->buffer, before.data, before.length);
     return true;
 }
 
@@ -61,7 +53,7 @@ bool body_add(struct body *body, struct encoder *encoder, const struct span *spa
     uint64_t group = body->group;
     size_t start;
 
-    if (!begin_span(body, encoder))
+    if (!body_begin_span(body, encoder))
         return false;
     start = body->buffer.length;
     if (!encoder->encode(encoder, &body->buffer, span, &group, cut) ||
@@ -96,16 +88,15 @@ bool body_copy(struct body *to, const struct body *from, const struct encoder *e
 
     if (encoder->head_of)
         head = encoder->head_of(from->buffer.data, from->starts, i);
-    if (!begin_span(to, encoder))
+    if (!body_begin_span(to, encoder))
         return false;
     if (!buffer_reserve(&to->buffer, head.length + unit.length + encoder->close.length)) {
         to->buffer.length = before;
         return false;
     }
     to->starts[to->count++] = (uint32_t)to->buffer.length;
-    if (head.length)
-        append(&to->buffer, head);
-    append(&to->buffer, unit);
+    buffer_put(&to->buffer, head.data, head.length);
+    buffer_put(&to->buffer, unit.data, unit.length);
     body_divide(to);
     return true;
 }
@@ -135,7 +126,7 @@ char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t sp
 
 void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length)
 {
-    append(&body->buffer, encoder->open);
+    buffer_put(&body->buffer, encoder->open.data, encoder->open.length);
     body->buffer.length += length;
     body->count = spans;
     for (uint32_t i = 0; i < spans; i++)

@@ -16,49 +16,51 @@ struct body {
     uint32_t *starts;     /* where each unit begins */
     uint32_t count;
     uint32_t starts_capacity;
-    uint64_t group; /* that the next unit may share: see encoder.h */
+    uint64_t group; /* the group that the next unit may share: see encoder.h */
 };
 
-/* Frees what is in it: zeros are an empty one. */
+/* Frees its memory. Zeros are an empty body. */
 void body_destroy(struct body *body);
 
-/* Empties it; the memory is kept. */
+/* Empties it, but keeps the memory. */
 void body_reset(struct body *body);
 
 /* Returns false, body unchanged, when out of memory. */
 bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut);
 
 /*
- * The next span begins a batch: runs on both sides of it may be framed in any order, since neither
- * is written over for the other's sake.
+ * The next span shares nothing with the one before. So runs on both sides of this place can be
+ * framed in any order: framing one does not write over the other.
  */
 void body_divide(struct body *body);
 
-/* Unit i as it is, with the head of its group only if it is the first one. */
+/* Unit i as it is: it has the head of its group only if it is the first unit of the group. */
 struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i);
 
-/* Appends a copy of unit i of another body, which shares nothing with its neighbours here. Returns
- * false, `to` unchanged, when out of memory. */
+/* Appends a copy of unit i of another body, with a head of its own. Returns false, `to` unchanged,
+ * when out of memory. */
 bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i);
 
-/* Takes the last of several spans out again. */
+/* Removes the last span; others must remain. */
 void body_remove_last(struct body *body, const struct encoder *encoder);
 
 /*
- * For who has encoded spans: room for so many, and so many bytes of text with the separators.
- * Returns where the text goes, the starts go to body->starts; NULL when out of memory. Then
- * body_fill() takes both in, the starts being those in the text.
+ * For spans that are encoded already. body_reserve() makes room for so many spans, and so many
+ * bytes of text with the separators. It returns where the caller puts the text (NULL: out of
+ * memory); the caller puts the starts, as offsets in the text, into body->starts, and then calls
+ * body_fill().
  */
 char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
 void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length);
 
-/* Once it is framed. */
+/* The length of the whole body, framed. */
 size_t body_length(const struct body *body, const struct encoder *encoder);
 
 /*
- * Frames the spans from first up to, not including, end in place, without memory. For that what is
- * before them is written over, so runs must be framed from left to right; body_unframe() restores
- * what is after them. Several attempts to send one run need no new framing.
+ * Frames the spans from first up to, not including, end, in place and without memory. The frame
+ * overwrites bytes before the first span, so the caller frames runs from left to right. It also
+ * overwrites bytes after the last span, which body_unframe() restores. A framed run can be sent
+ * several times.
  */
 struct framed {
     struct payload payload;

@@ -9,7 +9,7 @@
 #define GZIP_FORMAT  (15 + 16)
 #define MEMORY_LEVEL 8
 
-static bool make_gzip_ready(struct compressor *compressor)
+static bool compress_prepare_gzip(struct compressor *compressor)
 {
     if (compressor->is_gzip_ready)
         return deflateReset(&compressor->gzip) == Z_OK;
@@ -24,7 +24,7 @@ bool compress_gzip(struct compressor *compressor, struct text input, struct text
     struct buffer *room = &compressor->output;
     size_t bound;
 
-    if (input.length > UINT32_MAX || !make_gzip_ready(compressor))
+    if (input.length > UINT32_MAX || !compress_prepare_gzip(compressor))
         return false;
     bound = deflateBound(stream, input.length);
     room->length = 0;

@@ -13,7 +13,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-/* The state is kept from batch to batch. Begin with {0}. */
+/* Keeps its state from batch to batch. Begin with {0}. */
 struct compressor {
     z_stream gzip;
     bool is_gzip_ready;
@@ -21,7 +21,7 @@ struct compressor {
     struct buffer output;
 };
 
-/* Both: *output lives until the next call. Return false when out of memory. */
+/* Both set *output, which is valid until the next call. Return false when out of memory. */
 bool compress_gzip(struct compressor *compressor, struct text input, struct text *output);
 bool compress_zstd(struct compressor *compressor, struct text input, struct text *output);
 

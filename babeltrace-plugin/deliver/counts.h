@@ -1,10 +1,10 @@
 /*
- * The account of spans: each one that was finished has one outcome, or waits for it.
+ * The account of spans: each finished span has one outcome, or waits for it.
  *
  *     spans = the sum of outcome[] + waiting + held, always
  *
- * One that was put into the spool has that outcome here. What is in the spool, maybe of an earlier
- * sink, has an account of its own:
+ * A span that was put into the spool has that outcome here. The spool, which may have spans of an
+ * earlier sink, has an account of its own:
  *
  *     spans = found + put in = the sum of outcome[] + expired + corrupt + waiting, always
  *
@@ -17,43 +17,43 @@
 
 enum outcome {
     OUTCOME_ACCEPTED,           /* by the collector, or written to the file */
-    OUTCOME_REFUSED,            /* with its batch, by an answer that no repetition will change */
-    OUTCOME_INVALID,            /* the collector has refused this very span (400) */
+    OUTCOME_REFUSED,            /* the collector refused its batch, and a retry is of no use */
+    OUTCOME_INVALID,            /* the collector refused this very span (400) */
     OUTCOME_TOO_LARGE,          /* the same (413) */
-    OUTCOME_POSSIBLY_PERSISTED, /* Kafka has it, maybe: "possibly persisted", and not sent twice */
-    OUTCOME_UNDELIVERED,        /* given up: the collector was not to be reached in time */
+    OUTCOME_POSSIBLY_PERSISTED, /* Kafka may have it ("possibly persisted"), so no retry */
+    OUTCOME_UNDELIVERED,        /* given up: the collector could not be reached in time */
     OUTCOME_DROPPED,            /* the queue was full */
     OUTCOME_NO_MEMORY,          /* to keep or to encode it */
     OUTCOME_SKIPPED,            /* an earlier run has delivered it: stages/chain.h */
     OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: stages/tail_stage.h */
-    OUTCOME_SPOOLED,            /* it is on disk, and in the spool's account from now on */
+    OUTCOME_SPOOLED,            /* it is on disk, and from now on in the spool's account */
     OUTCOMES
 };
 
 struct spool_counts {
     uint64_t in_use;            /* 1: there is a spool */
     uint64_t spans;             /* found, and put in since */
-    uint64_t found;             /* an earlier sink has left them */
+    uint64_t found;             /* an earlier sink left them */
     uint64_t outcome[OUTCOMES]; /* dropped: the spool was full */
     uint64_t expired;           /* were too old */
-    uint64_t corrupt;           /* of records whose checksum is wrong, or that end too early */
-    uint64_t unknown; /* left it unseen: their reader was killed; never in its own account */
+    uint64_t corrupt;           /* in records that have a wrong checksum, or end too early */
+    uint64_t unknown; /* outcome unknown, as their reader was killed; 0 in the spool's own counts */
     uint64_t waiting;
-    uint64_t unreadable; /* pieces of files that are no record: nobody knows of how many spans */
+    uint64_t unreadable; /* pieces of files that are no record, of an unknown number of spans */
     uint64_t errors;     /* records that the disk did not take: their spans stayed in the queue */
     uint64_t bytes;      /* on disk */
-    uint64_t lost_own;   /* spans that this sink has put in, and that are lost */
+    uint64_t lost_own;   /* spans that this sink put in, and that are lost */
 };
 
 struct exporter_counts {
     uint64_t spans;
     uint64_t outcome[OUTCOMES];
     uint64_t waiting;
-    uint64_t held;     /* by the stages before the exporter: the account's, 0 here */
-    uint64_t cut;      /* parts of the span were left out, see encoder.h; it is counted above too */
-    uint64_t unsure;   /* accepted by a file whose end failed: maybe not in it */
-    uint64_t requests; /* attempts to send something */
-    uint64_t retries;  /* of these, repetitions after a failure */
+    uint64_t held;        /* by the stages before the exporter: the account's, 0 here */
+    uint64_t cut;         /* spans without some of their parts, see encoder.h; counted above, too */
+    uint64_t unsure;      /* accepted by a file whose end failed, so maybe not in the file */
+    uint64_t requests;    /* attempts to send */
+    uint64_t retries;     /* requests after a failure */
     uint64_t tap_dropped; /* not shown to a reader of the tap */
     struct spool_counts spool;
 };

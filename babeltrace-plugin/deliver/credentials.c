@@ -11,19 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
-struct source {
-    const char *parameter;
-    const char *name; /* of the file or the variable */
-    enum credential_kind kind;
-    bool is_file;
-};
-
-#define SOURCES 4
-
-/* Returns how many are given, and the last of them. */
-static unsigned given(const struct credential_sources *sources, struct source *source)
+/* Takes the one that is given. Returns how many are. */
+static unsigned credential_choose(struct credential *credential,
+                                  const struct credential_sources *sources, const char **name)
 {
-    const struct source all[SOURCES] = {
+    const struct {
+        const char *parameter, *name;
+        enum credential_kind kind;
+        bool is_file;
+    } all[] = {
         {"bearer-token-file", sources->bearer_file, CREDENTIAL_BEARER, true},
         {"bearer-token-env", sources->bearer_env, CREDENTIAL_BEARER, false},
         {"basic-auth-file", sources->basic_file, CREDENTIAL_BASIC, true},
@@ -31,18 +27,21 @@ static unsigned given(const struct credential_sources *sources, struct source *s
     };
     unsigned count = 0;
 
-    for (unsigned i = 0; i < SOURCES; i++) {
-        if (all[i].name) {
-            *source = all[i];
-            count++;
-        }
+    for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (!all[i].name)
+            continue;
+        count++;
+        *name = all[i].name;
+        credential->parameter = all[i].parameter;
+        credential->kind = all[i].kind;
+        credential->is_file = all[i].is_file;
     }
     return count;
 }
 
-static bool read_file(char *secret, const struct source *source, struct error *error)
+static bool credential_read_file(const struct credential *from, char *secret, struct error *error)
 {
-    const int fd = open(source->name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = open(from->source, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     size_t length = 0;
     ssize_t got = fd < 0 ? -1 : 1;
     int cause;
@@ -56,26 +55,27 @@ static bool read_file(char *secret, const struct source *source, struct error *e
     if (fd >= 0)
         close(fd);
     if (got < 0) {
-        error_set(error, "%s \"%s\": cannot read: %s", source->parameter, source->name,
+        error_set(error, "%s \"%s\": cannot read: %s", from->parameter, from->source,
                   strerror(cause));
         return false;
     }
     if (length == CREDENTIAL_MAX) {
-        error_set(error, "%s \"%s\": is longer than a credential can be, %d bytes",
-                  source->parameter, source->name, CREDENTIAL_MAX - 1);
+        error_set(error, "%s \"%s\": is longer than a credential can be, %d bytes", from->parameter,
+                  from->source, CREDENTIAL_MAX - 1);
         return false;
     }
     secret[length] = '\0';
     return true;
 }
 
-static bool read_variable(char *secret, const struct source *source, struct error *error)
+static bool credential_read_variable(const struct credential *from, char *secret,
+                                     struct error *error)
 {
-    const char *value = getenv(source->name);
+    const char *value = getenv(from->source);
 
     if (!value || strlen(value) >= CREDENTIAL_MAX) {
-        error_set(error, "%s \"%s\": the environment variable is %s", source->parameter,
-                  source->name, value ? "longer than a credential can be" : "not set");
+        error_set(error, "%s \"%s\": the environment variable is %s", from->parameter, from->source,
+                  value ? "longer than a credential can be" : "not set");
         return false;
     }
     strcpy(secret, value);
@@ -83,7 +83,7 @@ static bool read_variable(char *secret, const struct source *source, struct erro
 }
 
 /* One line of printable text: anything else in a request's header would end it. */
-static bool check(char *secret, const struct source *source, struct error *error)
+static bool credential_check(const struct credential *from, char *secret, struct error *error)
 {
     size_t length = strlen(secret);
 
@@ -94,28 +94,34 @@ static bool check(char *secret, const struct source *source, struct error *error
 
         if (byte < 0x20 || byte == 0x7f) {
             error_set(error, "%s \"%s\": expected one line, got a control character",
-                      source->parameter, source->name);
+                      from->parameter, from->source);
             return false;
         }
     }
     if (length == 0) {
-        error_set(error, "%s \"%s\": is empty", source->parameter, source->name);
+        error_set(error, "%s \"%s\": is empty", from->parameter, from->source);
         return false;
     }
-    if (source->kind == CREDENTIAL_BASIC && !strchr(secret, ':')) {
-        error_set(error, "%s \"%s\": expected USER:PASSWORD", source->parameter, source->name);
+    if (from->kind == CREDENTIAL_BASIC && !strchr(secret, ':')) {
+        error_set(error, "%s \"%s\": expected USER:PASSWORD", from->parameter, from->source);
         return false;
     }
     return true;
 }
 
-bool credential_read(struct credential *credential, const struct credential_sources *sources,
+static bool credential_read(const struct credential *from, char *secret, struct error *error)
+{
+    return (from->is_file ? credential_read_file(from, secret, error)
+                          : credential_read_variable(from, secret, error)) &&
+           credential_check(from, secret, error);
+}
+
+bool credential_open(struct credential *credential, const struct credential_sources *sources,
                      struct error *error)
 {
-    struct source source = {0};
-    const unsigned count = given(sources, &source);
+    const char *name = NULL;
+    const unsigned count = credential_choose(credential, sources, &name);
 
-    credential->kind = CREDENTIAL_NONE;
     if (count == 0)
         return true;
     if (count > 1) {
@@ -123,17 +129,27 @@ bool credential_read(struct credential *credential, const struct credential_sour
                          "basic-auth-env, got several");
         return false;
     }
-    credential->kind = source.kind;
-    if ((source.is_file ? read_file(credential->secret, &source, error)
-                        : read_variable(credential->secret, &source, error)) &&
-        check(credential->secret, &source, error))
-        return true;
-    credential_wipe(credential);
-    return false;
+    error_set(error, "out of memory");
+    credential->source = strdup(name);
+    return credential->source && credential_read(credential, credential->secret, error);
 }
 
-void credential_wipe(struct credential *credential)
+bool credential_renew(struct credential *credential)
 {
-    credential->kind = CREDENTIAL_NONE;
-    explicit_bzero(credential->secret, sizeof(credential->secret));
+    char secret[CREDENTIAL_MAX];
+    struct error ignored;
+    bool is_new = false;
+
+    if (credential->kind != CREDENTIAL_NONE && credential_read(credential, secret, &ignored)) {
+        is_new = strcmp(secret, credential->secret) != 0;
+        strcpy(credential->secret, secret);
+    }
+    explicit_bzero(secret, sizeof(secret));
+    return is_new;
+}
+
+void credential_close(struct credential *credential)
+{
+    free(credential->source);
+    explicit_bzero(credential, sizeof(*credential));
 }

@@ -1,8 +1,8 @@
 /*
- * Credentials: where they are, and what they are once they have been read.
+ * Credentials: where they are, and the secret that was read from there.
  *
- * They are named, never given, in parameters: a command line is seen by every user of a machine.
- * Nothing here or in http.c writes them to a message.
+ * Parameters name a credential and never hold it: every user of a machine sees a command line.
+ * No message has it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,16 +29,23 @@ struct credential_sources {
 
 #define CREDENTIAL_MAX 8192
 
+/* Zeros are none. */
 struct credential {
     enum credential_kind kind;
+    const char *parameter; /* that names the source */
+    char *source;          /* a copy of the name */
+    bool is_file;
     char secret[CREDENTIAL_MAX];
 };
 
 /* Reads what sources name, if anything. Returns false with error set. */
-bool credential_read(struct credential *credential, const struct credential_sources *sources,
+bool credential_open(struct credential *credential, const struct credential_sources *sources,
                      struct error *error);
 
+/* Reads it again. Returns whether it is another one now; what cannot be read stays what it was. */
+bool credential_renew(struct credential *credential);
+
 /* Overwrites the secret. */
-void credential_wipe(struct credential *credential);
+void credential_close(struct credential *credential);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The exporter: finished spans in, delivered batches out, each span accounted for (counts.h).
  *
- * All functions are for one thread, the graph's. A thread of the exporter's own sends, so that the
- * graph waits for the network only where it is asked to: on_full.
+ * The graph's thread calls all functions. The exporter's own threads send, so the graph waits for
+ * the network only if on_full says so.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,45 +17,47 @@
 
 /* What exporter_add() does while the queue is full. */
 enum on_full {
-    ON_FULL_AUTO,       /* drop once exporter_set_live() was called, block before */
+    ON_FULL_AUTO,       /* block until exporter_set_live() is called, then drop */
     ON_FULL_BLOCK,      /* wait for room: back-pressure */
-    ON_FULL_DROP_OLDEST /* lose the oldest batch */
+    ON_FULL_DROP_OLDEST /* drop the oldest batch */
 };
 
 struct exporter_options {
-    struct transport_options transport; /* without the protocol, which is the exporter's to set */
+    struct transport_options transport; /* the exporter sets the protocol in it */
     enum format format;
     bool require_collector;   /* the collector must answer before exporter_new() returns */
     int64_t batch_spans;      /* a batch has at most this many spans */
     int64_t batch_bytes;      /* and this many bytes */
     int64_t batch_timeout_ms; /* and waits at most this long for them */
-    int64_t queue_bytes;      /* of memory for spans that are not delivered */
+    int64_t queue_bytes;      /* memory for spans that are not delivered yet */
     enum on_full on_full;
 
     /*
-     * A batch that could not be delivered for so long is given up. While the exporter blocks or
-     * flushes, all is: see exporter_has_failed(). Else, a collector that is away is waited for as
-     * long as the queue has room; it only counts for one that answers, but never this batch.
+     * While the graph waits (the exporter blocks or flushes), the exporter gives up all delivery
+     * after this time without success: see exporter_has_failed(). While the graph does not wait, a
+     * collector may be away for any time, as long as the queue has room. Then the exporter gives up
+     * a single batch after this time, if the collector answers but never takes this batch.
      */
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
     const char *tap;          /* path of a socket, see tap.h; NULL: none */
-    int64_t requests;         /* so many at once, over a network; at least 1 */
+    int64_t requests;         /* how many HTTP requests run at once; at least 1 */
 
     /*
-     * What the collector does not take now, or not fast enough for one who does not wait, is put
-     * there; it has its outcome then. The next exporter sends what this one leaves there.
+     * The spool gets batches that the collector does not take now, or, if the graph does not wait,
+     * does not take fast enough. The next exporter sends what this one leaves there.
      */
     struct spool_options spool;
 };
 
-/* Called on the graph's thread while it waits: true ends the wait as exporter_close() does. */
+/* The exporter calls this on the graph's thread while the graph waits. true ends the wait, and all
+ * that is not delivered after flush_timeout_ms is lost. */
 typedef bool exporter_interrupted_fn(void *context);
 
-/* A message for the operator, from any thread. */
+/* Any thread calls this with a message for the operator. */
 typedef void exporter_report_fn(void *context, const char *message);
 
-/* The first `settled` spans have their outcome; from a thread that delivers, after each batch. */
+/* A thread that delivers calls this after each batch: the first `settled` spans have an outcome. */
 typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts,
                                  uint64_t settled);
 
@@ -63,54 +65,54 @@ struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
     exporter_report_fn *report;
     void *context;
-    exporter_settled_fn *settled; /* NULL: nobody wants to know */
+    exporter_settled_fn *settled; /* may be NULL */
 };
 
 struct exporter;
 
-/* Both of what the options say: the protocol, and where it goes if they do not tell. */
+/* The protocol of the options, and their endpoint or, if they have none, the protocol's. */
 const struct protocol *exporter_protocol(const struct exporter_options *options);
 const char *exporter_endpoint(const struct exporter_options *options);
 
-/* Returns NULL with error set, also if the collector does not answer as one. */
+/* Returns NULL with error set, also if what answers is no collector. */
 struct exporter *exporter_new(const struct exporter_options *options,
                               const struct exporter_callbacks *callbacks, struct error *error);
 
-/* The span is copied, but its endpoints must live as long as the exporter. */
+/* Copies the span; the span's endpoints must live as long as the exporter. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
 /*
- * For who adds many spans at once: from an interruption on, what is not delivered within
- * flush_timeout_ms is not waited for.
+ * Checks for an interruption; a caller that adds many spans in a row calls it now and then. From an
+ * interruption on, the exporter has flush_timeout_ms for all deliveries.
  */
 void exporter_heed_interruption(struct exporter *exporter);
 
-/* The trace is being written while it is read: who waits here loses events there. */
+/* The trace is live: if the graph waited for the collector, LTTng would lose events. */
 void exporter_set_live(struct exporter *exporter);
 
 /*
- * The collector was not to be reached for retry_timeout_ms while somebody waited: error is set, and
- * spans are counted as undelivered from now on. It is no use to go on.
+ * Has all delivery failed: was the collector away for retry_timeout_ms while the graph waited? Then
+ * error is set, and the exporter counts all spans as undelivered from now on.
  */
 bool exporter_has_failed(struct exporter *exporter, struct error *error);
 
-/* Returns false, with error set, if the disk has failed to store something that the spool keeps. */
+/* Returns false, with error set, if the spool has spans that the disk failed to store. */
 bool exporter_is_stored(struct exporter *exporter, struct error *error);
 
-/* Delivers what waits, however long that takes as long as there is progress. With a spool: or puts
- * it there. */
+/* Waits until all spans are delivered or in the spool, for any time as long as there is progress.
+ */
 void exporter_flush(struct exporter *exporter);
 
 /*
- * Delivers what can be within flush_timeout_ms, then ends the thread and closes the transport. Only
- * exporter_counts() and exporter_free() may follow. Returns false, with error set, if spans that
- * were accepted may be lost: they are counted as unsure.
+ * Delivers for flush_timeout_ms at most, ends the threads, and closes the transports. Only
+ * exporter_counts() and exporter_free() may follow. Returns false, with error set, if accepted
+ * spans may be lost: the exporter counts them as unsure.
  */
 bool exporter_close(struct exporter *exporter, struct error *error);
 
 struct exporter_counts exporter_counts(struct exporter *exporter);
 
-/* Without exporter_close() before, what waits is lost. NULL is allowed. */
+/* Spans that wait are lost, unless exporter_close() was called before. NULL is allowed. */
 void exporter_free(struct exporter *exporter);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * The file transport: one batch of the protocol on disk, complete after every one that is sent.
+ * The file transport: the file holds one large batch, and is complete after each send().
  *
- * What is to be at the end, such as JSON's closing bracket, is written with each batch and
- * overwritten by the next one, so that the file of a sink that runs, or was killed, can be loaded
- * too. A pipe or a terminal gets it at the end only.
+ * With each batch it writes the end of the file, such as JSON's closing bracket, and the next batch
+ * overwrites it. So the file can be loaded while the sink runs, or after it was killed. A pipe or a
+ * terminal gets the end only at the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,22 +20,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define READER_POLL_MS 20 /* nothing tells when a FIFO gets its reader */
+#define READER_POLL_MS 20 /* the kernel does not tell when a FIFO gets its reader */
 
 struct file_transport {
     struct transport base;
     const struct protocol *protocol;
     int fd;        /* -1: a FIFO without a reader yet */
-    int cancel_fd; /* readable: wait for nobody any more */
+    int cancel_fd; /* readable: do not wait any more */
     bool seekable;
-    off_t length;   /* of what stays: all but the end */
-    bool is_begun;  /* what is before the first batch is there */
-    bool has_spans; /* a next batch needs the joint */
+    off_t length;   /* without the end */
+    bool is_begun;  /* the text before the first batch is written */
+    bool has_spans; /* the next batch needs the joint */
     char path[];
 };
 
 /* Returns false if it was cancelled. */
-static bool wait_for(struct file_transport *file, int fd, int timeout_ms)
+static bool file_wait_for(struct file_transport *file, int fd, int timeout_ms)
 {
     struct pollfd fds[2] = {{file->cancel_fd, POLLIN, 0}, {fd, POLLOUT, 0}};
 
@@ -44,14 +44,15 @@ static bool wait_for(struct file_transport *file, int fd, int timeout_ms)
     return !fds[0].revents;
 }
 
-/* A reader may stand still for as long as it likes: only cancel() ends the wait for it. */
-static bool write_all(struct file_transport *file, struct text text, struct error *error)
+/* The reader of a pipe may stand still for any time: only cancel() ends the wait. */
+static bool file_write_all(struct file_transport *file, struct text text, struct error *error)
 {
     while (text.length) {
         ssize_t written = file->seekable ? pwrite(file->fd, text.data, text.length, file->length)
                                          : write(file->fd, text.data, text.length);
 
-        if (written < 0 && (errno == EINTR || (errno == EAGAIN && wait_for(file, file->fd, -1))))
+        if (written < 0 &&
+            (errno == EINTR || (errno == EAGAIN && file_wait_for(file, file->fd, -1))))
             continue;
         if (written < 0) {
             const int cause = errno;
@@ -68,18 +69,18 @@ static bool write_all(struct file_transport *file, struct text text, struct erro
     return true;
 }
 
-/* The batch is whole again without the piece that could not be written. */
-static bool write_tail(struct file_transport *file, struct error *error)
+/* Writes the end of the file, which the next batch overwrites. */
+static bool file_write_tail(struct file_transport *file, struct error *error)
 {
     const off_t length = file->length;
-    const bool written = write_all(file, file->protocol->file_close, error);
+    const bool written = file_write_all(file, file->protocol->file_close, error);
 
     file->length = length;
     return written;
 }
 
-/* A full disk: give back the room of the broken piece, which leaves some for the tail. */
-static void take_back(struct file_transport *file, off_t length)
+/* On a full disk: removes the broken piece, which makes room for the tail. */
+static void file_take_back(struct file_transport *file, off_t length)
 {
     struct error second;
 
@@ -87,21 +88,20 @@ static void take_back(struct file_transport *file, off_t length)
         return;
     file->length = length;
     if (ftruncate(file->fd, length) == 0)
-        (void)write_tail(file, &second);
+        (void)file_write_tail(file, &second);
 }
 
-/* Somebody may make room on the disk; a reader may go on, though who has cancelled will not see it.
- */
-static enum delivery judge(const struct file_transport *file, int cause)
+/* A full disk may get room again. EAGAIN means that cancel() ended the wait for a reader. */
+static enum delivery file_judge(const struct file_transport *file, int cause)
 {
     if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
         return DELIVERY_RETRY;
     return DELIVERY_REFUSED;
 }
 
-static bool begin_output(struct file_transport *file, struct error *error)
+static bool file_begin_output(struct file_transport *file, struct error *error)
 {
-    file->is_begun = file->is_begun || write_all(file, file->protocol->file_open, error);
+    file->is_begun = file->is_begun || file_write_all(file, file->protocol->file_open, error);
     return file->is_begun;
 }
 
@@ -113,38 +113,39 @@ static void file_send(struct transport *transport, const struct payload *payload
     const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
 
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
-    if (begin_output(file, &reply->error) && write_all(file, joint, &reply->error) &&
-        write_all(file, payload->spans, &reply->error) &&
-        (!file->seekable || write_tail(file, &reply->error))) {
+    if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
+        file_write_all(file, payload->spans, &reply->error) &&
+        (!file->seekable || file_write_tail(file, &reply->error))) {
         file->has_spans = true;
         return;
     }
-    reply->delivery = judge(file, errno);
-    take_back(file, before);
+    reply->delivery = file_judge(file, errno);
+    file_take_back(file, before);
 }
 
-static bool is_fifo(const char *path)
+static bool file_is_fifo(const char *path)
 {
     struct stat status;
 
     return stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
-/* Returns whether there is no more to wait for: it is open, or cannot be, with errno set. */
-static bool try_to_open(struct file_transport *file)
+/* Returns true if the file is open, or cannot be opened (errno tells why); false: a FIFO without a
+ * reader. */
+static bool file_try_to_open(struct file_transport *file)
 {
     file->fd = open(file->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
-    return file->fd >= 0 || errno != ENXIO || !is_fifo(file->path);
+    return file->fd >= 0 || errno != ENXIO || !file_is_fifo(file->path);
 }
 
-/* A FIFO is there when it has a reader. */
+/* Waits for the reader of a FIFO. */
 static void file_probe(struct transport *transport, struct reply *reply)
 {
     struct file_transport *file = (struct file_transport *)transport;
 
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
-    while (file->fd < 0 && !try_to_open(file)) {
-        if (!wait_for(file, -1, READER_POLL_MS)) {
+    while (file->fd < 0 && !file_try_to_open(file)) {
+        if (!file_wait_for(file, -1, READER_POLL_MS)) {
             error_set(&reply->error, "file:%s: nobody reads the FIFO", file->path);
             reply->delivery = DELIVERY_RETRY;
             return;
@@ -157,7 +158,7 @@ static void file_probe(struct transport *transport, struct reply *reply)
     }
 }
 
-/* A local disk does not hang; a network's may, and then so do we. */
+/* Cannot end a write to a file system over a network that hangs. */
 static void file_cancel(struct transport *transport)
 {
     struct file_transport *file = (struct file_transport *)transport;
@@ -167,8 +168,8 @@ static void file_cancel(struct transport *transport)
         ;
 }
 
-/* A pipe gets the end of the batch; of a file, only now it is known whether the disk has it all. */
-static bool end_output(struct file_transport *file, struct error *error)
+/* A pipe gets the end of the text; a file is stored on disk. */
+static bool file_end_output(struct file_transport *file, struct error *error)
 {
     if (file->seekable) {
         if (fsync(file->fd) == 0)
@@ -176,7 +177,7 @@ static bool end_output(struct file_transport *file, struct error *error)
         error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
         return false;
     }
-    return begin_output(file, error) && write_tail(file, error);
+    return file_begin_output(file, error) && file_write_tail(file, error);
 }
 
 static bool file_finish(struct transport *transport, struct error *error)
@@ -186,7 +187,7 @@ static bool file_finish(struct transport *transport, struct error *error)
 
     if (file->fd < 0)
         return true;
-    complete = end_output(file, error);
+    complete = file_end_output(file, error);
     if (close(file->fd) < 0 && complete) {
         error_set(error, "file:%s: cannot close: %s", file->path, strerror(errno));
         complete = false;
@@ -206,8 +207,8 @@ static void file_free(struct transport *transport)
     free(file);
 }
 
-/* A file with content may be last night's only trace: never overwritten. */
-static bool refuse_content(const char *path, const struct stat *status, struct error *error)
+/* A file with content may be last night's only trace, so it is never overwritten. */
+static bool file_refuse_content(const char *path, const struct stat *status, struct error *error)
 {
     if (!S_ISREG(status->st_mode) || status->st_size == 0)
         return false;
@@ -217,7 +218,7 @@ static bool refuse_content(const char *path, const struct stat *status, struct e
     return true;
 }
 
-static void set_open_error(const char *path, int cause, struct error *error)
+static void file_set_open_error(const char *path, int cause, struct error *error)
 {
     char target[PATH_MAX];
     const ssize_t length = readlink(path, target, sizeof(target) - 1);
@@ -231,7 +232,7 @@ static void set_open_error(const char *path, int cause, struct error *error)
               path, target, strerror(cause));
 }
 
-static bool start(struct file_transport *file, struct error *error)
+static bool file_start(struct file_transport *file, struct error *error)
 {
     struct stat status;
 
@@ -240,17 +241,17 @@ static bool start(struct file_transport *file, struct error *error)
         error_set(error, "file:%s: %s", file->path, strerror(errno));
         return false;
     }
-    if (!try_to_open(file))
+    if (!file_try_to_open(file))
         return true; /* file_probe() waits, where an interruption is heeded */
     if (file->fd < 0 || fstat(file->fd, &status) < 0) {
-        set_open_error(file->path, errno, error);
+        file_set_open_error(file->path, errno, error);
         return false;
     }
-    if (refuse_content(file->path, &status, error))
+    if (file_refuse_content(file->path, &status, error))
         return false;
     file->seekable = S_ISREG(status.st_mode);
-    /* to a pipe, the sender's thread alone writes: it is not killed by SIGPIPE */
-    return !file->seekable || (begin_output(file, error) && write_tail(file, error));
+    /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
+    return !file->seekable || (file_begin_output(file, error) && file_write_tail(file, error));
 }
 
 struct transport *file_transport_open(const struct protocol *protocol, const char *path,
@@ -275,7 +276,7 @@ struct transport *file_transport_open(const struct protocol *protocol, const cha
                                     .cancel = file_cancel,
                                     .finish = file_finish,
                                     .free = file_free};
-    if (!start(file, error)) {
+    if (!file_start(file, error)) {
         file_free(&file->base);
         return NULL;
     }

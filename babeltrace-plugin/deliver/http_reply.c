@@ -16,7 +16,7 @@ void http_reply_begin(struct http_reply *reply)
     reply->body_length = 0;
 }
 
-static void note_type(struct http_reply *reply, const char *line, size_t length)
+static void reply_note_type(struct http_reply *reply, const char *line, size_t length)
 {
     static const char name[] = "content-type:";
     const char *value = line + sizeof(name) - 1, *end = line + length;
@@ -34,8 +34,8 @@ static void note_type(struct http_reply *reply, const char *line, size_t length)
 }
 
 /*
- * An informational answer has a head of its own, which does not count: the next status line begins
- * anew. Other lines after a whole head are trailers, which change nothing.
+ * An informational answer (1xx) has its own head, which does not count: the next status line begins
+ * another head. Other lines after a whole head are trailers, which change nothing.
  */
 bool http_reply_header(struct http_reply *reply, const char *line, size_t length)
 {
@@ -47,7 +47,7 @@ bool http_reply_header(struct http_reply *reply, const char *line, size_t length
         reply->is_head_complete = false;
         reply->type[0] = '\0';
     } else if (!reply->is_head_complete) {
-        note_type(reply, line, length);
+        reply_note_type(reply, line, length);
     }
     reply->received += length;
     return reply->received <= REPLY_MAX;
@@ -64,14 +64,14 @@ bool http_reply_body(struct http_reply *reply, const char *data, size_t length)
     return reply->received <= REPLY_MAX;
 }
 
-static bool is_among(const short *statuses, long status)
+static bool reply_is_among(const short *statuses, long status)
 {
     while (*statuses && *statuses != status)
         statuses++;
     return *statuses != 0;
 }
 
-static enum delivery delivery_of(const struct protocol *protocol, long status)
+static enum delivery reply_delivery_of(const struct protocol *protocol, long status)
 {
     if (status >= 200 && status < 300)
         return DELIVERY_ACCEPTED;
@@ -79,12 +79,12 @@ static enum delivery delivery_of(const struct protocol *protocol, long status)
         return DELIVERY_INVALID;
     if (status == 413)
         return DELIVERY_TOO_LARGE;
-    return is_among(protocol->again, status) ? DELIVERY_RETRY : DELIVERY_REFUSED;
+    return reply_is_among(protocol->again, status) ? DELIVERY_RETRY : DELIVERY_REFUSED;
 }
 
 #define ADVICE_MAX 128
 
-static void advise(const struct protocol *protocol, long status, char advice[ADVICE_MAX])
+static void reply_advise(const struct protocol *protocol, long status, char advice[ADVICE_MAX])
 {
     const char *text = "";
 
@@ -102,8 +102,8 @@ static void advise(const struct protocol *protocol, long status, char advice[ADV
 
 #define SAID_MAX 256
 
-/* A terminal shows this: no control characters from the network. */
-static void make_printable(struct text text, char said[SAID_MAX])
+/* A terminal shows the text, so control characters from the network become blanks. */
+static void reply_make_printable(struct text text, char said[SAID_MAX])
 {
     size_t length = 0;
 
@@ -115,29 +115,29 @@ static void make_printable(struct text text, char said[SAID_MAX])
     said[length] = '\0';
 }
 
-static int64_t retry_after_ms(int64_t seconds)
+static int64_t reply_pause_ms(int64_t seconds)
 {
     if (seconds <= 0)
         return 0;
     return seconds < RETRY_AFTER_MAX_MS / 1000 ? seconds * 1000 : RETRY_AFTER_MAX_MS;
 }
 
-/* Whoever has answered took nothing: a login page, say. It may be a proxy's page, and pass. */
-static void judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
-                           const char *url, long status, struct reply *reply)
+/* The answer is not a collector's, but a login page, say. It may be a proxy's, and pass. */
+static void reply_judge_stranger(const struct http_reply *answer, const struct protocol *protocol,
+                                 const char *url, long status, struct reply *reply)
 {
     char type[SAID_MAX];
 
-    make_printable(text_of(answer->type), type);
+    reply_make_printable(text_of(answer->type), type);
     reply->delivery = DELIVERY_RETRY;
     error_set(&reply->error,
               "%s: answered %ld with %s, but not as %s does: correct the parameter endpoint", url,
               status, type[0] ? type : "a body of no type", protocol->peer);
 }
 
-/* Accepted; but a part may have been refused, or the peer has something to say. */
-static void judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
-                           const char *url, struct reply *reply)
+/* The peer accepted the batch, but may refuse a part of it, or have a remark. */
+static void reply_judge_accepted(const struct http_reply *answer, const struct protocol *protocol,
+                                 const char *url, struct reply *reply)
 {
     const struct text body = {answer->body, answer->body_length};
     const struct rejection rejection =
@@ -148,7 +148,7 @@ static void judge_accepted(const struct http_reply *answer, const struct protoco
     reply->error.text[0] = '\0';
     if (!rejection.spans && !rejection.why.length)
         return;
-    make_printable(rejection.why, said);
+    reply_make_printable(rejection.why, said);
     error_set(&reply->error, "%s: %s", url, said[0] ? said : "it does not say why");
 }
 
@@ -159,23 +159,23 @@ void http_reply_judge(const struct http_reply *answer, const struct protocol *pr
     char advice[ADVICE_MAX], said[SAID_MAX];
 
     *reply = (struct reply){
-        .delivery = delivery_of(protocol, status),
-        .may_be_batch = is_among(protocol->suspect, status),
-        .retry_after_ms = retry_after_ms(retry_after_s),
+        .delivery = reply_delivery_of(protocol, status),
+        .may_be_batch = reply_is_among(protocol->suspect, status),
+        .retry_after_ms = reply_pause_ms(retry_after_s),
     };
     if (reply->delivery == DELIVERY_ACCEPTED &&
         !protocol->is_answer(status, text_of(answer->type), body)) {
-        judge_stranger(answer, protocol, url, status, reply);
+        reply_judge_stranger(answer, protocol, url, status, reply);
         return;
     }
     if (reply->delivery == DELIVERY_ACCEPTED) {
-        judge_accepted(answer, protocol, url, reply);
+        reply_judge_accepted(answer, protocol, url, reply);
         return;
     }
     if (protocol->reason)
         body = protocol->reason(body);
-    make_printable(body, said);
-    advise(protocol, status, advice);
+    reply_make_printable(body, said);
+    reply_advise(protocol, status, advice);
     error_set(&reply->error, "%s: answered %ld%s%s%s", url, status, advice, said[0] ? ": " : "",
               said);
 }

@@ -1,10 +1,10 @@
 /*
- * The Kafka transport: one message for each partition that a batch has spans of, each acknowledged
- * by all replicas in sync before the next batch.
+ * The Kafka transport. A batch becomes a message for each partition that it has spans of, and all
+ * replicas in sync acknowledge the messages before the next batch.
  *
- * librdkafka sends in threads of its own, and sends again by itself what it has no answer to: never
- * twice into the log (idempotence), for up to request_timeout_ms. What then was never sent may be
- * sent again by who calls us; what was may be in the log, and is not sent again.
+ * librdkafka sends in its own threads. It retries for up to request_timeout_ms, and never writes a
+ * message twice into the log (idempotence). After that time, the caller may retry a message that
+ * librdkafka never sent. A message that it did send may be in the log, so nobody retries it.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,31 +22,27 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 
 #else
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "kafka_conf.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-#define URL_NAME      "endpoint"
-#define FILE_NAME     "kafka-file"
-
-/* Of a message: what a broker takes by default is a MiB, of all in one request. */
+/* The limits of a message: by default, a broker takes a MiB in one request. */
 #define MESSAGE_SPANS 500
 #define MESSAGE_BYTES 900000
 
-#define LOOK_MS       10000  /* for an answer about the topic */
-#define AWAY_MS       1000   /* the same, of brokers that were away when we last heard of them */
-#define LOOK_STEP_MS  200    /* librdkafka's question cannot be ended early */
-#define LOOK_AGAIN_MS 300000 /* somebody may have added partitions */
-#define MAKING_MS     1000   /* a topic, where brokers do that by themselves */
+#define LOOK_MS       10000  /* the wait for an answer about the topic */
+#define AWAY_MS       1000   /* the same, if the brokers were away the last time */
+#define LOOK_STEP_MS  200    /* one call of rd_kafka_metadata(), which nothing can interrupt */
+#define LOOK_AGAIN_MS 300000 /* partitions may have been added */
+#define MAKING_MS     1000   /* the wait for brokers that make topics automatically */
 #define WAIT_STEP_MS  100
-#define CANCELLED_MS  2000 /* for the reports of what is thrown away: they come at once */
+#define CANCELLED_MS  2000 /* the wait for the reports about purged messages */
 
 struct kafka_transport {
     struct transport base;
     struct kafka_url url;
-    char shown[sizeof(struct kafka_url)];
     char *file;
     char timeout_ms[24];
     enum compression compression;
@@ -54,13 +50,13 @@ struct kafka_transport {
     pthread_mutex_t lock; /* of handle, against cancel() */
     rd_kafka_t *handle;
     rd_kafka_topic_t *topic;
-    bool is_stale; /* the handle is of no use any more */
+    bool is_stale; /* the handle has to be replaced */
     int64_t look_again_ms;
     int64_t look_ms;
     uint32_t outstanding; /* messages without a report */
-    bool is_abandoned;    /* their replies are nobody's any more */
-    bool is_away;         /* no broker is to be reached */
-    bool has_broker;      /* one has answered the last question */
+    bool is_abandoned;    /* reports must not touch the replies any more */
+    bool is_away;         /* no broker can be reached */
+    bool has_broker;      /* a broker has answered the last question */
     rd_kafka_resp_err_t problem_code;
     char problem[300];
 };
@@ -68,7 +64,7 @@ struct kafka_transport {
 /* ---- what librdkafka tells, in rd_kafka_poll() and rd_kafka_flush() ----------------------------
  */
 
-static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+static void kafka_note_error(rd_kafka_t *handle, int code, const char *reason, void *context)
 {
     struct kafka_transport *kafka = context;
 
@@ -77,35 +73,36 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
         kafka->is_away = true;
     if (code == RD_KAFKA_RESP_ERR__FATAL || code == RD_KAFKA_RESP_ERR__AUTHENTICATION ||
         code == RD_KAFKA_RESP_ERR__SSL)
-        kafka->is_stale = true; /* the file may have another password by the next attempt */
+        kafka->is_stale = true; /* kafka-file may have another password by the next attempt */
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && kafka->problem_code)
-        return; /* why, was said before */
+        return; /* the problem before tells why */
     kafka->problem_code = (rd_kafka_resp_err_t)code;
     (void)snprintf(kafka->problem, sizeof(kafka->problem), "%s", reason);
 }
 
-static void has_answer(struct kafka_transport *kafka)
+static void kafka_note_answer(struct kafka_transport *kafka)
 {
     kafka->is_away = false;
     kafka->problem_code = RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-static void set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t code, struct reply *reply)
+static void kafka_set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
+                            struct reply *reply)
 {
     const bool is_vague = code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT ||
                           code == RD_KAFKA_RESP_ERR__TRANSPORT ||
                           code == RD_KAFKA_RESP_ERR__TIMED_OUT || code == RD_KAFKA_RESP_ERR__FATAL;
 
     if (atomic_load(&kafka->is_cancelled))
-        error_set(&reply->error, "%s: no answer in time", kafka->shown);
+        error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     else if (is_vague && kafka->problem_code)
-        kafka_describe(&reply->error, kafka->shown, kafka->problem_code, kafka->problem, FILE_NAME);
+        kafka_describe(&reply->error, kafka->url.shown, kafka->problem_code, kafka->problem);
     else
-        kafka_describe(&reply->error, kafka->shown, code, rd_kafka_err2str(code), FILE_NAME);
+        kafka_describe(&reply->error, kafka->url.shown, code, rd_kafka_err2str(code));
 }
 
-/* The broker itself has said so: it is not in the log, and will not be. */
-static bool is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
+/* Has the broker itself refused the message, so that it is not in the log? */
+static bool kafka_is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
 {
     switch (code) {
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
@@ -129,16 +126,16 @@ static bool is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
     }
 }
 
-static void judge(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
-                  rd_kafka_msg_status_t status, struct reply *reply)
+static void kafka_judge(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
+                        rd_kafka_msg_status_t status, struct reply *reply)
 {
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || status == RD_KAFKA_MSG_STATUS_PERSISTED) {
-        has_answer(kafka);
+        kafka_note_answer(kafka);
         return;
     }
-    set_error(kafka, code, reply);
-    if (!is_final(code, &reply->delivery))
+    kafka_set_error(kafka, code, reply);
+    if (!kafka_is_final(code, &reply->delivery))
         reply->delivery = status == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED
                               ? DELIVERY_POSSIBLY_PERSISTED
                               : DELIVERY_RETRY;
@@ -148,19 +145,19 @@ static void judge(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
     kafka->is_stale |= code == RD_KAFKA_RESP_ERR__FATAL;
 }
 
-static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
+static void kafka_delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
 {
     struct kafka_transport *kafka = context;
 
     (void)handle;
     kafka->outstanding--;
     if (!kafka->is_abandoned)
-        judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
+        kafka_judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
 }
 
-/* Nothing, unless the options have "debug". */
-static void log_if_asked(const rd_kafka_t *handle, int level, const char *facility,
-                         const char *text)
+/* Logs only if the options have "debug". */
+static void kafka_log_if_asked(const rd_kafka_t *handle, int level, const char *facility,
+                               const char *text)
 {
     const rd_kafka_conf_t *conf = rd_kafka_conf((rd_kafka_t *)(uintptr_t)handle);
     char debug[8];
@@ -172,14 +169,14 @@ static void log_if_asked(const rd_kafka_t *handle, int level, const char *facili
 
 /* ---- the handle ------------------------------------------------------------------------------ */
 
-/* What is promised about a span's outcome hangs on them. */
+/* The promises about a span's outcome depend on these. */
 static const char *const reserved[] = {
     "bootstrap.servers",     "metadata.broker.list",       "acks",
     "request.required.acks", "enable.idempotence",         "enable.gapless.guarantee",
     "transactional.id",      "message.timeout.ms",         "delivery.timeout.ms",
     "message.max.bytes",     "queue.buffering.max.kbytes", NULL};
 
-static void close_handle(struct kafka_transport *kafka)
+static void kafka_close_handle(struct kafka_transport *kafka)
 {
     rd_kafka_t *handle = kafka->handle;
 
@@ -193,8 +190,8 @@ static void close_handle(struct kafka_transport *kafka)
     kafka->topic = NULL;
 }
 
-/* Its threads are those of this process: nothing of it survives a fork. */
-static bool open_handle(struct kafka_transport *kafka, struct error *error)
+/* librdkafka's threads do not survive a fork(2). */
+static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error)
 {
     static const char *const codecs[] = {[COMPRESSION_AUTO] = "lz4",
                                          [COMPRESSION_NONE] = "none",
@@ -206,24 +203,22 @@ static bool open_handle(struct kafka_transport *kafka, struct error *error)
         {"enable.idempotence", "true"},
         {"message.timeout.ms", kafka->timeout_ms},
         {"message.max.bytes", "1000000"},
-        {"queue.buffering.max.kbytes", "1048576"}, /* whole batches, never more than one */
-        {"linger.ms", "20"},                       /* kafka_await() ends it */
+        {"queue.buffering.max.kbytes", "1048576"}, /* room for a whole batch */
+        {"linger.ms", "20"},                       /* kafka_await() ends this wait */
         {"compression.codec", codecs[kafka->compression]},
         {"reconnect.backoff.max.ms", "1000"},
         {"socket.keepalive.enable", "true"},
+        {NULL, NULL},
     };
     const struct kafka_setup setup = {
         .url = &kafka->url,
-        .name = URL_NAME,
-        .file_name = FILE_NAME,
         .file = kafka->file,
         .reserved = reserved,
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
         .context = kafka,
-        .error = has_error,
-        .delivered = delivered,
-        .log = log_if_asked,
+        .error = kafka_note_error,
+        .delivered = kafka_delivered,
+        .log = kafka_log_if_asked,
     };
     rd_kafka_t *handle = kafka_open(RD_KAFKA_PRODUCER, &setup, error);
 
@@ -231,7 +226,7 @@ static bool open_handle(struct kafka_transport *kafka, struct error *error)
         return false;
     kafka->topic = rd_kafka_topic_new(handle, kafka->url.topic, NULL);
     if (!kafka->topic) {
-        error_set(error, "%s: %s", kafka->shown, rd_kafka_err2str(rd_kafka_last_error()));
+        error_set(error, "%s: %s", kafka->url.shown, rd_kafka_err2str(rd_kafka_last_error()));
         rd_kafka_destroy(handle);
         return false;
     }
@@ -246,7 +241,7 @@ static bool open_handle(struct kafka_transport *kafka, struct error *error)
 
 /* ---- looking up the topic -------------------------------------------------------------------- */
 
-static rd_kafka_resp_err_t ask(struct kafka_transport *kafka, int timeout_ms, int *partitions)
+static rd_kafka_resp_err_t kafka_ask(struct kafka_transport *kafka, int timeout_ms, int *partitions)
 {
     const struct rd_kafka_metadata *metadata;
     rd_kafka_resp_err_t code =
@@ -255,7 +250,7 @@ static rd_kafka_resp_err_t ask(struct kafka_transport *kafka, int timeout_ms, in
     (void)rd_kafka_poll(kafka->handle, 0);
     if (code != RD_KAFKA_RESP_ERR_NO_ERROR)
         return code;
-    has_answer(kafka);
+    kafka_note_answer(kafka);
     code = metadata->topic_cnt == 1 ? metadata->topics[0].err : RD_KAFKA_RESP_ERR_UNKNOWN;
     *partitions = metadata->topic_cnt == 1 ? metadata->topics[0].partition_cnt : 0;
     rd_kafka_metadata_destroy(metadata);
@@ -264,9 +259,9 @@ static rd_kafka_resp_err_t ask(struct kafka_transport *kafka, int timeout_ms, in
                : code;
 }
 
-/* Is an answer still to come, or another one? */
-static bool may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t code,
-                       int64_t since_ms, bool was_away)
+/* Could another question bring another answer? */
+static bool kafka_may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t code,
+                             int64_t since_ms, bool was_away)
 {
     const int64_t waited_ms = clock_ms() - since_ms;
 
@@ -284,7 +279,7 @@ static bool may_change(const struct kafka_transport *kafka, rd_kafka_resp_err_t 
     }
 }
 
-static void look_up(struct kafka_transport *kafka, struct reply *reply)
+static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
 {
     const int64_t since_ms = clock_ms();
     const bool was_away = kafka->is_away;
@@ -292,14 +287,14 @@ static void look_up(struct kafka_transport *kafka, struct reply *reply)
     rd_kafka_resp_err_t code;
 
     do {
-        code = ask(kafka, step_ms, &partitions);
+        code = kafka_ask(kafka, step_ms, &partitions);
         if (code == RD_KAFKA_RESP_ERR__TIMED_OUT)
-            step_ms *= 2; /* the way is long */
+            step_ms *= 2; /* a slow network */
         else if (code != RD_KAFKA_RESP_ERR_NO_ERROR && code != RD_KAFKA_RESP_ERR__TRANSPORT)
             (void)rd_kafka_poll(kafka->handle, WAIT_STEP_MS);
         kafka->has_broker =
             code != RD_KAFKA_RESP_ERR__TRANSPORT && code != RD_KAFKA_RESP_ERR__TIMED_OUT;
-    } while (may_change(kafka, code, since_ms, was_away));
+    } while (kafka_may_change(kafka, code, since_ms, was_away));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
         atomic_store(&kafka->base.partitions, (uint32_t)partitions);
         kafka->look_again_ms = clock_ms() + LOOK_AGAIN_MS;
@@ -307,29 +302,29 @@ static void look_up(struct kafka_transport *kafka, struct reply *reply)
         return;
     }
     *reply = (struct reply){.delivery = DELIVERY_RETRY};
-    set_error(kafka, code, reply);
+    kafka_set_error(kafka, code, reply);
     if (kafka->is_stale)
         reply->delivery = DELIVERY_REFUSED;
     else
-        (void)is_final(code, &reply->delivery);
+        (void)kafka_is_final(code, &reply->delivery);
 }
 
-/* Returns whether there are a handle and a topic. */
-static bool is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
+/* Returns whether there are a handle and a topic; looks: asks the brokers in any case. */
+static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
 {
     *reply = (struct reply){.delivery = DELIVERY_RETRY};
     if (atomic_load(&kafka->is_cancelled)) {
-        error_set(&reply->error, "%s: no answer in time", kafka->shown);
+        error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
         return false;
     }
     if (!kafka->handle || kafka->is_stale) {
-        close_handle(kafka);
-        if (!open_handle(kafka, &reply->error))
+        kafka_close_handle(kafka);
+        if (!kafka_open_handle(kafka, &reply->error))
             return false;
     }
-    (void)rd_kafka_poll(kafka->handle, 0); /* what happened while there was nothing to send */
+    (void)rd_kafka_poll(kafka->handle, 0); /* events since the last message */
     if (looks || kafka->is_away || clock_ms() >= kafka->look_again_ms)
-        look_up(kafka, reply);
+        kafka_look_up(kafka, reply);
     else
         reply->delivery = DELIVERY_ACCEPTED;
     return reply->delivery == DELIVERY_ACCEPTED;
@@ -340,7 +335,7 @@ static void kafka_probe(struct transport *transport, struct reply *reply)
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
     struct error cause;
 
-    if (is_ready(kafka, true, reply) || reply->delivery != DELIVERY_RETRY || !kafka->handle ||
+    if (kafka_is_ready(kafka, true, reply) || reply->delivery != DELIVERY_RETRY || !kafka->handle ||
         kafka->has_broker)
         return;
     cause = reply->error;
@@ -356,25 +351,25 @@ static void kafka_await(struct transport *transport)
     int64_t cancelled_ms = CLOCK_NEVER;
 
     while (kafka->outstanding) {
-        /* it also makes librdkafka send without waiting for more */
+        /* this also makes librdkafka send at once */
         (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
         if (!kafka->outstanding || !atomic_load(&kafka->is_cancelled))
             continue;
-        /* cancel() may have been before a message was there */
+        /* cancel() may have come before the messages */
         (void)rd_kafka_purge(kafka->handle, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
                                                 RD_KAFKA_PURGE_F_NON_BLOCKING);
         if (cancelled_ms == CLOCK_NEVER)
             cancelled_ms = clock_ms();
         if (clock_ms() - cancelled_ms > CANCELLED_MS) {
-            kafka->is_abandoned = true; /* the replies, and the messages, are nobody's now */
-            close_handle(kafka);
+            kafka->is_abandoned = true; /* the caller frees replies and messages */
+            kafka_close_handle(kafka);
             kafka->outstanding = 0;
         }
     }
 }
 
-/* The queue is full: of this batch, so its reports make room. */
-static void make_room(struct kafka_transport *kafka)
+/* The queue is full of messages of this batch, so their reports make room. */
+static void kafka_make_room(struct kafka_transport *kafka)
 {
     (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
 }
@@ -386,17 +381,17 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
     const int flags = payload->stays ? 0 : RD_KAFKA_MSG_F_COPY;
     rd_kafka_resp_err_t code;
 
-    if (!is_ready(kafka, false, reply))
+    if (!kafka_is_ready(kafka, false, reply))
         return;
     if (payload->partitions != atomic_load(&transport->partitions)) {
         *reply = (struct reply){.delivery = DELIVERY_DIVIDE};
-        error_set(&reply->error, "%s: it has %u partitions now", kafka->shown,
+        error_set(&reply->error, "%s: it has %u partitions now", kafka->url.shown,
                   atomic_load(&transport->partitions));
         return;
     }
-    /* the reply of what is not reported in time; see kafka_await() */
+    /* the reply if no report comes in time; see kafka_await() */
     reply->delivery = DELIVERY_POSSIBLY_PERSISTED;
-    error_set(&reply->error, "%s: no answer in time", kafka->shown);
+    error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     do {
         code = rd_kafka_produce(kafka->topic, (int32_t)payload->partition, flags,
                                 (void *)(uintptr_t)payload->text.data, payload->text.length, NULL,
@@ -404,12 +399,12 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
                    ? RD_KAFKA_RESP_ERR_NO_ERROR
                    : rd_kafka_last_error();
         if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            make_room(kafka);
+            kafka_make_room(kafka);
     } while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && !atomic_load(&kafka->is_cancelled));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
         kafka->outstanding++;
     else
-        judge(kafka, code, RD_KAFKA_MSG_STATUS_NOT_PERSISTED, reply);
+        kafka_judge(kafka, code, RD_KAFKA_MSG_STATUS_NOT_PERSISTED, reply);
 }
 
 static void kafka_send(struct transport *transport, const struct payload *payload,
@@ -422,24 +417,23 @@ static void kafka_send(struct transport *transport, const struct payload *payloa
     kafka_await(transport);
 }
 
-/* What is thrown away has its report at once. */
+/* Purged messages get their reports at once. */
 static void kafka_cancel(struct transport *transport)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
 
     atomic_store(&kafka->is_cancelled, true);
-    pthread_mutex_lock(&kafka->lock);
+    LOCK_GUARD(&kafka->lock);
     if (kafka->handle)
         (void)rd_kafka_purge(kafka->handle, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT |
                                                 RD_KAFKA_PURGE_F_NON_BLOCKING);
-    pthread_mutex_unlock(&kafka->lock);
 }
 
 static void kafka_free(struct transport *transport)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
 
-    close_handle(kafka);
+    kafka_close_handle(kafka);
     pthread_mutex_destroy(&kafka->lock);
     free(kafka->file);
     free(kafka);
@@ -447,7 +441,7 @@ static void kafka_free(struct transport *transport)
 
 /* ---- setting it up --------------------------------------------------------------------------- */
 
-static bool is_local(const char *brokers)
+static bool kafka_is_local(const char *brokers)
 {
     static const char *const locals[] = {"localhost", "127.", "[::1]"};
     bool is_here = false;
@@ -457,7 +451,7 @@ static bool is_local(const char *brokers)
     return is_here;
 }
 
-static bool has_plain_password(rd_kafka_t *handle)
+static bool kafka_has_plain_password(rd_kafka_t *handle)
 {
     char protocol[32] = "", mechanism[32] = "";
     size_t protocol_size = sizeof(protocol), mechanism_size = sizeof(mechanism);
@@ -493,17 +487,15 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
     (void)snprintf(kafka->timeout_ms, sizeof(kafka->timeout_ms), "%lld",
                    (long long)options->request_timeout_ms);
     pthread_mutex_init(&kafka->lock, NULL);
-    if (!kafka_url_parse(&kafka->url, URL_NAME, FILE_NAME, options->endpoint, error)) {
+    if (!kafka_url_parse(&kafka->url, "endpoint", options->endpoint, error)) {
         kafka_free(&kafka->base);
         return NULL;
     }
-    (void)snprintf(kafka->shown, sizeof(kafka->shown), "kafka://%s/%s", kafka->url.brokers,
-                   kafka->url.topic);
-    if ((options->kafka_file && !kafka->file) || !open_handle(kafka, error)) {
+    if ((options->kafka_file && !kafka->file) || !kafka_open_handle(kafka, error)) {
         kafka_free(&kafka->base);
         return NULL;
     }
-    if (has_plain_password(kafka->handle) && !is_local(kafka->url.brokers))
+    if (kafka_has_plain_password(kafka->handle) && !kafka_is_local(kafka->url.brokers))
         kafka->base.warning = "the password goes over sasl_plaintext, where all on the way can "
                               "read it: use sasl_ssl, or a mechanism that does not send it";
     return &kafka->base;

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static bool set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *name,
-                struct error *error)
+static bool conf_set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *name,
+                     struct error *error)
 {
     char cause[256];
 
@@ -24,21 +24,21 @@ static bool set(rd_kafka_conf_t *conf, const char *key, const char *value, const
 
 /* ---- what a user gives ----------------------------------------------------------------------- */
 
-static bool is_among(const char *key, const char *const keys[])
+static bool conf_is_among(const char *key, const char *const keys[])
 {
     while (keys && *keys && strcmp(key, *keys) != 0)
         keys++;
     return keys && *keys;
 }
 
-static bool is_secret(const char *key)
+static bool conf_is_secret(const char *key)
 {
     return strstr(key, "password") || strstr(key, "secret") || strstr(key, ".pem") ||
            strcmp(key, "sasl.oauthbearer.config") == 0;
 }
 
 /* Takes "key=value" apart. Returns the value, or NULL. */
-static char *split(char *line)
+static char *conf_split(char *line)
 {
     char *value = strchr(line, '=');
 
@@ -48,59 +48,61 @@ static char *split(char *line)
     return value + 1;
 }
 
-static bool set_free(rd_kafka_conf_t *conf, const struct kafka_setup *setup, const char *key,
-                     const char *value, const char *name, struct error *error)
+static bool conf_set_free(rd_kafka_conf_t *conf, const struct kafka_setup *setup, const char *key,
+                          const char *value, const char *name, struct error *error)
 {
-    if (is_among(key, setup->reserved)) {
+    if (conf_is_among(key, setup->reserved)) {
         error_set(error, "%s: %s: what is promised about delivery depends on it, so it is not free",
                   name, key);
         return false;
     }
-    return set(conf, key, value, name, error);
+    return conf_set(conf, key, value, name, error);
 }
 
-static bool set_url(rd_kafka_conf_t *conf, const struct kafka_setup *setup, struct error *error)
+static bool conf_set_url(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
+                         struct error *error)
 {
     char options[sizeof(setup->url->options)], *value, *rest = NULL;
 
-    if (!set(conf, "bootstrap.servers", setup->url->brokers, setup->name, error))
+    if (!conf_set(conf, "bootstrap.servers", setup->url->brokers, setup->url->name, error))
         return false;
     memcpy(options, setup->url->options, sizeof(options));
     for (char *key = strtok_r(options, "&", &rest); key; key = strtok_r(NULL, "&", &rest)) {
-        value = split(key);
+        value = conf_split(key);
         if (!value) {
-            error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->name);
+            error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->url->name);
             return false;
         }
-        if (is_secret(key)) {
+        if (conf_is_secret(key)) {
             error_set(error, "%s: %s: all users of this machine can see it: give it in %s",
-                      setup->name, key, setup->file_name);
+                      setup->url->name, key, KAFKA_FILE);
             return false;
         }
-        if (!set_free(conf, setup, key, value, setup->name, error))
+        if (!conf_set_free(conf, setup, key, value, setup->url->name, error))
             return false;
     }
     return true;
 }
 
-static bool set_line(rd_kafka_conf_t *conf, const struct kafka_setup *setup, char *line,
-                     struct error *error)
+static bool conf_set_line(rd_kafka_conf_t *conf, const struct kafka_setup *setup, char *line,
+                          struct error *error)
 {
     char *value;
 
     line[strcspn(line, "\r\n")] = '\0';
     if (!line[0] || line[0] == '#')
         return true;
-    value = split(line);
+    value = conf_split(line);
     if (value)
-        return set_free(conf, setup, line, value, setup->file_name, error);
-    error_set(error, "%s \"%s\": expected lines of key=value", setup->file_name, setup->file);
+        return conf_set_free(conf, setup, line, value, KAFKA_FILE, error);
+    error_set(error, "%s \"%s\": expected lines of key=value", KAFKA_FILE, setup->file);
     return false;
 }
 
-static bool set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup, struct error *error)
+static bool conf_set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
+                          struct error *error)
 {
-    const char *const path = setup->file, *const name = setup->file_name;
+    const char *const path = setup->file, *const name = KAFKA_FILE;
     FILE *file = path && *path ? fopen(path, "re") : NULL;
     bool is_right = true;
     struct stat status;
@@ -118,7 +120,7 @@ static bool set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup, str
         is_right = false;
     }
     while (is_right && fgets(line, sizeof(line), file))
-        is_right = set_line(conf, setup, line, error);
+        is_right = conf_set_line(conf, setup, line, error);
     explicit_bzero(line, sizeof(line));
     (void)fclose(file);
     return is_right;
@@ -126,14 +128,16 @@ static bool set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup, str
 
 /* ---- the client ------------------------------------------------------------------------------ */
 
-static bool set_all(rd_kafka_conf_t *conf, const struct kafka_setup *setup, struct error *error)
+static bool conf_set_all(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
+                         struct error *error)
 {
-    for (size_t i = 0; i < setup->count; i++) {
-        if (!set(conf, setup->settings[i][0], setup->settings[i][1], setup->name, error))
+    for (size_t i = 0; setup->settings[i][0]; i++) {
+        if (!conf_set(conf, setup->settings[i][0], setup->settings[i][1], setup->url->name, error))
             return false;
     }
-    return (!setup->is_log_polled || set(conf, "log.queue", "true", setup->name, error)) &&
-           set_url(conf, setup, error) && set_file(conf, setup, error);
+    return (!setup->is_log_polled ||
+            conf_set(conf, "log.queue", "true", setup->url->name, error)) &&
+           conf_set_url(conf, setup, error) && conf_set_file(conf, setup, error);
 }
 
 rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, struct error *error)
@@ -142,7 +146,7 @@ rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, st
     rd_kafka_t *handle;
     char cause[256];
 
-    if (!set_all(conf, setup, error)) {
+    if (!conf_set_all(conf, setup, error)) {
         rd_kafka_conf_destroy(conf);
         return NULL;
     }
@@ -158,7 +162,7 @@ rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, st
     handle = rd_kafka_new(type, conf, cause, sizeof(cause));
     if (!handle) {
         rd_kafka_conf_destroy(conf);
-        error_set(error, "%s, or %s: %s", setup->name, setup->file_name, cause);
+        error_set(error, "%s, or %s: %s", setup->url->name, KAFKA_FILE, cause);
     } else if (setup->is_log_polled) {
         (void)rd_kafka_set_log_queue(handle, NULL);
     }
@@ -167,8 +171,8 @@ rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, st
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
-/* Of TLS there is one code for all troubles: OpenSSL's words tell which. */
-static const char *tls_advice(const char *reason)
+/* librdkafka has one code for all TLS errors: OpenSSL's words tell which. */
+static const char *conf_tls_advice(const char *reason)
 {
     if (strstr(reason, "verify failed"))
         return "; if it is the right broker, name the CA of its certificate: ssl.ca.location in ";
@@ -176,7 +180,7 @@ static const char *tls_advice(const char *reason)
            "ssl.* in ";
 }
 
-static const char *advice_of(rd_kafka_resp_err_t code, const char *reason, bool *is_of_file)
+static const char *conf_advice(rd_kafka_resp_err_t code, const char *reason, bool *is_of_file)
 {
     *is_of_file = false;
     switch (code) {
@@ -191,19 +195,19 @@ static const char *advice_of(rd_kafka_resp_err_t code, const char *reason, bool 
     case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
         *is_of_file = true;
         return ": see ";
-    default: /* TLS has a code of its own, which not all of its troubles have */
+    default: /* not all TLS errors have the code of TLS */
         *is_of_file = code == RD_KAFKA_RESP_ERR__SSL || strstr(reason, "SSL_HANDSHAKE");
-        return *is_of_file ? tls_advice(reason) : "";
+        return *is_of_file ? conf_tls_advice(reason) : "";
     }
 }
 
 void kafka_describe(struct error *error, const char *where, rd_kafka_resp_err_t code,
-                    const char *reason, const char *file_name)
+                    const char *reason)
 {
     bool is_of_file;
-    const char *advice = advice_of(code, reason, &is_of_file);
+    const char *advice = conf_advice(code, reason, &is_of_file);
 
-    error_set(error, "%.300s: %.300s%s%s", where, reason, advice, is_of_file ? file_name : "");
+    error_set(error, "%.300s: %.300s%s%s", where, reason, advice, is_of_file ? KAFKA_FILE : "");
 }
 
 #else

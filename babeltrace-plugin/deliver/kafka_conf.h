@@ -1,6 +1,6 @@
 /*
- * The configuration of librdkafka, for all that use it: what a program sets, then the URL's
- * options, then the lines of a file.
+ * The set-up of librdkafka, the same for all its users: the program's settings, then the options of
+ * the URL, then the lines of a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,23 +12,19 @@
 #include "kafka_url.h"
 
 #include <librdkafka/rdkafka.h>
-#include <stddef.h>
 
 struct kafka_setup {
     const struct kafka_url *url; /* the brokers, and options */
-    const char *name;            /* what a message calls the URL, */
-    const char *file_name;       /* and the file */
     /*
-     * Lines `key=value`, as of librdkafka's own tools; it may hold passwords, so nobody but its
-     * owner may read it. NULL or "": there is none.
+     * The file that KAFKA_FILE names: lines `key=value`, as of librdkafka's own tools. It may hold
+     * passwords, so nobody but its owner may read it. NULL or "": there is none.
      */
     const char *file;
-    /* Options that the URL and the file may not have: they would break what the program promises.
-     * Ends in NULL; NULL: all are free. */
+    /* Options that the URL and the file must not set, as they would break the program's promises.
+     * Ends in NULL; NULL: none. */
     const char *const *reserved;
-    const char *const (*settings)[2]; /* the program's: names and values */
-    size_t count;
-    void *context; /* for the callbacks, each of which may be NULL */
+    const char *const (*settings)[2]; /* the program's: names and values; ends in a NULL */
+    void *context;                    /* for the callbacks, each of which may be NULL */
     void (*error)(rd_kafka_t *handle, int code, const char *reason, void *context);
     void (*delivered)(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context);
     void (*rebalance)(rd_kafka_t *handle, rd_kafka_resp_err_t code,
@@ -38,17 +34,17 @@ struct kafka_setup {
 };
 
 /*
- * A client of librdkafka. Secret options in the URL are refused, as all users of this machine see
- * them. NULL with error set.
+ * Makes a client of librdkafka. A URL with secret options is refused, as all users of this machine
+ * can see it. Returns NULL with error set.
  */
 rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, struct error *error);
 
 /*
- * A message about an error of a broker, a topic or a connection: where it was, librdkafka's own
- * words, and what helps, if we know of anything. file_name as above.
+ * Sets error to a message about an error of a broker, a topic or a connection: where, librdkafka's
+ * own words, and what the operator can do, if that is known.
  */
 void kafka_describe(struct error *error, const char *where, rd_kafka_resp_err_t code,
-                    const char *reason, const char *file_name);
+                    const char *reason);
 
 #endif
 

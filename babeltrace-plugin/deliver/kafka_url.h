@@ -10,20 +10,25 @@
 
 #include <stdbool.h>
 
+/* The parameter or key that names a file of secrets for librdkafka, see kafka_conf.h. */
+#define KAFKA_FILE "kafka-file"
+
 struct kafka_url {
+    const char *name; /* of the parameter or key that holds the URL, as messages call it; static */
     char brokers[768];
     char topic[250];
     char options[1024]; /* what is after the '?' */
+    char shown[1100];   /* for messages: without the options */
 };
 
 /* NULL is none. */
 bool is_kafka_url(const char *text);
 
-/*
- * name: the parameter or key that holds the URL, and file that of the file with secrets, as a
- * message calls them. Returns false with error set.
- */
-bool kafka_url_parse(struct kafka_url *url, const char *name, const char *file, const char *text,
+/* Returns false with error set. */
+bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text,
                      struct error *error);
+
+/* The same brokers, another topic. */
+void kafka_url_set_topic(struct kafka_url *url, const char *topic);
 
 #endif

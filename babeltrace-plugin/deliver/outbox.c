@@ -5,13 +5,12 @@
  */
 #include "outbox.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
-#define SPOOL_BATCH_MS 200  /* while they go to disk, batches wait so long for more spans */
-#define SPOOL_RETRY_MS 1000 /* a disk that takes nothing is tried again so late */
+#define SPOOL_BATCH_MS 200  /* a batch on its way to disk waits so long for more spans */
+#define SPOOL_RETRY_MS 1000 /* from a failure of the disk to the next attempt */
 
 enum taker { SENDER, SPOOLER, TAKERS };
 
@@ -38,48 +37,19 @@ struct outbox {
     struct error failure;
 };
 
-static bool init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    bool done;
-
-    if (pthread_condattr_init(&attributes) != 0)
-        return false;
-    done = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
-           pthread_cond_init(condition, &attributes) == 0;
-    pthread_condattr_destroy(&attributes);
-    return done;
-}
-
-static bool init(struct outbox *outbox)
-{
-    pthread_cond_t *const conditions[] = {&outbox->for_sender, &outbox->for_spooler,
-                                          &outbox->for_pause, &outbox->for_filler};
-    const unsigned count = sizeof(conditions) / sizeof(conditions[0]);
-    unsigned done = 0;
-
-    if (pthread_mutex_init(&outbox->lock, NULL) != 0)
-        return false;
-    while (done < count && init_condition(conditions[done]))
-        done++;
-    if (done == count)
-        return true;
-    while (done--)
-        pthread_cond_destroy(conditions[done]);
-    pthread_mutex_destroy(&outbox->lock);
-    return false;
-}
-
 struct outbox *outbox_new(const struct outbox_options *options)
 {
     struct outbox *outbox = calloc(1, sizeof(*outbox));
 
-    if (!outbox || !init(outbox)) {
-        free(outbox);
+    if (!outbox)
         return NULL;
-    }
+    pthread_mutex_init(&outbox->lock, NULL);
+    condition_init(&outbox->for_sender);
+    condition_init(&outbox->for_spooler);
+    condition_init(&outbox->for_pause);
+    condition_init(&outbox->for_filler);
     outbox->options = *options;
-    /* one being filled and one being sent are the least with which anything moves */
+    /* one batch is being filled while another one is being sent */
     if (outbox->options.queue_bytes < 2 * options->batch_bytes)
         outbox->options.queue_bytes = 2 * options->batch_bytes;
     outbox->queue.batch_spans = options->batch_spans;
@@ -101,185 +71,162 @@ void outbox_free(struct outbox *outbox)
     free(outbox);
 }
 
-/* Whoever takes batches looks again. */
-static void wake_takers(struct outbox *outbox)
+/* All threads that take batches look again. */
+static void outbox_wake(struct outbox *outbox)
 {
     pthread_cond_broadcast(&outbox->for_sender);
     pthread_cond_broadcast(&outbox->for_pause);
     pthread_cond_signal(&outbox->for_spooler);
 }
 
-static void wait_until(struct outbox *outbox, pthread_cond_t *condition, int64_t until_ms)
-{
-    const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
-
-    if (until_ms == CLOCK_NEVER)
-        pthread_cond_wait(condition, &outbox->lock);
-    else
-        (void)pthread_cond_timedwait(condition, &outbox->lock, &until);
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- the account ----------------------------------------------------------------------------- */
 
 struct exporter_counts outbox_counts(struct outbox *outbox)
 {
-    struct exporter_counts counts;
-
-    pthread_mutex_lock(&outbox->lock);
-    counts = outbox->counts;
-    pthread_mutex_unlock(&outbox->lock);
-    return counts;
+    LOCK_GUARD(&outbox->lock);
+    return outbox->counts;
 }
 
-/* Spans that have waited get their outcome. */
-static void settle(struct outbox *outbox, enum outcome outcome, uint32_t spans)
+/* So many waiting spans get this outcome. The caller holds the lock. */
+static void outbox_settle_locked(struct outbox *outbox, enum outcome outcome, uint32_t spans)
 {
     outbox->counts.outcome[outcome] += spans;
     outbox->counts.waiting -= spans;
 }
 
 /* Takes the oldest batch out of the queue. Returns false if there is none. */
-static bool discard_oldest(struct outbox *outbox, enum outcome outcome, bool also_open)
+static bool outbox_discard_oldest(struct outbox *outbox, enum outcome outcome, bool also_open)
 {
     struct batch *batch = queue_take(&outbox->queue, also_open);
 
     if (!batch)
         return false;
-    settle(outbox, outcome, batch->count);
+    outbox_settle_locked(outbox, outcome, batch->count);
     queue_recycle(&outbox->queue, batch);
     return true;
 }
 
-static void discard_all(struct outbox *outbox)
+static void outbox_discard_all(struct outbox *outbox)
 {
-    while (discard_oldest(outbox, OUTCOME_UNDELIVERED, true))
+    while (outbox_discard_oldest(outbox, OUTCOME_UNDELIVERED, true))
         ;
 }
 
 void outbox_settle(struct outbox *outbox, struct batch *batch, enum outcome outcome, uint32_t spans)
 {
-    pthread_mutex_lock(&outbox->lock);
-    settle(outbox, outcome, spans);
+    LOCK_GUARD(&outbox->lock);
+    outbox_settle_locked(outbox, outcome, spans);
     batch->count -= spans;
     if (outcome == OUTCOME_SPOOLED)
         outbox->is_spool_failing = false;
-    pthread_mutex_unlock(&outbox->lock);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t outbox_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 /*
- * Of a batch of which some are settled: from left to right, as it is sent. One that is sent in
- * another order counts when it is settled as a whole.
+ * Senders settle the spans of a batch from left to right. A batch that is sent in another order
+ * counts when all of its spans are settled.
  */
-static uint64_t settled_before(const struct outbox *outbox, const struct batch *batch,
-                               uint64_t spans)
+static uint64_t outbox_settled_before(const struct outbox *outbox, const struct batch *batch,
+                                      uint64_t spans)
 {
     if (batch->count == 0)
         return spans;
-    return smaller(spans, outbox->options.is_arranged ? batch->first
-                                                      : batch->first + batch->taken - batch->count);
+    return outbox_min(spans, outbox->options.is_arranged
+                                 ? batch->first
+                                 : batch->first + batch->taken - batch->count);
 }
 
 uint64_t outbox_settled(struct outbox *outbox)
 {
     uint64_t spans;
 
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     spans = outbox->counts.spans;
     for (enum taker i = SENDER; i < TAKERS; i++) {
         for (const struct batch *batch = outbox->in_flight[i]; batch; batch = batch->next)
-            spans = settled_before(outbox, batch, spans);
+            spans = outbox_settled_before(outbox, batch, spans);
     }
     if (outbox->queue.first)
-        spans = smaller(spans, outbox->queue.first->first);
+        spans = outbox_min(spans, outbox->queue.first->first);
     if (outbox->queue.open)
-        spans = smaller(spans, outbox->queue.open->first);
-    pthread_mutex_unlock(&outbox->lock);
+        spans = outbox_min(spans, outbox->queue.open->first);
     return spans;
 }
 
 void outbox_count_cut(struct outbox *outbox, uint32_t spans)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->counts.cut += spans;
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_count_unsure(struct outbox *outbox)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->counts.unsure = outbox->counts.outcome[OUTCOME_ACCEPTED];
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_count_request(struct outbox *outbox, bool is_retry)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->counts.requests++;
     outbox->counts.retries += is_retry;
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
-static bool is_late(const struct outbox *outbox)
+static bool outbox_is_late(const struct outbox *outbox)
 {
     return outbox->is_stopping && clock_ms() >= outbox->stop_ms;
 }
 
-static bool has_spool(const struct outbox *outbox)
+static bool outbox_has_spool(const struct outbox *outbox)
 {
     return outbox->options.has_spool && !outbox->is_spool_failing;
 }
 
-/* Nothing is delivered any more; what a spool can take is not late. */
-static bool is_over(const struct outbox *outbox)
+/* Is it too late to deliver anything? A spool takes batches at any time. */
+static bool outbox_is_over(const struct outbox *outbox)
 {
-    return outbox->has_failed || (is_late(outbox) && !has_spool(outbox));
+    return outbox->has_failed || (outbox_is_late(outbox) && !outbox_has_spool(outbox));
 }
 
-static bool is_full(const struct outbox *outbox)
+static bool outbox_is_full(const struct outbox *outbox)
 {
     return outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes;
 }
 
-/* The collector is slower than what comes, and who fills the queue does not wait for it. */
-static bool is_pressed(const struct outbox *outbox)
+/* Spans come faster than the collector takes them, and the graph does not wait for it. */
+static bool outbox_is_pressed(const struct outbox *outbox)
 {
     return !outbox->options.is_blocking &&
            outbox->queue.bytes + outbox->in_flight_bytes >= outbox->options.queue_bytes / 2;
 }
 
-/* Does the next batch go to the spool? A collector that is merely slow is waited for. */
-static bool goes_aside(const struct outbox *outbox)
+/* Does the next batch go to the spool? If the graph waits, a slow collector is no reason. */
+static bool outbox_goes_aside(const struct outbox *outbox)
 {
-    if (!has_spool(outbox))
+    if (!outbox_has_spool(outbox))
         return false;
-    return is_late(outbox) || is_pressed(outbox) || outbox->way == OUTBOX_AWAY ||
+    return outbox_is_late(outbox) || outbox_is_pressed(outbox) || outbox->way == OUTBOX_AWAY ||
            (outbox->way == OUTBOX_BEHIND &&
             (!outbox->options.is_blocking || outbox->is_closed || outbox->is_stopping));
 }
 
-/* The next batch goes to the sender. */
-static bool goes_directly(const struct outbox *outbox)
+/* Does the next batch go to a sender? */
+static bool outbox_goes_directly(const struct outbox *outbox)
 {
     if (!outbox->options.has_spool)
         return true;
-    if (outbox->in_flight[SPOOLER] || goes_aside(outbox))
+    if (outbox->in_flight[SPOOLER] || outbox_goes_aside(outbox))
         return false;
     return outbox->way == OUTBOX_DIRECT || outbox->is_closed;
 }
 
-static void take_in(struct outbox *outbox, const struct span *span)
+static void outbox_take_in(struct outbox *outbox, const struct span *span)
 {
     const bool was_empty = !outbox->queue.open && !outbox->queue.first;
     const struct batch *const last = outbox->queue.last;
@@ -291,14 +238,14 @@ static void take_in(struct outbox *outbox, const struct span *span)
     outbox->counts.waiting++;
     if (!was_empty && outbox->queue.last == last)
         return;
-    if (goes_directly(outbox))
+    if (outbox_goes_directly(outbox))
         pthread_cond_signal(&outbox->for_sender);
     else
         pthread_cond_signal(&outbox->for_spooler);
 }
 
 /* A span that never gets into the queue. */
-static void count_lost(struct outbox *outbox, enum outcome outcome)
+static void outbox_count_lost(struct outbox *outbox, enum outcome outcome)
 {
     outbox->counts.spans++;
     outbox->counts.outcome[outcome]++;
@@ -308,29 +255,28 @@ enum outbox_added outbox_add(struct outbox *outbox, const struct span *span)
 {
     enum outbox_added added = OUTBOX_ADDED;
 
-    pthread_mutex_lock(&outbox->lock);
-    if (is_over(outbox)) {
-        count_lost(outbox, OUTCOME_UNDELIVERED);
-    } else if (!is_full(outbox)) {
-        take_in(outbox, span);
+    LOCK_GUARD(&outbox->lock);
+    if (outbox_is_over(outbox)) {
+        outbox_count_lost(outbox, OUTCOME_UNDELIVERED);
+    } else if (!outbox_is_full(outbox)) {
+        outbox_take_in(outbox, span);
     } else if (outbox->options.is_blocking) {
         added = OUTBOX_FULL;
     } else {
         added = OUTBOX_DROPPING;
-        if (discard_oldest(outbox, OUTCOME_DROPPED, false) && !is_full(outbox))
-            take_in(outbox, span);
+        if (outbox_discard_oldest(outbox, OUTCOME_DROPPED, false) && !outbox_is_full(outbox))
+            outbox_take_in(outbox, span);
         else
-            count_lost(outbox, OUTCOME_DROPPED); /* all there is is being filled or sent */
+            outbox_count_lost(outbox, OUTCOME_DROPPED); /* the other batches are being sent */
     }
-    pthread_mutex_unlock(&outbox->lock);
     return added;
 }
 
-static bool holds(const struct outbox *outbox, enum outbox_state state)
+static bool outbox_holds(const struct outbox *outbox, enum outbox_state state)
 {
     switch (state) {
     case OUTBOX_HAS_ROOM:
-        return !is_full(outbox) || is_over(outbox);
+        return !outbox_is_full(outbox) || outbox_is_over(outbox);
     case OUTBOX_IS_EMPTY:
         return outbox->counts.waiting == 0;
     case OUTBOX_HAS_ENDED:
@@ -343,104 +289,87 @@ bool outbox_wait(struct outbox *outbox, enum outbox_state state, int64_t until_m
 {
     bool done;
 
-    pthread_mutex_lock(&outbox->lock);
-    while (!(done = holds(outbox, state)) && clock_ms() < until_ms)
-        wait_until(outbox, &outbox->for_filler, until_ms);
-    pthread_mutex_unlock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
+    while (!(done = outbox_holds(outbox, state)) && clock_ms() < until_ms)
+        condition_wait(&outbox->for_filler, &outbox->lock, until_ms);
     return done;
 }
 
 void outbox_set_blocking(struct outbox *outbox, bool is_blocking)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->options.is_blocking = is_blocking;
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 bool outbox_is_blocking(struct outbox *outbox)
 {
-    bool is_blocking;
-
-    pthread_mutex_lock(&outbox->lock);
-    is_blocking = outbox->options.is_blocking;
-    pthread_mutex_unlock(&outbox->lock);
-    return is_blocking;
+    LOCK_GUARD(&outbox->lock);
+    return outbox->options.is_blocking;
 }
 
 void outbox_set_draining(struct outbox *outbox, bool is_draining)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->is_draining = is_draining;
-    wake_takers(outbox);
-    pthread_mutex_unlock(&outbox->lock);
+    outbox_wake(outbox);
 }
 
 void outbox_stop(struct outbox *outbox, int64_t stop_ms)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->is_stopping = true;
-    outbox->stop_ms = earlier(outbox->stop_ms, stop_ms);
-    wake_takers(outbox);
-    pthread_mutex_unlock(&outbox->lock);
+    outbox->stop_ms = clock_earlier(outbox->stop_ms, stop_ms);
+    outbox_wake(outbox);
 }
 
 void outbox_close(struct outbox *outbox)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->is_closed = true;
-    wake_takers(outbox);
-    pthread_mutex_unlock(&outbox->lock);
+    outbox_wake(outbox);
 }
 
 bool outbox_has_failed(struct outbox *outbox, struct error *error)
 {
-    bool has_failed;
-
-    pthread_mutex_lock(&outbox->lock);
-    has_failed = outbox->has_failed;
-    if (has_failed)
+    LOCK_GUARD(&outbox->lock);
+    if (outbox->has_failed)
         *error = outbox->failure;
-    pthread_mutex_unlock(&outbox->lock);
-    return has_failed;
+    return outbox->has_failed;
 }
 
 /* ---- emptying -------------------------------------------------------------------------------- */
 
-static bool is_hurried(const struct outbox *outbox)
+static bool outbox_is_hurried(const struct outbox *outbox)
 {
     return outbox->is_draining || outbox->is_stopping || outbox->is_closed;
 }
 
-/* When the open batch is to be taken though it is not full. */
-static int64_t open_due_ms(const struct outbox *outbox, int64_t timeout_ms)
+/* When senders take the open batch although it is not full. */
+static int64_t outbox_open_due_ms(const struct outbox *outbox, int64_t timeout_ms)
 {
     if (!outbox->queue.open)
         return CLOCK_NEVER;
-    return is_hurried(outbox) ? 0 : outbox->queue.open->first_ms + timeout_ms;
+    return outbox_is_hurried(outbox) ? 0 : outbox->queue.open->first_ms + timeout_ms;
 }
 
-static bool is_empty(const struct outbox *outbox)
+static bool outbox_is_empty(const struct outbox *outbox)
 {
     return !outbox->queue.open && !outbox->queue.first;
 }
 
-static bool is_done(const struct outbox *outbox)
+static bool outbox_has_nothing_left(const struct outbox *outbox)
 {
-    return outbox->is_closed && is_empty(outbox) && !outbox->in_flight[SENDER] &&
+    return outbox->is_closed && outbox_is_empty(outbox) && !outbox->in_flight[SENDER] &&
            !outbox->in_flight[SPOOLER];
 }
 
 bool outbox_is_done(struct outbox *outbox)
 {
-    bool done;
-
-    pthread_mutex_lock(&outbox->lock);
-    done = is_done(outbox);
-    pthread_mutex_unlock(&outbox->lock);
-    return done;
+    LOCK_GUARD(&outbox->lock);
+    return outbox_has_nothing_left(outbox);
 }
 
-static struct batch *take_from_queue(struct outbox *outbox, enum taker taker, bool also_open)
+static struct batch *outbox_take_from_queue(struct outbox *outbox, enum taker taker, bool also_open)
 {
     struct batch *batch = queue_take(&outbox->queue, also_open);
 
@@ -453,48 +382,40 @@ static struct batch *take_from_queue(struct outbox *outbox, enum taker taker, bo
     return batch;
 }
 
-static struct batch *take(struct outbox *outbox)
+struct batch *outbox_take(struct outbox *outbox)
 {
+    LOCK_GUARD(&outbox->lock);
     for (;;) {
         int64_t due_ms = CLOCK_NEVER;
         struct batch *batch;
 
-        if (is_over(outbox))
-            discard_all(outbox);
-        if (goes_directly(outbox)) {
-            due_ms = open_due_ms(outbox, outbox->options.batch_timeout_ms);
-            batch = take_from_queue(outbox, SENDER, due_ms <= clock_ms());
+        if (outbox_is_over(outbox))
+            outbox_discard_all(outbox);
+        if (outbox_goes_directly(outbox)) {
+            due_ms = outbox_open_due_ms(outbox, outbox->options.batch_timeout_ms);
+            batch = outbox_take_from_queue(outbox, SENDER, due_ms <= clock_ms());
             if (batch)
                 return batch;
         }
-        if (outbox->is_closed ? is_done(outbox) : outbox->way != OUTBOX_DIRECT)
+        if (outbox->is_closed ? outbox_has_nothing_left(outbox) : outbox->way != OUTBOX_DIRECT)
             return NULL;
-        if (outbox->options.has_spool && is_hurried(outbox) && !is_late(outbox))
-            due_ms = earlier(due_ms, outbox->stop_ms);
-        wait_until(outbox, &outbox->for_sender, due_ms);
+        if (outbox->options.has_spool && outbox_is_hurried(outbox) && !outbox_is_late(outbox))
+            due_ms = clock_earlier(due_ms, outbox->stop_ms);
+        condition_wait(&outbox->for_sender, &outbox->lock, due_ms);
     }
 }
 
-struct batch *outbox_take(struct outbox *outbox)
-{
-    struct batch *batch;
-
-    pthread_mutex_lock(&outbox->lock);
-    batch = take(outbox);
-    pthread_mutex_unlock(&outbox->lock);
-    return batch;
-}
-
-/* When something may be the spooler's that is not now. */
-static int64_t aside_due_ms(const struct outbox *outbox)
+/* When the spooler should look again although no thread wakes it. */
+static int64_t outbox_aside_due_ms(const struct outbox *outbox)
 {
     int64_t due_ms = CLOCK_NEVER;
 
     if (outbox->is_spool_failing)
         due_ms = outbox->spool_retry_ms;
-    else if (goes_aside(outbox))
-        due_ms = open_due_ms(outbox, SPOOL_BATCH_MS);
-    return outbox->is_stopping && !is_late(outbox) ? earlier(due_ms, outbox->stop_ms) : due_ms;
+    else if (outbox_goes_aside(outbox))
+        due_ms = outbox_open_due_ms(outbox, SPOOL_BATCH_MS);
+    return outbox->is_stopping && !outbox_is_late(outbox) ? clock_earlier(due_ms, outbox->stop_ms)
+                                                          : due_ms;
 }
 
 struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
@@ -502,25 +423,27 @@ struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms)
     struct batch *batch = NULL;
     enum outbox_way way;
 
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     way = outbox->way;
-    while (!batch && !is_done(outbox) && clock_ms() < until_ms && outbox->way == way) {
-        if (is_over(outbox))
-            discard_all(outbox);
-        if (outbox->is_spool_failing && clock_ms() >= outbox->spool_retry_ms && !is_late(outbox))
+    while (!batch && !outbox_has_nothing_left(outbox) && clock_ms() < until_ms &&
+           outbox->way == way) {
+        if (outbox_is_over(outbox))
+            outbox_discard_all(outbox);
+        if (outbox->is_spool_failing && clock_ms() >= outbox->spool_retry_ms &&
+            !outbox_is_late(outbox))
             outbox->is_spool_failing = false;
-        if (goes_aside(outbox))
-            batch =
-                take_from_queue(outbox, SPOOLER, open_due_ms(outbox, SPOOL_BATCH_MS) <= clock_ms());
-        if (!batch && !is_done(outbox))
-            wait_until(outbox, &outbox->for_spooler, earlier(until_ms, aside_due_ms(outbox)));
+        if (outbox_goes_aside(outbox))
+            batch = outbox_take_from_queue(
+                outbox, SPOOLER, outbox_open_due_ms(outbox, SPOOL_BATCH_MS) <= clock_ms());
+        if (!batch && !outbox_has_nothing_left(outbox))
+            condition_wait(&outbox->for_spooler, &outbox->lock,
+                           clock_earlier(until_ms, outbox_aside_due_ms(outbox)));
     }
-    pthread_mutex_unlock(&outbox->lock);
     return batch;
 }
 
-/* The batch is nobody's any more. */
-static void let_go(struct outbox *outbox, struct batch *batch)
+/* No thread has the batch any more. */
+static void outbox_release(struct outbox *outbox, struct batch *batch)
 {
     for (enum taker i = SENDER; i < TAKERS; i++) {
         struct batch **at = &outbox->in_flight[i];
@@ -533,86 +456,76 @@ static void let_go(struct outbox *outbox, struct batch *batch)
     batch->next = NULL;
     outbox->in_flight_bytes -= batch->buffer.length;
     if (outbox->options.has_spool || outbox->is_closed)
-        wake_takers(outbox);
+        outbox_wake(outbox);
 }
 
 void outbox_finish(struct outbox *outbox, struct batch *batch)
 {
-    pthread_mutex_lock(&outbox->lock);
-    settle(outbox, OUTCOME_UNDELIVERED, batch->count);
-    let_go(outbox, batch);
+    LOCK_GUARD(&outbox->lock);
+    outbox_settle_locked(outbox, OUTCOME_UNDELIVERED, batch->count);
+    outbox_release(outbox, batch);
     queue_recycle(&outbox->queue, batch);
     pthread_cond_signal(&outbox->for_filler);
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_put_back(struct outbox *outbox, struct batch *batch)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->is_spool_failing = true;
     outbox->spool_retry_ms = clock_ms() + SPOOL_RETRY_MS;
     if (!outbox->options.is_arranged)
         batch->first += batch->taken - batch->count;
-    let_go(outbox, batch);
+    outbox_release(outbox, batch);
     queue_put_back(&outbox->queue, batch);
-    if (is_over(outbox))
-        discard_all(outbox);
+    if (outbox_is_over(outbox))
+        outbox_discard_all(outbox);
     pthread_cond_signal(&outbox->for_filler);
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_set_way(struct outbox *outbox, enum outbox_way way)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     if (outbox->way != way) {
         outbox->way = way;
-        wake_takers(outbox);
+        outbox_wake(outbox);
     }
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 void outbox_end(struct outbox *outbox)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->ended++;
     pthread_cond_signal(&outbox->for_filler);
-    pthread_mutex_unlock(&outbox->lock);
 }
 
 bool outbox_pause(struct outbox *outbox, int64_t until_ms)
 {
     bool was_patient, goes_on;
 
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     was_patient = !outbox->is_stopping && !outbox->is_draining;
-    while (!is_over(outbox) && clock_ms() < until_ms &&
+    while (!outbox_is_over(outbox) && clock_ms() < until_ms &&
            was_patient == (!outbox->is_stopping && !outbox->is_draining))
-        wait_until(outbox, &outbox->for_pause, earlier(until_ms, outbox->stop_ms));
-    goes_on = !is_over(outbox);
-    pthread_mutex_unlock(&outbox->lock);
+        condition_wait(&outbox->for_pause, &outbox->lock, clock_earlier(until_ms, outbox->stop_ms));
+    goes_on = !outbox_is_over(outbox);
     return goes_on;
 }
 
 struct outbox_patience outbox_patience(struct outbox *outbox)
 {
-    struct outbox_patience patience;
-
-    pthread_mutex_lock(&outbox->lock);
-    patience = (struct outbox_patience){
+    LOCK_GUARD(&outbox->lock);
+    return (struct outbox_patience){
         .stop_ms = outbox->stop_ms,
         .is_limited = outbox->options.is_blocking || outbox->is_draining,
     };
-    pthread_mutex_unlock(&outbox->lock);
-    return patience;
 }
 
 void outbox_fail(struct outbox *outbox, const struct error *error)
 {
-    pthread_mutex_lock(&outbox->lock);
+    LOCK_GUARD(&outbox->lock);
     outbox->has_failed = true;
     outbox->failure = *error;
-    discard_all(outbox);
-    wake_takers(outbox);
+    outbox_discard_all(outbox);
+    outbox_wake(outbox);
     pthread_cond_signal(&outbox->for_filler);
-    pthread_mutex_unlock(&outbox->lock);
 }

@@ -1,12 +1,14 @@
 /*
- * The outbox: spans in on the graph's thread, batches out on the senders', all of them counted.
+ * The outbox: the graph's thread adds spans, senders take batches of them, and the outbox counts
+ * every span.
  *
- * One mutex, held for a few instructions per span; the sender takes it a few times per batch only,
- * so that it is nearly always free.
+ * It has one mutex. Adding a span holds the mutex for a few instructions; a sender locks it a few
+ * times per batch, so it is nearly always free.
  *
- * With a spool there are two kinds that take batches: senders, and the spooler, which puts them on
- * disk. While the spool has something to send first, or the queue of one who does not wait fills,
- * batches are the spooler's, else a sender's; so they stay in order as far as one sender goes.
+ * With a spool, a second kind of thread takes batches: the spooler, which puts them on disk. A
+ * batch goes to the spooler while the spool has spans to send first, or while the queue fills up
+ * and the graph does not wait. Otherwise it goes to a sender. So a single sender keeps the spans in
+ * order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,10 +24,10 @@ struct outbox_options {
     size_t batch_bytes;
     int64_t batch_timeout_ms;
     size_t queue_bytes;
-    bool is_blocking; /* when full: wait; else drop the oldest batch */
+    bool is_blocking; /* when full: the graph waits; else the oldest batch is dropped */
     bool has_spool;
-    bool is_arranged; /* within a batch spans may be sent in any order: see batch_arrange() */
-    unsigned threads; /* that call outbox_end() */
+    bool is_arranged; /* senders may reorder the spans of a batch: see batch_arrange() */
+    unsigned threads; /* how many threads call outbox_end() */
 };
 
 struct outbox;
@@ -37,9 +39,8 @@ void outbox_free(struct outbox *outbox);
 struct exporter_counts outbox_counts(struct outbox *outbox);
 
 /*
- * So many spans, counted from the first one, have their outcome and none of them waits; maybe some
- * later ones too. Those that came into a full queue, or for which there was no memory, are counted
- * with the one before.
+ * Returns N such that the first N spans all have their outcome; later ones may have it, too. Spans
+ * that found a full queue or no memory count together with the span before them.
  */
 uint64_t outbox_settled(struct outbox *outbox);
 
@@ -47,8 +48,8 @@ uint64_t outbox_settled(struct outbox *outbox);
 
 enum outbox_added {
     OUTBOX_ADDED,
-    OUTBOX_FULL,    /* the span is not counted: wait for room */
-    OUTBOX_DROPPING /* this span, or the oldest ones for it */
+    OUTBOX_FULL,    /* the span is neither added nor counted: wait for room */
+    OUTBOX_DROPPING /* this span was dropped, or the oldest batch was dropped for it */
 };
 
 enum outbox_added outbox_add(struct outbox *outbox, const struct span *span);
@@ -56,7 +57,7 @@ enum outbox_added outbox_add(struct outbox *outbox, const struct span *span);
 enum outbox_state {
     OUTBOX_HAS_ROOM,
     OUTBOX_IS_EMPTY,  /* every span has its outcome */
-    OUTBOX_HAS_ENDED, /* all threads are done: see outbox_end() */
+    OUTBOX_HAS_ENDED, /* all threads have called outbox_end() */
 };
 
 /* Waits for the state, but not past until_ms. Returns whether it holds. */
@@ -65,67 +66,68 @@ bool outbox_wait(struct outbox *outbox, enum outbox_state state, int64_t until_m
 void outbox_set_blocking(struct outbox *outbox, bool is_blocking);
 bool outbox_is_blocking(struct outbox *outbox);
 
-/* Draining: a batch goes at once, not when it is full or old. */
+/* While draining, senders take the open batch at once, and do not wait until it is full or old. */
 void outbox_set_draining(struct outbox *outbox, bool is_draining);
 
-/* What is not delivered at this time is undelivered. */
+/* Spans that are not delivered at stop_ms count as undelivered. */
 void outbox_stop(struct outbox *outbox, int64_t stop_ms);
 
-/* No more spans will come: when all that waits has its outcome, outbox_take() returns NULL. */
+/* No more spans will come. Senders end when all spans that wait have their outcome. */
 void outbox_close(struct outbox *outbox);
 
-/* Has the sender given up? Then error is set. */
+/* Has a sender given up all delivery? Then error is set. */
 bool outbox_has_failed(struct outbox *outbox, struct error *error);
 
 /* ---- for the senders' threads ---------------------------------------------------------------- */
 
 /*
- * Waits for a batch. Returns NULL when there will be no more: then a sender ends. Or, before it
- * is closed, when the spool has something to send first.
+ * Waits for a batch. Returns NULL when the spool has spans to send first; or when there will be no
+ * more batches, which outbox_is_done() tells.
  */
 struct batch *outbox_take(struct outbox *outbox);
 
-/* It is closed, and all batches were taken and finished. */
+/* Is the outbox closed, and are all batches taken and finished? */
 bool outbox_is_done(struct outbox *outbox);
 
-/* That many spans of the batch have their outcome. */
+/* So many spans of the batch get this outcome. */
 void outbox_settle(struct outbox *outbox, struct batch *batch, enum outcome outcome,
                    uint32_t spans);
 
-/* Takes the batch back; what of it is not settled is undelivered. */
+/* Takes the batch back; spans of it without an outcome count as undelivered. */
 void outbox_finish(struct outbox *outbox, struct batch *batch);
 
-/* All that was accepted may be lost again. */
+/* All accepted spans may be lost: the end of the file could not be written. */
 void outbox_count_unsure(struct outbox *outbox);
 
-/* That many spans had parts left out when they were encoded. */
+/* The encoder has left out parts of so many spans. */
 void outbox_count_cut(struct outbox *outbox, uint32_t spans);
 
 void outbox_count_request(struct outbox *outbox, bool is_retry);
 
-/* Sleeps until then, or until there is reason to try at once. Returns false if it is all over. */
+/* Sleeps until until_ms, or until there is a reason to retry at once. Returns false if there is no
+ * time left to deliver anything. */
 bool outbox_pause(struct outbox *outbox, int64_t until_ms);
 
-/* How long a batch may be tried: see outbox_stop(), and whether what fills the outbox waits. */
+/* How long a batch may be tried. */
 struct outbox_patience {
-    int64_t stop_ms;
-    bool is_limited; /* somebody waits: blocking or draining */
+    int64_t stop_ms; /* of outbox_stop() */
+    bool is_limited; /* the graph waits, as the outbox is blocking or draining */
 };
 
 struct outbox_patience outbox_patience(struct outbox *outbox);
 
 /* ---- for the spool --------------------------------------------------------------------------- */
 
-/* As outbox_take(), for the spooler. Returns NULL also at until_ms, and when the way changes. */
+/* outbox_take() for the spooler. Also returns NULL at until_ms, and when the way changes. */
 struct batch *outbox_take_aside(struct outbox *outbox, int64_t until_ms);
 
-/* The disk does not take this one: it is the oldest in the queue again. The next attempt is made
- * after a pause; meanwhile the queue is one without a spool. */
+/* The disk does not take this batch: it becomes the oldest in the queue again. The spooler retries
+ * after a pause; until then the outbox works as one without a spool. */
 void outbox_put_back(struct outbox *outbox, struct batch *batch);
 
 enum outbox_way {
     OUTBOX_DIRECT, /* the spool is empty */
-    OUTBOX_BEHIND, /* there is something in it, and the collector takes it */
+    OUTBOX_BEHIND, /* the spool has spans, and the collector takes them */
     OUTBOX_AWAY,   /* the collector does not answer */
 };
 
@@ -133,10 +135,10 @@ void outbox_set_way(struct outbox *outbox, enum outbox_way way);
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* A thread that sends, or spools, is done with all that it does. */
+/* Each thread that sends or spools calls this last. */
 void outbox_end(struct outbox *outbox);
 
-/* Nothing can be delivered: all that waits, and all that comes, is undelivered. */
+/* Nothing can be delivered: all spans that wait or come later count as undelivered. */
 void outbox_fail(struct outbox *outbox, const struct error *error);
 
 #endif

@@ -24,7 +24,7 @@ void parts_reset(struct parts *parts, uint32_t partitions, const struct part_lim
     parts->last_partition = partitions ? kafka_partition(0, 0, partitions) : 0;
 }
 
-static uint32_t partition_of(struct parts *parts, uint64_t high, uint64_t low)
+static uint32_t parts_partition(struct parts *parts, uint64_t high, uint64_t low)
 {
     if (parts->partitions > 1 && (low != parts->last_trace[1] || high != parts->last_trace[0])) {
         parts->last_trace[0] = high;
@@ -36,13 +36,13 @@ static uint32_t partition_of(struct parts *parts, uint64_t high, uint64_t low)
 
 uint32_t parts_key(void *parts, const struct span *span)
 {
-    return partition_of(parts, span->trace_id_high, span->trace_id);
+    return parts_partition(parts, span->trace_id_high, span->trace_id);
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */
 
 /* The next span is the first of a part. Returns false when out of memory. */
-static bool begin_part(struct parts *parts, struct body *body, uint32_t partition)
+static bool parts_begin(struct parts *parts, struct body *body, uint32_t partition)
 {
     const uint32_t capacity = parts->capacity ? parts->capacity * 2 : FIRST_PARTS;
 
@@ -60,18 +60,19 @@ static bool begin_part(struct parts *parts, struct body *body, uint32_t partitio
 }
 
 /* The part that a span of this partition goes into. NULL: out of memory. */
-static struct part *part_for(struct parts *parts, struct body *body, uint32_t partition)
+static struct part *parts_find(struct parts *parts, struct body *body, uint32_t partition)
 {
     const struct part *last = parts->count ? &parts->list[parts->count - 1] : NULL;
 
     if ((!last || last->partition != partition ||
          (parts->partitions && last->end - last->first >= parts->limits.spans)) &&
-        !begin_part(parts, body, partition))
+        !parts_begin(parts, body, partition))
         return NULL;
     return &parts->list[parts->count - 1];
 }
 
-static bool is_too_long(const struct parts *parts, const struct part *part, const struct body *body)
+static bool parts_is_too_long(const struct parts *parts, const struct part *part,
+                              const struct body *body)
 {
     return parts->partitions && part->end > part->first &&
            body->buffer.length - body->starts[part->first] > parts->limits.bytes;
@@ -85,90 +86,77 @@ void parts_trim(struct parts *parts, const struct body *body)
         parts->list[parts->count - 1].end = body->count;
 }
 
+/* What is added to a body: a span, or unit `index` of another body. */
+struct parts_unit {
+    const struct span *span;
+    bool *cut;
+    const struct body *from;
+    uint32_t index;
+};
+
+static bool parts_add_unit(struct body *body, struct encoder *encoder,
+                           const struct parts_unit *unit)
+{
+    return unit->span ? body_add(body, encoder, unit->span, unit->cut)
+                      : body_copy(body, unit->from, encoder, unit->index);
+}
+
+/* Returns false when out of memory. */
+static bool parts_put(struct parts *parts, struct body *body, struct encoder *encoder,
+                      uint32_t partition, const struct parts_unit *unit)
+{
+    struct part *part = parts_find(parts, body, partition);
+    bool is_done = part && parts_add_unit(body, encoder, unit);
+
+    if (is_done && parts_is_too_long(parts, part, body)) {
+        body_remove_last(body, encoder);
+        is_done = parts_begin(parts, body, partition) && parts_add_unit(body, encoder, unit);
+    }
+    if (is_done)
+        parts->list[parts->count - 1].end = body->count;
+    else
+        parts_trim(parts, body);
+    return is_done;
+}
+
 bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
                const struct span *span, uint32_t partition, bool *cut)
 {
-    struct part *part = part_for(parts, body, partition);
-
-    if (!part || !body_add(body, encoder, span, cut)) {
-        parts_trim(parts, body);
-        return false;
-    }
-    if (is_too_long(parts, part, body)) {
-        body_remove_last(body, encoder);
-        if (!begin_part(parts, body, part->partition) || !body_add(body, encoder, span, cut)) {
-            parts_trim(parts, body);
-            return false;
-        }
-        part = &parts->list[parts->count - 1];
-    }
-    part->end = body->count;
-    return true;
+    return parts_put(parts, body, encoder, partition,
+                     &(struct parts_unit){.span = span, .cut = cut});
 }
 
-/* ---- spans that are encoded -------------------------------------------------------------------
- */
+/* ---- spans that are encoded ------------------------------------------------------------------ */
 
-/* Sorts by counting. Returns the indexes of the spans, or NULL. */
-static uint32_t *order(struct parts *parts, const struct body *body, const struct encoder *encoder,
-                       uint32_t first, uint32_t spans, uint32_t *of_span)
+struct parts_place {
+    uint32_t partition, index;
+};
+
+static int parts_compare(const void *one, const void *other)
 {
-    uint32_t *places = calloc(parts->partitions + (size_t)1, sizeof(*places));
-    uint32_t *sorted = calloc(spans, sizeof(*sorted));
-    uint32_t place = 0;
-    uint64_t id[2];
+    const struct parts_place *a = one, *b = other;
 
-    for (uint32_t i = 0; places && sorted && i < spans; i++) {
-        encoder->trace_of(body_unit(body, encoder, first + i), id);
-        of_span[i] = partition_of(parts, id[0], id[1]);
-        places[of_span[i]]++;
-    }
-    for (uint32_t p = 0; places && sorted && p <= parts->partitions; p++) {
-        const uint32_t here = places[p];
-
-        places[p] = place;
-        place += here;
-    }
-    for (uint32_t i = 0; places && sorted && i < spans; i++)
-        sorted[places[of_span[i]]++] = i;
-    if (!places) {
-        free(sorted);
-        sorted = NULL;
-    }
-    free(places);
-    return sorted;
+    return a->partition != b->partition ? (a->partition > b->partition ? 1 : -1)
+                                        : (a->index > b->index) - (a->index < b->index);
 }
 
-static bool copy(struct parts *parts, struct body *to, const struct body *from,
-                 const struct encoder *encoder, uint32_t i, uint32_t partition)
-{
-    struct part *part = part_for(parts, to, partition);
-
-    if (!part || !body_copy(to, from, encoder, i)) {
-        parts_trim(parts, to);
-        return false;
-    }
-    if (is_too_long(parts, part, to)) {
-        body_remove_last(to, encoder);
-        if (!begin_part(parts, to, partition) || !body_copy(to, from, encoder, i))
-            return false;
-        part = &parts->list[parts->count - 1];
-    }
-    part->end = to->count;
-    return true;
-}
-
-bool parts_arrange(struct parts *parts, const struct body *body, const struct encoder *encoder,
+bool parts_arrange(struct parts *parts, const struct body *body, struct encoder *encoder,
                    uint32_t first, uint32_t end, struct body *arranged)
 {
     const uint32_t spans = end - first;
-    uint32_t *of_span = malloc(spans * sizeof(*of_span));
-    uint32_t *sorted = of_span ? order(parts, body, encoder, first, spans, of_span) : NULL;
-    bool is_done = sorted != NULL;
+    struct parts_place *places = malloc(spans * sizeof(*places));
+    bool is_done = places != NULL;
+    uint64_t id[2];
 
+    for (uint32_t i = 0; is_done && i < spans; i++) {
+        encoder->trace_of(body_unit(body, encoder, first + i), id);
+        places[i] = (struct parts_place){parts_partition(parts, id[0], id[1]), first + i};
+    }
+    if (is_done)
+        qsort(places, spans, sizeof(*places), parts_compare);
     for (uint32_t i = 0; is_done && i < spans; i++)
-        is_done = copy(parts, arranged, body, encoder, first + sorted[i], of_span[sorted[i]]);
-    free(sorted);
-    free(of_span);
+        is_done = parts_put(parts, arranged, encoder, places[i].partition,
+                            &(struct parts_unit){.from = body, .index = places[i].index});
+    free(places);
     return is_done;
 }

@@ -1,6 +1,6 @@
 /*
- * Parts of a body: runs of spans of one partition each, and no longer than one message may be, as a
- * transport with partitions takes them. Each can be framed whatever was framed before.
+ * Parts of a body, for a transport with partitions: a part becomes one message, so its spans are of
+ * one partition, and it is no longer than a message may be. Parts can be framed in any order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +16,7 @@ struct part {
 
 /* Zeros are none. */
 struct parts {
-    uint32_t partitions; /* by how many; 0: it is not known yet, and all is one part */
+    uint32_t partitions; /* how many the transport has; 0: not known yet, and all is one part */
     struct part_limits limits;
     struct part *list;
     uint32_t count;
@@ -25,14 +25,14 @@ struct parts {
     uint32_t last_partition;
 };
 
-/* Empties them; the memory is kept. */
+/* Empties the list, but keeps the memory. */
 void parts_reset(struct parts *parts, uint32_t partitions, const struct part_limits *limits);
 void parts_free(struct parts *parts);
 
 /* The partition of a span: also a batch_key_fn. */
 uint32_t parts_key(void *parts, const struct span *span);
 
-/* body_add(), which begins another part where that is needed; of parts_key(). */
+/* body_add(), and begins another part where needed; partition: of parts_key(). */
 bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
                const struct span *span, uint32_t partition, bool *cut);
 
@@ -40,10 +40,10 @@ bool parts_add(struct parts *parts, struct body *body, struct encoder *encoder,
 void parts_trim(struct parts *parts, const struct body *body);
 
 /*
- * For spans that are encoded: copies those from first up to, not including, end into the empty body
- * `arranged`, in the order of their partitions. Returns false when out of memory.
+ * For spans that are encoded already: copies the spans from first up to, not including, end into
+ * the empty body `arranged`, sorted by partition. Returns false when out of memory.
  */
-bool parts_arrange(struct parts *parts, const struct body *body, const struct encoder *encoder,
+bool parts_arrange(struct parts *parts, const struct body *body, struct encoder *encoder,
                    uint32_t first, uint32_t end, struct body *arranged);
 
 #endif

@@ -7,8 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 
-/* One being filled, one being sent, one on its way between them: more are needed in trouble only.
- */
+/* One batch is being filled, one waits, one is being sent; only a slow collector needs more. */
 #define POOL_MAX 3
 
 /* ---- a batch --------------------------------------------------------------------------------- */
@@ -36,15 +35,15 @@ static void batch_reset(struct batch *batch)
     batch->ordered = batch->keys = 0;
 }
 
-/* Of a span and its log, a multiple of 8. */
-static size_t size_of(const struct span *span)
+/* The bytes of a span with its log, a multiple of 8. */
+static size_t batch_span_size(const struct span *span)
 {
     return sizeof(*span) + ((span->log_length + 7) & ~(size_t)7);
 }
 
 static bool batch_add(struct batch *batch, const struct span *span)
 {
-    const size_t size = size_of(span);
+    const size_t size = batch_span_size(span);
     struct span *copy;
 
     if (!buffer_reserve(&batch->buffer, size))
@@ -71,8 +70,8 @@ const struct span *batch_span(struct batch *batch, struct batch_place *place)
     if (place->offset == batch->buffer.length)
         return NULL;
     span = (struct span *)(void *)(batch->buffer.data + place->offset);
-    span->log = (char *)(span + 1); /* only now: the block moves when it grows */
-    place->offset += size_of(span);
+    span->log = (char *)(span + 1); /* not in batch_add(): the block moves when it grows */
+    place->offset += batch_span_size(span);
     place->index++;
     return span;
 }
@@ -85,7 +84,7 @@ bool batch_has_more(const struct batch *batch)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static void free_list(struct batch *batch)
+static void queue_free_list(struct batch *batch)
 {
     while (batch) {
         struct batch *next = batch->next;
@@ -98,15 +97,15 @@ static void free_list(struct batch *batch)
 void queue_clear(struct queue *queue)
 {
     batch_free(queue->open);
-    free_list(queue->first);
-    free_list(queue->pool);
+    queue_free_list(queue->first);
+    queue_free_list(queue->pool);
     queue->open = queue->first = queue->last = queue->pool = NULL;
     queue->pool_length = 0;
     queue->bytes = 0;
 }
 
-/* Fresh memory for each batch would cost more than filling it: the kernel clears its pages. */
-static struct batch *empty_batch(struct queue *queue)
+/* Fresh memory would cost more than filling the batch, as the kernel clears its pages. */
+static struct batch *queue_new_batch(struct queue *queue)
 {
     struct batch *batch = queue->pool;
 
@@ -130,7 +129,7 @@ void queue_recycle(struct queue *queue, struct batch *batch)
     queue->pool_length++;
 }
 
-static void close_open(struct queue *queue)
+static void queue_close_open(struct queue *queue)
 {
     if (queue->last)
         queue->last->next = queue->open;
@@ -142,7 +141,7 @@ static void close_open(struct queue *queue)
 
 bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
 {
-    struct batch *open = queue->open ? queue->open : empty_batch(queue);
+    struct batch *open = queue->open ? queue->open : queue_new_batch(queue);
     const size_t before = open ? open->buffer.length : 0;
 
     if (!open)
@@ -159,7 +158,7 @@ bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
     queue->open = open;
     queue->bytes += open->buffer.length - before;
     if (open->count >= queue->batch_spans || open->buffer.length >= queue->batch_bytes)
-        close_open(queue);
+        queue_close_open(queue);
     return true;
 }
 

@@ -10,47 +10,43 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/spans/span.h"
 
-/* Zeros are the first span's. */
+/* A position in a batch. Zeros are the position of the first span. */
 struct batch_place {
     size_t offset;
     uint32_t index;
-    uint32_t key; /* of the span before, once they are in the order of keys: see batch_arrange() */
+    uint32_t key; /* of the span before, if spans are sorted by keys: see batch_arrange() */
 };
 
-/*
- * Spans that wait together, one after the other in one block of memory, which is written by one
- * thread's processor and read by another's.
- */
+/* Spans that wait together, one after the other in one block of memory. */
 struct batch {
     struct batch *next;
     struct buffer buffer;         /* each span is followed by its log */
-    uint32_t count;               /* of spans without an outcome; in the queue, all are */
+    uint32_t count;               /* spans without an outcome; in the queue, all spans */
     int64_t first_ms;             /* when the first span came */
-    uint64_t first;               /* its number: how many spans came before */
-    uint32_t taken;               /* spans in it when it was last taken out of the queue */
-    struct batch_place next_span; /* the first one that is not encoded yet */
+    uint64_t first;               /* how many spans came before the first one */
+    uint32_t taken;               /* spans in it when a thread last took it out of the queue */
+    struct batch_place next_span; /* the first span that is not encoded yet */
 
-    /* Where the spans lie, in the order in which they are sent, once that is another one than they
-     * came in: see batch_arrange(). */
+    /* The spans in the order in which they are sent, if batch_arrange() has changed it. */
     struct batch_order {
         uint32_t offset;
         uint32_t key;
     } * order;
     uint32_t order_capacity;
-    uint32_t ordered; /* how many; 0: it is as they came */
-    uint32_t keys;    /* the key is one of so many; 0: there is none */
+    uint32_t ordered; /* members of order; 0: spans are sent as they came */
+    uint32_t keys;    /* how many values a key can have; 0: spans have no key */
 };
 
-/* The span at the place, which moves on to the next. NULL: there is none. */
+/* Returns the span at the place, and moves the place to the next span. NULL: no more spans. */
 const struct span *batch_span(struct batch *batch, struct batch_place *place);
 
 /* Are there spans that are not encoded yet? */
 bool batch_has_more(const struct batch *batch);
 
 /*
- * Puts the spans in an order in which those of one resource are neighbours and, before that, those
- * of one key, if key is not NULL: one of `keys`; the rest stays as it was. Only for a batch none of
- * whose spans is encoded. Without memory for it they stay as they are.
+ * Sorts the spans so that those of one resource are neighbours; if key is not NULL, sorts by key
+ * first. A key is less than `keys`. Spans that compare equal keep their order. The caller has
+ * encoded no span of the batch yet. When out of memory, the order stays as it is.
  */
 typedef uint32_t batch_key_fn(void *context, const struct span *span);
 void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32_t keys);
@@ -58,30 +54,28 @@ void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32
 struct queue {
     uint32_t batch_spans; /* a batch is full with this many spans */
     size_t batch_bytes;   /* or this many bytes of memory */
-    struct batch *open;   /* NULL or not empty */
-    struct batch *first;  /* full */
+    struct batch *open;   /* being filled; NULL: the next span begins one */
+    struct batch *first;  /* full ones, the oldest first */
     struct batch *last;
-    struct batch *pool; /* empty, with their memory */
+    struct batch *pool; /* empty ones that keep their memory */
     unsigned pool_length;
-    size_t bytes; /* of memory, in all that are not empty */
+    size_t bytes; /* of all spans in the queue */
 };
 
 /* Frees everything in it. */
 void queue_clear(struct queue *queue);
 
-/*
- * Adds a copy of the span, before which number others came. Returns false, queue unchanged, when
- * out of memory.
- */
+/* Adds a copy of the span; number: how many spans came before. Returns false, queue unchanged, when
+ * out of memory. */
 bool queue_add(struct queue *queue, const struct span *span, uint64_t number);
 
-/* The oldest batch, or NULL; the open one only if also_open. It is the caller's now. */
+/* Takes the oldest batch out; the open one only if also_open. The caller owns it. May be NULL. */
 struct batch *queue_take(struct queue *queue, bool also_open);
 
-/* Puts a batch that was taken back in as the oldest, and as a full one. */
+/* Puts a taken batch back as the oldest of the full ones. */
 void queue_put_back(struct queue *queue, struct batch *batch);
 
-/* Gives a batch that is done with back, for its memory. */
+/* Takes a batch back that is no longer needed, to use its memory again. */
 void queue_recycle(struct queue *queue, struct batch *batch);
 
 #endif

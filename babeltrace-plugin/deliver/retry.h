@@ -1,6 +1,6 @@
 /*
- * How long to wait before the next attempt: exponential back-off with full jitter, so that senders
- * that failed together do not come back together, or what the peer asks for.
+ * How long to wait before the next attempt: what the peer asks for, or exponential back-off. Full
+ * jitter keeps senders that failed together from coming back together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,7 @@
 #include "babeltrace-plugin/base/hash.h"
 
 #define RETRY_FIRST_MS   100
-#define RETRY_LONGEST_MS 1500 /* a collector that is back gets spans within 2 s */
+#define RETRY_LONGEST_MS 1500 /* so a collector that is back gets spans within 2 s */
 
 struct retry {
     unsigned failures; /* in a row */
@@ -24,19 +24,19 @@ static inline void retry_init(struct retry *retry)
     retry->random = hash_seed(retry);
 }
 
-/* From 0 to limit. */
+/* Returns a random number from 0 to limit. */
 static inline int64_t retry_random(struct retry *retry, int64_t limit)
 {
     retry->random += UINT64_C(0x9e3779b97f4a7c15);
     return (int64_t)(hash_mix(retry->random) % (uint64_t)(limit + 1));
 }
 
-/* Called after each failure. after_ms is what the peer asks for, 0 for nothing. */
+/* To be called after each failure. after_ms: the pause that the peer asks for; 0: none. */
 static inline int64_t retry_pause_ms(struct retry *retry, int64_t after_ms)
 {
     const int64_t limit = backoff_ms(++retry->failures, RETRY_FIRST_MS, RETRY_LONGEST_MS);
 
-    /* not all of those who were told the same time at that time */
+    /* jitter, too, as the peer may have told all senders the same pause */
     return after_ms ? after_ms + retry_random(retry, RETRY_FIRST_MS) : retry_random(retry, limit);
 }
 

@@ -1,186 +1,174 @@
 /*
- * The sender's thread.
+ * The threads of an exporter.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "sender.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
-#include "spool_threads.h"
+#include "dispatch.h"
+#include "spooler.h"
 
-#include <stdlib.h>
+/* ---- what a thread does ---------------------------------------------------------------------- */
 
-static void probe(struct sender *sender)
+static void sender_probe(struct sender *sender, struct courier *courier)
 {
-    struct transport *transport = sender->courier.transport;
-    struct reply *reply = &sender->courier.reply;
+    struct reply reply;
 
-    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
-    if (transport->probe)
-        transport->probe(transport, reply);
-    pthread_mutex_lock(&sender->lock);
-    sender->probe = *reply;
+    courier->transport->probe(courier->transport, &reply);
+    LOCK_GUARD(&sender->lock);
+    sender->probe = reply;
     sender->is_probed = true;
     pthread_cond_signal(&sender->is_probed_condition);
-    pthread_mutex_unlock(&sender->lock);
 }
 
-static void finish(struct sender *sender)
+static void sender_finish(struct sender *sender, struct courier *courier)
 {
-    struct transport *transport = sender->courier.transport;
+    struct transport *transport = courier->transport;
 
     sender->is_kept = !transport->finish || transport->finish(transport, &sender->error);
     if (!sender->is_kept)
-        outbox_count_unsure(sender->courier.outbox);
+        outbox_count_unsure(courier->outbox);
 }
 
-/* Returns false at the end. What is in the spool goes first. */
-static bool deliver_next(struct courier *courier)
+/* Sends until the end, records of the spool first. */
+static void sender_deliver(struct courier *courier)
 {
     struct batch *batch;
 
-    if (courier->spool)
-        drain_spool(courier, true);
-    batch = outbox_take(courier->outbox);
-    if (!batch)
-        return !outbox_is_done(courier->outbox);
-    deliver_batch(courier, batch);
-    outbox_finish(courier->outbox, batch);
-    say_settled(courier);
-    return true;
+    do {
+        if (courier->spool)
+            spooler_drain(courier, true);
+        batch = outbox_take(courier->outbox);
+        if (batch) {
+            dispatch_batch(courier, batch);
+            outbox_finish(courier->outbox, batch);
+            dispatch_say_settled(courier);
+        }
+    } while (batch || !outbox_is_done(courier->outbox));
 }
 
-static void *run(void *context)
+static void *sender_run(void *context)
 {
-    struct sender *sender = context;
-    struct courier *courier = &sender->courier;
+    struct worker *worker = context;
+    struct courier *courier = &worker->courier;
 
-    probe(sender);
-    while (deliver_next(courier))
-        ;
-    finish(sender);
+    switch (worker->work) {
+    case WORK_MAIN:
+        sender_probe(worker->sender, courier);
+        sender_deliver(courier);
+        sender_finish(worker->sender, courier);
+        break;
+    case WORK_SEND:
+        sender_deliver(courier);
+        break;
+    case WORK_RECORDS:
+        spooler_drain(courier, false);
+        break;
+    case WORK_SPOOL:
+        spooler_fill(courier);
+        break;
+    }
     outbox_end(courier->outbox);
     return NULL;
 }
 
-static void *run_helper(void *context)
-{
-    struct courier *courier = context;
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
-    while (deliver_next(courier))
-        ;
-    outbox_end(courier->outbox);
-    return NULL;
-}
-
-bool sender_make_helpers(struct sender *sender, unsigned count)
+bool sender_open(struct sender *sender, const struct courier *courier,
+                 const struct sender_threads *threads)
 {
-    if (!count)
-        return true;
-    sender->helpers = calloc(count, sizeof(*sender->helpers));
-    if (!sender->helpers)
+    pthread_mutex_init(&sender->lock, NULL);
+    condition_init(&sender->is_probed_condition);
+    sender->workers = calloc(sender_count(threads), sizeof(*sender->workers));
+    if (!sender->workers)
         return false;
-    sender->helper_count = count;
-    for (unsigned i = 0; i < count; i++) {
-        struct courier *courier = &sender->helpers[i].courier;
-
-        *courier = sender->courier;
-        courier->transport = NULL;
-        courier->encoder = courier->tap_encoder = NULL;
-        retry_init(&courier->retry);
+    sender->count = sender_count(threads);
+    for (unsigned i = 0; i < sender->count; i++) {
+        sender->workers[i] = (struct worker){
+            .courier = *courier,
+            .sender = sender,
+            .work = i == 0                                        ? WORK_MAIN
+                    : i <= threads->helpers                       ? WORK_SEND
+                    : i <= threads->helpers + threads->of_records ? WORK_RECORDS
+                                                                  : WORK_SPOOL,
+        };
+        retry_init(&sender->workers[i].courier.retry);
     }
     return true;
-}
-
-/* Without one of them the others do its work. */
-static void start_helpers(struct sender *sender)
-{
-    for (unsigned i = 0; i < sender->helper_count; i++) {
-        struct helper *helper = &sender->helpers[i];
-
-        helper->is_running =
-            thread_start(&helper->thread, run_helper, &helper->courier, "blkin-sender");
-        if (!helper->is_running)
-            outbox_end(sender->courier.outbox);
-    }
 }
 
 bool sender_start(struct sender *sender)
 {
-    pthread_condattr_t attributes;
+    bool are_needed_running = true;
 
-    sender->is_probed = false;
-    retry_init(&sender->courier.retry);
-    pthread_mutex_init(&sender->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&sender->is_probed_condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-    if (thread_start(&sender->thread, run, sender, "blkin-sender")) {
-        start_helpers(sender);
-        return true;
+    for (unsigned i = 0; i < sender->count; i++) {
+        struct worker *worker = &sender->workers[i];
+        const bool is_spooler = worker->work == WORK_SPOOL;
+
+        worker->is_running = thread_start(&worker->thread, sender_run, worker,
+                                          is_spooler ? "blkin-spooler" : "blkin-sender");
+        if (worker->is_running)
+            continue;
+        outbox_end(worker->courier.outbox);
+        /* the other workers do the work of one that is missing */
+        are_needed_running &= worker->work != WORK_MAIN && !is_spooler;
     }
-    pthread_cond_destroy(&sender->is_probed_condition);
-    pthread_mutex_destroy(&sender->lock);
-    return false;
+    return are_needed_running;
 }
 
 bool sender_wait_for_probe(struct sender *sender, int64_t until_ms)
 {
-    const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
-    bool is_probed;
-
-    pthread_mutex_lock(&sender->lock);
+    LOCK_GUARD(&sender->lock);
     while (!sender->is_probed && clock_ms() < until_ms)
-        (void)pthread_cond_timedwait(&sender->is_probed_condition, &sender->lock, &until);
-    is_probed = sender->is_probed;
-    pthread_mutex_unlock(&sender->lock);
-    return is_probed;
+        condition_wait(&sender->is_probed_condition, &sender->lock, until_ms);
+    return sender->is_probed;
 }
 
 void sender_cancel(struct sender *sender)
 {
-    struct transport *transport = sender->courier.transport;
+    for (unsigned i = 0; i < sender->count; i++) {
+        struct transport *transport = sender->workers[i].courier.transport;
 
-    transport->cancel(transport);
-    for (unsigned i = 0; i < sender->helper_count; i++) {
-        transport = sender->helpers[i].courier.transport;
         transport->cancel(transport);
     }
 }
 
 void sender_join(struct sender *sender)
 {
-    (void)pthread_join(sender->thread, NULL);
-    for (unsigned i = 0; i < sender->helper_count; i++) {
-        if (sender->helpers[i].is_running)
-            (void)pthread_join(sender->helpers[i].thread, NULL);
-        sender->helpers[i].is_running = false;
+    for (unsigned i = 0; i < sender->count; i++) {
+        if (sender->workers[i].is_running)
+            (void)pthread_join(sender->workers[i].thread, NULL);
+        sender->workers[i].is_running = false;
     }
-    pthread_cond_destroy(&sender->is_probed_condition);
-    pthread_mutex_destroy(&sender->lock);
 }
 
-static void free_encoder(struct encoder *encoder)
+static void sender_free_encoder(struct encoder *encoder)
 {
     if (encoder)
         encoder->free(encoder);
 }
 
-void sender_free_helpers(struct sender *sender)
+void sender_close(struct sender *sender)
 {
-    for (unsigned i = 0; i < sender->helper_count; i++) {
-        struct courier *courier = &sender->helpers[i].courier;
+    if (!sender->workers)
+        return;
+    for (unsigned i = 0; i < sender->count; i++) {
+        struct courier *courier = &sender->workers[i].courier;
 
+        if (courier->transport && sender->workers[i].work != WORK_SPOOL)
+            courier->transport->free(courier->transport);
+        sender_free_encoder(courier->encoder);
+        sender_free_encoder(courier->tap_encoder);
         body_destroy(&courier->body);
         body_destroy(&courier->shown);
-        if (courier->transport)
-            courier->transport->free(courier->transport);
-        free_encoder(courier->encoder);
-        free_encoder(courier->tap_encoder);
+        parts_free(&courier->parts);
+        free(courier->replies);
     }
-    free(sender->helpers);
-    sender->helpers = NULL;
-    sender->helper_count = 0;
+    free(sender->workers);
+    sender->workers = NULL;
+    sender->count = 0;
+    pthread_cond_destroy(&sender->is_probed_condition);
+    pthread_mutex_destroy(&sender->lock);
 }

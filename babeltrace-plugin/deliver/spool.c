@@ -1,11 +1,11 @@
 /*
- * The spool: its account, when a file of it is done with, and waiting.
+ * The spool: its account, the removal of files, and waiting.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "retry.h"
 #include "spool_time.h"
 
@@ -44,7 +44,6 @@ void spool_reap_and_unlock(struct spool *spool)
 
 /* ---- the account ----------------------------------------------------------------------------- */
 
-/* The outbox is told what is to be done with what comes. */
 void spool_set_way(struct spool *spool)
 {
     enum outbox_way way = OUTBOX_DIRECT;
@@ -68,22 +67,17 @@ struct exporter_counts spool_counts(struct spool *spool)
 {
     struct exporter_counts counts;
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     counts = outbox_counts(spool->outbox);
     counts.spool = spool->counts;
     counts.spool.bytes = spool->segments.bytes;
-    pthread_mutex_unlock(&spool->lock);
     return counts;
 }
 
 bool spool_is_empty(struct spool *spool)
 {
-    bool is_empty;
-
-    pthread_mutex_lock(&spool->lock);
-    is_empty = spool->counts.waiting == 0;
-    pthread_mutex_unlock(&spool->lock);
-    return is_empty;
+    LOCK_GUARD(&spool->lock);
+    return spool->counts.waiting == 0;
 }
 
 const char *spool_folder(const struct spool *spool)
@@ -105,7 +99,6 @@ bool spool_has_lost(struct spool *spool, struct error *error)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* All of its records were given out and are done. */
 bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
 {
     return segment->read_at >= segment->size && segment->in_flight == 0 && !segment->is_left &&
@@ -121,7 +114,6 @@ void spool_remove_segment(struct spool *spool, struct segment *segment)
     segments_remove(&spool->segments, segment);
 }
 
-/* Files that nobody reads or writes now are not kept open: there may be many. */
 void spool_close_idle(const struct spool *spool, struct segment *segment)
 {
     if (segment == spool->reading || segment == spool->writing || segment->is_busy ||
@@ -141,7 +133,7 @@ void spool_release_segment(struct spool *spool, struct segment *segment)
     }
     if (spool->counts.waiting == 0 && segment == spool->writing && segment == spool->reading &&
         segment->read_at >= segment->size)
-        spool->reading = NULL; /* it is empty: no file is to be left */
+        spool->reading = NULL; /* an empty spool leaves no file */
     if (spool_is_used_up(spool, segment))
         spool_remove_segment(spool, segment);
     else
@@ -159,68 +151,46 @@ void spool_note_away(struct spool *spool, int64_t retry_after_ms)
 {
     const int64_t now_ms = clock_ms();
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     if (!spool->away_since_ms)
         spool->away_since_ms = now_ms;
     if (retry_after_ms && now_ms + retry_after_ms > spool->hold_until_ms)
         spool->hold_until_ms = now_ms + retry_after_ms;
     spool_set_way(spool);
-    pthread_mutex_unlock(&spool->lock);
 }
 
 bool spool_is_away(struct spool *spool)
 {
-    bool is_away;
-
-    pthread_mutex_lock(&spool->lock);
-    is_away = spool->away_since_ms != 0;
-    pthread_mutex_unlock(&spool->lock);
-    return is_away;
-}
-
-void spool_wait_until(struct spool *spool, int64_t until_ms)
-{
-    const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
-
-    if (until_ms == CLOCK_NEVER)
-        pthread_cond_wait(&spool->changed, &spool->lock);
-    else
-        (void)pthread_cond_timedwait(&spool->changed, &spool->lock, &until);
+    LOCK_GUARD(&spool->lock);
+    return spool->away_since_ms != 0;
 }
 
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked)
 {
-    const int64_t least_ms = clock_ms() + RETRY_FIRST_MS; /* if it answers some, and others not */
-    uint64_t answers;
-    bool goes_on;
+    /* for a collector that answers some senders, but not this one */
+    const int64_t least_ms = clock_ms() + RETRY_FIRST_MS;
 
-    pthread_mutex_lock(&spool->lock);
-    answers = spool->answers;
+    LOCK_GUARD(&spool->lock);
+    const uint64_t answers = spool->answers;
+
     while (!spool->is_stopped && clock_ms() < until_ms &&
            (is_asked || spool->answers == answers || clock_ms() < least_ms))
-        spool_wait_until(spool,
-                         spool->answers == answers || until_ms < least_ms ? until_ms : least_ms);
-    goes_on = !spool->is_stopped;
-    pthread_mutex_unlock(&spool->lock);
-    return goes_on;
+        condition_wait(&spool->changed, &spool->lock,
+                       spool->answers == answers || until_ms < least_ms ? until_ms : least_ms);
+    return !spool->is_stopped;
 }
 
 void spool_stop(struct spool *spool)
 {
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     spool->is_stopped = true;
     pthread_cond_broadcast(&spool->changed);
-    pthread_mutex_unlock(&spool->lock);
 }
 
 bool spool_is_stopped(struct spool *spool)
 {
-    bool is_stopped;
-
-    pthread_mutex_lock(&spool->lock);
-    is_stopped = spool->is_stopped;
-    pthread_mutex_unlock(&spool->lock);
-    return is_stopped;
+    LOCK_GUARD(&spool->lock);
+    return spool->is_stopped;
 }
 
 static bool spool_is_flushed(const struct spool *spool)
@@ -233,9 +203,8 @@ bool spool_wait(struct spool *spool, int64_t until_ms)
 {
     bool done;
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     while (!(done = spool_is_flushed(spool)) && clock_ms() < until_ms)
-        spool_wait_until(spool, until_ms);
-    pthread_mutex_unlock(&spool->lock);
+        condition_wait(&spool->changed, &spool->lock, until_ms);
     return done;
 }

@@ -1,14 +1,15 @@
 /*
- * The spool: a folder that takes encoded batches while the collector is away, or slower than what
- * comes, and gives them out again, oldest first.
+ * The spool: a folder on disk. It takes encoded batches while the collector is away, or takes spans
+ * more slowly than they come. Senders get them from the spool later, the oldest first.
  *
- * Files ("segments") are numbered; batches are appended to the last one as records, see
- * spool_record.h. A record whose spans all have their outcome is marked in its place, and a file
- * without another one is removed: so a sink that is killed sends again what was on its way, and
- * nothing else. One sink at a time has the folder. Nothing of credentials is in it.
+ * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
+ * records: see spool_record.h. When all spans of a record have their outcome, the spool marks the
+ * record as done. It removes a segment whose records are all done. So a sink that is killed sends
+ * only those records again that were on their way. One sink at a time uses the folder. The folder
+ * holds no credentials.
  *
- * Memory is needed for each file, not for each record. The lock is held for a read of a record's
- * head at most; batches are written and read, and files stored and removed, without it.
+ * The spool needs memory for each segment, but not for each record. It never writes a batch, reads
+ * a whole record, stores or removes a file while it holds its lock.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,49 +19,50 @@
 #include "outbox.h"
 #include "spool_record.h"
 
-/* When what was written is on the disk itself, not only with the kernel. */
+/* When the spool calls fdatasync(2). */
 enum spool_fsync {
-    SPOOL_FSYNC_SECOND, /* within a second or so */
+    SPOOL_FSYNC_SECOND, /* about a second after a write */
     SPOOL_FSYNC_BATCH,  /* before a batch counts as spooled */
-    SPOOL_FSYNC_NEVER,  /* when the kernel likes */
+    SPOOL_FSYNC_NEVER,  /* the kernel writes when it likes */
 };
 
 struct spool_options {
-    enum format format; /* how spans are written: of what is found in it, too */
-    const char *folder; /* NULL: no spool. Made if it is not there */
-    int64_t bytes;      /* of files; then the oldest one goes */
+    enum format format; /* of the spans; records of another format are an error */
+    const char *folder; /* NULL: no spool. The spool makes the folder */
+    int64_t bytes;      /* the limit of all files; then the spool removes the oldest file */
     int64_t age_ms;     /* older records are not sent, see spool_time.h */
     enum spool_fsync fsync;
-    bool is_fsync_given; /* by somebody, who is told if it cannot be so */
-    int64_t senders;     /* how many requests at once empty it */
+    bool is_fsync_given; /* the operator has set fsync, and is told if another value holds */
+    int64_t senders;     /* how many threads send records at once */
 };
 
 struct spool;
 
-/* Returns NULL with error set, also if another sink has the folder. */
+/* Returns NULL with error set, also if another sink uses the folder. */
 struct spool *spool_open(const struct spool_options *options, struct outbox *outbox,
                          struct error *error);
 
-/* What is in it stays. NULL is allowed. */
+/* The files stay. NULL is allowed. */
 void spool_free(struct spool *spool);
 
 const char *spool_folder(const struct spool *spool);
 
-/* Both at one time: their sums hold, and the one's spooled spans are the other's that were put in.
- */
+/* The counts of outbox and spool at one moment: spans that the outbox counts as spooled are spans
+ * that the spool counts as put in. */
 struct exporter_counts spool_counts(struct spool *spool);
 
-/* What was not refused by the collector and will not arrive; error says how much it is so far. */
+/* Has the spool lost spans? error says how many so far. Spans that the collector refused are not
+ * lost. */
 bool spool_has_lost(struct spool *spool, struct error *error);
 
-/* Is there nothing to be sent before what comes? */
+/* If it is not, new batches have to go behind those in the spool. */
 bool spool_is_empty(struct spool *spool);
 
 /* ---- putting in ------------------------------------------------------------------------------ */
 
 /*
- * Appends these spans of the batch and settles them with the outbox. may_drop: the oldest go when
- * it is full. Returns false, with error set, if it is full or the disk does not take them.
+ * Appends these spans of the batch, and settles them with the outbox. may_drop: a full spool drops
+ * its oldest records. Returns false, with error set, if the spool is full or the disk fails.
  */
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error);
@@ -69,20 +71,20 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
 void spool_note_away(struct spool *spool, int64_t retry_after_ms);
 bool spool_is_away(struct spool *spool);
 
-/* When spool_sync() is to be called; CLOCK_NEVER: not before something was put in. */
+/* When the caller should call spool_sync(); CLOCK_NEVER: after the next spool_put(). */
 int64_t spool_sync_due_ms(struct spool *spool);
 
-/* Also at the end. Returns false, with error set, if the disk fails. */
+/* Stores on disk what was written. Returns false, with error set, if the disk fails. */
 bool spool_sync(struct spool *spool, struct error *error);
 
-/* Returns false, with error set, if the disk has failed to store something that is still in it. */
+/* Returns false, with error set, if the spool has records that the disk failed to store. */
 bool spool_is_stored(struct spool *spool, struct error *error);
 
 /* ---- taking out ------------------------------------------------------------------------------ */
 
 struct segment;
 
-/* A record that a sender has. */
+/* A record that a sender has taken. */
 struct spool_record {
     struct segment *segment;
     uint64_t where;
@@ -91,8 +93,9 @@ struct spool_record {
 };
 
 /*
- * Waits for the oldest record that nobody has, and loads it. While the collector is away, one is
- * given out at a time. Returns false at the end; is_main: also when the spool is empty.
+ * Waits for the oldest record that no sender has taken, and loads it into body. While the collector
+ * is away, only one sender at a time gets a record. Returns false at the end; is_main: also when
+ * the spool is empty.
  */
 bool spool_take(struct spool *spool, struct spool_record *record, const struct encoder *encoder,
                 struct body *body, bool is_main);
@@ -100,18 +103,19 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans);
 
-/* Gives it back. If spans of it have no outcome, it stays for the next sink. */
+/* Gives the record back. If some of its spans have no outcome, it stays for the next sink. */
 void spool_finish(struct spool *spool, struct spool_record *record);
 
-/* Sleeps until then, or until the collector has answered another one, unless it has asked for this
- * pause. Returns false if it is all over. */
+/* Sleeps until until_ms; or, unless the collector has asked for this pause (is_asked), until it
+ * answers another sender. Returns false at the end. */
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked);
 
-/* Nothing more is given out. */
+/* Senders get no more records. */
 void spool_stop(struct spool *spool);
 bool spool_is_stopped(struct spool *spool);
 
-/* Waits, not past until_ms, until it is empty or the collector has been away for a second. */
+/* Waits until the spool is empty, or the collector has been away for a second. Returns false at
+ * until_ms. */
 bool spool_wait(struct spool *spool, int64_t until_ms);
 
 #endif

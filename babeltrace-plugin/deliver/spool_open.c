@@ -1,11 +1,11 @@
 /*
- * The spool: its folder is checked and locked, what is there is counted; and the end.
+ * The spool: opening and closing. The spool checks and locks its folder, and counts the records.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "spool_time.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Room is given back a file at a time; so the spool holds between 15/16 and all of its bytes. */
+/* A full spool removes one file at a time, and then still has 15/16 of its bytes. */
 #define SEGMENTS    16
 #define SEGMENT_MIN (UINT64_C(64) << 10)
 #define SEGMENT_MAX (UINT64_C(16) << 20)
@@ -30,7 +30,7 @@ static void spool_scan_segment(struct spool *spool, struct segment *segment)
     enum record_found found;
 
     if (!segment_open(&spool->segments, segment))
-        return; /* spool_claim() tries again, and then counts what it cannot read */
+        return; /* spool_claim() retries, and counts the spans if it fails */
     while ((found = record_next(segment->fd, &at, segment->size, &head, &where)) != RECORD_END) {
         if (found == RECORD_UNREADABLE || head.state == RECORD_DONE)
             continue;
@@ -78,7 +78,7 @@ static bool spool_lock_folder(struct spool *spool, struct error *error)
     return false;
 }
 
-/* Whoever can write there could have other spans sent than ours. */
+/* Another user who can write to the folder could make us send foreign spans. */
 static bool spool_folder_is_own(struct spool *spool, struct error *error)
 {
     struct stat status;
@@ -94,7 +94,7 @@ static bool spool_folder_is_own(struct spool *spool, struct error *error)
     return false;
 }
 
-/* That the folder is there. */
+/* Stores the folder's own name on disk. */
 static bool spool_sync_parent(const struct spool *spool)
 {
     const int fd = openat(spool->segments.folder_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -140,18 +140,6 @@ static uint64_t spool_segment_bytes(int64_t bytes)
     return part < SEGMENT_MAX ? part : SEGMENT_MAX;
 }
 
-static void spool_init_locks(struct spool *spool)
-{
-    pthread_condattr_t attributes;
-
-    pthread_mutex_init(&spool->append_lock, NULL);
-    pthread_mutex_init(&spool->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&spool->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-}
-
 struct spool *spool_open(const struct spool_options *options, struct outbox *outbox,
                          struct error *error)
 {
@@ -173,7 +161,9 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
         .sync_due_ms = CLOCK_NEVER,
     };
     spool->options.folder = folder;
-    spool_init_locks(spool);
+    pthread_mutex_init(&spool->append_lock, NULL);
+    pthread_mutex_init(&spool->lock, NULL);
+    condition_init(&spool->changed);
     if (!spool_open_folder(spool, error)) {
         spool_free(spool);
         return NULL;

@@ -1,5 +1,5 @@
 /*
- * What the files of the spool share: its state, and what they do with it under its lock.
+ * What the source files of the spool share: its state, and functions that need its lock.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,53 +17,50 @@ struct spool {
     uint64_t segment_bytes;
     struct outbox *outbox;
     int lock_fd;
-    int64_t time_offset_ms;      /* from the time since boot to the spool's: see spool_time.h */
+    int64_t time_offset_ms;      /* time of the spool - time since boot: see spool_time.h */
     pthread_mutex_t append_lock; /* before lock */
     pthread_mutex_t lock;        /* of what follows; before the outbox's */
     pthread_cond_t changed;
     struct segments segments;
-    struct segment *reading; /* the first of which not all was given out; NULL: none */
-    struct segment *writing; /* the last one, if it is appended to */
+    struct segment *reading; /* the first one with records that no sender has taken; NULL: none */
+    struct segment *writing; /* the last one, if the spool appends to it */
     struct spool_counts counts;
-    unsigned in_flight;    /* records */
+    unsigned in_flight;    /* records that senders have */
     int64_t away_since_ms; /* 0: the collector answers, or was not asked */
-    int64_t hold_until_ms; /* it has asked for this pause */
-    uint64_t answers;
+    int64_t hold_until_ms; /* the collector has asked for a pause until then */
+    uint64_t answers;      /* of the collector, about records */
     int64_t sync_due_ms;
-    uint64_t foreign;  /* spans that were found, and are written otherwise */
-    int64_t newest_ms; /* of what was found; 0: nothing */
+    uint64_t foreign;  /* spans that the folder had, in another format */
+    int64_t newest_ms; /* when the newest record that the folder had was written; 0: none */
     bool is_stopped;
 };
 
 /*
- * Unlinks and closes files that are used up. The lock is held before and after, but not meanwhile:
- * a disk may take its time. Returns whether there were any.
+ * Unlinks and closes files that are used up. The caller holds the lock; the function gives it up
+ * while the disk works. Returns whether there were such files.
  */
 bool spool_reap(struct spool *spool);
 void spool_reap_and_unlock(struct spool *spool);
 
-/* The caller of all that follows holds the lock. */
+/* The caller of all functions below holds the lock. */
 
-/* Tells the outbox what is to be done with batches that come. */
+/* Tells the outbox whether new batches go to the spool. */
 void spool_set_way(struct spool *spool);
 
-/* These spans of the segment do not wait any more. */
+/* So many spans of the segment have stopped waiting. */
 void spool_leave(struct spool *spool, const struct segment *segment, uint64_t spans, bool is_lost);
 
-/* All records of the segment were given out and are done. */
+/* Are all records of the segment done? */
 bool spool_is_used_up(const struct spool *spool, const struct segment *segment);
 
 void spool_remove_segment(struct spool *spool, struct segment *segment);
 
-/* The caller had a record of the segment, or has stored it on disk. */
+/* The caller gives up its use of the segment: it had a record, or has stored the file on disk. */
 void spool_release_segment(struct spool *spool, struct segment *segment);
 
-/* Closes a file that nobody reads or writes now: there may be many. */
+/* Closes the file if no thread uses it now, as a spool may have many files. */
 void spool_close_idle(const struct spool *spool, struct segment *segment);
 
 bool spool_is_too_old(const struct spool *spool, int64_t written_ms);
-
-/* Until then, or until something has changed. */
-void spool_wait_until(struct spool *spool, int64_t until_ms);
 
 #endif

@@ -1,16 +1,15 @@
 /*
- * The spool: batches are put in, with room made for them, and stored on disk.
+ * The spool: makes room, writes batches, and stores them on disk.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/write_all.h"
 #include "spool_time.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define SYNC_MS 1000
@@ -27,7 +26,7 @@ static void spool_drop_oldest(struct spool *spool)
     spool_remove_segment(spool, segment);
 }
 
-/* Also while nothing is sent. What somebody has is tried on. */
+/* While senders get no records, old ones must go, too. A sender keeps the record that it has. */
 static void spool_expire_old(struct spool *spool)
 {
     struct segment *segment = spool->segments.first;
@@ -67,7 +66,7 @@ static void spool_set_write_error(const struct spool *spool, int cause, struct e
               strerror(cause));
 }
 
-/* The file to append to, busy from now on. */
+/* Returns the file to append to, and marks it as busy. NULL with error set. */
 static struct segment *spool_begin_write(struct spool *spool, uint64_t size, bool may_drop,
                                          struct error *error)
 {
@@ -89,50 +88,20 @@ static struct segment *spool_begin_write(struct spool *spool, uint64_t size, boo
     return segment;
 }
 
-static bool spool_write_all(int fd, struct iovec *pieces, int count, uint64_t at)
-{
-    while (count) {
-        ssize_t written = pwritev(fd, pieces, count, (off_t)at);
-
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0) {
-            if (written == 0)
-                errno = EIO;
-            return false;
-        }
-        at += (uint64_t)written;
-        while (count && (size_t)written >= pieces->iov_len) {
-            written -= (ssize_t)pieces->iov_len;
-            pieces++;
-            count--;
-        }
-        if (count) {
-            pieces->iov_base = (char *)pieces->iov_base + written;
-            pieces->iov_len -= (size_t)written;
-        }
-    }
-    return true;
-}
-
 static bool spool_write_record(const struct spool *spool, struct segment *segment,
-                               struct record_writing *writing, uint32_t spans)
+                               const struct record_bytes *bytes)
 {
-    struct iovec pieces[] = {
-        {&writing->head, sizeof(writing->head)},
-        {writing->starts, spans * sizeof(*writing->starts)},
-        {(char *)(uintptr_t)writing->text.data, writing->text.length},
-    };
-
     return (spool->options.fsync == SPOOL_FSYNC_NEVER || segment_name(&spool->segments, segment)) &&
-           spool_write_all(segment->fd, pieces, 3, segment->size) &&
+           write_all_at(segment->fd, bytes->data, bytes->length, segment->size) &&
            (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
 }
 
-/* From now on senders see it. */
+/* From now on senders see the record. */
 static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
                           struct batch *batch, uint32_t spans)
 {
+    LOCK_GUARD(&spool->lock);
+    segment->is_busy = false;
     segment->size += size;
     segment->spans += spans;
     segment->newest_ms = boot_time_ms() + spool->time_offset_ms;
@@ -153,7 +122,8 @@ static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t
     pthread_cond_broadcast(&spool->changed);
 }
 
-/* What is torn by a full disk is cut off; where that fails too, a next file is begun. */
+/* Cuts off the part of a record that a full disk took. If that fails, the next record begins a new
+ * file. */
 static void spool_give_up_write(struct spool *spool, struct segment *segment)
 {
     const bool is_cut = ftruncate(segment->fd, (off_t)segment->size) == 0;
@@ -168,63 +138,44 @@ static void spool_give_up_write(struct spool *spool, struct segment *segment)
     spool_reap_and_unlock(spool);
 }
 
-static bool spool_append(struct spool *spool, struct record_writing *writing,
-                         const struct record_body *body, struct batch *batch, bool may_drop,
-                         struct error *error)
-{
-    const uint64_t size =
-        sizeof(writing->head) + body->spans * sizeof(uint32_t) + writing->text.length;
-    struct segment *segment = spool_begin_write(spool, size, may_drop, error);
-
-    if (!segment)
-        return false;
-    if (!spool_write_record(spool, segment, writing, body->spans)) {
-        spool_set_write_error(spool, errno, error);
-        spool_give_up_write(spool, segment);
-        return false;
-    }
-    pthread_mutex_lock(&spool->lock);
-    segment->is_busy = false;
-    spool_take_in(spool, segment, size, batch, body->spans);
-    pthread_mutex_unlock(&spool->lock);
-    return true;
-}
-
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
                bool may_drop, struct error *error)
 {
-    struct record_writing writing;
-    bool done;
+    const struct record_bytes bytes = record_make(body, boot_time_ms() + spool->time_offset_ms);
+    struct segment *segment;
+    bool is_written;
 
-    if (!record_prepare(&writing, body, boot_time_ms() + spool->time_offset_ms)) {
+    if (!bytes.data) {
         error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
         return false;
     }
-    pthread_mutex_lock(&spool->append_lock);
-    done = spool_append(spool, &writing, body, batch, may_drop, error);
-    pthread_mutex_unlock(&spool->append_lock);
-    record_release(&writing);
-    return done;
+    LOCK_GUARD(&spool->append_lock);
+    segment = spool_begin_write(spool, bytes.length, may_drop, error);
+    is_written = segment && spool_write_record(spool, segment, &bytes);
+    if (is_written) {
+        spool_take_in(spool, segment, bytes.length, batch, body->spans);
+    } else if (segment) {
+        spool_set_write_error(spool, errno, error);
+        spool_give_up_write(spool, segment);
+    }
+    free(bytes.data);
+    return is_written;
 }
 
 /* ---- storing on disk ------------------------------------------------------------------------- */
 
 int64_t spool_sync_due_ms(struct spool *spool)
 {
-    int64_t due_ms;
-
-    pthread_mutex_lock(&spool->lock);
-    due_ms = spool->sync_due_ms;
-    pthread_mutex_unlock(&spool->lock);
-    return due_ms;
+    LOCK_GUARD(&spool->lock);
+    return spool->sync_due_ms;
 }
 
-/* A file that is dirty and not to be removed meanwhile. */
+/* Returns a file to store; the spool does not remove it before spool_release_segment(). */
 static struct segment *spool_next_dirty(struct spool *spool)
 {
     struct segment *segment;
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     segment = spool->segments.first;
     while (segment && !segment->is_dirty)
         segment = segment->next;
@@ -234,7 +185,6 @@ static struct segment *spool_next_dirty(struct spool *spool)
     } else {
         spool->sync_due_ms = CLOCK_NEVER;
     }
-    pthread_mutex_unlock(&spool->lock);
     return segment;
 }
 
@@ -253,7 +203,8 @@ bool spool_sync(struct spool *spool, struct error *error)
         }
         pthread_mutex_lock(&spool->lock);
         spool->counts.errors += !is_synced;
-        segment->is_unsure |= !is_synced; /* the kernel tells once, and forgets what it had */
+        segment->is_unsure |=
+            !is_synced; /* the kernel reports a failure once, and drops the data */
         spool_release_segment(spool, segment);
         spool_reap_and_unlock(spool);
     }
@@ -264,7 +215,7 @@ bool spool_is_stored(struct spool *spool, struct error *error)
 {
     const struct segment *segment;
 
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     segment = spool->segments.first;
     while (segment && !segment->is_unsure)
         segment = segment->next;
@@ -273,6 +224,5 @@ bool spool_is_stored(struct spool *spool, struct error *error)
                   "of the %" PRIu64 " spans in the spool \"%s\" some may not be on disk: it could "
                   "not be stored (fsync)",
                   spool->counts.waiting, spool->options.folder);
-    pthread_mutex_unlock(&spool->lock);
     return !segment;
 }

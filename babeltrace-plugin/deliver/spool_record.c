@@ -13,16 +13,16 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define WINDOW 65536 /* what is searched for the next head at once */
+#define WINDOW 65536 /* bytes that are searched for the next head at once */
 
-static uint32_t sum_of_head(const struct record_head *stored)
+static uint32_t record_head_sum(const struct record_head *stored)
 {
     const size_t begin = offsetof(struct record_head, body_sum);
 
     return (uint32_t)crc32(0, (const Bytef *)stored + begin, (uInt)(sizeof(*stored) - begin));
 }
 
-static uint32_t sum_of_body(const uint32_t *starts, uint32_t spans, struct text text)
+static uint32_t record_body_sum(const uint32_t *starts, uint32_t spans, struct text text)
 {
     const uLong sum = crc32(0, (const Bytef *)starts, (uInt)(spans * sizeof(*starts)));
 
@@ -31,64 +31,64 @@ static uint32_t sum_of_body(const uint32_t *starts, uint32_t spans, struct text 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* What is compressed goes to the room after the starts. */
-static struct text compress_text(struct text text, char *room, uLongf size)
+/* Compressed, if that makes it shorter. The place has room for compressBound() bytes. */
+static size_t record_put_text(char *place, struct text text)
 {
-    if (compress2((Bytef *)room, &size, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
+    uLongf length = compressBound(text.length);
+
+    if (compress2((Bytef *)place, &length, (const Bytef *)text.data, text.length, Z_BEST_SPEED) ==
             Z_OK &&
-        size < text.length)
-        return (struct text){room, size};
-    return text;
+        length < text.length)
+        return length;
+    memcpy(place, text.data, text.length);
+    return text.length;
 }
 
-bool record_prepare(struct record_writing *writing, const struct record_body *body, int64_t now_ms)
+struct record_bytes record_make(const struct record_body *body, int64_t now_ms)
 {
-    const size_t starts_size = body->spans * sizeof(*writing->starts);
-    const size_t room = compressBound(body->text.length);
+    const size_t before_text = sizeof(struct record_head) + body->spans * sizeof(uint32_t);
+    char *data = body->text.length <= RECORD_LENGTH_MAX
+                     ? malloc(before_text + compressBound(body->text.length))
+                     : NULL;
+    uint32_t *starts;
+    struct record_head head;
     struct text text;
 
-    if (body->text.length > RECORD_LENGTH_MAX)
-        return false;
-    writing->starts = malloc(starts_size + room);
-    if (!writing->starts)
-        return false;
+    if (!data)
+        return (struct record_bytes){.data = NULL};
+    starts = (uint32_t *)(void *)(data + sizeof(head));
     for (uint32_t i = 0; i < body->spans; i++)
-        writing->starts[i] = htole32(body->starts[i] - body->starts[0]);
-    text = compress_text(body->text, (char *)writing->starts + starts_size, room);
-    writing->text = text;
-    writing->head = (struct record_head){
+        starts[i] = htole32(body->starts[i] - body->starts[0]);
+    text = (struct text){data + before_text, record_put_text(data + before_text, body->text)};
+    head = (struct record_head){
         .magic = htole32(RECORD_MAGIC),
         .state = htole32(RECORD_WAITS),
-        .body_sum = htole32(sum_of_body(writing->starts, body->spans, text)),
+        .body_sum = htole32(record_body_sum(starts, body->spans, text)),
         .written_ms = (int64_t)htole64((uint64_t)now_ms),
         .spans = htole32(body->spans),
         .length = htole32((uint32_t)body->text.length),
         .stored = htole32((uint32_t)text.length),
         .format = htole32(record_format(body->format)),
     };
-    writing->head.head_sum = htole32(sum_of_head(&writing->head));
-    return true;
-}
-
-void record_release(struct record_writing *writing)
-{
-    free(writing->starts);
+    head.head_sum = htole32(record_head_sum(&head));
+    memcpy(data, &head, sizeof(head));
+    return (struct record_bytes){data, before_text + text.length};
 }
 
 void record_mark_done(int fd, uint64_t where)
 {
     const uint32_t state = htole32(RECORD_DONE);
 
-    /* if it cannot be written, the record may be sent again: better than not at all */
+    /* if this fails, the record may be sent twice, which is better than not at all */
     (void)!pwrite(fd, &state, sizeof(state), (off_t)(where + offsetof(struct record_head, state)));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool is_head(struct record_head *head)
+static bool record_is_head(struct record_head *head)
 {
     const bool is_ours =
-        le32toh(head->magic) == RECORD_MAGIC && le32toh(head->head_sum) == sum_of_head(head);
+        le32toh(head->magic) == RECORD_MAGIC && le32toh(head->head_sum) == record_head_sum(head);
 
     *head = (struct record_head){
         .state = le32toh(head->state),
@@ -103,8 +103,8 @@ static bool is_head(struct record_head *head)
            head->stored <= head->length && head->length <= RECORD_LENGTH_MAX;
 }
 
-/* Where the next magic number is, or end. */
-static uint64_t find_magic(int fd, uint64_t at, uint64_t end)
+/* Returns the place of the next magic number, or end. */
+static uint64_t record_find_magic(int fd, uint64_t at, uint64_t end)
 {
     const uint32_t magic = htole32(RECORD_MAGIC);
     char window[WINDOW];
@@ -123,10 +123,10 @@ static uint64_t find_magic(int fd, uint64_t at, uint64_t end)
     return end;
 }
 
-static bool read_head(int fd, uint64_t at, uint64_t end, struct record_head *head)
+static bool record_read_head(int fd, uint64_t at, uint64_t end, struct record_head *head)
 {
     return end - at >= sizeof(*head) && read_at(fd, head, sizeof(*head), at) == sizeof(*head) &&
-           is_head(head);
+           record_is_head(head);
 }
 
 enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_head *head,
@@ -136,25 +136,26 @@ enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_
 
     if (begin >= end)
         return RECORD_END;
-    if (read_head(fd, begin, end, head)) {
+    if (record_read_head(fd, begin, end, head)) {
         *where = begin;
         if (record_size(head) <= end - begin) {
             *at = begin + record_size(head);
             return RECORD_WHOLE;
         }
-        /* what was torn may be followed by another one all the same */
-        *at = find_magic(fd, begin + sizeof(*head), end);
+        /* another record may follow the torn one all the same */
+        *at = record_find_magic(fd, begin + sizeof(*head), end);
         return RECORD_TORN;
     }
     do {
-        *at = find_magic(fd, *at + 1, end);
-    } while (*at < end && !read_head(fd, *at, end, head));
+        *at = record_find_magic(fd, *at + 1, end);
+    } while (*at < end && !record_read_head(fd, *at, end, head));
     return RECORD_UNREADABLE;
 }
 
-/* Is every span in the text, and larger than what body_frame() writes over the one before? */
-static bool are_starts(const uint32_t *starts, const struct record_head *head,
-                       const struct encoder *encoder)
+/* Is every span within the text, and is each one larger than the bytes of it that body_frame() may
+ * overwrite? */
+static bool record_are_starts(const uint32_t *starts, const struct record_head *head,
+                              const struct encoder *encoder)
 {
     const size_t least = encoder->separator.length + encoder->open.length + encoder->close.length;
 
@@ -165,9 +166,9 @@ static bool are_starts(const uint32_t *starts, const struct record_head *head,
     return starts[0] == 0 && starts[head->spans - 1] < head->length;
 }
 
-/* The stored text at a place in the file, which must be of that sum, to where it belongs. */
-static enum record_loaded load_text(int fd, uint64_t at, const struct record_head *head,
-                                    const uint32_t *starts, char *text)
+/* Reads the text, checks the sum, and decompresses. */
+static enum record_loaded record_load_text(int fd, uint64_t at, const struct record_head *head,
+                                           const uint32_t *starts, char *text)
 {
     const bool is_compressed = head->stored < head->length;
     char *stored = is_compressed ? malloc(head->stored) : text;
@@ -177,7 +178,7 @@ static enum record_loaded load_text(int fd, uint64_t at, const struct record_hea
     if (!stored)
         return RECORD_NO_MEMORY;
     if (read_at(fd, stored, head->stored, at) == head->stored &&
-        sum_of_body(starts, head->spans, (struct text){stored, head->stored}) == head->body_sum)
+        record_body_sum(starts, head->spans, (struct text){stored, head->stored}) == head->body_sum)
         loaded = RECORD_LOADED;
     if (loaded == RECORD_LOADED && is_compressed) {
         const int result = uncompress((Bytef *)text, &length, (const Bytef *)stored, head->stored);
@@ -202,12 +203,12 @@ enum record_loaded record_load(int fd, uint64_t where, const struct record_head 
         return RECORD_NO_MEMORY;
     if (read_at(fd, body->starts, starts_size, at) != starts_size)
         return RECORD_CORRUPT;
-    loaded = load_text(fd, at + starts_size, head, body->starts, text);
+    loaded = record_load_text(fd, at + starts_size, head, body->starts, text);
     if (loaded != RECORD_LOADED)
         return loaded;
     for (uint32_t i = 0; i < head->spans; i++)
         body->starts[i] = le32toh(body->starts[i]);
-    if (!are_starts(body->starts, head, encoder))
+    if (!record_are_starts(body->starts, head, encoder))
         return RECORD_CORRUPT;
     body_fill(body, encoder, head->spans, head->length);
     return RECORD_LOADED;

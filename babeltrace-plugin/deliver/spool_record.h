@@ -1,11 +1,12 @@
 /*
- * A record of the spool: one encoded batch in a file, and how the next one is found.
+ * A record of the spool: one encoded batch in a file.
  *
- * All numbers are little endian. A record is its head, then where each span begins in the text
- * (uint32_t each), then the text: units of a body that can be framed, without what is around them,
- * compressed by zlib unless that would not make it shorter.
- * What is not a record is passed over up to the next head; a head is known by its magic number,
- * which is in no UTF-8 text, and its checksum.
+ * All numbers are little endian. A record is a head, then an uint32_t for each span that says where
+ * the span begins in the text, then the text: units of a body, without the frame. zlib compresses
+ * the text if that makes it shorter.
+ *
+ * A reader skips bytes that are no record, up to the next head. It knows a head by its magic
+ * number, which no UTF-8 text contains, and by its checksum.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,14 +21,14 @@
 /* As it is in the file. */
 struct record_head {
     uint32_t magic;
-    uint32_t state;     /* written over when it is done, and so in no checksum */
-    uint32_t head_sum;  /* CRC-32 of what follows */
+    uint32_t state;     /* in no checksum, as record_mark_done() overwrites it */
+    uint32_t head_sum;  /* CRC-32 of the rest of the head */
     uint32_t body_sum;  /* of the starts and the text */
     int64_t written_ms; /* since 1970 */
     uint32_t spans;
     uint32_t length; /* of the text */
-    uint32_t stored; /* the same as it is in the file; as long: not compressed */
-    uint32_t format; /* how the spans are written: 0 is Zipkin's JSON, 1 OTLP */
+    uint32_t stored; /* of the text in the file; if equal to length: not compressed */
+    uint32_t format; /* of the spans: 0 is Zipkin's JSON, 1 OTLP */
 };
 
 #define RECORD_MAGIC UINT32_C(0xffbeb1f1)
@@ -44,16 +45,14 @@ struct record_body {
     struct text text;
 };
 
-/* The whole of it, with its head: what is to be written, in three pieces. */
-struct record_writing {
-    struct record_head head;
-    uint32_t *starts; /* of a block of memory */
-    struct text text; /* in it, or the body's */
+/* A whole record, as it is to be written. */
+struct record_bytes {
+    char *data; /* free() it */
+    size_t length;
 };
 
-/* Returns false when out of memory, or if it is too large. */
-bool record_prepare(struct record_writing *writing, const struct record_body *body, int64_t now_ms);
-void record_release(struct record_writing *writing);
+/* Returns no data when out of memory, or if the text is too long. */
+struct record_bytes record_make(const struct record_body *body, int64_t now_ms);
 
 static inline uint64_t record_size(const struct record_head *head)
 {
@@ -62,31 +61,31 @@ static inline uint64_t record_size(const struct record_head *head)
 
 enum record_found {
     RECORD_WHOLE,
-    RECORD_TORN,       /* its head is well, but it ends only after the file's end */
-    RECORD_UNREADABLE, /* something else was passed over */
+    RECORD_TORN,       /* the head is right, but the file ends before the record does */
+    RECORD_UNREADABLE, /* bytes that are no record were skipped */
     RECORD_END,
 };
 
 /*
- * What is at *at in a file, of which end bytes are to be looked at; *at moves on to where the next
- * may be. head is set, in the machine's order, for the first two, and *where to where it is.
+ * Looks at *at in the file, but not beyond end, and moves *at to where the next record may be. For
+ * RECORD_WHOLE and RECORD_TORN, sets head, in the machine's byte order, and *where to its place.
  */
 enum record_found record_next(int fd, uint64_t *at, uint64_t end, struct record_head *head,
                               uint64_t *where);
 
 enum record_loaded { RECORD_LOADED, RECORD_CORRUPT, RECORD_NO_MEMORY };
 
-/* The record's spans, as a body that can be sent. */
+/* Loads the spans of the record into body. */
 enum record_loaded record_load(int fd, uint64_t where, const struct record_head *head,
                                const struct encoder *encoder, struct body *body);
 
-/* How the spans of a record are written. */
+/* The member format of a head. */
 static inline uint32_t record_format(enum format format)
 {
     return (uint32_t)(format - FORMAT_ZIPKIN);
 }
 
-/* Nobody sends it again. */
+/* No sink will send the record again. */
 void record_mark_done(int fd, uint64_t where);
 
 #endif

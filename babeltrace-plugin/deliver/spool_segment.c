@@ -18,29 +18,29 @@
 #define SUFFIX ".spool"
 #define NAME   (DIGITS + sizeof(SUFFIX))
 
-static void name_of(char name[NAME], uint64_t number)
+static void segment_set_name(char name[NAME], uint64_t number)
 {
     (void)snprintf(name, NAME, "%0*" PRIx64 SUFFIX, DIGITS, number);
 }
 
 /* Returns false if the name is of another file. */
-static bool number_of(const char *name, uint64_t *number)
+static bool segment_number(const char *name, uint64_t *number)
 {
     char again[NAME];
 
     *number = strtoull(name, NULL, 16);
-    name_of(again, *number);
+    segment_set_name(again, *number);
     return strcmp(again, name) == 0;
 }
 
-static bool fail_with(int cause)
+static bool segments_fail(int cause)
 {
     errno = cause;
     return false;
 }
 
-/* Where it belongs: by number. */
-static void insert(struct segments *segments, struct segment *segment)
+/* Keeps the list sorted by number. */
+static void segments_insert(struct segments *segments, struct segment *segment)
 {
     struct segment **link = &segments->first;
 
@@ -54,7 +54,7 @@ static void insert(struct segments *segments, struct segment *segment)
         segments->last = segment;
 }
 
-static bool add_found(struct segments *segments, const char *name, uint64_t number)
+static bool segments_add_found(struct segments *segments, const char *name, uint64_t number)
 {
     struct segment *segment;
     struct stat status;
@@ -65,12 +65,12 @@ static bool add_found(struct segments *segments, const char *name, uint64_t numb
         return true;
     segment = calloc(1, sizeof(*segment));
     if (!segment)
-        return fail_with(ENOMEM);
+        return segments_fail(ENOMEM);
     segment->fd = -1;
     segment->number = number;
     segment->size = (uint64_t)status.st_size;
     segments->bytes += segment->size;
-    insert(segments, segment);
+    segments_insert(segments, segment);
     if (number >= segments->next_number)
         segments->next_number = number + 1;
     return true;
@@ -89,11 +89,12 @@ bool segments_find(struct segments *segments)
 
         if (fd >= 0)
             close(fd);
-        return fail_with(cause);
+        return segments_fail(cause);
     }
     errno = 0;
     while (done && (entry = readdir(folder)))
-        done = !number_of(entry->d_name, &number) || add_found(segments, entry->d_name, number);
+        done = !segment_number(entry->d_name, &number) ||
+               segments_add_found(segments, entry->d_name, number);
     if (done && errno)
         done = false;
     number = (uint64_t)errno;
@@ -112,7 +113,7 @@ struct segment *segments_add(struct segments *segments)
         return NULL;
     }
     segment->number = segments->next_number;
-    name_of(name, segment->number);
+    segment_set_name(name, segment->number);
     segment->fd =
         openat(segments->folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (segment->fd < 0) {
@@ -124,7 +125,7 @@ struct segment *segments_add(struct segments *segments)
     }
     segments->next_number++;
     segment->is_own = true;
-    insert(segments, segment);
+    segments_insert(segments, segment);
     return segment;
 }
 
@@ -140,7 +141,7 @@ bool segment_open(const struct segments *segments, struct segment *segment)
 
     if (segment->fd >= 0)
         return true;
-    name_of(name, segment->number);
+    segment_set_name(name, segment->number);
     segment->fd = openat(segments->folder_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     return segment->fd >= 0;
 }
@@ -191,7 +192,7 @@ void segment_unlink(const struct segments *segments, struct segment *segment)
 
     if (segment->is_unlinked)
         return;
-    name_of(name, segment->number);
+    segment_set_name(name, segment->number);
     (void)unlinkat(segments->folder_fd, name, 0);
     segment->is_unlinked = true;
 }

@@ -1,23 +1,23 @@
 /*
- * The spool: records are given out to senders, oldest first, and come back with an outcome.
+ * The spool: senders take records, the oldest first, and give them back.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "spool_parts.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 
 #define NO_MEMORY_MS 1000
 
 /* ---- the next record ------------------------------------------------------------------------- */
 
-/* To the next one that has something, if there is one. */
+/* Moves on to the next segment. */
 static void spool_read_on(struct spool *spool)
 {
     struct segment *segment = spool->reading;
 
     if (segment->spans) {
-        /* the scan at the start has found more heads than there are now */
+        /* the scan at the start has found more records than there are now */
         spool->counts.corrupt += segment->spans;
         spool_leave(spool, segment, segment->spans, true);
         segment->spans = 0;
@@ -27,10 +27,10 @@ static void spool_read_on(struct spool *spool)
         spool_remove_segment(spool, segment);
 }
 
-/* The spans of this head are given out. */
+/* A sender gets so many spans. */
 static void spool_count_out(struct spool *spool, struct segment *segment, uint32_t spans)
 {
-    if (spans > segment->spans) { /* the scan at the start has not seen it */
+    if (spans > segment->spans) { /* the scan at the start has not seen this record */
         const uint64_t more = spans - segment->spans;
 
         spool->counts.found += more;
@@ -41,7 +41,7 @@ static void spool_count_out(struct spool *spool, struct segment *segment, uint32
     segment->spans -= spans;
 }
 
-/* What is at the reading position: returns whether it is to be sent. */
+/* Reads the head at the reading position. Returns whether the record has to be sent. */
 static bool spool_read_next(struct spool *spool, struct spool_record *record)
 {
     struct segment *segment = spool->reading;
@@ -72,7 +72,7 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
     return false;
 }
 
-/* The oldest record that nobody has. */
+/* Takes the oldest record that no sender has. */
 static bool spool_claim(struct spool *spool, struct spool_record *record)
 {
     while (spool->reading) {
@@ -116,8 +116,8 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
             break;
         if (spool_reap(spool))
             continue;
-        spool_wait_until(spool,
-                         clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
+        condition_wait(&spool->changed, &spool->lock,
+                       clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
     }
     spool_reap_and_unlock(spool);
     return has_it;
@@ -125,11 +125,10 @@ static bool spool_wait_for_record(struct spool *spool, struct spool_record *reco
 
 static void spool_settle_lost(struct spool *spool, struct spool_record *record)
 {
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     spool->counts.corrupt += record->left;
     spool_leave(spool, record->segment, record->left, true);
     record->left = 0;
-    pthread_mutex_unlock(&spool->lock);
 }
 
 bool spool_take(struct spool *spool, struct spool_record *record, const struct encoder *encoder,
@@ -140,7 +139,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 
         while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
                                      body)) == RECORD_NO_MEMORY) {
-            spool_note_away(spool, 0); /* who waits for progress is not to wait for ever */
+            spool_note_away(spool, 0); /* so that spool_wait() does not wait for ever */
             if (!spool_pause(spool, clock_ms() + NO_MEMORY_MS, true))
                 break;
         }
@@ -156,7 +155,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
 void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
                   uint32_t spans)
 {
-    pthread_mutex_lock(&spool->lock);
+    LOCK_GUARD(&spool->lock);
     spool->counts.outcome[outcome] += spans;
     record->left -= spans;
     spool->answers++;
@@ -165,7 +164,6 @@ void spool_settle(struct spool *spool, struct spool_record *record, enum outcome
         pthread_cond_broadcast(&spool->changed);
     }
     spool_leave(spool, record->segment, spans, outcome != OUTCOME_ACCEPTED);
-    pthread_mutex_unlock(&spool->lock);
 }
 
 void spool_finish(struct spool *spool, struct spool_record *record)

@@ -1,5 +1,5 @@
 /*
- * How old what is in a spool is.
+ * The time of a spool.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,7 +15,7 @@
 #define BOOT_ID_MAX 64
 #define LINE_MAX    128
 
-static int64_t time_ms(clockid_t clock)
+static int64_t spool_time_ms(clockid_t clock)
 {
     struct timespec now;
 
@@ -25,11 +25,11 @@ static int64_t time_ms(clockid_t clock)
 
 int64_t boot_time_ms(void)
 {
-    return time_ms(CLOCK_BOOTTIME);
+    return spool_time_ms(CLOCK_BOOTTIME);
 }
 
-/* Empty if nobody tells: then each start is one of a new boot. */
-static void read_boot_id(char id[BOOT_ID_MAX])
+/* An empty id, if there is none, makes each start one after another boot. */
+static void spool_time_read_boot_id(char id[BOOT_ID_MAX])
 {
     const int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     const ssize_t length = fd < 0 ? 0 : read(fd, id, BOOT_ID_MAX - 1);
@@ -40,9 +40,9 @@ static void read_boot_id(char id[BOOT_ID_MAX])
     id[strcspn(id, " \n")] = '\0';
 }
 
-static int64_t begin(int64_t newest_ms)
+static int64_t spool_time_begin(int64_t newest_ms)
 {
-    return (newest_ms > 0 ? newest_ms : time_ms(CLOCK_REALTIME)) - boot_time_ms();
+    return (newest_ms > 0 ? newest_ms : spool_time_ms(CLOCK_REALTIME)) - boot_time_ms();
 }
 
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
@@ -51,13 +51,13 @@ int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
     int64_t offset_ms;
     int length;
 
-    read_boot_id(id);
+    spool_time_read_boot_id(id);
     if (pread(fd, line, sizeof(line) - 1, 0) > 0 &&
         sscanf(line, "%63s %" SCNd64, of, &offset_ms) == 2 && id[0] && strcmp(of, id) == 0)
         return offset_ms;
-    offset_ms = begin(newest_ms);
+    offset_ms = spool_time_begin(newest_ms);
     length = snprintf(line, sizeof(line), "%s %" PRId64 "\n", id[0] ? id : "-", offset_ms);
-    /* if it cannot be written, the next start begins at the newest record again */
+    /* if this fails, the next start continues at the newest record */
     if (ftruncate(fd, 0) == 0)
         (void)!pwrite(fd, line, (size_t)length, 0);
     return offset_ms;

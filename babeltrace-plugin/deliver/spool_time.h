@@ -1,11 +1,12 @@
 /*
- * How old what is in a spool is. The wall clock does not tell: a host that has just booted may have
- * any time until NTP has set it, and then all would be too old at once.
+ * The time of a spool, which tells the age of records. The wall clock cannot: after a boot it may
+ * be wrong until NTP sets it, and then all records would be too old at once.
  *
- * A spool has a time of its own. It goes on with the time since boot, of which no clock's step is
- * a part; the file "lock" has the offset between the two, and the boot that it is of. In a new boot
- * it goes on at the newest record that is there: how long the host was off cannot be told from a
- * step, so that does not count. Without a record it begins with the wall clock.
+ * A spool's time runs with the time since boot, which no step of the wall clock changes. The file
+ * "lock" holds the offset between the two, and the id of the boot for which the offset holds. After
+ * another boot, the spool's time continues at its newest record. So the time that the host was off
+ * does not count, as nothing can tell it from a step of the clock. Without records, the spool's
+ * time begins with the wall clock.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,7 +17,8 @@
 
 int64_t boot_time_ms(void);
 
-/* To be added to boot_time_ms(); fd is the lock's. newest_ms is of what was found, 0: nothing. */
+/* The time of the spool is boot_time_ms() plus this. fd: of the file "lock"; newest_ms: when the
+ * newest record was written, 0: there is none. */
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms);
 
 #endif

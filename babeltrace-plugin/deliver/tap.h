@@ -1,9 +1,9 @@
 /*
- * The tap: a Unix socket on which who connects is shown the spans that are being delivered.
+ * The tap: a Unix socket that shows the delivered spans to each reader that connects.
  *
- * A line for each batch, see doc/sink.md. Who delivers it copies the batch for each reader and goes
- * on; a thread of the tap's own does the rest. A reader that does not keep up misses whole
- * batches, and is told of how many spans. Without readers a batch costs one look.
+ * A reader gets one line for each batch, see doc/sink.md. A sender copies the batch for each reader
+ * and goes on; the tap's own thread writes to the sockets. A slow reader misses whole batches, and
+ * the next line tells it how many spans. Without readers, a batch costs one load of a counter.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,23 +20,22 @@ struct tap;
 /* Returns NULL with error set. */
 struct tap *tap_open(const char *path, struct error *error);
 
-/* These three from any thread. */
+/* Any thread may call the next three functions. */
 
-/* Is anybody there to be shown something? */
+/* Is there a reader? */
 bool tap_is_read(struct tap *tap);
 
-/* The body is not framed; its spans begin with {"traceId":" as of zipkin_json.c. */
+/* Shows a body that is not framed, and whose spans begin with {"traceId":" as in zipkin_json.c. */
 void tap_show(struct tap *tap, const struct encoder *encoder, const struct body *body);
 
-/* So many spans pass without being shown: nobody reads, or there is no memory to encode them. */
+/* Counts so many spans that are not shown: there is no reader, or no memory to encode them. */
 void tap_pass(struct tap *tap, uint32_t spans);
 
-/* Spans that a reader was not shown, of those that it wanted; summed up over the readers. */
+/* The sum over all readers of the spans that a reader wanted and did not get. */
 uint64_t tap_dropped(struct tap *tap);
 
 /*
- * No more will be shown. Readers have a tenth of a second for the rest, and up to a second while
- * they take some of it: then it is dropped.
+ * Ends the tap. Readers have 0.1 s to read the rest, and up to 1 s as long as they go on reading.
  */
 void tap_end(struct tap *tap);
 

@@ -1,9 +1,9 @@
 /*
  * Transports: where a batch of encoded spans goes.
  *
- * A transport is used by one thread, the sender's, and blocks it until it knows what has become of
- * a batch. Over a network that takes request_timeout_ms at most, while the reader of a pipe may
- * stand still for as long as it likes; cancel() ends the wait at once.
+ * One thread uses a transport, a sender's. send() blocks that thread until the fate of the batch is
+ * known: over a network for request_timeout_ms at most, for the reader of a pipe without a limit.
+ * cancel() ends the wait at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -17,13 +17,12 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* An encoded batch, and its part that is spans and separators, without the frame. */
 struct payload {
-    struct text text;
-    struct text spans;
-    uint32_t partition; /* of so many; all is 0 where there are none */
+    struct text text;   /* an encoded batch */
+    struct text spans;  /* the spans and separators in it, without the frame */
+    uint32_t partition; /* both 0 for a transport without partitions */
     uint32_t partitions;
-    bool stays; /* until await() nobody writes over it */
+    bool stays; /* the text stays unchanged until await() returns */
 };
 
 struct protocol;
@@ -31,66 +30,66 @@ struct protocol;
 enum delivery {
     DELIVERY_ACCEPTED,
     DELIVERY_RETRY,     /* not now; the same batch may be sent again */
-    DELIVERY_INVALID,   /* the peer cannot read something in it; a part of it may be accepted */
-    DELIVERY_TOO_LARGE, /* a part of it may be accepted */
-    DELIVERY_REFUSED,   /* never */
-    DELIVERY_POSSIBLY_PERSISTED, /* it may have been accepted: sent again, it may be there twice */
-    DELIVERY_DIVIDE,             /* not sent: there is another number of partitions now */
+    DELIVERY_INVALID,   /* the peer cannot read something in it; it may accept a part of it */
+    DELIVERY_TOO_LARGE, /* the peer may accept a part of it */
+    DELIVERY_REFUSED,   /* the peer will never accept it */
+    DELIVERY_POSSIBLY_PERSISTED, /* the peer may have it: a retry could store it twice */
+    DELIVERY_DIVIDE,             /* not sent: the number of partitions has changed */
 };
 
 struct reply {
     enum delivery delivery;
-    /* DELIVERY_RETRY: the peer is there, and what it cannot cope with may be this very batch. */
+    /* DELIVERY_RETRY: the peer answers, so this batch itself may be the cause of the failure. */
     bool may_be_batch;
-    int64_t retry_after_ms; /* the peer has asked for this pause; 0: it has not */
-    uint64_t rejected;      /* so many of those that were accepted are refused for good */
-    struct error error;     /* empty: the peer has accepted it, and has nothing to say */
+    int64_t retry_after_ms; /* the pause that the peer asks for; 0: none */
+    uint64_t rejected;      /* spans of an accepted batch that the peer refuses for good */
+    struct error error;     /* empty: accepted, and the peer has no remark */
 };
 
-/* Of a message. */
+/* Of one message. */
 struct part_limits {
     uint32_t spans;
     size_t bytes;
 };
 
 struct transport {
-    const char *warning; /* for the operator, before anything is sent; NULL: none */
+    const char *warning; /* shown to the operator before the first batch; NULL: none */
 
-    /* Does the peer take a batch without spans? May be NULL: always. */
+    /* Does the peer take a batch without spans? */
     void (*probe)(struct transport *transport, struct reply *reply);
 
     void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
 
     /*
-     * Of a peer with partitions, else NULL: post() takes a batch for one of them without waiting,
-     * await() waits until the replies of all that were posted are set.
+     * For a peer with partitions, else NULL: post() queues a batch for one partition and returns;
+     * await() waits until the replies to all posted batches are set.
      */
     void (*post)(struct transport *transport, const struct payload *payload, struct reply *reply);
     void (*await)(struct transport *transport);
     struct part_limits limits;
-    _Atomic uint32_t partitions; /* 0: it is not known yet; only a call of ours changes it */
+    _Atomic uint32_t partitions; /* 0: not known yet; changes only within calls of this interface */
 
-    /* From any thread: what is under way, and all that comes later, waits for nobody any more. */
+    /* From any thread: requests under way and all later ones fail at once. */
     void (*cancel)(struct transport *transport);
 
     /*
-     * After the last send(). Returns false, with error set, if something that was accepted may be
-     * lost. May be NULL: nothing is to be done.
+     * After the last send(). Returns false, with error set, if accepted spans may be lost. May be
+     * NULL.
      */
     bool (*finish)(struct transport *transport, struct error *error);
 
-    /* From any thread, once no other uses it. */
+    /* From any thread, when no other thread uses the transport. */
     void (*free)(struct transport *transport);
 };
 
 enum compression {
-    COMPRESSION_AUTO, /* where a network is in between */
+    COMPRESSION_AUTO, /* only if the peer is on another host */
     COMPRESSION_NONE,
     COMPRESSION_GZIP,
     COMPRESSION_ZSTD,
 };
 
-/* Texts may be NULL for "not given", but the endpoint. They are copied. */
+/* The transport copies all texts. NULL: not given; the endpoint is always given. */
 struct transport_options {
     const struct protocol *protocol;
     const char *endpoint;
@@ -104,9 +103,9 @@ struct transport_options {
 };
 
 /*
- * The kinds: of "http://..." or "https://..." (a collector's URL; without a path, the protocol's is
- * added), of "kafka://...", and of "file:PATH" (one batch in the end, such as the JSON array that
- * the Zipkin UI's "Upload JSON" takes). Nothing is sent yet. All return NULL with error set.
+ * For "http://..." or "https://..." (a collector's URL; one without a path gets the protocol's),
+ * for "kafka://...", and for "file:PATH". The file holds one large batch, such as the JSON array
+ * that "Upload JSON" of the Zipkin UI takes. Nothing is sent yet. Return NULL with error set.
  */
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *kafka_transport_open(const struct transport_options *options,

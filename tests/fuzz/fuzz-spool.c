@@ -60,7 +60,7 @@ static void write_record(struct input *source)
     const size_t span_size = 4 + take(source, 1) % 200;
     uint32_t starts[16];
     size_t text_length = 0;
-    struct record_writing writing;
+    struct record_bytes record;
 
     for (size_t i = 0; i < sizeof(text); i++) /* some of them cannot be compressed */
         text[i] = spans & 1 ? 'x' : (char)(hash_mix(i + seed) % 250);
@@ -70,23 +70,20 @@ static void write_record(struct input *source)
         starts[i] = (uint32_t)text_length + 7;
         text_length += span_size;
     }
-    REQUIRE(record_prepare(
-        &writing,
+    record = record_make(
         &(struct record_body){
             .format = FORMAT_ZIPKIN, .starts = starts, .spans = spans, .text = {text, text_length}},
-        (int64_t)take(source, 8)));
-    if (length + sizeof(writing.head) + spans * sizeof(uint32_t) + writing.text.length <=
-        FILE_MAX) {
+        (int64_t)take(source, 8));
+    REQUIRE(record.data != NULL);
+    if (length + record.length <= FILE_MAX) {
         written[written_count].where = length;
         written[written_count].spans = spans;
         written[written_count].is_changed = false;
-        append(&writing.head, sizeof(writing.head));
-        append(writing.starts, spans * sizeof(uint32_t));
-        append(writing.text.data, writing.text.length);
-        written[written_count].size = length - written[written_count].where;
+        append(record.data, record.length);
+        written[written_count].size = record.length;
         written_count++;
     }
-    record_release(&writing);
+    free(record.data);
 }
 
 static void change(struct input *source)

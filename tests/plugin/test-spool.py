@@ -187,7 +187,7 @@ def faults_that_pass():
 @scenario
 def slow_collector_and_full_queue():
     """A live session whose collector is slower than what comes: nothing is dropped."""
-    with folder() as spool, Collector(default=slow(0.05)) as collector:
+    with folder() as spool, Collector(default=slow(0.2)) as collector:
         run = Run(collector, "live", "pace:20", "add:20000", "flush", "close", spool=spool,
                   batch_spans=200, queue_bytes=2 << 20)
         run.has(dropped=0, undelivered=0, spool_waiting=0)

@@ -372,7 +372,7 @@ static bool check_endpoint(const char *text, struct error *error)
     if (strncmp(text, "file:", strlen("file:")) == 0)
         return true;
     if (is_kafka_url(text))
-        return kafka_url_parse(&kafka, "endpoint", "kafka-file", text, error);
+        return kafka_url_parse(&kafka, "endpoint", text, error);
     if (!http_url_parse(&url, protocol_of(FORMAT_AUTO, text)->path, text, error))
         return false;
     http_url_free(&url);

@@ -340,15 +340,14 @@ static void check_host_messages(const struct kafka *kafka)
 
 static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
 {
-    static const char *const settings[][2] = {
-        {"client.id", "blkin-doctor"}, {"enable.partition.eof", "true"}, {"log_level", "0"}};
+    static const char *const settings[][2] = {{"client.id", "blkin-doctor"},
+                                              {"enable.partition.eof", "true"},
+                                              {"log_level", "0"},
+                                              {NULL, NULL}};
     const struct kafka_setup setup = {
         .url = &kafka->url,
-        .name = "input",
-        .file_name = "kafka-file",
         .file = config_text(kafka->doctor->config, "kafka-file"),
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
     };
 
     kafka->client = kafka_open(RD_KAFKA_CONSUMER, &setup, error);
@@ -362,12 +361,12 @@ static void explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
     rd_kafka_queue_t *queue = rd_kafka_queue_get_main(kafka->client);
     struct error error;
 
-    kafka_describe(&error, kafka->url.brokers, code, rd_kafka_err2str(code), "kafka-file");
+    kafka_describe(&error, kafka->url.brokers, code, rd_kafka_err2str(code));
     while ((event = rd_kafka_queue_poll(queue, 0))) {
         if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_ERROR &&
             rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)
             kafka_describe(&error, kafka->url.brokers, rd_kafka_event_error(event),
-                           rd_kafka_event_error_string(event), "kafka-file");
+                           rd_kafka_event_error_string(event));
         rd_kafka_event_destroy(event);
     }
     rd_kafka_queue_destroy(queue);
@@ -419,7 +418,7 @@ void check_work(const struct doctor *doctor)
     if (!input || !*input) {
         saw(doctor, LEVEL_BAD, "work.settings", "input is not set: where are the traces?");
         mend(doctor, "input = kafka://BROKER/TOPIC in blkin.conf, below [work]");
-    } else if (!kafka_url_parse(&kafka.url, "input", "kafka-file", input, &error) ||
+    } else if (!kafka_url_parse(&kafka.url, "input", input, &error) ||
                !open_client(&kafka, &error)) {
         saw(doctor, LEVEL_BAD, "work.settings", "%s", error.text);
         mend(doctor, "blkin config show --section=work tells where it is set");

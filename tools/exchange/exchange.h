@@ -1,35 +1,34 @@
 /*
- * The exchange: how the recorders of several hosts ask each other for traces. A request that one
- * posts is given to all others, an answer to the one that has asked, each once; a recorder without
- * others (hub is not set) has an exchange that does nothing.
+ * The exchange: the recorders of several hosts ask each other for traces. All other recorders get a
+ * request, and the recorder that asked gets the answers; each message arrives once. Without the key
+ * hub, the exchange does nothing.
  *
  * Messages are JSON objects:
  *
  *   {"type": "keep", "id": "HOST:PID:N", "host": "store-1", "at": NS since 1970,
  *    "traces": [{"id": "32 hex digits", "why": "osd*:write>20ms"}]}
- *       "keep these": what host has had an alarm for, or what `blkin keep` was given
+ *       "keep these": traces that host had an alarm for, or that `blkin keep` names
  *   {"type": "keep", ..., "last_ms": 10000, "service": "osd"}     (service may be missing)
- *       all that the last seconds had; of a service: its traces
- *       "held_ms" (may be missing): so long the message was on its way, as its poster and the hub
- *       add it up: so what the last seconds had is known without comparing clocks
- *   {"type": "found", "id": that of "keep", "to": its host, "host": who answers,
- *    "held_from": NS since 1970: from then on the ring had all, "error": "..." (may be missing),
+ *       all traces of the last seconds; with service, only those of the service
+ *       "held_ms" (may be missing): how long the message was on its way, added up by its poster and
+ *       the hub; so nobody compares clocks to know the last seconds
+ *   {"type": "found", "id": that of "keep", "to": its host, "host": the one that answers,
+ *    "held_from": NS since 1970: the ring has everything from then on, "error": "..." (optional),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       begin (of a trace, may be missing): when its first span began, NS since 1970.
- *       have: the spans that were found; want: parents that are not among them. Traces of which
- *       nothing was found are not there. "more" (may be missing): traces that were found and are
- *       not in the list.
+ *       have: the spans that were found; want: their parents that were not found. Traces without a
+ *       found span are left out. "more" (may be missing): found traces that are not in the list.
  *   {"type": "dropped", "id": that of our "keep", "host": ours, "traces": ["32 hex digits", ...]}
- *       of the exchange itself: nobody else is asked for these, the cap (hub-traces-per-s) is
- *       reached; no traces: that is so for the whole request
+ *       from the exchange itself: the hub's cap (hub-traces-per-s) is reached, so no other host is
+ *       asked for these traces; no traces: the same for the whole request
  *
- * Ids are of printable ASCII without blanks, names of hosts of letters, digits, '.', '-' and '_'; a
- * message has at most 10000 traces and 1 MiB: who has more posts several. The exchange adds "post",
- * by which it knows doubles, and checks what it is given: see message.c.
+ * Ids are printable ASCII without blanks; names of hosts are letters, digits, '.', '-' and '_'. A
+ * message has at most 10000 traces and 1 MiB. The exchange adds "post", by which it recognizes
+ * duplicates, and checks all messages: see message.c.
  *
- * `blkin hub` carries the messages (http:// or https://). The exchange does not block the loop, and
- * loses no messages while the hub is away for less than 30 s; what is dropped then is counted. A
- * recorder that is started again gets what came since the one before it asked the hub last.
+ * `blkin hub` carries the messages (http:// or https://). The exchange never blocks the loop. It
+ * loses no message while the hub is away for less than 30 s, and counts those that it drops later.
+ * A recorder that starts again gets the messages since the recorder before it last asked the hub.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,30 +44,29 @@
 struct exchange;
 
 struct exchange_callbacks {
-    /* It has the form above. The exchange must not be closed in here. */
+    /* The message has the form above. The callback must not close the exchange. */
     void (*message)(void *context, const json_t *message);
     void *context;
 };
 
 /*
- * As the keys hub, hub-token-file, hub-ca-file, hub-cert-file, hub-key-file say. host: our name.
- * Returns NULL with error set if they are wrong; that nobody answers is no error.
+ * Uses the keys hub, hub-token-file, hub-ca-file, hub-cert-file and hub-key-file. host: our name.
+ * Returns NULL with error set if the keys are wrong; it is no error if the hub does not answer.
  */
 struct exchange *exchange_open(struct loop *loop, const struct config *config, const char *host,
                                const struct exchange_callbacks *callbacks, struct error *error);
 void exchange_close(struct exchange *exchange); /* NULL is allowed */
 
-/* Copies it; it is posted as soon as the other side takes it. One of a wrong form is said and
- * dropped. */
+/* Posts a copy of the message as soon as the hub takes it. Drops and logs one of a wrong form. */
 void exchange_post(struct exchange *exchange, const json_t *message);
 
 /*
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": ["store-1",
  * ...], "posted": n, "received": n, "dropped": n, "dropped_traces": n, "refused": n, "malformed":
- * n}: hosts that are there, or were within the last 30 s, ours first; while the other side is away,
- * as it was before. dropped: messages that the other side was away for too long for;
- * dropped_traces: by the cap; refused: messages that it did not take; malformed: such as came. New;
- * NULL: out of memory.
+ * n}. hosts: those of the last 30 s, ours first; while the hub is away, those of before. dropped:
+ * messages that waited too long for the hub; dropped_traces: by the cap; refused: messages that the
+ * hub did not take; malformed: messages of a wrong form that came. The caller frees it; NULL: out
+ * of memory.
  */
 json_t *exchange_json(const struct exchange *exchange);
 

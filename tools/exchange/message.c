@@ -29,7 +29,7 @@ size_t message_held(char *to, const char *text, size_t length, int64_t held_ms)
            (size_t)snprintf(to + length - 1, HELD_ROOM, ",\"held_ms\":%" PRId64 "}", held_ms);
 }
 
-static bool is_host(const char *name, size_t length)
+static bool message_has_host_form(const char *name, size_t length)
 {
     if (length == 0 || length > MESSAGE_HOST_MAX || *name == '-')
         return false;
@@ -42,50 +42,55 @@ static bool is_host(const char *name, size_t length)
 
 bool message_is_host(const char *name)
 {
-    return is_host(name, strlen(name));
+    return message_has_host_form(name, strlen(name));
 }
 
 /* ---- members: each of these returns false with error set ------------------------------------- */
 
-static bool wrong(const char *name, const char *expected, struct error *error)
+static bool message_refuse(const char *name, const char *expected, struct error *error)
 {
     error_set(error, "\"%s\": expected %s", name, expected);
     return false;
 }
 
-static bool check_text(const json_t *object, const char *name, bool is_needed, struct error *error)
+static bool message_check_text(const json_t *object, const char *name, bool is_needed,
+                               struct error *error)
 {
     const json_t *value = json_object_get(object, name);
 
     if ((!value && !is_needed) || (json_is_string(value) && json_string_length(value) <= TEXT_MAX))
         return true;
-    return wrong(name, "a text of at most 1023 bytes", error);
+    return message_refuse(name, "a text of at most 1023 bytes", error);
 }
 
-static bool check_host(const json_t *object, const char *name, struct error *error)
+static bool message_check_host(const json_t *object, const char *name, struct error *error)
 {
     const json_t *value = json_object_get(object, name);
 
-    if (json_is_string(value) && is_host(json_string_value(value), json_string_length(value)))
+    if (json_is_string(value) &&
+        message_has_host_form(json_string_value(value), json_string_length(value)))
         return true;
-    return wrong(name, "a host's name: letters, digits, '.', '-' and '_', at most 253", error);
+    return message_refuse(name, "a host's name: letters, digits, '.', '-' and '_', at most 253",
+                          error);
 }
 
 /* Printable ASCII without blanks. */
-static bool check_name(const json_t *object, const char *name, size_t max, struct error *error)
+static bool message_check_name(const json_t *object, const char *name, size_t max,
+                               struct error *error)
 {
     const char *text = message_text(object, name);
     const size_t length = strlen(text);
 
     for (size_t i = 0; i < length; i++) {
         if (!isgraph((unsigned char)text[i]))
-            return wrong(name, "printable ASCII characters without blanks", error);
+            return message_refuse(name, "printable ASCII characters without blanks", error);
     }
-    return (length > 0 && length <= max) || wrong(name, "a text of some hundred characters", error);
+    return (length > 0 && length <= max) ||
+           message_refuse(name, "a text of some hundred characters", error);
 }
 
-static bool check_integer(const json_t *object, const char *name, json_int_t min, json_int_t max,
-                          struct error *error)
+static bool message_check_integer(const json_t *object, const char *name, json_int_t min,
+                                  json_int_t max, struct error *error)
 {
     const json_t *value = json_object_get(object, name);
 
@@ -97,7 +102,7 @@ static bool check_integer(const json_t *object, const char *name, json_int_t min
     return false;
 }
 
-static bool is_hex(const json_t *value, size_t digits)
+static bool message_is_hex(const json_t *value, size_t digits)
 {
     const char *text = json_string_value(value);
 
@@ -107,7 +112,7 @@ static bool is_hex(const json_t *value, size_t digits)
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-static bool check_span_ids(const json_t *trace, const char *name, struct error *error)
+static bool message_check_span_ids(const json_t *trace, const char *name, struct error *error)
 {
     const json_t *ids = json_object_get(trace, name);
     const json_t *id;
@@ -115,39 +120,41 @@ static bool check_span_ids(const json_t *trace, const char *name, struct error *
 
     json_array_foreach(ids, i, id)
     {
-        if (!is_hex(id, 16))
-            return wrong(name, "ids of spans, 16 hex digits each", error);
+        if (!message_is_hex(id, 16))
+            return message_refuse(name, "ids of spans, 16 hex digits each", error);
     }
-    return json_is_array(ids) || wrong(name, "an array of ids", error);
+    return json_is_array(ids) || message_refuse(name, "an array of ids", error);
 }
 
-static bool check_wanted(const json_t *trace, struct error *error)
+static bool message_check_wanted(const json_t *trace, struct error *error)
 {
-    return check_text(trace, "why", true, error);
+    return message_check_text(trace, "why", true, error);
 }
 
-static bool check_found(const json_t *trace, struct error *error)
+static bool message_check_found(const json_t *trace, struct error *error)
 {
     return (!json_object_get(trace, "begin") ||
-            check_integer(trace, "begin", 0, INT64_MAX, error)) &&
-           check_integer(trace, "spans", 0, INT64_MAX, error) &&
-           check_span_ids(trace, "have", error) && check_span_ids(trace, "want", error);
+            message_check_integer(trace, "begin", 0, INT64_MAX, error)) &&
+           message_check_integer(trace, "spans", 0, INT64_MAX, error) &&
+           message_check_span_ids(trace, "have", error) &&
+           message_check_span_ids(trace, "want", error);
 }
 
-static bool check_traces(const json_t *message,
-                         bool (*check)(const json_t *trace, struct error *error),
-                         struct error *error)
+static bool message_check_traces(const json_t *message,
+                                 bool (*check)(const json_t *trace, struct error *error),
+                                 struct error *error)
 {
     const json_t *traces = json_object_get(message, "traces");
     const json_t *trace;
     size_t i;
 
     if (!json_is_array(traces) || json_array_size(traces) > MESSAGE_TRACES_MAX)
-        return wrong("traces", "an array of at most 10000", error);
+        return message_refuse("traces", "an array of at most 10000", error);
     json_array_foreach(traces, i, trace)
     {
-        if (!is_hex(json_object_get(trace, "id"), 32))
-            return wrong("traces", "each with \"id\", 32 hex digits in small letters", error);
+        if (!message_is_hex(json_object_get(trace, "id"), 32))
+            return message_refuse("traces", "each with \"id\", 32 hex digits in small letters",
+                                  error);
         if (!check(trace, error))
             return false;
     }
@@ -156,21 +163,22 @@ static bool check_traces(const json_t *message,
 
 /* ---- the two kinds --------------------------------------------------------------------------- */
 
-static bool check_keep(const json_t *message, struct error *error)
+static bool message_check_keep(const json_t *message, struct error *error)
 {
-    if (!check_integer(message, "at", 1, INT64_MAX, error))
+    if (!message_check_integer(message, "at", 1, INT64_MAX, error))
         return false;
     if (json_object_get(message, "last_ms"))
-        return check_integer(message, "last_ms", 1, LAST_MAX_MS, error) &&
-               check_text(message, "service", false, error);
-    return check_traces(message, check_wanted, error);
+        return message_check_integer(message, "last_ms", 1, LAST_MAX_MS, error) &&
+               message_check_text(message, "service", false, error);
+    return message_check_traces(message, message_check_wanted, error);
 }
 
-static bool check_answer(const json_t *message, struct error *error)
+static bool message_check_answer(const json_t *message, struct error *error)
 {
-    return check_host(message, "to", error) &&
-           check_integer(message, "held_from", 0, INT64_MAX, error) &&
-           check_text(message, "error", false, error) && check_traces(message, check_found, error);
+    return message_check_host(message, "to", error) &&
+           message_check_integer(message, "held_from", 0, INT64_MAX, error) &&
+           message_check_text(message, "error", false, error) &&
+           message_check_traces(message, message_check_found, error);
 }
 
 bool message_check(const json_t *message, struct error *error)
@@ -181,14 +189,15 @@ bool message_check(const json_t *message, struct error *error)
         error_set(error, "expected a JSON object");
         return false;
     }
-    if (!check_name(message, "id", ID_MAX, error) ||
-        !check_name(message, "post", POST_MAX, error) || !check_host(message, "host", error))
+    if (!message_check_name(message, "id", ID_MAX, error) ||
+        !message_check_name(message, "post", POST_MAX, error) ||
+        !message_check_host(message, "host", error))
         return false;
     if (strcmp(type, "keep") == 0)
-        return check_keep(message, error);
+        return message_check_keep(message, error);
     if (strcmp(type, "found") == 0)
-        return check_answer(message, error);
-    return wrong("type", "\"keep\" or \"found\"", error);
+        return message_check_answer(message, error);
+    return message_refuse("type", "\"keep\" or \"found\"", error);
 }
 
 bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_ms)

@@ -1,6 +1,6 @@
 /*
- * The form of a message between recorders (exchange.h). What comes over a network is checked before
- * anybody works with it; what we post ourselves is, too.
+ * The form of a message between recorders (exchange.h). The exchange checks every message that
+ * comes over the network, and every one that it posts.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -19,21 +19,20 @@
 #define MESSAGE_HOST_MAX   253 /* as of a name in the DNS */
 #define POST_MAX           300 /* characters of "post", which no two messages share */
 
-/* Letters, digits, '.', '-' and '_': it is shown, and is part of a URL. */
+/* Only letters, digits, '.', '-' and '_', as the name is shown, and is part of a URL. */
 bool message_is_host(const char *name);
 
-/* Returns false with error set, which tells of the first thing that is wrong. */
+/* Returns false with error set to the first fault. */
 bool message_check(const json_t *message, struct error *error);
 
-/* Writes the text of a message with the time that it was held for: at most HELD_ROOM more bytes. */
+/* Writes the text of a message, and how long it was held: at most HELD_ROOM more bytes. */
 #define HELD_ROOM 40
 size_t message_held(char *to, const char *text, size_t length, int64_t held_ms);
 
-/* The member, "" if it is not there or no text. */
+/* The text of the member; "" if it is missing or no text. */
 const char *message_text(const json_t *message, const char *member);
 
-/* Was this message there before? A host's "post" is its own: another host that uses the same one is
- * not in its way. */
+/* Did this message come before? Two hosts may use the same "post". */
 bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_ms);
 
 #endif

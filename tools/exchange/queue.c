@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void item_free(struct item *item)
+{
+    free(item->text);
+    free(item);
+}
+
 void items_put(struct items *queue, struct item *item)
 {
     item->next = NULL;
@@ -32,12 +38,6 @@ struct item *items_take(struct items *queue)
     queue->count--;
     queue->bytes -= item->length;
     return item;
-}
-
-void item_free(struct item *item)
-{
-    free(item->text);
-    free(item);
 }
 
 void items_put_before(struct items *to, struct items *from)

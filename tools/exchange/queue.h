@@ -1,6 +1,5 @@
 /*
- * Messages in the order of their posting: those that wait, those on their way, those that the hub
- * has and could lose.
+ * A list of messages in the order of their posting.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,9 +14,9 @@
 
 struct item {
     struct item *next;
-    int64_t at_ms;           /* when it was posted first */
+    int64_t at_ms;           /* when the recorder posted it */
     char boot[BOOT_MAX + 1]; /* of the hub that took it */
-    uint64_t number;         /* it has no higher one there */
+    uint64_t number;         /* the hub's number of the message is not higher */
     size_t length;
     char *text;
 };
@@ -27,22 +26,22 @@ struct items {
     size_t count, bytes;
 };
 
-/* Puts it at the end. */
+/* Appends the item. */
 void items_put(struct items *queue, struct item *item);
-/* Takes the first out; NULL: there is none. */
+/* Takes the first item out; NULL: there is none. */
 struct item *items_take(struct items *queue);
-void item_free(struct item *item);
 
-/* All of `from`, in their order, before those of `to`. */
+/* Moves all items of `from` to the beginning of `to`. */
 void items_put_before(struct items *to, struct items *from);
 
-/* Moves those to the end of `to` that another hub than `boot` has taken. */
+/* Moves items that another hub than `boot` took to the end of `to`. */
 void items_move_foreign(struct items *from, const char *boot, struct items *to);
 
-/* Frees those that this hub has given to all. */
+/* Frees the items that this hub has given to all hosts. */
 void items_settle(struct items *queue, const char *boot, uint64_t settled);
 
-/* Frees the first ones: those older than that, and those beyond max_bytes. Returns how many. */
+/* Frees the oldest items: those before oldest_ms, and until the list has max_bytes at most. Returns
+ * how many. */
 size_t items_drop(struct items *queue, int64_t oldest_ms, size_t max_bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * What was seen lately: two generations, of which the older one is thrown away as a whole.
+ * A set of recent texts: two generations, of which the older one is freed as a whole.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "seen.h"
 
-#define SEEN_MAX 65536 /* texts of a generation: then it is old before its time */
+#define SEEN_MAX 65536 /* texts of a generation; then a new generation begins early */
 
 void seen_clear(struct seen *seen)
 {
@@ -14,13 +14,13 @@ void seen_clear(struct seen *seen)
     seen->young = seen->old = NULL;
 }
 
-static void turn(struct seen *seen, int64_t now_ms)
+static void seen_turn(struct seen *seen, int64_t now_ms)
 {
     if (seen->young && now_ms - seen->turned_ms < seen->keep_ms &&
         json_object_size(seen->young) < SEEN_MAX)
         return;
     json_decref(seen->old);
-    /* nothing was put in for so long: both are too old */
+    /* else both generations are too old */
     if (now_ms - seen->turned_ms < 2 * seen->keep_ms) {
         seen->old = seen->young;
     } else {
@@ -33,7 +33,7 @@ static void turn(struct seen *seen, int64_t now_ms)
 
 bool seen_has(struct seen *seen, const char *text, int64_t now_ms)
 {
-    turn(seen, now_ms);
+    seen_turn(seen, now_ms);
     return json_object_get(seen->young, text) || json_object_get(seen->old, text);
 }
 

@@ -1,5 +1,5 @@
 /*
- * What was seen lately: a set of texts that forgets.
+ * A set of texts that forgets old ones.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A text is remembered for keep_ms at least, for twice as long at most, and the last 65,536 of
- * them only; all zero but that at first. */
+/* It remembers a text for keep_ms to twice that time. If more than 65,536 texts come within
+ * keep_ms, it forgets the oldest ones sooner. Begin with zeros and keep_ms. */
 struct seen {
     int64_t keep_ms;
     int64_t turned_ms;
@@ -20,10 +20,10 @@ struct seen {
 
 void seen_clear(struct seen *seen);
 
-/* Was it there? Whether or not, it is now. Without memory it is new. */
+/* Is the text in the set? Puts it in. When out of memory, returns false. */
 bool seen_before(struct seen *seen, const char *text, int64_t now_ms);
 
-/* The same, but nothing is put in. */
+/* Is the text in the set? */
 bool seen_has(struct seen *seen, const char *text, int64_t now_ms);
 
 #endif

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define TOKEN_MIN 16 /* of fewer characters it could be guessed */
+#define TOKEN_MIN 16 /* shorter tokens could be guessed */
 
-static bool check_file(int fd, const char *key, const char *path, struct error *error)
+static bool token_check_file(int fd, const char *key, const char *path, struct error *error)
 {
     struct stat status;
 
@@ -39,7 +39,7 @@ int token_open(const char *key, const char *path, struct error *error)
         error_set(error, "%s \"%s\": cannot read it: %s", key, path, strerror(errno));
         return -1;
     }
-    if (check_file(fd, key, path, error))
+    if (token_check_file(fd, key, path, error))
         return fd;
     close(fd);
     return -1;

@@ -1,29 +1,11 @@
 /*
  * A topic of Kafka.
  *
- * A partition at a time is started, without a group: who reads all has nothing to share, and what
- * was read he keeps himself.
+ * There is no consumer group: a reader of all partitions shares none, and keeps the offsets itself.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "topic.h"
-
-#include "babeltrace-plugin/deliver/kafka_url.h"
-
-#include <stdio.h>
-
-#define FILE_NAME "kafka-file"
-
-bool topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
-                struct error *error)
-{
-    struct kafka_url url;
-
-    if (!kafka_url_parse(&url, "input", FILE_NAME, brokers_url, error))
-        return false;
-    (void)snprintf(shown, size, "kafka://%s/%s", url.brokers, name);
-    return true;
-}
 
 #ifndef HAS_KAFKA
 
@@ -52,20 +34,25 @@ bool topic_read(struct topic *topic, bool *has_more)
     return false;
 }
 
-void topic_look(struct topic *topic, int limit_ms)
+bool topic_read_all(struct topic *topic, int limit_ms,
+                    void (*waiting)(void *context, const char *why), struct error *error)
+{
+    (void)topic;
+    (void)limit_ms;
+    (void)waiting;
+    (void)error;
+    return false;
+}
+
+void topic_ask(struct topic *topic, int limit_ms)
 {
     (void)topic;
     (void)limit_ms;
 }
 
-void topic_ask(struct topic *topic, int limit_ms)
-{
-    topic_look(topic, limit_ms);
-}
-
 void topic_take_answer(struct topic *topic, int limit_ms)
 {
-    topic_look(topic, limit_ms);
+    topic_ask(topic, limit_ms);
 }
 
 bool topic_read_first(struct topic *topic)
@@ -105,43 +92,44 @@ const char *topic_problem(const struct topic *topic)
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define READ_MS 100
+#define READ_MS    100
+#define LOOK_MS    2000
+#define PATIENT_MS 3000
 
 enum partition_state { NOT_STARTED, READING, AT_END };
 
 struct topic {
     struct topic_options options;
-    char name[250];
     struct kafka_url url;
-    char shown[1100];
     int64_t offsets[TOPIC_PARTITIONS_MAX];
     enum partition_state states[TOPIC_PARTITIONS_MAX];
-    int32_t partitions; /* that there are; 0: not known yet */
-    /* what topic_ask() was told */
+    int32_t partitions; /* how many there are; 0: not known yet */
+    /* the answer that topic_ask() got */
     rd_kafka_resp_err_t answer;
-    int32_t answer_partitions; /* -1: no such answer */
+    int32_t answer_partitions; /* -1: the answer does not tell */
     rd_kafka_t *consumer;
     rd_kafka_topic_t *topic;
     rd_kafka_queue_t *messages;
-    int fd; /* an eventfd that librdkafka writes to */
+    int fd;          /* an eventfd that librdkafka writes to */
+    int64_t read_ms; /* when the last message came */
     struct error problem;
 };
 
 /* ---- what is wrong --------------------------------------------------------------------------- */
 
-static void set_problem(struct topic *topic, rd_kafka_resp_err_t code, const char *reason)
+static void topic_set_problem(struct topic *topic, rd_kafka_resp_err_t code, const char *reason)
 {
-    kafka_describe(&topic->problem, topic->shown, code, reason, FILE_NAME);
+    kafka_describe(&topic->problem, topic->url.shown, code, reason);
 }
 
-static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+static void topic_note_error(rd_kafka_t *handle, int code, const char *reason, void *context)
 {
     struct topic *topic = context;
 
     (void)handle;
     if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && topic->problem.text[0])
-        return; /* why there is none, was said */
-    set_problem(topic, (rd_kafka_resp_err_t)code, reason);
+        return; /* the problem before tells why */
+    topic_set_problem(topic, (rd_kafka_resp_err_t)code, reason);
 }
 
 const char *topic_problem(const struct topic *topic)
@@ -151,12 +139,14 @@ const char *topic_problem(const struct topic *topic)
 
 /* ---- partitions ------------------------------------------------------------------------------ */
 
-/* By the time; where nothing is as new as that, its end. Returns false with the problem set. */
-static bool offset_since(struct topic *topic, int32_t partition, int limit_ms, int64_t *offset)
+/* Finds the offset of since_ns; the end, if the partition has nothing as new. Returns false with
+ * the problem set. */
+static bool topic_offset_since(struct topic *topic, int32_t partition, int limit_ms,
+                               int64_t *offset)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_t *one =
-        rd_kafka_topic_partition_list_add(list, topic->name, partition);
+        rd_kafka_topic_partition_list_add(list, topic->url.topic, partition);
     rd_kafka_resp_err_t code;
 
     one->offset = topic->options.since_ns / 1000000;
@@ -166,27 +156,27 @@ static bool offset_since(struct topic *topic, int32_t partition, int limit_ms, i
     *offset = one->offset < 0 ? RD_KAFKA_OFFSET_END : one->offset;
     rd_kafka_topic_partition_list_destroy(list);
     if (code)
-        set_problem(topic, code, rd_kafka_err2str(code));
+        topic_set_problem(topic, code, rd_kafka_err2str(code));
     return !code;
 }
 
-static bool start(struct topic *topic, int32_t partition, int limit_ms)
+static bool topic_start(struct topic *topic, int32_t partition, int limit_ms)
 {
     int64_t offset = topic->offsets[partition];
 
     if (offset < 0 && !topic->options.since_ns)
         offset = RD_KAFKA_OFFSET_BEGINNING;
-    else if (offset < 0 && !offset_since(topic, partition, limit_ms, &offset))
+    else if (offset < 0 && !topic_offset_since(topic, partition, limit_ms, &offset))
         return false;
     if (rd_kafka_consume_start_queue(topic->topic, partition, offset, topic->messages) != 0) {
-        set_problem(topic, rd_kafka_last_error(), rd_kafka_err2str(rd_kafka_last_error()));
+        topic_set_problem(topic, rd_kafka_last_error(), rd_kafka_err2str(rd_kafka_last_error()));
         return false;
     }
     topic->states[partition] = READING;
     return true;
 }
 
-static bool is_of_no_broker(rd_kafka_resp_err_t code)
+static bool topic_is_of_no_broker(rd_kafka_resp_err_t code)
 {
     return code == RD_KAFKA_RESP_ERR__TRANSPORT || code == RD_KAFKA_RESP_ERR__TIMED_OUT ||
            code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
@@ -214,15 +204,17 @@ void topic_take_answer(struct topic *topic, int limit_ms)
     int32_t count = topic->answer_partitions;
 
     (void)rd_kafka_poll(topic->consumer, 0);
-    if (code && !(is_of_no_broker(code) && topic->problem.text[0]))
-        set_problem(topic, code, rd_kafka_err2str(code)); /* why there is no broker, was said */
+    if (code && !(topic_is_of_no_broker(code) && topic->problem.text[0]))
+        topic_set_problem(
+            topic, code,
+            rd_kafka_err2str(code)); /* else the problem tells why there is no broker */
     if (count > TOPIC_PARTITIONS_MAX) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
-            topic->shown, (int)count, TOPIC_PARTITIONS_MAX);
+            topic->url.shown, (int)count, TOPIC_PARTITIONS_MAX);
         count = TOPIC_PARTITIONS_MAX;
     }
     for (int32_t i = 0; i < count; i++) {
-        if (topic->states[i] == NOT_STARTED && !start(topic, i, limit_ms))
+        if (topic->states[i] == NOT_STARTED && !topic_start(topic, i, limit_ms))
             return;
     }
     if (count > topic->partitions)
@@ -231,20 +223,13 @@ void topic_take_answer(struct topic *topic, int limit_ms)
         topic->problem.text[0] = '\0';
 }
 
-void topic_look(struct topic *topic, int limit_ms)
-{
-    (void)rd_kafka_poll(topic->consumer, 0);
-    topic_ask(topic, limit_ms);
-    topic_take_answer(topic, limit_ms);
-}
-
 bool topic_read_first(struct topic *topic)
 {
     if (topic->states[0] != NOT_STARTED)
         (void)rd_kafka_consume_stop(topic->topic, 0);
     topic->states[0] = NOT_STARTED;
     topic->partitions = 1;
-    return start(topic, 0, 0);
+    return topic_start(topic, 0, 0);
 }
 
 int32_t topic_partitions(const struct topic *topic)
@@ -263,8 +248,8 @@ bool topic_is_at_end(const struct topic *topic)
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* After such an error librdkafka reads the partition no more, and refuses to seek in it. */
-static void begin_anew(struct topic *topic, int32_t partition)
+/* After such an error, librdkafka stops reading the partition, and refuses to seek in it. */
+static void topic_begin_anew(struct topic *topic, int32_t partition)
 {
     topic->options.gap(topic->options.context, partition);
     (void)rd_kafka_consume_stop(topic->topic, partition);
@@ -273,10 +258,10 @@ static void begin_anew(struct topic *topic, int32_t partition)
         rd_kafka_consume_start_queue(topic->topic, partition, RD_KAFKA_OFFSET_BEGINNING,
                                      topic->messages) == 0
             ? READING
-            : NOT_STARTED; /* the next look does it */
+            : NOT_STARTED; /* topic_take_answer() retries */
 }
 
-static bool take_error(struct topic *topic, const rd_kafka_message_t *message)
+static bool topic_take_error(struct topic *topic, const rd_kafka_message_t *message)
 {
     const int32_t partition = message->partition;
 
@@ -285,14 +270,14 @@ static bool take_error(struct topic *topic, const rd_kafka_message_t *message)
         topic->problem.text[0] = '\0';
     } else if (message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET ||
                message->err == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE) {
-        begin_anew(topic, partition);
+        topic_begin_anew(topic, partition);
     } else {
-        set_problem(topic, message->err, rd_kafka_message_errstr(message));
+        topic_set_problem(topic, message->err, rd_kafka_message_errstr(message));
     }
     return true;
 }
 
-static bool take(struct topic *topic, const rd_kafka_message_t *message)
+static bool topic_take_message(struct topic *topic, const rd_kafka_message_t *message)
 {
     rd_kafka_timestamp_type_t kind;
     const int64_t log_ms = rd_kafka_message_timestamp(message, &kind);
@@ -309,8 +294,9 @@ static bool take(struct topic *topic, const rd_kafka_message_t *message)
     if (message->partition < 0 || message->partition >= TOPIC_PARTITIONS_MAX)
         return true;
     if (message->err)
-        return take_error(topic, message);
+        return topic_take_error(topic, message);
     topic->states[message->partition] = READING;
+    topic->read_ms = clock_ms();
     topic->problem.text[0] = '\0';
     return topic->options.message(topic->options.context, &told);
 }
@@ -326,11 +312,45 @@ bool topic_read(struct topic *topic, bool *has_more)
     (void)rd_kafka_poll(topic->consumer, 0);
     while (goes_on && clock_ms() < until_ms &&
            (message = rd_kafka_consume_queue(topic->messages, 0))) {
-        goes_on = take(topic, message);
+        goes_on = topic_take_message(topic, message);
         rd_kafka_message_destroy(message);
     }
     *has_more = message != NULL;
     return goes_on;
+}
+
+bool topic_read_all(struct topic *topic, int limit_ms,
+                    void (*waiting)(void *context, const char *why), struct error *error)
+{
+    struct pollfd fd = {topic->fd, POLLIN, 0};
+    bool has_more = false;
+
+    topic->read_ms = clock_ms();
+    while (!topic_is_at_end(topic)) {
+        const char *why =
+            topic->problem.text[0] ? topic->problem.text : "the brokers do not answer";
+
+        if (topic->partitions == 0) {
+            (void)rd_kafka_poll(topic->consumer, 0);
+            topic_ask(topic, LOOK_MS);
+            topic_take_answer(topic, LOOK_MS);
+        }
+        if (!topic_read(topic, &has_more)) {
+            error_set(error, "out of memory");
+            return false;
+        }
+        if (clock_ms() - topic->read_ms > limit_ms) {
+            error_set(error, "%s", why);
+            return false;
+        }
+        if (waiting && clock_ms() - topic->read_ms > PATIENT_MS) {
+            waiting(topic->options.context, why);
+            waiting = NULL;
+        }
+        if (!has_more)
+            (void)poll(&fd, 1, READ_MS);
+    }
+    return true;
 }
 
 int topic_fd(const struct topic *topic)
@@ -343,14 +363,14 @@ int topic_fd(const struct topic *topic)
 static const char *const reserved[] = {"isolation.level", "enable.partition.eof",
                                        "auto.offset.reset", NULL};
 
-static void watch(const struct topic *topic, rd_kafka_queue_t *queue)
+static void topic_watch(const struct topic *topic, rd_kafka_queue_t *queue)
 {
     static const uint64_t one = 1;
 
     rd_kafka_queue_io_event_enable(queue, topic->fd, &one, sizeof(one));
 }
 
-static bool set_up(struct topic *topic, struct error *error)
+static bool topic_set_up(struct topic *topic, struct error *error)
 {
     const struct topic_options *options = &topic->options;
     const char *const settings[][2] = {
@@ -358,18 +378,15 @@ static bool set_up(struct topic *topic, struct error *error)
         {"isolation.level", "read_committed"},   {"enable.partition.eof", "true"},
         {"auto.offset.reset", "error"}, /* so that a gap is known */
         {"queued.max.messages.kbytes", "16384"}, {"reconnect.backoff.max.ms", "2000"},
-        {"socket.keepalive.enable", "true"},
+        {"socket.keepalive.enable", "true"},     {NULL, NULL},
     };
     const struct kafka_setup setup = {
         .url = &topic->url,
-        .name = options->parameter,
-        .file_name = FILE_NAME,
         .file = options->kafka_file,
         .reserved = reserved,
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
         .context = topic,
-        .error = has_error,
+        .error = topic_note_error,
         .log = kafka_log_line,
         .is_log_polled = true,
     };
@@ -378,15 +395,16 @@ static bool set_up(struct topic *topic, struct error *error)
     topic->consumer = kafka_open(RD_KAFKA_CONSUMER, &setup, error);
     if (!topic->consumer)
         return false;
-    topic->topic = rd_kafka_topic_new(topic->consumer, topic->name, NULL);
+    topic->topic = rd_kafka_topic_new(topic->consumer, topic->url.topic, NULL);
     topic->messages = rd_kafka_queue_new(topic->consumer);
     if (!topic->topic || !topic->messages) {
-        error_set(error, "topic \"%s\": %s", topic->name, rd_kafka_err2str(rd_kafka_last_error()));
+        error_set(error, "topic \"%s\": %s", topic->url.topic,
+                  rd_kafka_err2str(rd_kafka_last_error()));
         return false;
     }
-    watch(topic, topic->messages);
+    topic_watch(topic, topic->messages);
     own = rd_kafka_queue_get_main(topic->consumer);
-    watch(topic, own);
+    topic_watch(topic, own);
     rd_kafka_queue_destroy(own);
     return true;
 }
@@ -399,20 +417,15 @@ struct topic *topic_open(const struct topic_options *options, struct error *erro
     if (!topic)
         return NULL;
     topic->options = *options;
-    (void)snprintf(topic->name, sizeof(topic->name), "%s", options->name);
     for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
         topic->offsets[i] = options->offsets ? options->offsets[i] : -1;
     topic->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (topic->fd < 0 ||
-        !kafka_url_parse(&topic->url, options->parameter, FILE_NAME, options->brokers_url, error) ||
-        !topic_show(options->brokers_url, options->name, topic->shown, sizeof(topic->shown),
-                    error) ||
-        !set_up(topic, error)) {
-        topic_close(topic);
-        return NULL;
-    }
-    error_set(&topic->problem, "%s: no answer yet", topic->shown);
-    return topic;
+    topic->url = *options->url;
+    error_set(&topic->problem, "%s: no answer yet", topic->url.shown);
+    if (topic->fd >= 0 && topic_set_up(topic, error))
+        return topic;
+    topic_close(topic);
+    return NULL;
 }
 
 void topic_close(struct topic *topic)

@@ -1,13 +1,13 @@
 /*
- * A topic of Kafka, read as a whole: all partitions, in no group, only what was committed.
- * librdkafka's threads speak to the brokers, and wake who polls topic_fd().
+ * A topic of Kafka, read as a whole: all partitions, without a consumer group, and only what was
+ * committed. librdkafka's threads speak to the brokers, and make topic_fd() readable.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_SERVICE_TOPIC_H
 #define BLKIN_TOOLS_SERVICE_TOPIC_H
 
-#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/deliver/kafka_url.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,66 +18,67 @@
 struct topic_message {
     int32_t partition;
     int64_t offset;
-    int64_t log_ns;  /* when it came to the topic, since 1970; 0: the topic does not know */
+    int64_t log_ns;  /* when the broker got it, since 1970; 0: not known */
     const char *key; /* NULL: none */
     size_t key_length;
-    const char *data; /* NULL: none, which removes what had the key */
+    const char *data; /* NULL: the message removes the key */
     size_t length;
 };
 
 struct topic_options {
-    const char *parameter;     /* as messages call the URL */
-    const char *client_id;     /* of Kafka */
-    const char *fetch_wait_ms; /* so long a broker waits until it says that there is nothing new */
-    const char *brokers_url;   /* kafka://BROKER[,BROKER...]/ANY[?OPTION=VALUE&...] */
-    const char *name;          /* of the topic */
-    const char *kafka_file;    /* lines of key=value; NULL or "": none */
-    int64_t since_ns;          /* where no offset is given: from this time of the log on; 0: all */
-    const int64_t *offsets;    /* of TOPIC_PARTITIONS_MAX: what to read next; -1: not given */
-    /* Returns false to end it. */
+    const char *client_id;       /* of Kafka */
+    const char *fetch_wait_ms;   /* how long a broker waits for new messages before it answers */
+    const struct kafka_url *url; /* it is copied */
+    const char *kafka_file;      /* lines of key=value; NULL or "": none */
+    int64_t since_ns; /* begins at this time in partitions without an offset; 0: at all */
+    const int64_t
+        *offsets; /* what to read next in TOPIC_PARTITIONS_MAX partitions; -1: not given */
+    /* Returns false to end topic_read(). */
     bool (*message)(void *context, const struct topic_message *message);
-    /* Of a partition that has lost what was to be read next: it goes on with what there is. */
+    /* The partition has lost the messages that came next; reading continues with the first that is
+     * there. */
     void (*gap)(void *context, int32_t partition);
     void *context;
 };
 
 struct topic;
 
-/* Speaks to nobody yet. Returns NULL with error set. */
+/* Does not speak to the brokers yet. Returns NULL with error set. */
 struct topic *topic_open(const struct topic_options *options, struct error *error);
 void topic_close(struct topic *topic); /* NULL is allowed */
 
-/* Its name for messages: kafka://BROKER[,BROKER...]/TOPIC. Returns false with error set. */
-bool topic_show(const char *brokers_url, const char *name, char *shown, size_t size,
-                struct error *error);
-
-/* Readable when there is something to read. */
+/* A descriptor that is readable when there is something to read. */
 int topic_fd(const struct topic *topic);
 
-/* Reads what there is, for about 100 ms; *has_more: there is more now. Returns false if message()
- * did. */
+/* Reads for about 100 ms at most; *has_more: there is more now. Returns false if message() did. */
 bool topic_read(struct topic *topic, bool *has_more);
 
 /*
- * Looks which partitions there are, for limit_ms at most; to be called at first, and now and then.
- * In two steps, for who must not wait: topic_ask(), which any thread may call, but one at a time;
- * then topic_take_answer() in the thread of all other functions.
+ * Asks for the partitions, and reads them all to their ends. Gives up after limit_ms without a
+ * message. Calls waiting, if not NULL, once, with the options' context, after 3 s without a
+ * message. Returns false with error set.
  */
-void topic_look(struct topic *topic, int limit_ms);
+bool topic_read_all(struct topic *topic, int limit_ms,
+                    void (*waiting)(void *context, const char *why), struct error *error);
+
+/*
+ * Ask for the partitions, and start to read new ones. The caller does so first, and then now and
+ * then. topic_ask() may take limit_ms, so any thread may call it, but one at a time. The thread
+ * that calls all other functions then calls topic_take_answer().
+ */
 void topic_ask(struct topic *topic, int limit_ms);
 void topic_take_answer(struct topic *topic, int limit_ms);
 
-/* Instead: reads the first one, from its beginning, without waiting for anything. Once more: anew.
- */
+/* Instead of asking: reads the first partition from its beginning, and waits for nothing. */
 bool topic_read_first(struct topic *topic);
 
-/* 0: not known yet. */
+/* How many there are; 0: not known yet. */
 int32_t topic_partitions(const struct topic *topic);
 
-/* Has all been read that there was? */
+/* Was each partition read to its end? */
 bool topic_is_at_end(const struct topic *topic);
 
-/* Why nothing comes; NULL: all is well. */
+/* Why no messages come; NULL: there is no problem. */
 const char *topic_problem(const struct topic *topic);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define NAME_MAX PB_TEXT_MAX(FLEET_NAME_MAX)
 #define NS_PER_S 1e9
-/* Of a data point, and of what is around one: attributes of the table, texts' own slack. */
+/* Upper limits: the bytes of a data point, and those of a metric without its points. */
 #define POINT_MAX (1024 + NAME_MAX)
 #define FRAME_MAX (128 + 2 * PB_TEXT_MAX(FLEET_NAME_MAX + sizeof(OTLP_OURS)))
 
@@ -24,30 +24,22 @@ enum { TEMPORALITY_DELTA = 1 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static int compare_texts(struct text a, struct text b)
-{
-    const size_t length = a.length < b.length ? a.length : b.length;
-    const int order = length ? memcmp(a.data, b.data, length) : 0;
-
-    return order ? order : (a.length > b.length) - (a.length < b.length);
-}
-
-static int compare(const void *one, const void *other)
+static int points_compare(const void *one, const void *other)
 {
     const struct fleet_point *a = one, *b = other;
-    int order = compare_texts(a->metric, b->metric);
+    int order = text_compare(a->metric, b->metric);
 
     if (!order)
-        order = compare_texts(a->instance, b->instance);
+        order = text_compare(a->instance, b->instance);
     return order ? order : (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
 }
 
-static struct text cut(struct text name)
+static struct text points_cut(struct text name)
 {
     return (struct text){name.data, name.length < FLEET_NAME_MAX ? name.length : FLEET_NAME_MAX};
 }
 
-static char *put_integer(char *at, const char *key, uint64_t value)
+static char *points_put_integer(char *at, const char *key, uint64_t value)
 {
     char *attribute, *any;
 
@@ -61,8 +53,8 @@ static char *put_integer(char *at, const char *key, uint64_t value)
     return pb_end(attribute, pb_end(any, at));
 }
 
-/* The number that a text has from `from` to `to`; -1: it is not a short one, as we write it. */
-static int64_t number_in(struct text text, size_t from, size_t to)
+/* The number in a part of a text; -1: no number, or not one in the form that we write. */
+static int64_t points_number_in(struct text text, size_t from, size_t to)
 {
     int64_t number = 0;
 
@@ -76,7 +68,7 @@ static int64_t number_in(struct text text, size_t from, size_t to)
     return number;
 }
 
-static char *put_process(char *at, struct text instance)
+static char *points_put_process(char *at, struct text instance)
 {
     size_t open = instance.length;
     int64_t pid = -1;
@@ -84,32 +76,33 @@ static char *put_process(char *at, struct text instance)
     while (open && instance.data[open - 1] != '[')
         open--;
     if (open > 1 && instance.data[instance.length - 1] == ']')
-        pid = number_in(instance, open, instance.length - 1);
+        pid = points_number_in(instance, open, instance.length - 1);
     if (pid < 0)
         return otlp_put_attribute(at, PB_BYTES(7), otlp_instance_key(OTLP_INSTANCE_PROCESS),
-                                  cut(instance));
+                                  points_cut(instance));
     at = otlp_put_attribute(at, PB_BYTES(7), otlp_instance_key(OTLP_INSTANCE_PROCESS),
-                            cut((struct text){instance.data, open - 1}));
-    return put_integer(at, "process.pid", (uint64_t)pid);
+                            points_cut((struct text){instance.data, open - 1}));
+    return points_put_integer(at, "process.pid", (uint64_t)pid);
 }
 
-static char *put_instance(char *at, enum otlp_instance kind, struct text instance)
+static char *points_put_instance(char *at, enum otlp_instance kind, struct text instance)
 {
     const bool is_cpu = instance.length > 3 && memcmp(instance.data, "cpu", 3) == 0;
-    const int64_t cpu = is_cpu ? number_in(instance, 3, instance.length) : -1;
+    const int64_t cpu = is_cpu ? points_number_in(instance, 3, instance.length) : -1;
 
     if (instance.length == 0)
         return at;
     if (kind == OTLP_INSTANCE_PROCESS)
-        return put_process(at, instance);
+        return points_put_process(at, instance);
     if (kind == OTLP_INSTANCE_CPU && cpu >= 0)
-        return put_integer(at, "cpu.logical_number", (uint64_t)cpu);
+        return points_put_integer(at, "cpu.logical_number", (uint64_t)cpu);
     if (kind == OTLP_INSTANCE_CPU)
         kind = OTLP_INSTANCE_OTHER;
-    return otlp_put_attribute(at, PB_BYTES(7), otlp_instance_key(kind), cut(instance));
+    return otlp_put_attribute(at, PB_BYTES(7), otlp_instance_key(kind), points_cut(instance));
 }
 
-static char *put_point(char *at, const struct fleet_point *point, const struct otlp_name *name)
+static char *points_put_point(char *at, const struct fleet_point *point,
+                              const struct otlp_name *name)
 {
     char *length;
 
@@ -128,21 +121,22 @@ static char *put_point(char *at, const struct fleet_point *point, const struct o
     for (size_t i = 0; name && i < 2 && name->attributes[i].key; i++)
         at = otlp_put_attribute(at, PB_BYTES(7), name->attributes[i].key,
                                 text_of(name->attributes[i].value));
-    at = put_instance(at, otlp_instance_of(point->metric), point->instance);
+    at = points_put_instance(at, otlp_instance_of(point->metric), point->instance);
     return pb_end(length, at);
 }
 
-/* One of another unit than the key's is another's metric of the same key. */
-static const struct otlp_name *name_of(const struct fleet_point *point)
+/* OpenTelemetry's name of the metric; NULL: it has none. With another unit than the key's, it is a
+ * foreign metric of the same key. */
+static const struct otlp_name *points_name_of(const struct fleet_point *point)
 {
     const struct otlp_name *name = otlp_name_of(point->metric);
 
     return name && text_is(point->unit, name->key_unit) ? name : NULL;
 }
 
-/* Theirs have several keys of one name, which are beside each other. */
-static bool is_of_metric(const struct fleet_point *point, const struct otlp_name *name,
-                         const struct fleet_point *first, const struct otlp_name *first_name)
+/* Several of our keys may have one OpenTelemetry name; those are neighbours. */
+static bool points_is_of_metric(const struct fleet_point *point, const struct otlp_name *name,
+                                const struct fleet_point *first, const struct otlp_name *first_name)
 {
     if (point->is_counter != first->is_counter || !name != !first_name)
         return false;
@@ -150,22 +144,24 @@ static bool is_of_metric(const struct fleet_point *point, const struct otlp_name
                 : text_equal(point->metric, first->metric) && text_equal(point->unit, first->unit);
 }
 
-static char *put_name(char *at, const struct fleet_point *point, const struct otlp_name *name)
+static char *points_put_name(char *at, const struct fleet_point *point,
+                             const struct otlp_name *name)
 {
     char ours[sizeof(OTLP_OURS) + FLEET_NAME_MAX];
     char *end;
 
     if (name)
         return otlp_put_text(at, PB_BYTES(1), text_of(name->name));
-    /* whole: two keys that begin alike stay two */
-    end = text_copy(text_copy(ours, text_of(OTLP_OURS)), cut(point->metric));
+    /* not shortened, so that two long keys stay different */
+    end = text_copy(text_copy(ours, text_of(OTLP_OURS)), points_cut(point->metric));
     return otlp_put_text(at, PB_BYTES(1), (struct text){ours, (size_t)(end - ours)});
 }
 
-/* All of one metric. Returns how many: 0 when out of memory or room. */
-static size_t put_metric(const struct fleet_point *points, size_t count, struct buffer *buffer)
+/* Puts the points of one metric. Returns how many; 0 when out of memory or room. */
+static size_t points_put_metric(const struct fleet_point *points, size_t count,
+                                struct buffer *buffer)
 {
-    const struct otlp_name *const first = name_of(points), *name = first;
+    const struct otlp_name *const first = points_name_of(points), *name = first;
     const size_t before = buffer->length;
     size_t metric, data, written = 0;
     char *at;
@@ -173,11 +169,11 @@ static size_t put_metric(const struct fleet_point *points, size_t count, struct 
     if (!buffer_reserve(buffer, FRAME_MAX))
         return 0;
     at = otlp_begin(buffer->data + buffer->length, PB_BYTES(2), &metric, buffer->data);
-    at = put_name(at, points, first);
+    at = points_put_name(at, points, first);
     at = otlp_put_text(at, PB_BYTES(3),
                        first                      ? text_of(first->unit)
                        : otlp_is_ns(points->unit) ? text_of("s")
-                                                  : cut(points->unit));
+                                                  : points_cut(points->unit));
     at = otlp_begin(at, points->is_counter ? PB_BYTES(7) : PB_BYTES(5), &data, buffer->data);
     if (points->is_counter) {
         *at++ = PB_VARINT(2);
@@ -190,10 +186,10 @@ static size_t put_metric(const struct fleet_point *points, size_t count, struct 
         const struct fleet_point *point = &points[written];
 
         if (written && !text_equal(point->metric, point[-1].metric))
-            name = name_of(point);
-        if (!is_of_metric(point, name, points, first) || !buffer_reserve(buffer, POINT_MAX))
+            name = points_name_of(point);
+        if (!points_is_of_metric(point, name, points, first) || !buffer_reserve(buffer, POINT_MAX))
             break;
-        at = put_point(buffer->data + buffer->length, point, name);
+        at = points_put_point(buffer->data + buffer->length, point, name);
         buffer->length = (size_t)(at - buffer->data);
         written++;
     }
@@ -210,21 +206,21 @@ size_t otlp_points_write(struct text host, struct fleet_point *points, size_t co
     size_t resource_metrics, scope_metrics, written = 0, more = 1;
     char *at, *part;
 
-    qsort(points, count, sizeof(*points), compare);
+    qsort(points, count, sizeof(*points), points_compare);
     buffer->length = 0;
     if (!buffer_reserve(buffer, FRAME_MAX))
         return 0;
     at = otlp_begin(buffer->data, PB_BYTES(1), &resource_metrics, buffer->data);
     *at++ = PB_BYTES(1);
     part = at++;
-    at = pb_end(part, otlp_put_attribute(at, PB_BYTES(1), "host.name", cut(host)));
+    at = pb_end(part, otlp_put_attribute(at, PB_BYTES(1), "host.name", points_cut(host)));
     at = otlp_begin(at, PB_BYTES(2), &scope_metrics, buffer->data);
     *at++ = PB_BYTES(1);
     part = at++;
     at = pb_end(part, PB_PUT_LITERAL(at, PB_BYTES(1), "blkin"));
     buffer->length = (size_t)(at - buffer->data);
     for (; written < count && more; written += more)
-        more = put_metric(points + written, count - written, buffer);
+        more = points_put_metric(points + written, count - written, buffer);
     otlp_end(buffer->data, scope_metrics, buffer->length);
     otlp_end(buffer->data, resource_metrics, buffer->length);
     return written;
@@ -236,15 +232,15 @@ struct reading {
     otlp_point_fn *call;
     void *context;
     struct otlp_points_read *told;
-    struct fleet_point point;      /* what is known of it so far; its metric is the name's key */
-    struct text name, unit;        /* as they are written */
-    const struct otlp_name *first; /* of this name, of so many; NULL: it is not theirs */
+    struct fleet_point point;      /* as far as it is read */
+    struct text name, unit;        /* of the metric, as the message has them */
+    const struct otlp_name *first; /* the `count` entries of this name; NULL: not OpenTelemetry's */
     size_t count;
     char instance[FLEET_NAME_MAX + 32];
 };
 
-/* The value of an attribute: a message, empty if there is none. */
-static struct text attribute_value(struct text message, uint32_t tag, const char *key)
+/* The value of an attribute, which is a message; empty if there is none. */
+static struct text points_attribute_value(struct text message, uint32_t tag, const char *key)
 {
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
@@ -256,19 +252,20 @@ static struct text attribute_value(struct text message, uint32_t tag, const char
     return (struct text){"", 0};
 }
 
-static struct text attribute(struct text message, uint32_t tag, const char *key)
+static struct text points_attribute(struct text message, uint32_t tag, const char *key)
 {
-    return otlp_find(attribute_value(message, tag, key), OTLP_VALUE_STRING);
+    return otlp_find(points_attribute_value(message, tag, key), OTLP_VALUE_STRING);
 }
 
-static struct text text_attribute(struct text point, const char *key)
+static struct text points_text_attribute(struct text point, const char *key)
 {
-    return attribute(point, PB_TAG(7, PB_TYPE_BYTES), key);
+    return points_attribute(point, PB_TAG(7, PB_TYPE_BYTES), key);
 }
 
-static bool integer_attribute(struct text point, const char *key, uint64_t *value)
+static bool points_integer_attribute(struct text point, const char *key, uint64_t *value)
 {
-    struct pb_reader reader = pb_reader_of(attribute_value(point, PB_TAG(7, PB_TYPE_BYTES), key));
+    struct pb_reader reader =
+        pb_reader_of(points_attribute_value(point, PB_TAG(7, PB_TYPE_BYTES), key));
     struct pb_member field;
     bool found = false;
 
@@ -281,15 +278,16 @@ static bool integer_attribute(struct text point, const char *key, uint64_t *valu
     return found;
 }
 
-/* Which of theirs it is, by its attributes. */
-static const struct otlp_name *find_name(const struct reading *reading, struct text point)
+/* Chooses among entries of one name by the attributes of the point. */
+static const struct otlp_name *points_find_name(const struct reading *reading, struct text point)
 {
     for (size_t i = 0; i < reading->count; i++) {
         const struct otlp_name *name = &reading->first[i];
         size_t k = 0;
 
         while (k < 2 && name->attributes[k].key &&
-               text_is(text_attribute(point, name->attributes[k].key), name->attributes[k].value))
+               text_is(points_text_attribute(point, name->attributes[k].key),
+                       name->attributes[k].value))
             k++;
         if (k == 2 || !name->attributes[k].key)
             return name;
@@ -297,8 +295,8 @@ static const struct otlp_name *find_name(const struct reading *reading, struct t
     return NULL;
 }
 
-/* A key of ours, or whatever somebody else calls it. */
-static struct text own_key(struct text name)
+/* Our key without its prefix; a foreign name stays as it is. */
+static struct text points_own_key(struct text name)
 {
     const size_t length = strlen(OTLP_OURS);
 
@@ -307,8 +305,8 @@ static struct text own_key(struct text name)
     return (struct text){name.data + length, name.length - length};
 }
 
-static struct text print_instance(struct reading *reading, struct text begin, const char *between,
-                                  uint64_t number, const char *end)
+static struct text points_print_instance(struct reading *reading, struct text begin,
+                                         const char *between, uint64_t number, const char *end)
 {
     const size_t length = begin.length < FLEET_NAME_MAX ? begin.length : FLEET_NAME_MAX;
     char *at = text_copy(reading->instance, (struct text){begin.data, length});
@@ -318,25 +316,24 @@ static struct text print_instance(struct reading *reading, struct text begin, co
     return (struct text){reading->instance, (size_t)(at - reading->instance)};
 }
 
-static struct text read_instance(struct reading *reading, struct text point)
+static struct text points_read_instance(struct reading *reading, struct text point)
 {
     const enum otlp_instance kind = otlp_instance_of(reading->point.metric);
     const char *key = otlp_instance_key(kind);
-    struct text instance = key ? text_attribute(point, key) : (struct text){"", 0};
+    struct text instance = key ? points_text_attribute(point, key) : (struct text){"", 0};
     uint64_t number;
 
-    if (kind == OTLP_INSTANCE_CPU && integer_attribute(point, "cpu.logical_number", &number))
-        return print_instance(reading, text_of("cpu"), "", number, "");
+    if (kind == OTLP_INSTANCE_CPU && points_integer_attribute(point, "cpu.logical_number", &number))
+        return points_print_instance(reading, text_of("cpu"), "", number, "");
     if (kind == OTLP_INSTANCE_PROCESS && instance.length &&
-        integer_attribute(point, "process.pid", &number))
-        return print_instance(reading, instance, "[", number, "]");
-    if (!instance.length)
-        instance = text_attribute(point, otlp_instance_key(OTLP_INSTANCE_OTHER));
-    return instance.length ? instance : text_attribute(point, "instance"); /* of older hosts */
+        points_integer_attribute(point, "process.pid", &number))
+        return points_print_instance(reading, instance, "[", number, "]");
+    return instance.length ? instance
+                           : points_text_attribute(point, otlp_instance_key(OTLP_INSTANCE_OTHER));
 }
 
-/* Seconds as ns. Returns false where it is none. */
-static bool read_seconds(double seconds, uint64_t *ns)
+/* Converts seconds to ns. Returns false for a number that is no duration. */
+static bool points_read_seconds(double seconds, uint64_t *ns)
 {
     if (!(seconds >= 0) || seconds > (double)INT64_MAX / NS_PER_S / 2)
         return false;
@@ -344,18 +341,18 @@ static bool read_seconds(double seconds, uint64_t *ns)
     return true;
 }
 
-static bool read_point(struct reading *reading, struct text message)
+static bool points_read_point(struct reading *reading, struct text message)
 {
     struct fleet_point *point = &reading->point;
     struct pb_reader reader = pb_reader_of(message);
-    const struct otlp_name *name = find_name(reading, message);
+    const struct otlp_name *name = points_find_name(reading, message);
     struct pb_member field;
     bool has_value = false, is_seconds;
 
     point->start_ns = point->end_ns = 0;
-    point->metric = name ? text_of(name->key) : own_key(reading->name);
+    point->metric = name ? text_of(name->key) : points_own_key(reading->name);
     point->unit = name ? text_of(name->key_unit) : reading->unit;
-    /* ours are as theirs */
+    /* our own durations are in seconds, too */
     is_seconds = text_is(reading->unit, "s") &&
                  (name ? otlp_is_ns(point->unit) : point->metric.length < reading->name.length);
     if (is_seconds)
@@ -366,10 +363,10 @@ static bool read_point(struct reading *reading, struct text message)
         else if (field.tag == PB_TAG(3, PB_TYPE_FIXED64))
             point->end_ns = (int64_t)field.value;
         else if (field.tag == PB_TAG(4, PB_TYPE_FIXED64))
-            has_value = is_seconds && read_seconds(pb_double(field.value), &point->value);
+            has_value = is_seconds && points_read_seconds(pb_double(field.value), &point->value);
         else if (field.tag == PB_TAG(6, PB_TYPE_FIXED64) && is_seconds)
-            has_value =
-                (int64_t)field.value >= 0 && read_seconds((double)field.value, &point->value);
+            has_value = (int64_t)field.value >= 0 &&
+                        points_read_seconds((double)field.value, &point->value);
         else if (field.tag == PB_TAG(6, PB_TYPE_FIXED64)) {
             point->value = field.value;
             has_value = (int64_t)field.value >= 0;
@@ -381,13 +378,13 @@ static bool read_point(struct reading *reading, struct text message)
         reading->told->refused++;
         return true;
     }
-    point->instance = read_instance(reading, message);
+    point->instance = points_read_instance(reading, message);
     reading->told->points++;
     reading->call(reading->context, point);
     return true;
 }
 
-static bool read_points(struct reading *reading, struct text data)
+static bool points_read_points(struct reading *reading, struct text data)
 {
     struct pb_reader reader = pb_reader_of(data);
     struct pb_member field;
@@ -403,13 +400,13 @@ static bool read_points(struct reading *reading, struct text data)
             continue;
         if (reading->point.is_counter && temporality != TEMPORALITY_DELTA)
             reading->told->refused++;
-        else if (!read_point(reading, pb_text(&field)))
+        else if (!points_read_point(reading, pb_text(&field)))
             return false;
     }
     return !pb_is_broken(&reader);
 }
 
-static bool read_metric(struct reading *reading, struct text message)
+static bool points_read_metric(struct reading *reading, struct text message)
 {
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
@@ -420,7 +417,7 @@ static bool read_metric(struct reading *reading, struct text message)
     while (pb_next(&reader, &field)) {
         reading->point.is_counter = field.tag == PB_TAG(7, PB_TYPE_BYTES);
         if ((reading->point.is_counter || field.tag == PB_TAG(5, PB_TYPE_BYTES)) &&
-            !read_points(reading, pb_text(&field)))
+            !points_read_points(reading, pb_text(&field)))
             return false;
     }
     return !pb_is_broken(&reader);
@@ -428,7 +425,8 @@ static bool read_metric(struct reading *reading, struct text message)
 
 typedef bool read_fn(struct reading *reading, struct text message);
 
-static bool read_each(struct reading *reading, struct text message, int number, read_fn *read)
+static bool points_read_each(struct reading *reading, struct text message, int number,
+                             read_fn *read)
 {
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
@@ -440,16 +438,16 @@ static bool read_each(struct reading *reading, struct text message, int number, 
     return !pb_is_broken(&reader);
 }
 
-static bool read_scope(struct reading *reading, struct text message)
+static bool points_read_scope(struct reading *reading, struct text message)
 {
-    return read_each(reading, message, 2, read_metric);
+    return points_read_each(reading, message, 2, points_read_metric);
 }
 
-static bool read_resource(struct reading *reading, struct text message)
+static bool points_read_resource(struct reading *reading, struct text message)
 {
-    reading->point.host = attribute(otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE),
-                                    PB_TAG(1, PB_TYPE_BYTES), "host.name");
-    return read_each(reading, message, 2, read_scope);
+    reading->point.host = points_attribute(otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE),
+                                           PB_TAG(1, PB_TYPE_BYTES), "host.name");
+    return points_read_each(reading, message, 2, points_read_scope);
 }
 
 struct otlp_points_read otlp_points_read(struct text request, otlp_point_fn *call, void *context)
@@ -457,6 +455,6 @@ struct otlp_points_read otlp_points_read(struct text request, otlp_point_fn *cal
     struct otlp_points_read told = {.points = 0};
     struct reading reading = {.call = call, .context = context, .told = &told};
 
-    told.is_broken = !read_each(&reading, request, 1, read_resource);
+    told.is_broken = !points_read_each(&reading, request, 1, points_read_resource);
     return told;
 }

@@ -1,18 +1,16 @@
 /*
- * What hosts did between samples, as OTLP metrics: a request of type ExportMetricsServiceRequest of
- * delta temporality.
+ * The metrics of hosts as OTLP: an ExportMetricsServiceRequest with delta temporality.
  *
  *     resource: host.name
  *     NAME of a counter   sum, monotonic, delta     from the sample before (start) to this one
- *     NAME of a gauge     gauge                     what it was from start on
- *     a data point's attributes: what else it is of, and which instance
+ *     NAME of a gauge     gauge                     its value since start
+ *     attributes of a data point: the instance, such as a disk, and what OpenTelemetry's name needs
  *
- * NAME, unit and attributes are OpenTelemetry's where it has them (otlp_names.h), time is in
- * seconds; inside, points have keys and ns. What OpenTelemetry has as an UpDownCounter is a gauge
- * here, as a sum would have to go on from the message before. Points that older versions have
- * written, with keys as names, are read, too.
+ * Messages have OpenTelemetry's names, units and attributes where there are such (otlp_names.h),
+ * and durations in seconds; in memory, points have our keys, and ns. OpenTelemetry's UpDownCounters
+ * are gauges here, as a sum would have to continue the one in the message before.
  *
- * Each message stands by itself, so that whoever reads it needs no other one.
+ * A reader of a message needs no other message.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,12 +20,12 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/hosts/fleet.h"
 
-/* What a message has at most; in one of more bytes is what fits. */
+/* The limit of a message. */
 #define OTLP_POINTS_BYTES 900000U
 
 /*
- * All of one host. Sorts them: those of a metric are beside each other. Returns how many are in it,
- * and 0 when out of memory; the others are for another message.
+ * Writes a message with points of one host, and sorts the points by metric for that. Returns how
+ * many points fit into the message, which are the first ones; 0 when out of memory.
  */
 size_t otlp_points_write(struct text host, struct fleet_point *points, size_t count,
                          struct buffer *buffer);
@@ -35,12 +33,12 @@ size_t otlp_points_write(struct text host, struct fleet_point *points, size_t co
 struct otlp_points_read {
     uint64_t points;
     uint64_t refused; /* cumulative, or without numbers */
-    bool is_broken;   /* no such request: what is behind the fault was not read */
+    bool is_broken;   /* no such request: reading stopped at the fault */
 };
 
 typedef void otlp_point_fn(void *context, const struct fleet_point *point);
 
-/* Any bytes, written by anyone. */
+/* Reads a message, which may be any bytes. */
 struct otlp_points_read otlp_points_read(struct text request, otlp_point_fn *call, void *context);
 
 #endif

@@ -5,8 +5,6 @@
  */
 #include "points_sender.h"
 
-#define FILE_NAME "kafka-file"
-
 #ifndef HAS_KAFKA
 
 struct points_sender *points_sender_open(const struct points_sender_options *options,
@@ -51,7 +49,7 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
 #include <stdlib.h>
 
 #define SERIES_BYTES (UINT64_C(32) << 20)
-#define POINTS_MAX   65536U /* that wait for their batch; with more, it is sent */
+#define POINTS_MAX   65536U /* a batch with so many points is sent at once */
 #define FORGET_NS    (1200 * INT64_C(1000000000))
 
 struct points_sender {
@@ -62,7 +60,7 @@ struct points_sender {
     struct samples *series;
     struct fleet_point *points;
     size_t count, room;
-    int64_t due_ms;    /* of the batch; 0: there is none */
+    int64_t due_ms;    /* when the batch is sent; 0: there is no batch */
     int64_t latest_ns; /* of all samples */
     int64_t forget_ns;
     struct buffer buffer;
@@ -71,7 +69,8 @@ struct points_sender {
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
+static void points_sender_delivered(rd_kafka_t *handle, const rd_kafka_message_t *message,
+                                    void *context)
 {
     struct points_sender *sender = context;
     const uint64_t points = (uint64_t)(uintptr_t)message->_private;
@@ -87,20 +86,21 @@ static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, voi
         sender->counts.possibly_persisted += points;
 }
 
-static void drop(struct points_sender *sender, size_t count)
+static void points_sender_drop(struct points_sender *sender, size_t count)
 {
     sender->counts.dropped += count;
     sender->counts.waiting -= count;
 }
 
-/* All of one host. */
-static void send_host(struct points_sender *sender, struct fleet_point *points, size_t count)
+/* Sends points of one host. */
+static void points_sender_send_host(struct points_sender *sender, struct fleet_point *points,
+                                    size_t count)
 {
     while (count) {
         const size_t written = otlp_points_write(points->host, points, count, &sender->buffer);
 
         if (written == 0) {
-            drop(sender, count);
+            points_sender_drop(sender, count);
             return;
         }
         if (rd_kafka_produce(sender->topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY,
@@ -109,33 +109,29 @@ static void send_host(struct points_sender *sender, struct fleet_point *points, 
             sender->counts.messages++;
             sender->counts.bytes += sender->buffer.length;
         } else {
-            drop(sender, written);
+            points_sender_drop(sender, written);
         }
         points += written;
         count -= written;
     }
 }
 
-static int compare_hosts(const void *one, const void *other)
+static int points_sender_compare_hosts(const void *one, const void *other)
 {
-    const struct text a = ((const struct fleet_point *)one)->host,
-                      b = ((const struct fleet_point *)other)->host;
-    const size_t length = a.length < b.length ? a.length : b.length;
-    const int order = length ? memcmp(a.data, b.data, length) : 0;
-
-    return order ? order : (a.length > b.length) - (a.length < b.length);
+    return text_compare(((const struct fleet_point *)one)->host,
+                        ((const struct fleet_point *)other)->host);
 }
 
-static void send_batch(void *context)
+static void points_sender_send_batch(void *context)
 {
     struct points_sender *sender = context;
 
-    qsort(sender->points, sender->count, sizeof(*sender->points), compare_hosts);
+    qsort(sender->points, sender->count, sizeof(*sender->points), points_sender_compare_hosts);
     for (size_t i = 0, next; i < sender->count; i = next) {
         for (next = i + 1;
              next < sender->count && text_equal(sender->points[next].host, sender->points[i].host);)
             next++;
-        send_host(sender, sender->points + i, next - i);
+        points_sender_send_host(sender, sender->points + i, next - i);
     }
     sender->count = 0;
     sender->due_ms = 0;
@@ -144,13 +140,13 @@ static void send_batch(void *context)
 void points_sender_poll(struct points_sender *sender, int64_t now_ms)
 {
     if (sender->due_ms && now_ms >= sender->due_ms)
-        send_batch(sender);
+        points_sender_send_batch(sender);
     (void)rd_kafka_poll(sender->producer, 0);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void take_point(void *context, const struct fleet_point *point)
+static void points_sender_take_point(void *context, const struct fleet_point *point)
 {
     struct points_sender *sender = context;
 
@@ -164,13 +160,13 @@ static void take_point(void *context, const struct fleet_point *point)
         }
     }
     if (sender->count == sender->room && sender->count)
-        send_batch(sender);
+        points_sender_send_batch(sender);
     sender->counts.points++;
     sender->counts.waiting++;
     if (sender->count < sender->room)
         sender->points[sender->count++] = *point;
     else
-        drop(sender, 1);
+        points_sender_drop(sender, 1);
 }
 
 void points_sender_take(struct points_sender *sender, const struct sample *sample, int64_t now_ms)
@@ -198,7 +194,8 @@ struct points_sender_counts points_sender_counts(const struct points_sender *sen
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void log_line(const rd_kafka_t *handle, int level, const char *facility, const char *text)
+static void points_sender_log_line(const rd_kafka_t *handle, int level, const char *facility,
+                                   const char *text)
 {
     const struct points_sender *sender = rd_kafka_opaque(handle);
 
@@ -208,7 +205,7 @@ static void log_line(const rd_kafka_t *handle, int level, const char *facility, 
         sender->options.report(sender->options.context, text);
 }
 
-static bool open_producer(struct points_sender *sender, struct error *error)
+static bool points_sender_open_producer(struct points_sender *sender, struct error *error)
 {
     static const char *const settings[][2] = {
         {"enable.idempotence", "true"},
@@ -221,19 +218,17 @@ static bool open_producer(struct points_sender *sender, struct error *error)
         {"topic.metadata.refresh.interval.ms", "600000"},
         {"log.connection.close", "false"},
         {"client.id", "blkin-host"},
+        {NULL, NULL},
     };
     static const char *const reserved[] = {"enable.idempotence", "acks", NULL};
     const struct kafka_setup setup = {
         .url = &sender->url,
-        .name = "host-endpoint",
-        .file_name = FILE_NAME,
         .file = sender->options.kafka_file,
         .reserved = reserved,
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
         .context = sender,
-        .delivered = delivered,
-        .log = log_line,
+        .delivered = points_sender_delivered,
+        .log = points_sender_log_line,
         .is_log_polled = true,
     };
 
@@ -255,10 +250,10 @@ struct points_sender *points_sender_open(const struct points_sender_options *opt
     if (!sender)
         return NULL;
     sender->options = *options;
-    sender->series = samples_new(SERIES_BYTES, take_point, send_batch, sender);
-    if (sender->series &&
-        kafka_url_parse(&sender->url, "host-endpoint", FILE_NAME, options->url, error) &&
-        open_producer(sender, error))
+    sender->series =
+        samples_new(SERIES_BYTES, points_sender_take_point, points_sender_send_batch, sender);
+    if (sender->series && kafka_url_parse(&sender->url, "host-endpoint", options->url, error) &&
+        points_sender_open_producer(sender, error))
         return sender;
     (void)points_sender_close(sender, 0);
     return NULL;
@@ -271,7 +266,7 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
     if (!sender)
         return counts;
     if (sender->count)
-        send_batch(sender);
+        points_sender_send_batch(sender);
     if (sender->producer)
         (void)rd_kafka_flush(sender->producer, limit_ms);
     if (sender->series)

@@ -1,9 +1,9 @@
 /*
- * Samples of hosts to a topic of Kafka: batches of what happened between them (otlp_points.h), a
- * message for each host.
+ * Sends the metrics of hosts to a topic of Kafka: what happened between two samples becomes points
+ * (otlp_points.h), and a batch has a message for each host.
  *
- * librdkafka's threads speak to the brokers. Whoever calls never waits, but at the end. What cannot
- * be had is counted.
+ * librdkafka's threads speak to the brokers. Only points_sender_close() waits. Every lost point is
+ * counted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -16,8 +16,8 @@
 struct points_sender_options {
     const char *url;        /* kafka://BROKER[,BROKER...]/TOPIC[?OPTION=VALUE&...] */
     const char *kafka_file; /* lines of key=value; NULL or "": none */
-    int64_t send_ms;        /* a batch; 0: each sample */
-    void (*report)(void *context, const char *message); /* of librdkafka's */
+    int64_t send_ms;        /* the time between batches; 0: a batch for each sample */
+    void (*report)(void *context, const char *message); /* gets librdkafka's messages */
     void *context;
 };
 
@@ -25,29 +25,29 @@ struct points_sender_counts {
     uint64_t samples;
     uint64_t points; /* = acknowledged + failed + dropped + waiting */
     uint64_t acknowledged;
-    uint64_t failed;  /* given up by librdkafka; a part may be there, see below */
-    uint64_t dropped; /* for want of room or memory */
+    uint64_t failed;  /* librdkafka gave them up; some may have arrived, see below */
+    uint64_t dropped; /* no room or memory */
     uint64_t waiting;
-    uint64_t possibly_persisted; /* of failed: no answer came */
+    uint64_t possibly_persisted; /* failed ones that may have arrived: no answer came */
     uint64_t messages;
-    uint64_t bytes;   /* of these, before they are compressed */
+    uint64_t bytes;   /* of messages, before compression */
     uint64_t no_room; /* samples that were left out: see samples.h */
 };
 
 struct points_sender;
 
-/* Speaks to nobody yet. Returns NULL with error set. */
+/* Does not speak to the brokers yet. Returns NULL with error set. */
 struct points_sender *points_sender_open(const struct points_sender_options *options,
                                          struct error *error);
 
-/* Sends what is due, if anything; any time is fine, once a second is enough. */
+/* Sends a batch that is due. To be called about once a second. */
 void points_sender_poll(struct points_sender *sender, int64_t now_ms);
 
 void points_sender_take(struct points_sender *sender, const struct sample *sample, int64_t now_ms);
 
 struct points_sender_counts points_sender_counts(const struct points_sender *sender);
 
-/* Sends what it has, for limit_ms at most, and tells how that went. NULL is allowed. */
+/* Sends what is left for limit_ms at most, and returns the final counts. NULL is allowed. */
 struct points_sender_counts points_sender_close(struct points_sender *sender, int limit_ms);
 
 #endif

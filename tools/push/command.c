@@ -39,7 +39,7 @@ static const char usage[] =
     "\n"
     "Exit status: 0 all is right; 1 it is not; 2 wrong usage.\n";
 
-static int check(int argc, char *argv[])
+static int config_check(int argc, char *argv[])
 {
     const struct config_request request = {NULL, usage, NULL};
     struct config *config;
@@ -67,7 +67,7 @@ static int check(int argc, char *argv[])
     return status;
 }
 
-static int show(int argc, char *argv[])
+static int config_show_keys(int argc, char *argv[])
 {
     const char *section = NULL;
     bool all = false;
@@ -113,7 +113,7 @@ static int show(int argc, char *argv[])
 static const char *const times[] = {
     [KEY_AT_ONCE] = "reload", [KEY_AT_START] = "restart", [KEY_IN_SESSION] = "session"};
 
-static int list_keys(void)
+static int config_list_keys(void)
 {
     char expected[128], value[128], section[32];
 
@@ -130,7 +130,7 @@ static int list_keys(void)
 }
 
 /* In roff, pages such as blkin-host(1) in bold. */
-static void print_roff(const char *text)
+static void config_print_roff(const char *text)
 {
     while (*text) {
         const size_t name = strspn(text, "abcdefghijklmnopqrstuvwxyz-.");
@@ -147,7 +147,7 @@ static void print_roff(const char *text)
 }
 
 /* The keys of a section as blkin.conf(5) has them: for the Makefile, which puts them in. */
-static int print_table(const char *section)
+static int config_print_table(const char *section)
 {
     const bool is_sinks = strcmp(section, "sink") == 0;
     const int only = strcmp(section, "all") == 0 ? 0 : key_find_section(section);
@@ -166,11 +166,11 @@ static int print_table(const char *section)
         key_expected(rule, expected, sizeof(expected));
         key_default(rule, value, sizeof(value));
         fputs(".TP\n.B ", stdout);
-        print_roff(rule->name);
+        config_print_roff(rule->name);
         putchar('\n');
-        print_roff(text);
+        config_print_roff(text);
         printf("\n.br\n(%s%s", expected, *value ? "; default: " : "");
-        print_roff(value);
+        config_print_roff(value);
         printf("; takes effect: %s)\n", times[key_when(key)]);
     }
     return 0;
@@ -187,15 +187,15 @@ int config_command(int argc, char *argv[])
     if (argc > 1)
         argv[1] = argv[0];
     if (strcmp(command, "check") == 0)
-        return check(argc - 1, argv + 1);
+        return config_check(argc - 1, argv + 1);
     if (strcmp(command, "show") == 0)
-        return show(argc - 1, argv + 1);
+        return config_show_keys(argc - 1, argv + 1);
     if (strcmp(command, "keys") == 0 && argc == 2)
-        return list_keys();
+        return config_list_keys();
     if (strcmp(command, "table") == 0 && argc == 3)
-        return print_table(argv[2]);
+        return config_print_table(argv[2]);
     if (strcmp(command, "push") == 0)
         return config_push(argc - 1, argv + 1, usage);
-    fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);
+    fprintf(stderr, "%s: expected check, config_show_keys, keys or push\n%s", argv[0], usage);
     return 2;
 }

@@ -1,15 +1,14 @@
 /*
  * The part of a service's configuration that comes from a topic.
  *
- * All is in its first partition. It is read from the beginning, in no group: it is compacted, so
- * small. A second after the last message that is for this host, the best of them holds.
+ * The topic is compacted, and so small: the service reads its first partition from the beginning.
+ * Shortly after the last message for this host, the best one takes effect.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "config_topic.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/deliver/kafka_url.h"
 #include "pushed.h"
 #include "tools/base/folders.h"
 #include "tools/base/say.h"
@@ -23,28 +22,27 @@
 #include <unistd.h>
 
 #define KEY       "config-topic"
-#define FILE_KEY  "kafka-file"
-#define LATE_MS   10000  /* then it is said what holds meanwhile */
-#define AGAIN_MS  10000  /* a topic that is not well is read from its beginning */
-#define QUIET_MS  300    /* others of the same push may follow */
-#define APPLY_MS  1000   /* from one to the next at least */
-#define ANSWER_MS "5000" /* of a broker that has nothing new */
+#define LATE_MS   10000  /* then a warning says which lines hold meanwhile */
+#define AGAIN_MS  10000  /* a topic with a problem is read from its beginning this often */
+#define QUIET_MS  300    /* more messages of the same push may follow */
+#define APPLY_MS  1000   /* the least time between two changes */
+#define ANSWER_MS "5000" /* a broker without new messages answers after this */
 
 struct config_topic {
     struct config_topic_service service;
     struct loop *loop;
     char *url, *kafka_file;
-    char shown[1100];
+    struct kafka_url parsed;
     char kept[PATH_ROOM]; /* "": nowhere */
     struct topic *reader;
     struct pushed *pushed;
-    struct pushed_text held; /* no bytes: the file's lines alone */
+    struct pushed_text held; /* the lines that hold; no bytes: only the file's lines hold */
     char held_name[PUSHED_KEY_MAX + 1200];
-    bool is_read; /* to its end */
+    bool is_read; /* the topic was read to its end */
     bool is_late;
     int64_t applied_ms, taken_ns;
     uint64_t messages, refused;
-    bool has_refused; /* and not said it yet */
+    bool has_refused; /* lines whose refusal is not logged yet */
     struct error why;
     struct watched watched;
     struct timer settle, more, again, late;
@@ -52,7 +50,7 @@ struct config_topic {
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-static void keep(const struct config_topic *topic)
+static void config_topic_keep(const struct config_topic *topic)
 {
     struct error error;
     json_t *json;
@@ -64,17 +62,17 @@ static void keep(const struct config_topic *topic)
         return;
     }
     json =
-        json_pack("{ss, ss, sI, sI, ss%}", "topic", topic->shown, "key", topic->held.key, "offset",
-                  (json_int_t)topic->held.offset, "written_ns", (json_int_t)topic->held.written_ns,
-                  "lines", topic->held.bytes, topic->held.size);
+        json_pack("{ss, ss, sI, sI, ss%}", "topic", topic->parsed.shown, "key", topic->held.key,
+                  "offset", (json_int_t)topic->held.offset, "written_ns",
+                  (json_int_t)topic->held.written_ns, "lines", topic->held.bytes, topic->held.size);
     error_set(&error, "%s: what holds is no UTF-8", topic->kept);
     if (!json || !json_save(json, topic->kept, &error))
         say(BT_LOGGING_LEVEL_WARNING, "%s: a start without brokers will not have it", error.text);
     json_decref(json);
 }
 
-/* As if the topic had it: it is checked in the same way. */
-static void take_kept(struct config_topic *topic)
+/* Takes the lines in the state folder, with the same checks as for the topic's. */
+static void config_topic_take_kept(struct config_topic *topic)
 {
     json_t *json = topic->kept[0] ? json_load_file(topic->kept, 0, NULL) : NULL;
     const char *from = json_string_value(json_object_get(json, "topic"));
@@ -82,7 +80,7 @@ static void take_kept(struct config_topic *topic)
     const json_t *lines = json_object_get(json, "lines");
     struct error error = {""};
 
-    if (from && strcmp(from, topic->shown) == 0 && key && json_is_string(lines)) {
+    if (from && strcmp(from, topic->parsed.shown) == 0 && key && json_is_string(lines)) {
         const struct pushed_message message = {
             .key = key,
             .key_length = strlen(key),
@@ -98,7 +96,7 @@ static void take_kept(struct config_topic *topic)
     json_decref(json);
 }
 
-static void find_place(struct config_topic *topic, const struct config *config)
+static void config_topic_find_place(struct config_topic *topic, const struct config *config)
 {
     const char *folder = config_text(config, "state-dir");
     struct error error;
@@ -110,8 +108,8 @@ static void find_place(struct config_topic *topic, const struct config *config)
             error.text);
 }
 
-/* Foreign text, which is to be in a document of JSON. */
-static void note_refused(struct config_topic *topic, const struct error *why)
+/* The reason has foreign text, and becomes part of a JSON document. */
+static void config_topic_note_refused(struct config_topic *topic, const struct error *why)
 {
     topic->refused++;
     topic->has_refused = true;
@@ -122,7 +120,7 @@ static void note_refused(struct config_topic *topic, const struct error *why)
 
 /* ---- what holds ------------------------------------------------------------------------------ */
 
-static bool hold(struct config_topic *topic, const struct pushed_text *text)
+static bool config_topic_hold(struct config_topic *topic, const struct pushed_text *text)
 {
     const struct pushed_text none = {.bytes = NULL};
 
@@ -130,61 +128,63 @@ static bool hold(struct config_topic *topic, const struct pushed_text *text)
         return false;
     topic->taken_ns = wall_clock_ns();
     (void)snprintf(topic->held_name, sizeof(topic->held_name), "%s, \"%s\" at offset %lld",
-                   topic->shown, topic->held.key, (long long)topic->held.offset);
+                   topic->parsed.shown, topic->held.key, (long long)topic->held.offset);
     return true;
 }
 
-static const char *describe_held(const struct config_topic *topic)
+static const char *config_topic_describe_held(const struct config_topic *topic)
 {
     return topic->held.bytes ? topic->held_name : "the file";
 }
 
-static bool has_same_lines(const struct pushed_text *one, const struct pushed_text *other)
+static bool config_topic_has_same_lines(const struct pushed_text *one,
+                                        const struct pushed_text *other)
 {
     return one && other->bytes && one->size == other->size &&
            memcmp(one->bytes, other->bytes, one->size) == 0;
 }
 
-static bool apply(struct config_topic *topic, const struct pushed_text *best, struct error *error)
+static bool config_topic_apply(struct config_topic *topic, const struct pushed_text *best,
+                               struct error *error)
 {
     const struct config_pushed lines = {best ? best->key : "", best ? best->bytes : "",
                                         best ? best->size : 0};
 
     topic->applied_ms = clock_ms();
-    return has_same_lines(best, &topic->held) || (!best && !topic->held.bytes) ||
+    return config_topic_has_same_lines(best, &topic->held) || (!best && !topic->held.bytes) ||
            topic->service.apply(topic->service.context, best ? &lines : NULL, error);
 }
 
-static bool is_held(const struct config_topic *topic, const struct pushed_text *best)
+static bool config_topic_is_held(const struct config_topic *topic, const struct pushed_text *best)
 {
-    return best ? has_same_lines(best, &topic->held) && best->offset == topic->held.offset &&
-                      strcmp(best->key, topic->held.key) == 0
+    return best ? config_topic_has_same_lines(best, &topic->held) &&
+                      best->offset == topic->held.offset && strcmp(best->key, topic->held.key) == 0
                 : !topic->held.bytes;
 }
 
-static void settle(void *context)
+static void config_topic_settle(void *context)
 {
     struct config_topic *topic = context;
     const struct pushed_text *best = pushed_best(topic->pushed);
     struct error error = {""};
 
-    if (!is_held(topic, best)) {
-        if (!apply(topic, best, &error)) {
-            note_refused(topic, &error);
-        } else if (hold(topic, best)) {
-            keep(topic);
-            say(BT_LOGGING_LEVEL_INFO, KEY ": %s holds now", describe_held(topic));
+    if (!config_topic_is_held(topic, best)) {
+        if (!config_topic_apply(topic, best, &error)) {
+            config_topic_note_refused(topic, &error);
+        } else if (config_topic_hold(topic, best)) {
+            config_topic_keep(topic);
+            say(BT_LOGGING_LEVEL_INFO, KEY ": %s holds now", config_topic_describe_held(topic));
         }
     }
     if (topic->has_refused)
-        say(BT_LOGGING_LEVEL_WARNING, KEY ": %s: refused, %s holds: %s", topic->shown,
-            describe_held(topic), topic->why.text);
+        say(BT_LOGGING_LEVEL_WARNING, KEY ": %s: refused, %s holds: %s", topic->parsed.shown,
+            config_topic_describe_held(topic), topic->why.text);
     topic->has_refused = false;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-static bool take_message(void *context, const struct topic_message *message)
+static bool config_topic_take_message(void *context, const struct topic_message *message)
 {
     struct config_topic *topic = context;
     const struct pushed_message told = {
@@ -203,25 +203,25 @@ static bool take_message(void *context, const struct topic_message *message)
         return true;
     topic->messages++;
     if (result == PUSHED_REFUSED)
-        note_refused(topic, &error);
+        config_topic_note_refused(topic, &error);
     timer_set(topic->loop, &topic->settle, wait_ms > QUIET_MS ? wait_ms : QUIET_MS);
     return true;
 }
 
-static void begin_anew(struct config_topic *topic)
+static void config_topic_begin_anew(struct config_topic *topic)
 {
     topic->is_read = false;
     pushed_begin(topic->pushed);
 }
 
-/* What is not there is not there any more. */
-static void note_gap(void *context, int32_t partition)
+/* Lines that do not come again are no longer in the topic. */
+static void config_topic_note_gap(void *context, int32_t partition)
 {
     (void)partition;
-    begin_anew(context);
+    config_topic_begin_anew(context);
 }
 
-static void read_topic(void *context)
+static void config_topic_read_topic(void *context)
 {
     struct config_topic *topic = context;
     bool has_more;
@@ -235,29 +235,29 @@ static void read_topic(void *context)
     pushed_end(topic->pushed);
     timer_set(topic->loop, &topic->settle, 0);
     if (topic->is_late)
-        say(BT_LOGGING_LEVEL_INFO, KEY ": %s is read now", topic->shown);
+        say(BT_LOGGING_LEVEL_INFO, KEY ": %s is read now", topic->parsed.shown);
     topic->is_late = false;
 }
 
-static void ready(void *context, short events)
+static void config_topic_ready(void *context, short events)
 {
     (void)events;
-    read_topic(context);
+    config_topic_read_topic(context);
 }
 
-/* Whether it is well again is not told otherwise while there is nothing new in it. */
-static void again(void *context)
+/* Without new messages, only reading again tells whether a problem has passed. */
+static void config_topic_try_again(void *context)
 {
     struct config_topic *topic = context;
 
     timer_set(topic->loop, &topic->again, AGAIN_MS);
     if (!topic_problem(topic->reader))
         return;
-    begin_anew(topic);
+    config_topic_begin_anew(topic);
     (void)topic_read_first(topic->reader);
 }
 
-static void late(void *context)
+static void config_topic_is_late(void *context)
 {
     struct config_topic *topic = context;
     const char *problem = topic_problem(topic->reader);
@@ -265,39 +265,37 @@ static void late(void *context)
     if (topic->is_read)
         return;
     topic->is_late = true;
-    say(BT_LOGGING_LEVEL_WARNING, KEY ": not read yet, %s holds: %s", describe_held(topic),
-        problem ? problem : topic->shown);
+    say(BT_LOGGING_LEVEL_WARNING, KEY ": not read yet, %s holds: %s",
+        config_topic_describe_held(topic), problem ? problem : topic->parsed.shown);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool open_reader(struct config_topic *topic, struct error *error)
+static bool config_topic_open_reader(struct config_topic *topic, struct error *error)
 {
-    struct kafka_url url;
+    const struct topic_options options = {
+        .client_id = "blkin-config",
+        .fetch_wait_ms = ANSWER_MS,
+        .url = &topic->parsed,
+        .kafka_file = topic->kafka_file,
+        .message = config_topic_take_message,
+        .gap = config_topic_note_gap,
+        .context = topic,
+    };
 
-    if (!kafka_url_parse(&url, KEY, FILE_KEY, topic->url, error) ||
-        !topic_show(topic->url, url.topic, topic->shown, sizeof(topic->shown), error))
-        return false;
-    topic->reader = topic_open(&(struct topic_options){.parameter = KEY,
-                                                       .client_id = "blkin-config",
-                                                       .fetch_wait_ms = ANSWER_MS,
-                                                       .brokers_url = topic->url,
-                                                       .name = url.topic,
-                                                       .kafka_file = topic->kafka_file,
-                                                       .message = take_message,
-                                                       .gap = note_gap,
-                                                       .context = topic},
-                               error);
+    if (kafka_url_parse(&topic->parsed, KEY, topic->url, error))
+        topic->reader = topic_open(&options, error);
     return topic->reader != NULL;
 }
 
-static void start(struct config_topic *topic)
+static void config_topic_start(struct config_topic *topic)
 {
-    topic->settle = (struct timer){.due = settle, .context = topic};
-    topic->more = (struct timer){.due = read_topic, .context = topic};
-    topic->again = (struct timer){.due = again, .context = topic};
-    topic->late = (struct timer){.due = late, .context = topic};
-    topic->watched = (struct watched){topic_fd(topic->reader), POLLIN, ready, topic, NULL};
+    topic->settle = (struct timer){.due = config_topic_settle, .context = topic};
+    topic->more = (struct timer){.due = config_topic_read_topic, .context = topic};
+    topic->again = (struct timer){.due = config_topic_try_again, .context = topic};
+    topic->late = (struct timer){.due = config_topic_is_late, .context = topic};
+    topic->watched =
+        (struct watched){topic_fd(topic->reader), POLLIN, config_topic_ready, topic, NULL};
     loop_watch(topic->loop, &topic->watched);
     timer_set(topic->loop, &topic->again, AGAIN_MS);
     timer_set(topic->loop, &topic->late, LATE_MS);
@@ -307,7 +305,7 @@ static void start(struct config_topic *topic)
 bool config_topic_open(const struct config *config, const struct config_topic_service *service,
                        struct loop *loop, struct config_topic **opened, struct error *error)
 {
-    const char *url = config_text(config, KEY), *kafka_file = config_text(config, FILE_KEY);
+    const char *url = config_text(config, KEY), *kafka_file = config_text(config, KAFKA_FILE);
     struct config_topic *topic;
     char host[256] = "";
 
@@ -324,16 +322,17 @@ bool config_topic_open(const struct config *config, const struct config_topic_se
     topic->url = strdup(url);
     topic->kafka_file = strdup(kafka_file ? kafka_file : "");
     topic->pushed = pushed_new(service->name, host);
-    if (!topic->url || !topic->kafka_file || !topic->pushed || !open_reader(topic, error)) {
+    if (!topic->url || !topic->kafka_file || !topic->pushed ||
+        !config_topic_open_reader(topic, error)) {
         config_topic_close(topic);
         return false;
     }
-    find_place(topic, config);
-    take_kept(topic);
+    config_topic_find_place(topic, config);
+    config_topic_take_kept(topic);
     pushed_begin(topic->pushed);
     if (pushed_best(topic->pushed))
-        (void)hold(topic, pushed_best(topic->pushed));
-    start(topic);
+        (void)config_topic_hold(topic, pushed_best(topic->pushed));
+    config_topic_start(topic);
     *opened = topic;
     return true;
 }
@@ -359,7 +358,7 @@ void config_topic_close(struct config_topic *topic)
 
 bool config_topic_is_of(const struct config_topic *topic, const struct config *config)
 {
-    const char *url = config_text(config, KEY), *kafka_file = config_text(config, FILE_KEY);
+    const char *url = config_text(config, KEY), *kafka_file = config_text(config, KAFKA_FILE);
 
     if (!topic || !url || !*url)
         return !topic && (!url || !*url);
@@ -390,7 +389,7 @@ json_t *config_topic_json(const struct config_topic *topic)
     return json_pack("{ss, ss, ss, so, so, ss, ss, sI, sI, ss}", "from",
                      is_pushed ? "topic" : "file", "key", topic->held.key, "offset", offset,
                      "written", json_time(topic->held.written_ns), "taken",
-                     json_time(topic->taken_ns), "topic", topic->shown, "state",
+                     json_time(topic->taken_ns), "topic", topic->parsed.shown, "state",
                      problem          ? problem
                      : topic->is_read ? "read"
                                       : "being read",

@@ -1,7 +1,7 @@
 /*
- * The part of a service's configuration that comes from a topic of Kafka (key config-topic), as
- * `blkin config push` writes it: what is read is checked, given to the service, and kept in the
- * state folder for a start without brokers.
+ * The part of a service's configuration that comes from a topic of Kafka (key config-topic), where
+ * `blkin config push` writes it. The lines are checked, applied, and kept in the state folder, for
+ * a start without brokers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,27 +18,28 @@ struct config_topic;
 
 struct config_topic_service {
     const char *name;
-    /* Other lines are to hold; NULL: none do but the file's. Returns false with error set: those
-     * before do. */
+    /* Applies these lines; NULL: only those of the file. Returns false with error set: then the
+     * lines before stay in effect. */
     bool (*apply)(void *context, const struct config_pushed *lines, struct error *error);
     void *context;
 };
 
-/* Waits for nobody: what the state folder has holds until the topic was read. *topic: NULL if the
- * key is not set. Returns false with error set. */
+/* Does not wait for brokers: the lines in the state folder hold until the topic is read. *topic is
+ * NULL if the key is not set. Returns false with error set. */
 bool config_topic_open(const struct config *config, const struct config_topic_service *service,
                        struct loop *loop, struct config_topic **topic, struct error *error);
 
-/* All below: NULL is allowed. */
+/* All functions below: NULL is allowed. */
 void config_topic_close(struct config_topic *topic);
 
-/* Is it the one that the configuration names, and well? */
+/* Is this the topic that the configuration names, and has it no problem? */
 bool config_topic_is_of(const struct config_topic *topic, const struct config *config);
 
-/* What is to hold; returns false if that are the file's lines alone. */
+/* Sets lines to those that hold; returns false if only the file's lines hold. */
 bool config_topic_lines(const struct config_topic *topic, struct config_pushed *lines);
 
-/* What holds, since when, and how it is. NULL: the key is not set, or out of memory. */
+/* Which lines hold, since when, and the state of the topic. NULL: the key is not set, or out of
+ * memory. */
 json_t *config_topic_json(const struct config_topic *topic);
 
 #endif

@@ -1,8 +1,7 @@
 /*
  * blkin config push.
  *
- * The topic is read before it is written to: so a broker that is not there, or a topic that is not,
- * is said before anything is.
+ * It reads the topic before it writes, so a missing broker or topic is reported before a change.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,7 +23,6 @@ int config_push(int argc, char *argv[], const char *usage)
 
 #else
 
-#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "pushed.h"
 #include "tools/base/say.h"
@@ -33,46 +31,42 @@ int config_push(int argc, char *argv[], const char *usage)
 #include "tools/kafka/topic.h"
 
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define SERVICE    "host" /* whose configuration it is */
+#define SERVICE    "host" /* the service that takes lines from the topic */
 #define KEY        "config-topic"
-#define FILE_KEY   "kafka-file"
 #define READ_MS    30000
-#define PATIENT_MS 3000 /* then it is said what we wait for */
-#define LOOK_MS    2000
 #define DELIVER_MS "15000"
 #define FLUSH_MS   20000
 #define KEYS       1024 /* more are not shown */
 
 struct push {
-    const char *program, *url, *hosts, *kafka_file;
-    struct kafka_url parsed;
-    char shown[1100], key[PUSHED_KEY_MAX + 1];
-    struct pushed_text found[KEYS]; /* what there is, a key each */
+    const char *program, *hosts, *kafka_file;
+    struct kafka_url url;
+    char key[PUSHED_KEY_MAX + 1];
+    struct pushed_text found[KEYS]; /* the latest text of each key */
     size_t count;
 };
 
-/* Whatever bytes are in it, it does nothing to a terminal. */
-static void put(FILE *file, const char *text)
+/* Prints foreign text without control characters, for a terminal. */
+static void push_print(FILE *file, const char *text)
 {
     for (; *text; text++)
         fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, file);
 }
 
-static void complain(const struct push *push, const char *what)
+static void push_complain(const struct push *push, const char *what)
 {
     fprintf(stderr, "%s: ", push->program);
-    put(stderr, what);
+    push_print(stderr, what);
     fputc('\n', stderr);
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static struct pushed_text *find(struct push *push, const char *key)
+static struct pushed_text *push_find(struct push *push, const char *key)
 {
     for (size_t i = 0; i < push->count; i++) {
         if (strcmp(push->found[i].key, key) == 0)
@@ -81,7 +75,7 @@ static struct pushed_text *find(struct push *push, const char *key)
     return NULL;
 }
 
-static bool take_message(void *context, const struct topic_message *message)
+static bool push_take_message(void *context, const struct topic_message *message)
 {
     struct push *push = context;
     struct pushed_text text = {.bytes = (char *)(uintptr_t)message->data, /* to be copied from */
@@ -94,77 +88,50 @@ static bool take_message(void *context, const struct topic_message *message)
         return true;
     memcpy(text.key, message->key, message->key_length);
     text.key[message->key_length] = '\0';
-    found = find(push, text.key);
+    found = push_find(push, text.key);
     if (!found && message->data && push->count < KEYS)
         found = &push->found[push->count++];
     return !found || pushed_text_copy(found, &text);
 }
 
-static void ignore_gap(void *context, int32_t partition)
+static void push_ignore_gap(void *context, int32_t partition)
 {
     (void)context;
     (void)partition;
 }
 
-static const char *why_nothing_comes(const struct topic *topic)
+static void push_say_waiting(void *context, const char *why)
 {
-    return topic_problem(topic) ? topic_problem(topic) : "the brokers do not answer";
+    struct error error;
+
+    error_set(&error, "trying for %d s: %s", READ_MS / 1000, why);
+    push_complain(context, error.text);
 }
 
-static bool read_to_end(const struct push *push, struct topic *topic, struct error *error)
-{
-    const int64_t begun_ms = clock_ms();
-    struct pollfd fd = {topic_fd(topic), POLLIN, 0};
-    bool has_more = false, is_said = false;
-
-    while (!topic_is_at_end(topic)) {
-        if (topic_partitions(topic) == 0)
-            topic_look(topic, LOOK_MS);
-        if (!topic_read(topic, &has_more)) {
-            error_set(error, "out of memory");
-            return false;
-        }
-        if (clock_ms() - begun_ms > READ_MS) {
-            error_set(error, "%s", why_nothing_comes(topic));
-            return false;
-        }
-        if (!is_said && clock_ms() - begun_ms > PATIENT_MS) {
-            error_set(error, "trying for %d s: %s", READ_MS / 1000, why_nothing_comes(topic));
-            complain(push, error->text);
-            is_said = true;
-        }
-        if (!has_more)
-            (void)poll(&fd, 1, 100);
-    }
-    return true;
-}
-
-static bool read_topic(struct push *push, struct error *error)
+static bool push_read_topic(struct push *push, struct error *error)
 {
     const struct topic_options options = {
-        .parameter = KEY,
         .client_id = "blkin-config",
         .fetch_wait_ms = "100",
-        .brokers_url = push->url,
-        .name = push->parsed.topic,
+        .url = &push->url,
         .kafka_file = push->kafka_file,
-        .message = take_message,
-        .gap = ignore_gap,
+        .message = push_take_message,
+        .gap = push_ignore_gap,
         .context = push,
     };
     struct topic *topic = topic_open(&options, error);
-    const bool is_read = topic && read_to_end(push, topic, error);
+    const bool is_read = topic && topic_read_all(topic, READ_MS, push_say_waiting, error);
 
     if (is_read && topic_partitions(topic) > 1)
         fprintf(stderr, "%s: %s has %d partitions: only the first is used\n", push->program,
-                push->shown, (int)topic_partitions(topic));
+                push->url.shown, (int)topic_partitions(topic));
     topic_close(topic);
     return is_read;
 }
 
 /* ---- showing --------------------------------------------------------------------------------- */
 
-static void print_lines(const struct pushed_text *text)
+static void push_print_lines(const struct pushed_text *text)
 {
     for (size_t i = 0; i < text->size; i++) {
         const unsigned char c = (unsigned char)text->bytes[i];
@@ -175,7 +142,7 @@ static void print_lines(const struct pushed_text *text)
         putchar('\n');
 }
 
-static void print_text(const struct pushed_text *text)
+static void push_print_text(const struct pushed_text *text)
 {
     const char *hosts = strncmp(text->key, SERVICE " ", strlen(SERVICE " ")) == 0
                             ? text->key + strlen(SERVICE " ")
@@ -188,28 +155,28 @@ static void print_text(const struct pushed_text *text)
     if (text->written_ns && localtime_r(&written, &local))
         (void)strftime(when, sizeof(when), ", written %Y-%m-%d %H:%M:%S", &local);
     fputs("# \"", stdout);
-    put(stdout, text->key);
+    push_print(stdout, text->key);
     printf("\" at offset %" PRId64 "%s\n", text->offset, when);
     if (!pushed_check_hosts(hosts, &error)) {
         puts("# no host takes it: its key is not \"" SERVICE " HOSTS\"");
     } else if (!pushed_check(SERVICE, "line", text->bytes, text->size, &error)) {
         fputs("# hosts refuse it: ", stdout);
-        put(stdout, error.text);
+        push_print(stdout, error.text);
         putchar('\n');
     }
-    print_lines(text);
+    push_print_lines(text);
 }
 
-static int by_key(const void *a, const void *b)
+static int push_compare_keys(const void *a, const void *b)
 {
     return strcmp(((const struct pushed_text *)a)->key, ((const struct pushed_text *)b)->key);
 }
 
-static int show(struct push *push, bool is_one)
+static int push_show(struct push *push, bool is_one)
 {
     size_t shown = 0;
 
-    qsort(push->found, push->count, sizeof(*push->found), by_key);
+    qsort(push->found, push->count, sizeof(*push->found), push_compare_keys);
     for (size_t i = 0; i < push->count; i++) {
         const struct pushed_text *text = &push->found[i];
 
@@ -217,11 +184,11 @@ static int show(struct push *push, bool is_one)
             continue;
         if (shown++)
             putchar('\n');
-        print_text(text);
+        push_print_text(text);
     }
     if (!shown)
         fprintf(stderr, "%s: %s: there is nothing: the hosts' own files hold\n", push->program,
-                push->shown);
+                push->url.shown);
     return 0;
 }
 
@@ -233,7 +200,7 @@ struct delivery {
     int64_t offset;
 };
 
-static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
+static void push_note_delivery(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
 {
     struct delivery *delivery = context;
 
@@ -241,37 +208,35 @@ static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, voi
     *delivery = (struct delivery){true, message->err, message->offset};
 }
 
-static rd_kafka_t *open_producer(const struct push *push, struct delivery *delivery,
-                                 struct error *error)
+static rd_kafka_t *push_open_producer(const struct push *push, struct delivery *delivery,
+                                      struct error *error)
 {
     static const char *const settings[][2] = {
-        {"enable.idempotence", "true"}, /* and acks=all: kept by all brokers that should have it */
+        {"enable.idempotence", "true"}, /* implies acks=all */
         {"message.timeout.ms", DELIVER_MS},
         {"client.id", "blkin-config"},
         {"log_level", "0"},
+        {NULL, NULL},
     };
     static const char *const reserved[] = {"enable.idempotence", "acks", NULL};
     const struct kafka_setup setup = {
-        .url = &push->parsed,
-        .name = KEY,
-        .file_name = FILE_KEY,
+        .url = &push->url,
         .file = push->kafka_file,
         .reserved = reserved,
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
         .context = delivery,
-        .delivered = delivered,
+        .delivered = push_note_delivery,
     };
 
     return kafka_open(RD_KAFKA_PRODUCER, &setup, error);
 }
 
-/* bytes NULL: removes what has the key. */
-static bool deliver(const struct push *push, rd_kafka_t *producer, const char *bytes, size_t size,
-                    struct delivery *delivery, struct error *error)
+/* bytes is NULL: removes the key. */
+static bool push_deliver(const struct push *push, rd_kafka_t *producer, const char *bytes,
+                         size_t size, struct delivery *delivery, struct error *error)
 {
     rd_kafka_resp_err_t code = rd_kafka_producev(
-        producer, RD_KAFKA_V_TOPIC(push->parsed.topic), RD_KAFKA_V_PARTITION(0),
+        producer, RD_KAFKA_V_TOPIC(push->url.topic), RD_KAFKA_V_PARTITION(0),
         RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_KEY(push->key, strlen(push->key)),
         RD_KAFKA_V_VALUE((void *)(uintptr_t)bytes, size), RD_KAFKA_V_END);
 
@@ -280,11 +245,11 @@ static bool deliver(const struct push *push, rd_kafka_t *producer, const char *b
     if (!code)
         code = delivery->is_done ? delivery->code : RD_KAFKA_RESP_ERR__TIMED_OUT;
     if (code)
-        kafka_describe(error, push->shown, code, rd_kafka_err2str(code), FILE_KEY);
+        kafka_describe(error, push->url.shown, code, rd_kafka_err2str(code));
     return !code;
 }
 
-static void take_setting(void *context, const char *key, const char *value)
+static void push_take_setting(void *context, const char *key, const char *value)
 {
     char *policy = context;
 
@@ -292,36 +257,38 @@ static void take_setting(void *context, const char *key, const char *value)
         (void)snprintf(policy, 64, "%s", value);
 }
 
-/* Of a topic that is not compacted the brokers delete the oldest messages. */
-static void check_topic(const struct push *push, rd_kafka_t *client)
+/* If a topic is not compacted, the brokers delete its oldest messages. */
+static void push_check_topic(const struct push *push, rd_kafka_t *client)
 {
     char policy[64] = "";
 
-    if (kafka_settings(client, RD_KAFKA_RESOURCE_TOPIC, push->parsed.topic, take_setting, policy) &&
+    if (kafka_settings(client, RD_KAFKA_RESOURCE_TOPIC, push->url.topic, push_take_setting,
+                       policy) &&
         policy[0] && strcmp(policy, "compact") != 0)
         fprintf(stderr,
                 "%s: %s is not compacted: brokers will delete what is in it by its age; let it be "
                 "so with\n    kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
                 "--entity-name %s --add-config cleanup.policy=compact\n",
-                push->program, push->shown, push->parsed.brokers, push->parsed.topic);
+                push->program, push->url.shown, push->url.brokers, push->url.topic);
 }
 
-static int write_message(const struct push *push, const char *bytes, size_t size)
+static int push_write_message(const struct push *push, const char *bytes, size_t size)
 {
     struct delivery delivery = {.is_done = false};
     struct error error = {""};
-    rd_kafka_t *producer = open_producer(push, &delivery, &error);
-    const bool is_written = producer && deliver(push, producer, bytes, size, &delivery, &error);
+    rd_kafka_t *producer = push_open_producer(push, &delivery, &error);
+    const bool is_written =
+        producer && push_deliver(push, producer, bytes, size, &delivery, &error);
 
     if (!is_written)
-        complain(push, error.text);
+        push_complain(push, error.text);
     else if (bytes)
-        printf("%s: \"%s\" at offset %" PRId64 ": %zu bytes\n", push->shown, push->key,
+        printf("%s: \"%s\" at offset %" PRId64 ": %zu bytes\n", push->url.shown, push->key,
                delivery.offset, size);
     else
-        printf("%s: \"%s\" is removed\n", push->shown, push->key);
+        printf("%s: \"%s\" is removed\n", push->url.shown, push->key);
     if (is_written)
-        check_topic(push, producer);
+        push_check_topic(push, producer);
     if (producer) {
         (void)rd_kafka_purge(producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         rd_kafka_destroy(producer);
@@ -336,28 +303,28 @@ static int push_file(struct push *push, const char *path)
     char *bytes = config_file_read(path, &size, &error);
     int status = 1;
 
-    if (bytes && pushed_check(SERVICE, path, bytes, size, &error) && read_topic(push, &error))
-        status = write_message(push, bytes, size);
+    if (bytes && pushed_check(SERVICE, path, bytes, size, &error) && push_read_topic(push, &error))
+        status = push_write_message(push, bytes, size);
     else
-        complain(push, error.text);
+        push_complain(push, error.text);
     free(bytes);
     return status;
 }
 
-static int remove_text(struct push *push)
+static int push_remove_text(struct push *push)
 {
-    const struct pushed_text *found = find(push, push->key);
+    const struct pushed_text *found = push_find(push, push->key);
 
     if (found && found->bytes)
-        return write_message(push, NULL, 0);
-    fprintf(stderr, "%s: %s: there is no \"%s\"\n", push->program, push->shown, push->key);
+        return push_write_message(push, NULL, 0);
+    fprintf(stderr, "%s: %s: there is no \"%s\"\n", push->program, push->url.shown, push->key);
     return 1;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool check_usage(struct push *push, const struct config *config, bool shows, bool removes,
-                        struct error *error)
+static bool push_check_usage(struct push *push, const struct config *config, bool shows,
+                             bool removes, struct error *error)
 {
     const char *url = config_text(config, KEY);
     const int files = config_operands(config);
@@ -371,33 +338,31 @@ static bool check_usage(struct push *push, const struct config *config, bool sho
         error_set(error, KEY ": expected kafka://BROKER[,BROKER...]/TOPIC, as for the hosts");
         return false;
     }
-    push->url = url;
-    push->kafka_file = config_text(config, FILE_KEY);
+    push->kafka_file = config_text(config, KAFKA_FILE);
     (void)snprintf(push->key, sizeof(push->key), SERVICE " %.*s", PUSHED_PATTERN_MAX,
                    push->hosts ? push->hosts : "*");
     if (push->hosts && !pushed_check_hosts(push->hosts, &why)) {
         error_set(error, "--hosts: %s", why.text);
         return false;
     }
-    return kafka_url_parse(&push->parsed, KEY, FILE_KEY, url, error) &&
-           topic_show(url, push->parsed.topic, push->shown, sizeof(push->shown), error);
+    return kafka_url_parse(&push->url, KEY, url, error);
 }
 
-static int run(struct push *push, const struct config *config, bool shows, bool removes)
+static int push_run(struct push *push, const struct config *config, bool shows, bool removes)
 {
     struct error error = {""};
 
-    if (!check_usage(push, config, shows, removes, &error)) {
-        complain(push, error.text);
+    if (!push_check_usage(push, config, shows, removes, &error)) {
+        push_complain(push, error.text);
         return 2;
     }
     if (!shows && !removes)
         return push_file(push, config_operand(config, 0));
-    if (!read_topic(push, &error)) {
-        complain(push, error.text);
+    if (!push_read_topic(push, &error)) {
+        push_complain(push, error.text);
         return 1;
     }
-    return shows ? show(push, push->hosts != NULL) : remove_text(push);
+    return shows ? push_show(push, push->hosts != NULL) : push_remove_text(push);
 }
 
 int config_push(int argc, char *argv[], const char *usage)
@@ -415,11 +380,11 @@ int config_push(int argc, char *argv[], const char *usage)
         const struct config_request request = {SERVICE, usage, flags};
 
         push->program = argv[0];
-        say_open(argv[0], "none"); /* librdkafka's words are in our messages */
+        say_open(argv[0], "none"); /* our messages contain librdkafka's */
         config = config_read(&request, argc, argv, &status);
     }
     if (config)
-        status = run(push, config, shows, removes);
+        status = push_run(push, config, shows, removes);
     for (size_t i = 0; push && i < push->count; i++)
         pushed_text_clear(&push->found[i]);
     config_free(config);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS     16 /* so many messages may be for one host */
-#define STARS_MAX 4  /* what fnmatch(3) tries grows with each */
+#define SLOTS     16 /* the limit of messages for one host */
+#define STARS_MAX 4  /* each one makes fnmatch(3) slower */
 
 /* ---- which keys ------------------------------------------------------------------------------ */
 
@@ -26,7 +26,7 @@ const char *const *pushed_keys(const char *service)
     return strcmp(service, "host") == 0 ? host_keys : NULL;
 }
 
-static bool is_free(const char *service, const char *key)
+static bool pushed_is_taken(const char *service, const char *key)
 {
     const char *const *free_key = pushed_keys(service);
 
@@ -39,20 +39,20 @@ static bool is_free(const char *service, const char *key)
 
 struct check {
     const char *service, *name;
-    unsigned lines[KEYS_MAX]; /* that set it */
+    unsigned lines[KEYS_MAX]; /* the line that sets a key; 0: none */
     bool is_wrong;
-    struct error *error; /* of the first one */
+    struct error *error; /* about the first wrong line */
 };
 
-static void refuse(struct check *check, unsigned line, const char *why)
+static void pushed_refuse(struct check *check, unsigned line, const char *why)
 {
     if (!check->is_wrong)
         error_set(check->error, "%.300s:%u: %.600s", check->name, line, why);
     check->is_wrong = true;
 }
 
-static void check_entry(void *context, unsigned line, const char *section, const char *name,
-                        const char *text)
+static void pushed_check_entry(void *context, unsigned line, const char *section, const char *name,
+                               const char *text)
 {
     struct check *check = context;
     const int key = key_find(name);
@@ -65,7 +65,7 @@ static void check_entry(void *context, unsigned line, const char *section, const
         error_set(&why, "section \"%.64s\": expected \"%s\", or none", section, check->service);
     else if (key < 0)
         error_set(&why, "key \"%.64s\" is not known: see \"blkin config keys\"", name);
-    else if (!is_free(check->service, name))
+    else if (!pushed_is_taken(check->service, name))
         error_set(&why, "\"%s\" is not taken from a topic: it belongs in the host's own file",
                   name);
     else if (check->lines[key])
@@ -73,20 +73,20 @@ static void check_entry(void *context, unsigned line, const char *section, const
     else if ((value = key_value(key_rule(key), text, &why)) != NULL)
         check->lines[key] = line;
     if (!value)
-        refuse(check, line, why.text);
+        pushed_refuse(check, line, why.text);
     bt_value_put_ref(value);
 }
 
-static void check_bad_line(void *context, unsigned line, const char *why)
+static void pushed_check_bad_line(void *context, unsigned line, const char *why)
 {
-    refuse(context, line, why);
+    pushed_refuse(context, line, why);
 }
 
 bool pushed_check(const char *service, const char *name, const char *bytes, size_t size,
                   struct error *error)
 {
     struct check check = {.service = service, .name = name, .error = error};
-    const struct config_lines lines = {check_entry, check_bad_line, &check};
+    const struct config_lines lines = {pushed_check_entry, pushed_check_bad_line, &check};
 
     if (size > PUSHED_BYTES_MAX) {
         error_set(error, "%.300s: expected %d bytes at most, got %zu", name, PUSHED_BYTES_MAX,
@@ -99,7 +99,7 @@ bool pushed_check(const char *service, const char *name, const char *bytes, size
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static bool is_hosts(const char *pattern, size_t length)
+static bool pushed_is_hosts(const char *pattern, size_t length)
 {
     unsigned stars = 0;
 
@@ -117,7 +117,7 @@ static bool is_hosts(const char *pattern, size_t length)
 
 bool pushed_check_hosts(const char *pattern, struct error *error)
 {
-    if (is_hosts(pattern, strlen(pattern)))
+    if (pushed_is_hosts(pattern, strlen(pattern)))
         return true;
     error_set(error,
               "expected the name of a host, or a pattern of letters, digits, \".\", \"-\", \"_\", "
@@ -126,8 +126,8 @@ bool pushed_check_hosts(const char *pattern, struct error *error)
     return false;
 }
 
-/* A whole name before all patterns. */
-static size_t letters(const char *pattern)
+/* How well a pattern names a host: a name without wildcards wins. */
+static size_t pushed_letters(const char *pattern)
 {
     size_t count = 0;
 
@@ -190,23 +190,23 @@ void pushed_free(struct pushed *pushed)
     free(pushed);
 }
 
-/* Whose key is of this service, and of hosts that we are one of: then key has it as a text. */
-static bool is_for_us(const struct pushed *pushed, const struct pushed_message *message,
-                      char key[PUSHED_KEY_MAX + 1])
+/* Is the message for this service and this host? Then key gets the key as a string. */
+static bool pushed_is_for_us(const struct pushed *pushed, const struct pushed_message *message,
+                             char key[PUSHED_KEY_MAX + 1])
 {
     const size_t length = strlen(pushed->service);
 
     if (message->key_length <= length + 1 || message->key_length > PUSHED_KEY_MAX ||
         memcmp(message->key, pushed->service, length) != 0 || message->key[length] != ' ' ||
-        !is_hosts(message->key + length + 1, message->key_length - length - 1))
+        !pushed_is_hosts(message->key + length + 1, message->key_length - length - 1))
         return false;
     memcpy(key, message->key, message->key_length);
     key[message->key_length] = '\0';
     return fnmatch(key + length + 1, pushed->host, 0) == 0;
 }
 
-/* The one that has the key, else a free one; NULL: there is none. */
-static struct slot *find(struct pushed *pushed, const char *key)
+/* Returns the slot of the key, else a free one; NULL: all slots are in use. */
+static struct slot *pushed_find_slot(struct pushed *pushed, const char *key)
 {
     struct slot *found = NULL;
 
@@ -221,8 +221,8 @@ static struct slot *find(struct pushed *pushed, const char *key)
     return found;
 }
 
-/* What was right before stays; it is known now that the topic has something of this key. */
-static enum pushed_result refused(struct slot *slot)
+/* The lines before stay, since the topic still has the key. */
+static enum pushed_result pushed_note_refused(struct slot *slot)
 {
     if (slot)
         slot->has_come = true;
@@ -237,9 +237,9 @@ enum pushed_result pushed_take(struct pushed *pushed, const struct pushed_messag
     char name[PUSHED_KEY_MAX + 64];
     struct slot *slot;
 
-    if (!is_for_us(pushed, message, text.key))
+    if (!pushed_is_for_us(pushed, message, text.key))
         return PUSHED_FOR_OTHERS;
-    slot = find(pushed, text.key);
+    slot = pushed_find_slot(pushed, text.key);
     if (!message->bytes) {
         if (slot)
             pushed_text_clear(&slot->text);
@@ -248,14 +248,14 @@ enum pushed_result pushed_take(struct pushed *pushed, const struct pushed_messag
     (void)snprintf(name, sizeof(name), "\"%s\" at offset %lld", text.key,
                    (long long)message->offset);
     if (!pushed_check(pushed->service, name, message->bytes, message->size, error))
-        return refused(slot);
+        return pushed_note_refused(slot);
     text.bytes = (char *)(uintptr_t)message->bytes; /* to be copied from */
     if (slot && pushed_text_copy(&slot->text, &text)) {
         slot->has_come = true;
         return PUSHED_TAKEN;
     }
     error_set(error, slot ? "%s: out of memory" : "%s: too many are for this host", name);
-    return refused(slot);
+    return pushed_note_refused(slot);
 }
 
 void pushed_begin(struct pushed *pushed)
@@ -272,10 +272,10 @@ void pushed_end(struct pushed *pushed)
     }
 }
 
-static bool is_better(const struct pushed_text *one, const struct pushed_text *other)
+static bool pushed_is_better(const struct pushed_text *one, const struct pushed_text *other)
 {
     const char *a = strchr(one->key, ' ') + 1, *b = strchr(other->key, ' ') + 1;
-    const size_t of_a = letters(a), of_b = letters(b);
+    const size_t of_a = pushed_letters(a), of_b = pushed_letters(b);
 
     return of_a != of_b ? of_a > of_b : strcmp(a, b) < 0;
 }
@@ -287,7 +287,7 @@ const struct pushed_text *pushed_best(const struct pushed *pushed)
     for (int i = 0; i < SLOTS; i++) {
         const struct pushed_text *text = &pushed->slots[i].text;
 
-        if (text->bytes && (!best || is_better(text, best)))
+        if (text->bytes && (!best || pushed_is_better(text, best)))
             best = text;
     }
     return best;

@@ -1,13 +1,13 @@
 /*
  * Configurations that come from a topic, as `blkin config push` writes them: a message each.
  *
- * Its key is "SERVICE HOSTS", such as "host osd-*", its value lines as in blkin.conf. Who can write
- * there is not trusted with more than what is to be measured, and how often: each service has a
- * list of keys that it takes from there. None says where to connect to, or as whom.
+ * The key of a message is "SERVICE HOSTS", such as "host osd-*"; its value is lines as in
+ * blkin.conf. A writer of the topic may only set what a host measures, and how often: each service
+ * has a list of keys that it takes from there. No such key says where to connect to, or with which
+ * credentials.
  *
- * A host has the value of the message that names it best: by its whole name, else by the pattern
- * with most letters. What is wrong in any line is refused as a whole, and what was there before
- * holds.
+ * A host takes the message that names it best: by its whole name, else by the pattern with most
+ * letters. A message with a wrong line is refused as a whole, and the lines before stay in effect.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -24,11 +24,11 @@
 #define PUSHED_PATTERN_MAX 128
 #define PUSHED_KEY_MAX     160
 
-/* The keys of a configuration that this service takes; ends in NULL. NULL: it takes none. */
+/* The keys that this service takes from a topic; ends in NULL. Returns NULL: it takes none. */
 const char *const *pushed_keys(const char *service);
 
-/* Are these the lines of a configuration that the service takes? name is where they are from, as
- * messages call it: "NAME:LINE: why". Returns false with error set. */
+/* Does the service take these lines? Returns false with error set to "NAME:LINE: why"; name tells
+ * where the lines are from. */
 bool pushed_check(const char *service, const char *name, const char *bytes, size_t size,
                   struct error *error);
 
@@ -56,7 +56,7 @@ bool pushed_text_copy(struct pushed_text *to,
                       const struct pushed_text *from); /* false: no memory */
 void pushed_text_clear(struct pushed_text *text);
 
-/* What there is for a service of a host. */
+/* All messages for a service of a host. */
 struct pushed;
 
 struct pushed *pushed_new(const char *service, const char *host); /* NULL: out of memory */
@@ -64,16 +64,16 @@ void pushed_free(struct pushed *pushed);                          /* NULL is all
 
 enum pushed_result { PUSHED_FOR_OTHERS, PUSHED_TAKEN, PUSHED_REFUSED };
 
-/* Sets error if it is refused. */
+/* Sets error if it refuses the message. */
 enum pushed_result pushed_take(struct pushed *pushed, const struct pushed_message *message,
                                struct error *error);
 
-/* The topic is read from its beginning, and was read to its end: what has not come again is no
- * longer there. */
+/* Reading of the topic begins again, and has reached the end: lines that did not come again in
+ * between are dropped. */
 void pushed_begin(struct pushed *pushed);
 void pushed_end(struct pushed *pushed);
 
-/* The one that holds; NULL: none does. It is there until the next call of another function. */
+/* The lines that hold, valid until the next call of another function; NULL: none. */
 const struct pushed_text *pushed_best(const struct pushed *pushed);
 
 #endif

@@ -5,7 +5,8 @@
  */
 #include "read.h"
 
-#include <curl/curl.h>
+#include "babeltrace-plugin/base/http_client.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -17,8 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CONNECT_TIMEOUT_S 5L
-#define TIMEOUT_S         60L
+#define TIMEOUT_MS 60000
 
 /* More than any viewer can show; it keeps a wrong file from filling the memory. */
 #define MAX_LENGTH ((size_t)1 << 30)
@@ -155,35 +155,28 @@ static char *api_url(const char *url)
 
 static bool read_url(const char *given, struct bytes *bytes)
 {
-    char reason[CURL_ERROR_SIZE] = "";
     char *url = api_url(given);
-    CURL *curl = curl_easy_init();
+    const struct http_setup setup = {
+        .url = url, .timeout_ms = TIMEOUT_MS, .take_body = receive, .context = bytes};
+    struct http_client client = {.curl = NULL};
     long status = 0;
     CURLcode code = CURLE_OUT_OF_MEMORY;
 
-    if (curl && url) {
-        curl_easy_setopt(curl, CURLOPT_URL, url);
-        curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
-        curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, receive);
-        curl_easy_setopt(curl, CURLOPT_WRITEDATA, bytes);
-        curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, CONNECT_TIMEOUT_S);
-        curl_easy_setopt(curl, CURLOPT_TIMEOUT, TIMEOUT_S);
-        curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-        curl_easy_setopt(curl, CURLOPT_ACCEPT_ENCODING, "");
-        curl_easy_setopt(curl, CURLOPT_USERAGENT, "blkin");
-        code = curl_easy_perform(curl);
-        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    if (url && http_client_open(&client, &setup)) {
+        curl_easy_setopt(client.curl, CURLOPT_ACCEPT_ENCODING, "");
+        code = curl_easy_perform(client.curl);
+        curl_easy_getinfo(client.curl, CURLINFO_RESPONSE_CODE, &status);
     }
     if (code != CURLE_OK)
         fprintf(stderr, "blkin: cannot get %s: %s\n", given,
-                reason[0] ? reason : curl_easy_strerror(code));
+                client.reason[0] ? client.reason : curl_easy_strerror(code));
     else if (status == 404)
         fprintf(stderr, "blkin: cannot get %s: there is no such trace or page (status 404)\n",
                 given);
     else if (status != 200)
         fprintf(stderr, "blkin: cannot get %s: the server answers with status %ld, expected 200\n",
                 given, status);
-    curl_easy_cleanup(curl);
+    http_client_close(&client);
     free(url);
     return code == CURLE_OK && status == 200;
 }

@@ -108,7 +108,7 @@ static void take_event(struct worker *worker, const rd_kafka_message_t *message)
     } else {
         kafka_describe(&error,
                        message->rkt ? rd_kafka_topic_name(message->rkt) : worker->input.topic,
-                       message->err, rd_kafka_message_errstr(message), "kafka-file");
+                       message->err, rd_kafka_message_errstr(message));
         say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
     }
 }

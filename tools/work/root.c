@@ -67,7 +67,7 @@ struct root {
     struct merged *merged;
     struct topic *topic;
     int64_t offsets[TOPIC_PARTITIONS_MAX]; /* what to read next; -1: not known */
-    char shown[1100];                      /* of the topic */
+    struct kafka_url url;                  /* of the topic */
     char state_path[4100];
     bool is_ready; /* all has been read that there was at the start */
     bool is_changed;
@@ -98,7 +98,7 @@ static bool take_message(void *context, const struct topic_message *message)
     if (error.text[0] && root->merged->refused == 1)
         say(BT_LOGGING_LEVEL_WARNING,
             "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
-            root->shown, (int)message->partition, (long long)message->offset, error.text);
+            root->url.shown, (int)message->partition, (long long)message->offset, error.text);
     root->offsets[message->partition] = message->offset + 1;
     root->is_changed = true;
     return true;
@@ -113,7 +113,7 @@ static void note_gap(void *context, int32_t partition)
     say(BT_LOGGING_LEVEL_WARNING,
         "%s: partition %d has not kept what was to be read next: what was counted then is missing; "
         "let the topic keep more (retention.ms)",
-        root->shown, (int)partition);
+        root->url.shown, (int)partition);
 }
 
 static bool find_topic(struct root *root, struct error *error)
@@ -125,19 +125,19 @@ static bool find_topic(struct root *root, struct error *error)
         error_set(error, "input: expected kafka://BROKER[,BROKER...]/TOPIC, as for the workers");
     else if (!name || !*name)
         error_set(error, "deltas: expected the name of the topic that the workers write");
-    else
-        return topic_show(input, name, root->shown, sizeof(root->shown), error);
+    else if (kafka_url_parse(&root->url, "input", input, error)) {
+        kafka_url_set_topic(&root->url, name);
+        return true;
+    }
     return false;
 }
 
 static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
 {
     const struct topic_options options = {
-        .parameter = "input",
         .client_id = "blkin-work-root",
         .fetch_wait_ms = "500",
-        .brokers_url = config_text(root->config, "input"),
-        .name = config_text(root->config, "deltas"),
+        .url = &root->url,
         .kafka_file = config_text(root->config, "kafka-file"),
         .since_ns = since_ns,
         .offsets = root->offsets,
@@ -151,35 +151,6 @@ static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
 }
 
 /* ---- once ------------------------------------------------------------------------------------ */
-
-static bool read_until_end(struct root *root, struct error *error)
-{
-    int64_t until_ms = clock_ms() + ONCE_LIMIT_MS;
-    struct pollfd fd = {topic_fd(root->topic), POLLIN, 0};
-    uint64_t seen = 0;
-    bool has_more;
-
-    while (!topic_is_at_end(root->topic)) {
-        if (topic_partitions(root->topic) == 0)
-            topic_look(root->topic, LOOK_LIMIT_MS);
-        if (!topic_read(root->topic, &has_more)) {
-            error_set(error, "out of memory");
-            return false;
-        }
-        if (root->merged->messages != seen)
-            until_ms = clock_ms() + ONCE_LIMIT_MS;
-        seen = root->merged->messages;
-        if (clock_ms() > until_ms) {
-            error_set(error, "%s",
-                      topic_problem(root->topic) ? topic_problem(root->topic)
-                                                 : "the brokers do not answer");
-            return false;
-        }
-        if (!has_more)
-            (void)poll(&fd, 1, 100);
-    }
-    return true;
-}
 
 static json_t *workers_json(const struct root *root)
 {
@@ -210,7 +181,7 @@ static json_t *summary_json(const struct root *root)
 {
     const struct merged *merged = root->merged;
 
-    return json_pack("{ss, so, so, sI, sI, sI, sI, sI, so}", "topic", root->shown, "from",
+    return json_pack("{ss, so, so, sI, sI, sI, sI, sI, so}", "topic", root->url.shown, "from",
                      json_time(merged->from_ns), "to", json_time(merged->to_ns), "rows",
                      (json_int_t)statistics_rows(merged->statistics), "edges",
                      (json_int_t)statistics_edges(merged->statistics), "messages",
@@ -240,7 +211,8 @@ static int run_once(struct root *root, int64_t since_ns, bool is_json)
     for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
         root->offsets[i] = -1;
     is_right = find_topic(root, &error) && open_topic(root, since_ns, &error) &&
-               read_until_end(root, &error) && print_once(root, is_json);
+               topic_read_all(root->topic, ONCE_LIMIT_MS, NULL, &error) &&
+               print_once(root, is_json);
     if (!is_right)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
     topic_close(root->topic);
@@ -346,7 +318,7 @@ static void give_state(struct root *root)
 
     if (!root->is_changed)
         return;
-    text = root_state_text(root->shown, root->merged, root->offsets, wall_clock_ns());
+    text = root_state_text(root->url.shown, root->merged, root->offsets, wall_clock_ns());
     root->is_changed = !text;
     saver_write(root->state_path, text, text ? strlen(text) : 0);
 }
@@ -370,8 +342,8 @@ static void tell_problem(struct root *root)
         say(BT_LOGGING_LEVEL_WARNING, "%s", problem);
         notify("STATUS=%.400s", problem);
     } else if (!problem && root->told[0]) {
-        say(BT_LOGGING_LEVEL_INFO, "%s is there again", root->shown);
-        notify("STATUS=reads %.400s", root->shown);
+        say(BT_LOGGING_LEVEL_INFO, "%s is there again", root->url.shown);
+        notify("STATUS=reads %.400s", root->url.shown);
     }
     (void)snprintf(root->told, sizeof(root->told), "%s", problem ? problem : "");
 }
@@ -379,10 +351,10 @@ static void tell_problem(struct root *root)
 static void become_ready(struct root *root)
 {
     root->is_ready = true;
-    say(BT_LOGGING_LEVEL_INFO, "%s: all is read that there was: %llu messages%s%s", root->shown,
+    say(BT_LOGGING_LEVEL_INFO, "%s: all is read that there was: %llu messages%s%s", root->url.shown,
         (unsigned long long)root->merged->messages, root->metrics ? "; serves at " : "",
         root->metrics ? metrics_url(root->metrics) : "");
-    notify("STATUS=reads %.400s", root->shown);
+    notify("STATUS=reads %.400s", root->url.shown);
 }
 
 static void read_some(void *context)
@@ -462,7 +434,8 @@ static bool load_state(struct root *root, struct error *error)
 {
     char aside[4200];
 
-    switch (root_state_load(root->state_path, root->shown, root->merged, root->offsets, error)) {
+    switch (
+        root_state_load(root->state_path, root->url.shown, root->merged, root->offsets, error)) {
     case STATE_READ:
         say(BT_LOGGING_LEVEL_INFO, "goes on after %llu messages",
             (unsigned long long)root->merged->messages);

@@ -279,19 +279,21 @@ bool transactions_open(struct worker *worker, struct error *error)
 {
     static const char *const reserved[] = {"transactional.id", "enable.idempotence", "acks", NULL};
     const char *const settings[][2] = {
-        {"transactional.id", worker->instance}, {"enable.idempotence", "true"},
-        {"compression.codec", "lz4"},           {"linger.ms", "5"},
-        {"message.max.bytes", "1000000"},       {"transaction.timeout.ms", "10000"},
-        {"reconnect.backoff.max.ms", "2000"},   {"client.id", "blkin-work"},
+        {"transactional.id", worker->instance},
+        {"enable.idempotence", "true"},
+        {"compression.codec", "lz4"},
+        {"linger.ms", "5"},
+        {"message.max.bytes", "1000000"},
+        {"transaction.timeout.ms", "10000"},
+        {"reconnect.backoff.max.ms", "2000"},
+        {"client.id", "blkin-work"},
+        {NULL, NULL},
     };
     const struct kafka_setup setup = {
         .url = &worker->input,
-        .name = "input",
-        .file_name = "kafka-file",
         .file = worker->params.exporter.transport.kafka_file,
         .reserved = reserved,
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
         .context = worker,
         .error = has_error,
         .delivered = delivered,
@@ -328,8 +330,7 @@ uint32_t transactions_partitions(struct worker *worker, rd_kafka_topic_t *topic,
             (void)rd_kafka_poll(worker->producer, ASK_AGAIN_MS);
     } while (count == 0 && !worker_is_ending && clock_ms() < end_ms);
     if (count == 0)
-        kafka_describe(error, rd_kafka_topic_name(topic), code, rd_kafka_err2str(code),
-                       "kafka-file");
+        kafka_describe(error, rd_kafka_topic_name(topic), code, rd_kafka_err2str(code));
     return count;
 }
 

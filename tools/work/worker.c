@@ -215,15 +215,13 @@ static bool open_consumer(struct worker *worker, struct error *error)
         {"fetch.wait.max.ms", "100"},
         {"reconnect.backoff.max.ms", "2000"},
         {"client.id", "blkin-work"},
+        {NULL, NULL},
     };
     const struct kafka_setup setup = {
         .url = &worker->input,
-        .name = "input",
-        .file_name = "kafka-file",
         .file = worker->params.exporter.transport.kafka_file,
         .reserved = reserved,
         .settings = settings,
-        .count = sizeof(settings) / sizeof(settings[0]),
         .context = worker,
         .error = consumer_error,
         .rebalance = rebalance,
@@ -273,7 +271,7 @@ static bool is_own_topic(const struct worker *worker, struct kafka_url *url)
     struct error error;
 
     return is_kafka_url(exporter_endpoint(options)) &&
-           kafka_url_parse(url, "endpoint", "kafka-file", exporter_endpoint(options), &error) &&
+           kafka_url_parse(url, "endpoint", exporter_endpoint(options), &error) &&
            strcmp(url->brokers, worker->input.brokers) == 0 &&
            exporter_protocol(options)->format == FORMAT_OTLP;
 }
@@ -336,7 +334,7 @@ static bool read_config(struct worker *worker, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    if (!kafka_url_parse(&worker->input, "input", "kafka-file", input, error) ||
+    if (!kafka_url_parse(&worker->input, "input", input, error) ||
         !params_read(&worker->params, worker->param_map, error))
         return false;
     worker->group = config_text(worker->config, "group");

@@ -1,0 +1,166 @@
+/*
+ * The set-up of libcurl.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "http_client.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONNECT_TIMEOUT_MS 5000
+
+static bool http_is_given(const char *text)
+{
+    return text && *text;
+}
+
+/* ---- TLS ------------------------------------------------------------------------------------- */
+
+static bool http_check_file(const char *name, const char *path, struct error *error)
+{
+    if (!http_is_given(path) || access(path, R_OK) == 0)
+        return true;
+    error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
+    return false;
+}
+
+bool http_tls_check(const struct http_tls *tls, const struct http_names *names, struct error *error)
+{
+    if (http_is_given(tls->key) && !http_is_given(tls->cert)) {
+        error_set(error, "%s: expected %s with it", names->key, names->cert);
+        return false;
+    }
+    return http_check_file(names->ca, tls->ca, error) &&
+           http_check_file(names->cert, tls->cert, error) &&
+           http_check_file(names->key, tls->key, error);
+}
+
+/* libcurl copies texts, and fails for lack of memory only. */
+static bool http_set_text(CURL *curl, CURLoption option, const char *text)
+{
+    return !http_is_given(text) || curl_easy_setopt(curl, option, text) == CURLE_OK;
+}
+
+static bool http_set_tls(CURL *curl, const struct http_tls *tls)
+{
+    if (http_is_given(tls->ca))
+        curl_easy_setopt(curl, CURLOPT_CAPATH, NULL);
+    return http_set_text(curl, CURLOPT_CAINFO, tls->ca) &&
+           http_set_text(curl, CURLOPT_SSLCERT, tls->cert) &&
+           http_set_text(curl, CURLOPT_SSLKEY, tls->key) &&
+           /* otherwise OpenSSL asks for it on the terminal, and waits */
+           curl_easy_setopt(curl, CURLOPT_KEYPASSWD, "") == CURLE_OK;
+}
+
+/* ---- the client ------------------------------------------------------------------------------ */
+
+bool http_client_set_token(struct http_client *client, const char *token)
+{
+    return curl_easy_setopt(client->curl, CURLOPT_HTTPAUTH, CURLAUTH_BEARER) == CURLE_OK &&
+           curl_easy_setopt(client->curl, CURLOPT_XOAUTH2_BEARER, token) == CURLE_OK;
+}
+
+bool http_client_set_password(struct http_client *client, const char *user_and_password)
+{
+    return curl_easy_setopt(client->curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC) == CURLE_OK &&
+           curl_easy_setopt(client->curl, CURLOPT_USERPWD, user_and_password) == CURLE_OK;
+}
+
+struct curl_slist *http_headers(const char *content_type, const char *encoding)
+{
+    char lines[4][128] = {
+        "Expect:", /* no round trip before a large body */
+        "b3: 0",   /* a tracing proxy on the way must not trace this */
+    };
+    struct curl_slist *headers = NULL;
+
+    (void)snprintf(lines[2], sizeof(lines[2]), "Content-Type: %s", content_type);
+    if (encoding)
+        (void)snprintf(lines[3], sizeof(lines[3]), "Content-Encoding: %s", encoding);
+    for (int i = 0; i < 4 && lines[i][0]; i++) {
+        struct curl_slist *longer = curl_slist_append(headers, lines[i]);
+
+        if (!longer) {
+            curl_slist_free_all(headers);
+            return NULL;
+        }
+        headers = longer;
+    }
+    return headers;
+}
+
+bool http_client_open(struct http_client *client, const struct http_setup *setup)
+{
+    const int64_t limit_ms = setup->timeout_ms;
+    CURL *curl = curl_easy_init();
+
+    *client = (struct http_client){
+        .curl = curl,
+        .names = setup->names,
+        .has_certificate = http_is_given(setup->tls.cert),
+    };
+    if (!curl || !http_set_text(curl, CURLOPT_URL, setup->url) || !http_set_tls(curl, &setup->tls))
+        return false;
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "blkin/" BLKIN_RELEASE);
+    if (setup->take_header) {
+        curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, setup->take_header);
+        curl_easy_setopt(curl, CURLOPT_HEADERDATA, setup->context);
+    }
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, setup->take_body);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, setup->context);
+    curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, client->reason);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L); /* signals are the program's */
+    curl_easy_setopt(curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)limit_ms);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS,
+                     (long)(limit_ms < CONNECT_TIMEOUT_MS ? limit_ms : CONNECT_TIMEOUT_MS));
+    return true;
+}
+
+void http_client_close(struct http_client *client)
+{
+    curl_easy_cleanup(client->curl);
+    client->curl = NULL;
+}
+
+/* ---- what went wrong ------------------------------------------------------------------------- */
+
+/* TLS 1.3 has an alert for it, which comes when the request is sent; TLS 1.2 just ends. */
+static bool http_wants_certificate(const struct http_client *client, CURLcode code)
+{
+    return !client->has_certificate &&
+           (code == CURLE_SSL_CLIENTCERT || strcasestr(client->reason, "certificate required") ||
+            (code == CURLE_SSL_CONNECT_ERROR &&
+             strcasestr(client->reason, "alert handshake failure")));
+}
+
+bool http_client_describe(const struct http_client *client, CURLcode code, const char *where,
+                          struct error *error)
+{
+    const struct http_names *names = client->names;
+    struct error advice = {""};
+
+    if (http_wants_certificate(client, code))
+        error_set(&advice, "; it asks for a certificate of ours: name it with %s and %s",
+                  names->cert, names->key);
+    else if (code == CURLE_SSL_CONNECT_ERROR)
+        error_set(&advice, "; if it speaks plain HTTP, write http:// in %s", names->url);
+    else if (code == CURLE_PEER_FAILED_VERIFICATION)
+        error_set(&advice, "; if it is the right one, name the CA of its certificate with %s",
+                  names->ca);
+    else if (code == CURLE_SSL_CACERT_BADFILE)
+        error_set(&advice, "; see %s", names->ca);
+    else if (code == CURLE_SSL_CERTPROBLEM || code == CURLE_BAD_FUNCTION_ARGUMENT) /* of 8.23 */
+        error_set(&advice, "; see %s and %s", names->cert, names->key);
+    error_set(error, "%.400s: %s%s", where,
+              client->reason[0] ? client->reason : curl_easy_strerror(code), advice.text);
+    return advice.text[0] != '\0';
+}
