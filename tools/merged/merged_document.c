@@ -5,6 +5,8 @@
  */
 #include "merged.h"
 
+#include "fleet_deltas.h"
+
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/json.h"
 
@@ -371,19 +373,18 @@ static uint64_t count_in(const json_t *array, size_t i)
 static void add_window(struct fleet_row *row, const json_t *json)
 {
     const json_int_t number = json_integer_value(json_array_get(json, 0));
-    struct fleet_window *window =
-        number > 0 && number < INT64_MAX / FLEET_WINDOW_NS ? fleet_window_of(row, number) : NULL;
+    const struct fleet_window part = {
+        .hosts = count_in(json, 1),
+        .elapsed_ns = count_in(json, 2),
+        .increase = count_in(json, 3),
+        .integral = real_at(json, 4),
+        .min = real_at(json, 5),
+        .max = real_at(json, 6),
+        .delay_ns = (int64_t)count_in(json, 7),
+    };
 
-    if (!window)
-        return;
-    window->hosts += count_in(json, 1);
-    window->elapsed_ns += count_in(json, 2);
-    window->increase += count_in(json, 3);
-    window->integral += real_at(json, 4);
-    window->min = fmin(window->min, real_at(json, 5));
-    window->max = fmax(window->max, real_at(json, 6));
-    if ((int64_t)count_in(json, 7) > window->delay_ns)
-        window->delay_ns = (int64_t)count_in(json, 7);
+    if (number > 0 && number < INT64_MAX / FLEET_WINDOW_NS)
+        fleet_window_merge(row, number, &part);
 }
 
 static struct text text_at(const json_t *json, const char *key)
