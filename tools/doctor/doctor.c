@@ -19,22 +19,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin doctor [--section=NAME] [--json] [--KEY=VALUE]...\n"
-    "\n"
-    "Says why no spans show up: looks at each part on the way from the programs to\n"
-    "the collector, and says what it saw, whether that is well, and what mends it.\n"
-    "Changes nothing.\n"
-    "\n"
-    "  --section=NAME  what should run here: live, rotate, record or work (default:\n"
-    "                  the one that does, else live)\n"
-    "  --pid=PID       should be traced by blkin run: is it, and why not?\n"
-    "  --quiet         only what is not well\n"
-    "  --json          as JSON, for programs\n"
-    "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE     any key of blkin.conf(5), as for the command that should run\n"
-    "  -h, --help      print this\n"
-    "\n"
-    "Exit status: 0 nothing is bad; 1 something is; 2 wrong usage.\n";
+#include "tools/doctor/usage.txt.inc"
+    ;
 
 #define LIMIT_MS 6000
 

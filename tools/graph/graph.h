@@ -42,7 +42,7 @@ bool graph_json(const struct landscape *landscape, const struct graph_period *pe
  * false. */
 bool graph_svg(FILE *file, const struct landscape *landscape, const struct graph_period *period,
                bool is_page);
-void graph_put_style(FILE *file);
+extern const char graph_style[];
 
 /* argv[0] is how messages begin. Returns the exit status. */
 int graph_command(int argc, char *argv[]);

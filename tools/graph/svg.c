@@ -47,31 +47,9 @@ struct picture {
     struct area *labels; /* by call; without a width: there is no room for it */
 };
 
-void graph_put_style(FILE *file)
-{
-    fputs(".bg{font:12px system-ui,-apple-system,'Segoe UI',sans-serif}"
-          ".bg text{fill:#4a5260}.bg .n{fill:#16191d;font-weight:600;font-size:13px}"
-          ".bg .x{fill:#b3261e;font-weight:600}"
-          ".bg .o{fill:#fff;stroke:#c3c9d2}.bg .oe{stroke:#c62828}"
-          ".bg .e{fill:none;stroke:#8a94a3}.bg .a{fill:#8a94a3}"
-          ".bg .ee{fill:none;stroke:#c62828}.bg .ae{fill:#c62828}.bg .u{stroke-dasharray:5 4}"
-          ".bg .l{font-size:11px;text-anchor:middle}.bg .p{fill:#fff}"
-          ".bg .t{fill:#e6e9ee}"
-          ".c0{fill:#2563eb;background:#2563eb}.c1{fill:#0b8a66;background:#0b8a66}"
-          ".c2{fill:#c2410c;background:#c2410c}.c3{fill:#7c3aed;background:#7c3aed}"
-          ".c4{fill:#0e7fa0;background:#0e7fa0}.c5{fill:#be185d;background:#be185d}"
-          ".c6{fill:#637c0a;background:#637c0a}.c7{fill:#6b7280;background:#6b7280}"
-          "@media (prefers-color-scheme:dark){"
-          ".bg text{fill:#aab3c0}.bg .n{fill:#eceff3}.bg .x{fill:#ff8a80}"
-          ".bg .o{fill:#1d2229;stroke:#414a57}.bg .oe{stroke:#ff6b5e}"
-          ".bg .e{stroke:#7b8798}.bg .a{fill:#7b8798}.bg .ee{stroke:#ff6b5e}.bg .ae{fill:#ff6b5e}"
-          ".bg .p{fill:#14181d}.bg .t{fill:#333b46}"
-          ".c0{fill:#6ea8fe;background:#6ea8fe}.c1{fill:#45c49b;background:#45c49b}"
-          ".c2{fill:#f2994a;background:#f2994a}.c3{fill:#b794f6;background:#b794f6}"
-          ".c4{fill:#4fc3dc;background:#4fc3dc}.c5{fill:#f283b6;background:#f283b6}"
-          ".c6{fill:#b5c94c;background:#b5c94c}.c7{fill:#9aa3b0;background:#9aa3b0}}",
-          file);
-}
+const char graph_style[] =
+#include "tools/graph/graph.css.inc"
+    ;
 
 /* ---- figures */
 
@@ -425,7 +403,7 @@ static void begin(const struct picture *picture, bool is_page)
     if (is_page)
         return;
     fputs("<style>", picture->file);
-    graph_put_style(picture->file);
+    fputs(graph_style, picture->file);
     fputs("svg{background:#fff}@media (prefers-color-scheme:dark){svg{background:#14181d}}"
           "</style>\n",
           picture->file);

@@ -20,25 +20,8 @@
 #include <time.h>
 
 static const char usage[] =
-    "usage: blkin host [--list | --metrics | --print] [OPTION]... [--KEY=VALUE]...\n"
-    "\n"
-    "Samples what this host does (CPU, memory, disks, network, processes) and records\n"
-    "it beside the spans, as a service; blkin live, rotate and record start it.\n"
-    "\n"
-    "  --list           disks, interfaces, CPUs, groups; --process=NAME: processes\n"
-    "  --metrics        list what is read, with units and sources\n"
-    "  --print          print what happened each --every, without LTTng\n"
-    "  --once           print once\n"
-    "  --details=GROUP  print all of cpu, memory, pressure, run_queue, disk, network,\n"
-    "                   tcp, process or cgroup, for each instance\n"
-    "  --every=TIME     from 100ms to 5m [default: 1s]\n"
-    "  --json           a line of JSON for each instance or metric\n"
-    "  --KEY=VALUE      a key of the configuration, such as host-root, cpu, disk,\n"
-    "                   network, process, cgroup, ... (\"100ms\", \"off\", \"NAME,...\" or\n"
-    "                   \"100ms NAME,...\"), host-filters: blkin config keys\n"
-    "  -h, --help       print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+#include "tools/host/usage.txt.inc"
+    ;
 
 struct options {
     bool lists;

@@ -20,24 +20,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin keep [--json] TRACE-ID...\n"
-    "       blkin keep [--json] --last=DURATION [--service=NAME]\n"
-    "\n"
-    "Has the recorders of all hosts send these traces to the collector, or all that\n"
-    "the last seconds had: \"what happened just now?\". Waits for their answers, and\n"
-    "prints what was found on which host, and what is missing.\n"
-    "\n"
-    "  TRACE-ID           16 or 32 digits, the address of its page in Zipkin, or a\n"
-    "                     traceparent\n"
-    "  --last=DURATION    such as 500ms, 10s or 2m, up to now\n"
-    "  --service=NAME     only traces that this service had a part in\n"
-    "  --json             print the answer as JSON\n"
-    "  --runtime-dir=DIR  where the recorder has its socket\n"
-    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Exit status: 0 all was found; 1 something is missing, or no recorder runs here;\n"
-    "2 wrong usage.\n";
+#include "tools/keep/usage.txt.inc"
+    ;
 
 #define POLL_NS   100000000
 #define SLACK_MS  20000 /* for a snapshot, its reading, and others' ways */

@@ -22,6 +22,11 @@
 #define DETAILS_MAX    6000
 #define SOURCE_COLUMNS 200
 
+/* Light or dark as the reader has it, from 400 pixels on. */
+static const char page_style[] =
+#include "tools/report/page.css.inc"
+    ;
+
 void put_name(const struct page *page, uint32_t name)
 {
     const struct text text = names_text(statistics_names(page->statistics), name);
@@ -94,7 +99,7 @@ static void put_head(const struct page *page, bool has_traces)
           file);
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</title>\n", file);
-    put_page_style(file);
+    fprintf(file, "<style>%s%s</style>\n", page_style, graph_style);
     fputs("</head>\n<body>\n<header>\n<h1><bdi>", file);
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</bdi></h1>\n", file);

@@ -31,9 +31,6 @@ struct page {
 /* The name of a service or a span, and what stands for one that is not known. */
 void put_name(const struct page *page, uint32_t name);
 
-/* The style of the whole page. */
-void put_page_style(FILE *file);
-
 /* Out of memory: these return false. */
 bool put_operations(const struct page *page);
 bool put_latencies(const struct page *page);
