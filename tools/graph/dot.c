@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "figures.h"
 #include "graph.h"
 
 #include <string.h>
@@ -21,19 +20,11 @@ static void put_text(const char *text)
     }
 }
 
-static void put_rate(uint64_t count, const char *what, const struct graph_period *period)
-{
-    if (graph_has_rates(period))
-        printf("%s%s/s", figure_number((double)count / period->seconds).text, what);
-    else
-        printf("%s%s", figure_count(count).text, what[0] ? what : " calls");
-}
-
 static void put_times(const struct histogram *duration)
 {
     if (duration->count)
-        printf("\\np50 %s, p99 %s", figure_time(histogram_quantile(duration, 0.5), "u").text,
-               figure_time(histogram_quantile(duration, 0.99), "u").text);
+        printf("\\np50 %s, p99 %s", figure_quantile(duration, 0.5, FIGURE_TEXT).text,
+               figure_quantile(duration, 0.99, FIGURE_TEXT).text);
 }
 
 static void put_errors(uint64_t errors)
@@ -54,7 +45,7 @@ static void put_service(const struct landscape *landscape, size_t i,
         return;
     }
     fputs("\\n", stdout);
-    put_rate(service->spans, " spans", period);
+    fputs(graph_rate(period, service->spans, " spans").text, stdout);
     put_errors(service->errors);
     put_times(&service->duration);
     printf("\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
@@ -72,7 +63,7 @@ void graph_dot(const struct landscape *landscape, const struct graph_period *per
         const struct landscape_call *call = &landscape->calls[i];
 
         printf("  s%zu -> s%zu [label=\"", call->from + 1, call->to + 1);
-        put_rate(call->calls, "", period);
+        fputs(graph_rate(period, call->calls, "").text, stdout);
         put_errors(call->errors);
         put_times(&call->duration);
         printf("\"%s];\n", graph_is_bad(call->calls, call->errors) ? ", color=\"#c62828\"" : "");

@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "figures.h"
 #include "graph.h"
 #include "layout.h"
 #include "markup.h"
@@ -53,16 +52,6 @@ const char graph_style[] =
 
 /* ---- figures */
 
-static void put_rate(char *text, size_t size, const struct picture *picture, uint64_t count,
-                     const char *what)
-{
-    if (graph_has_rates(picture->period))
-        snprintf(text, size, "%s%s/s", figure_number((double)count / picture->period->seconds).text,
-                 what);
-    else
-        snprintf(text, size, "%s%s", figure_count(count).text, what[0] ? what : " calls");
-}
-
 static void put_errors(FILE *file, uint64_t errors)
 {
     if (errors)
@@ -72,7 +61,7 @@ static void put_errors(FILE *file, uint64_t errors)
 
 static struct figure quantile(const struct histogram *histogram, double q)
 {
-    return figure_time(histogram_quantile(histogram, q), "µ");
+    return figure_quantile(histogram, q, FIGURE_PAGE);
 }
 
 /* ---- calls */
@@ -232,8 +221,8 @@ static struct label label_of(const struct picture *picture, const struct landsca
     struct label label = {.errors = ""};
     size_t length;
 
-    put_rate(label.text, sizeof(label.text) / 2, picture, call->calls, "");
-    length = strlen(label.text);
+    length = (size_t)snprintf(label.text, sizeof(label.text), "%s",
+                              graph_rate(picture->period, call->calls, "").text);
     if (call->duration.count)
         snprintf(label.text + length, sizeof(label.text) - length, " · p99 %s",
                  quantile(&call->duration, 0.99).text);
@@ -320,7 +309,6 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
     const struct landscape_service *service = &picture->landscape->services[i];
     const struct landscape_call *own = call_to_itself(picture->landscape, i);
     FILE *file = picture->file;
-    char text[LABEL_MAX];
 
     fprintf(file, "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" unicode-bidi=\"isolate\">", x, y + 20);
     markup_put(file, service->name, NAME_MAX_COLUMNS);
@@ -329,15 +317,13 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
         fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">not traced itself</text>", x, y + 38);
         return;
     }
-    put_rate(text, sizeof(text), picture, service->spans, " spans");
-    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38, text);
+    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38,
+            graph_rate(picture->period, service->spans, " spans").text);
     put_errors(file, service->errors);
     fprintf(file, "</text><text x=\"%.1f\" y=\"%.1f\">%s self", x, y + 55,
             figure_share(service->self_ns, picture->landscape->self_ns).text);
-    if (own) {
-        put_rate(text, sizeof(text), picture, own->calls, "");
-        fprintf(file, " · ↻ %s", text);
-    }
+    if (own)
+        fprintf(file, " · ↻ %s", graph_rate(picture->period, own->calls, "").text);
     fputs("</text>", file);
 }
 

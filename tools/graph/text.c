@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "figures.h"
 #include "graph.h"
 
 #include "tools/base/text.h"
@@ -42,19 +41,13 @@ static struct figure rate(const struct drawing *drawing, uint64_t count)
                                         : (struct figure){"-"};
 }
 
-static struct figure quantile(const struct histogram *histogram, double q)
-{
-    return histogram->count ? figure_time(histogram_quantile(histogram, q), "u")
-                            : (struct figure){"-"};
-}
-
 static void put_figures(const struct drawing *drawing, uint64_t count, uint64_t errors,
                         const struct histogram *duration)
 {
     put_cell(rate(drawing, count));
     put_cell(figure_count(errors));
-    put_cell(quantile(duration, 0.5));
-    put_cell(quantile(duration, 0.99));
+    put_cell(figure_quantile(duration, 0.5, FIGURE_TEXT));
+    put_cell(figure_quantile(duration, 0.99, FIGURE_TEXT));
 }
 
 static void put_titles(const struct drawing *drawing, const char *label, const char *last)
@@ -101,7 +94,7 @@ static void put_call(const struct drawing *drawing, const struct landscape_call 
 {
     put_service(drawing, call->to, level, is_again);
     put_figures(drawing, call->calls, call->errors, &call->duration);
-    put_cell(quantile(&call->duration, 1));
+    put_cell(figure_quantile(&call->duration, 1, FIGURE_TEXT));
     putchar('\n');
 }
 

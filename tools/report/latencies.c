@@ -5,7 +5,7 @@
  */
 #include "parts.h"
 
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
 
 #include <math.h>
@@ -182,9 +182,9 @@ static void put_histogram(const struct page *page, const struct axis *axis,
     fprintf(file,
             "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"histogram: p50 %s, p99 %s, "
             "longest %s\">",
-            WIDTH, HEIGHT + AXIS, figure_time(histogram_quantile(duration, 0.5), "µ").text,
-            figure_time(histogram_quantile(duration, 0.99), "µ").text,
-            figure_time(histogram_quantile(duration, 1), "µ").text);
+            WIDTH, HEIGHT + AXIS, figure_quantile(duration, 0.5, FIGURE_PAGE).text,
+            figure_quantile(duration, 0.99, FIGURE_PAGE).text,
+            figure_quantile(duration, 1, FIGURE_PAGE).text);
     put_ticks(file, axis);
     put_bars(file, axis, bars, most, colour);
     if (self) {
@@ -200,9 +200,9 @@ static void put_caption(const struct page *page, const struct histogram *duratio
 {
     fprintf(page->file, "<span class=\"fg\">%s %s%s · p50 %s · p99 %s · max %s</span></figcaption>",
             figure_count(duration->count).text, what, duration->count == 1 ? "" : "s",
-            figure_time(histogram_quantile(duration, 0.5), "µ").text,
-            figure_time(histogram_quantile(duration, 0.99), "µ").text,
-            figure_time(histogram_quantile(duration, 1), "µ").text);
+            figure_quantile(duration, 0.5, FIGURE_PAGE).text,
+            figure_quantile(duration, 0.99, FIGURE_PAGE).text,
+            figure_quantile(duration, 1, FIGURE_PAGE).text);
 }
 
 static void put_row(const struct page *page, const struct axis *axis,

@@ -31,6 +31,10 @@ struct page {
 /* The name of a service or a span, and what stands for one that is not known. */
 void put_name(const struct page *page, uint32_t name);
 
+/* Begins a table, and a cell in it; a narrow screen shows the cell's title beside it. */
+void put_table(const struct page *page, const char *kind, const char *const *titles, size_t count);
+void put_cell(const struct page *page, const char *title, struct figure figure, bool is_bad);
+
 /* Out of memory: these return false. */
 bool put_operations(const struct page *page);
 bool put_latencies(const struct page *page);

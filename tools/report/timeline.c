@@ -10,7 +10,7 @@
 #include "parts.h"
 
 #include "tools/base/text.h"
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
 #include "tools/trace/traces.h"
 
@@ -34,7 +34,7 @@ struct timeline {
 
 static struct figure time_of(int64_t ns)
 {
-    return figure_time(ns, "µ");
+    return figure_time(ns, FIGURE_PAGE);
 }
 
 /* ---- which spans */

@@ -5,7 +5,7 @@
  */
 #include "parts.h"
 
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/trace/thread_time.h"
 #include "tools/trace/traces.h"
 
@@ -26,10 +26,10 @@ enum usage_columns usage_columns_of(const struct trace_model *model, const bool 
 
 static struct figure time_of(int64_t us)
 {
-    return figure_time(us * 1000, "µ");
+    return figure_time(us * 1000, FIGURE_PAGE);
 }
 
-static void put_cell(FILE *file, const char *what, int64_t us, bool is_known)
+static void put_usage_cell(FILE *file, const char *what, int64_t us, bool is_known)
 {
     fprintf(file, "<span data-l=\"%s\"><span class=\"vh\">%s </span>%s</span>", what, what,
             is_known ? time_of(us).text : "–");
@@ -43,12 +43,12 @@ void put_usage(const struct page *page, const struct trace_model *model, uint32_
     if (columns == USAGE_NONE)
         return;
     fputs("<span class=\"us\">", page->file);
-    put_cell(page->file, "on CPU", time.on_cpu_us, time.is_known);
+    put_usage_cell(page->file, "on CPU", time.on_cpu_us, time.is_known);
     if (columns == USAGE_APART) {
-        put_cell(page->file, "waiting", time.waiting_us, time.is_apart);
-        put_cell(page->file, "blocked", time.blocked_us, time.is_apart);
+        put_usage_cell(page->file, "waiting", time.waiting_us, time.is_apart);
+        put_usage_cell(page->file, "blocked", time.blocked_us, time.is_apart);
     } else {
-        put_cell(page->file, "off CPU", time.blocked_us, time.is_known);
+        put_usage_cell(page->file, "off CPU", time.blocked_us, time.is_known);
     }
     fputs("</span>", page->file);
 }
