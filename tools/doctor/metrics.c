@@ -18,13 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-/* ---- others that sample this host -------------------------------------------------------------
- */
+/* ---- others that sample this host ------------------------------------------------------------ */
 
 #define LOCK "/host.lock"
 
@@ -120,7 +114,7 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     char said[400] = "", part[100];
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        const int64_t count = number_of(counters, counts[i].name);
+        const int64_t count = number_in(counters, counts[i].name);
 
         (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
         if (count)
@@ -128,33 +122,33 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     }
     if (!*said) {
         saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
-            number_of(counters, "samples"));
+            number_in(counters, "samples"));
         return;
     }
     saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s",
-        number_of(counters, "samples"), said);
+        number_in(counters, "samples"), said);
     mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
 }
 
 /* To Kafka: what its brokers did not take is in no sum over hosts. */
 static void check_sent(const struct doctor *doctor, const json_t *sent)
 {
-    const int64_t missing = number_of(sent, "failed") + number_of(sent, "dropped");
-    const int64_t waiting = number_of(sent, "waiting");
+    const int64_t missing = number_in(sent, "failed") + number_in(sent, "dropped");
+    const int64_t waiting = number_in(sent, "waiting");
 
     if (!sent)
         return;
-    if (missing > 0 || (waiting > 0 && number_of(sent, "acknowledged") == 0)) {
+    if (missing > 0 || (waiting > 0 && number_in(sent, "acknowledged") == 0)) {
         saw(doctor, LEVEL_NOTE, "host.sent",
             "host-endpoint: %" PRId64 " points taken by the brokers, %" PRId64 " given up, %" PRId64
             " wait",
-            number_of(sent, "acknowledged"), missing, waiting);
+            number_in(sent, "acknowledged"), missing, waiting);
         mend(doctor, "is a broker there, and the topic? host-endpoint in blkin.conf; blkin status "
                      "host has what it said last");
         return;
     }
     saw(doctor, LEVEL_OK, "host.sent", "host-endpoint: %" PRId64 " points taken, none given up",
-        number_of(sent, "acknowledged"));
+        number_in(sent, "acknowledged"));
 }
 
 /* Returns its process; 0: none answers. */
@@ -164,7 +158,7 @@ static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
     json_t *status =
         control_ask(config_text(doctor->config, "runtime-dir"), "host", "status", &error);
     const char *state = json_string_value(json_object_get(status, "state"));
-    const pid_t pid = (pid_t)number_of(status, "pid");
+    const pid_t pid = (pid_t)number_in(status, "pid");
 
     *is_there = status || explain_no_service(doctor, error.text);
     if (!status)

@@ -40,8 +40,7 @@ static bool can_be_sent(const struct config *config, struct error *error)
     return can;
 }
 
-/* ---- is there what it names? ------------------------------------------------------------------
- */
+/* ---- is there what it names? ----------------------------------------------------------------- */
 
 static void count(void *context, const struct host_sample *sample)
 {

@@ -138,7 +138,7 @@ static bool is_left_alone(const struct process *process)
 {
     char text[PRELOAD_CONFIG_MAX];
 
-    return process_is_filtered(process->pid) &&
+    return process->is_filtered &&
            !(process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) &&
              strstr(text, "seccomp=trace"));
 }

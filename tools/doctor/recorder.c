@@ -12,11 +12,6 @@
 
 #define WELL_S 10 /* for a hub's way, and a person who types */
 
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 /* From a slow span's end to the snapshot. */
 static int64_t needed_s(const struct doctor *doctor)
 {
@@ -31,11 +26,11 @@ static int64_t needed_s(const struct doctor *doctor)
 static void check_ring(const struct doctor *doctor, const json_t *status)
 {
     const json_t *ring = json_object_get(status, "ring");
-    const int64_t holds_s = number_of(ring, "holds_s");
+    const int64_t holds_s = number_in(ring, "holds_s");
     const int64_t wanted_s = config_integer(doctor->config, "seconds");
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
-    if (number_of(ring, "bytes_per_s") == 0) {
+    if (number_in(ring, "bytes_per_s") == 0) {
         saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the ring lasts");
         return;
     }
@@ -47,7 +42,7 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     saw(doctor, holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
         "the ring holds only %" PRId64 " s, at the rate of now (%" PRId64
         " KiB/s): a slow span is fetched %" PRId64 " s after its end",
-        holds_s, number_of(ring, "bytes_per_s") / 1024, needed_s(doctor));
+        holds_s, number_in(ring, "bytes_per_s") / 1024, needed_s(doctor));
     mend(
         doctor,
         "a larger memory-bytes in blkin.conf, or seconds = %d, then systemctl restart blkin-record",
@@ -90,7 +85,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
     char said[400] = "", part[80];
 
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        const int64_t count = number_of(totals, counts[i].name);
+        const int64_t count = number_in(totals, counts[i].name);
 
         (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
         if (count)
