@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -61,6 +62,20 @@ void list_add(char *list, size_t size, const char *item)
     if (length + 2 < size)
         (void)snprintf(list + length, size - length, "%s%.*s", length ? ", " : "",
                        (int)(size - length - 2), item);
+}
+
+void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
+                 size_t count)
+{
+    char item[100];
+
+    for (size_t i = 0; i < count; i++) {
+        const int64_t number = number_in(object, counts[i].name);
+
+        (void)snprintf(item, sizeof(item), "%" PRId64 " %s", number, counts[i].what);
+        if (number)
+            list_add(list, size, item);
+    }
 }
 
 /* Has it been looked at, and found not to be bad? */

@@ -91,6 +91,13 @@ static inline const char *text_in(const json_t *object, const char *name)
     return text ? text : "";
 }
 
+/* What of these members is not 0, as a list: "3 samples too late, ..." */
+struct count_name {
+    const char *name, *what;
+};
+void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
+                 size_t count);
+
 /* Is it about this one? */
 bool is_about(const struct doctor *doctor, const char *section);
 
@@ -125,7 +132,6 @@ void check_session(const struct doctor *doctor);
 void check_alarm(const struct doctor *doctor);
 void check_host_session(const struct doctor *doctor);
 void check_metrics(const struct doctor *doctor);
-void check_metrics_wanted(const struct doctor *doctor, bool is_there); /* a part of it */
 void check_relayd_address(const struct doctor *doctor);
 void check_relayd(const struct doctor *doctor);
 void check_plugin(const struct doctor *doctor);

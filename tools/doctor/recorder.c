@@ -71,9 +71,7 @@ static void check_hub(const struct doctor *doctor, const json_t *status)
 
 static void check_dropped(const struct doctor *doctor, const json_t *status)
 {
-    static const struct {
-        const char *name, *what;
-    } counts[] = {
+    static const struct count_name counts[] = {
         {"alarms_lost", "alarms overwritten"},
         {"alarms_held_back", "held back by programs (max=)"},
         {"alarms_dropped", "beyond snapshot-traces"},
@@ -82,15 +80,9 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         {"traces_undelivered", "traces not delivered"},
     };
     const json_t *totals = json_object_get(status, "totals");
-    char said[400] = "", part[80];
+    char said[400] = "";
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        const int64_t count = number_in(totals, counts[i].name);
-
-        (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
-        if (count)
-            list_add(said, sizeof(said), part);
-    }
+    list_counts(said, sizeof(said), totals, counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
         saw(doctor, LEVEL_OK, "service.loss", "no alarm was dropped, no trace incomplete");
         return;

@@ -109,33 +109,16 @@ bool cgroup_open(const struct host *host, struct slot *slot)
 static void put_times(struct reading *reading)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
-    const struct {
-        const char *name;
-        size_t i;
-        uint64_t ns;
-    } times_of[] = {
-        {"user_usec", CGROUP_USER, NS_PER_US},           {"system_usec", CGROUP_SYSTEM, NS_PER_US},
-        {"throttled_usec", CGROUP_THROTTLED, NS_PER_US}, {"user", CGROUP_USER, ns_per_tick},
-        {"system", CGROUP_SYSTEM, ns_per_tick},          {"throttled_time", CGROUP_THROTTLED, 1},
+    const struct field fields[] = {
+        FIELD("user_usec", CGROUP_USER, NS_PER_US),
+        FIELD("system_usec", CGROUP_SYSTEM, NS_PER_US),
+        FIELD("throttled_usec", CGROUP_THROTTLED, NS_PER_US),
+        FIELD("user", CGROUP_USER, ns_per_tick),
+        FIELD("system", CGROUP_SYSTEM, ns_per_tick),
+        FIELD("throttled_time", CGROUP_THROTTLED, 1),
     };
-    struct host *const host = reading->host;
-    struct piece line;
-    struct piece name;
-    uint64_t value;
 
-    while (lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name))
-            continue;
-        for (size_t i = 0; i < sizeof(times_of) / sizeof(times_of[0]); i++) {
-            if (!piece_is(name, times_of[i].name, strlen(times_of[i].name)))
-                continue;
-            if (piece_next_number(&line, &value))
-                put_value(reading, times_of[i].i, times(value, times_of[i].ns));
-            else
-                host->counts.not_understood++;
-            break;
-        }
-    }
+    read_named_fields(reading, FIELDS(fields));
 }
 
 static void put_number(struct reading *reading, size_t i)

@@ -172,3 +172,16 @@ enum host_kind host_kind_find(const char *name)
             return (enum host_kind)kind;
     return HOST_KINDS;
 }
+
+int host_metric_find(enum host_kind kind, uint64_t present, const char *name, size_t length)
+{
+    const struct host_definition *const definition = &definitions[kind];
+
+    for (size_t i = 0; i < definition->count; i++) {
+        const char *known = definition->metrics[i].name;
+
+        if (strncmp(known, name, length) == 0 && known[length] == '\0')
+            return present >> i & 1 ? (int)i : -1;
+    }
+    return -1;
+}

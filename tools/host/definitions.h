@@ -45,6 +45,8 @@ struct host_definition {
 const struct host_definition *host_definition(enum host_kind kind);
 /* HOST_KINDS: there is none of this name. */
 enum host_kind host_kind_find(const char *name);
+/* The place of the metric of this name; -1: there is none, or its bit in present is 0. */
+int host_metric_find(enum host_kind kind, uint64_t present, const char *name, size_t length);
 
 /* in the order of /proc/stat */
 enum { CPU_USER, CPU_NICE, CPU_SYSTEM, CPU_IDLE, CPU_IOWAIT, CPU_IRQ, CPU_SOFTIRQ, CPU_STEAL };

@@ -54,7 +54,7 @@ struct host_filter {
 /* ---- what an interval says ------------------------------------------------------------------- */
 
 struct names {
-    const struct host_sample *sample;
+    enum host_kind kind;
     uint64_t present; /* in both */
 };
 
@@ -62,13 +62,7 @@ static int find_metric(const void *context, const char *name, size_t length)
 {
     const struct names *names = context;
 
-    for (size_t i = 0; i < names->sample->count; i++) {
-        const char *known = names->sample->metrics[i].name;
-
-        if (strncmp(known, name, length) == 0 && known[length] == '\0')
-            return names->present >> i & 1 ? (int)i : -1;
-    }
-    return -1;
+    return host_metric_find(names->kind, names->present, name, length);
 }
 
 static bool view_value(const struct host_rule *rule, const struct instance *instance,
@@ -76,7 +70,7 @@ static bool view_value(const struct host_rule *rule, const struct instance *inst
 {
     const bool is_gauge = rule->view->is_gauge;
     const bool has_before = instance->is_known && instance->last.at < sample->monotonic;
-    const struct names names = {sample,
+    const struct names names = {sample->kind,
                                 sample->present & (is_gauge ? UINT64_MAX : instance->last.present)};
     const struct host_interval interval = {.from = has_before ? instance->last.at : 0,
                                            .to = sample->monotonic,

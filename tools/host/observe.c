@@ -46,16 +46,11 @@ void observe(struct observer *observer, struct host *host)
 static int find_metric(const void *context, const char *name, size_t length)
 {
     const struct observed *const observed = context;
-    const struct host_definition *const definition = host_definition(observed->kind);
 
-    for (size_t i = 0; i < definition->count; i++)
-        if (strncmp(definition->metrics[i].name, name, length) == 0 &&
-            !definition->metrics[i].name[length])
-            return observed->after_present >> i & 1 &&
-                           (!observed->before_ns || observed->before_present >> i & 1)
-                       ? (int)i
-                       : -1;
-    return -1;
+    return host_metric_find(observed->kind,
+                            observed->after_present &
+                                (observed->before_ns ? observed->before_present : UINT64_MAX),
+                            name, length);
 }
 
 bool observed_value(const struct observed *observed, const struct host_view *view, double *value)

@@ -109,33 +109,17 @@ static bool put_stat(struct reading *reading, const struct slot *slot)
 
 static void put_io(struct reading *reading, struct slot *slot)
 {
-    static const struct {
-        const char *name;
-        size_t i;
-    } fields[] = {
-        {"rchar:", PROCESS_READ},           {"wchar:", PROCESS_WRITTEN},
-        {"syscr:", PROCESS_READ_CALLS},     {"syscw:", PROCESS_WRITE_CALLS},
-        {"read_bytes:", PROCESS_DISK_READ}, {"write_bytes:", PROCESS_DISK_WRITTEN},
+    static const struct field fields[] = {
+        FIELD("rchar:", PROCESS_READ, 1),           FIELD("wchar:", PROCESS_WRITTEN, 1),
+        FIELD("syscr:", PROCESS_READ_CALLS, 1),     FIELD("syscw:", PROCESS_WRITE_CALLS, 1),
+        FIELD("read_bytes:", PROCESS_DISK_READ, 1), FIELD("write_bytes:", PROCESS_DISK_WRITTEN, 1),
     };
     struct host *const host = reading->host;
-    size_t next = 0; /* they are in this order */
-    struct piece line;
-    struct piece name;
-    uint64_t value;
 
     if (slot->fds[PID_IO] < 0)
         return;
     lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
-    while (next < sizeof(fields) / sizeof(fields[0]) && lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name) ||
-            !piece_is(name, fields[next].name, strlen(fields[next].name)))
-            continue;
-        if (piece_next_number(&line, &value))
-            put_value(reading, fields[next].i, value);
-        else
-            host->counts.not_understood++;
-        next++;
-    }
+    read_named_fields(reading, FIELDS(fields));
     if (host->lines.error) { /* we may not, or not any more */
         close(slot->fds[PID_IO]);
         slot->fds[PID_IO] = -1;

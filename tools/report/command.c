@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "page.h"
+#include "parts.h"
 
 #include "tools/base/output.h"
 #include "tools/trace/options.h"

@@ -29,16 +29,11 @@ struct axis {
 
 /* ---- the axis */
 
-static bool next(const struct histogram *histogram, int scale, struct histogram_bucket *bucket)
-{
-    return histogram_next(histogram, scale, bucket);
-}
-
 static void note_range(const struct histogram *histogram, int scale, int32_t *low, int32_t *high)
 {
     struct histogram_bucket bucket = {0};
 
-    while (next(histogram, scale, &bucket)) {
+    while (histogram_next(histogram, scale, &bucket)) {
         *low = bucket.index < *low ? bucket.index : *low;
         *high = bucket.index > *high ? bucket.index : *high;
     }
@@ -107,7 +102,7 @@ static void fill(const struct axis *axis, const struct histogram *histogram, uin
 
     memset(bars, 0, (size_t)axis->count * sizeof(*bars));
     bars[0] += histogram->zeros;
-    while (next(histogram, axis->scale, &bucket))
+    while (histogram_next(histogram, axis->scale, &bucket))
         bars[bucket.index - axis->first] += bucket.count;
 }
 

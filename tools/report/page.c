@@ -6,9 +6,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "page.h"
-
 #include "parts.h"
+
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
 #include "tools/graph/markup.h"

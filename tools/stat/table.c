@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "account.h"
+#include "tools/base/reader_account.h"
 #include "tools/base/text.h"
 #include "tools/trace/figures.h"
 
@@ -225,9 +225,13 @@ static size_t put_limits(const struct report *report, size_t width)
 
 static size_t put_account(const struct report *report, int i, size_t width)
 {
-    char line[ACCOUNT_LINE_MAX];
+    char line[COUNTS_LINE_MAX + 256];
+    const int length = snprintf(line, 256, "%s: ", report->account_names[i]);
+    struct counts counts;
 
-    account_line(report->account_names[i], report->accounts[i], line);
+    memset(&counts, 0, sizeof(counts));
+    counts_read(report->accounts[i], &counts);
+    counts_line(&counts, LINE_SHORT, line + length);
     return put_whole(line, width);
 }
 

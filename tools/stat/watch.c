@@ -6,11 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "watch.h"
+#include "report.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/model/open_traces.h"
-#include "report.h"
 #include "tap_reader.h"
 #include "tools/base/control.h"
 #include "tools/base/output.h"

@@ -43,7 +43,7 @@ static bool add_statistics(struct summary *summary)
 /* ---- the document of `blkin work --root` */
 
 /* It is an object that says what it is; NULL if it is not. */
-static json_t *document_of(const struct bytes *bytes)
+static json_t *document_of(const struct buffer *bytes)
 {
     size_t begin = 0;
     json_t *json;
@@ -78,7 +78,7 @@ static bool add_document(struct summary *summary, const json_t *document, const 
     return true;
 }
 
-static bool add_spans(struct summary *summary, const struct bytes *bytes, const char *source,
+static bool add_spans(struct summary *summary, const struct buffer *bytes, const char *source,
                       bool with_statistics)
 {
     if (!spans_parse(bytes, source, &summary->list))
@@ -93,7 +93,7 @@ static bool add_spans(struct summary *summary, const struct bytes *bytes, const 
 
 bool summary_load_traces(const char *source, struct summary *summary)
 {
-    struct bytes bytes;
+    struct buffer bytes;
     bool is_done;
 
     *summary = (struct summary){.names = NULL};
@@ -104,7 +104,7 @@ bool summary_load_traces(const char *source, struct summary *summary)
 
 bool summary_load(const char *source, struct summary *summary)
 {
-    struct bytes bytes;
+    struct buffer bytes;
     json_t *document = NULL;
     bool is_done = false;
 
