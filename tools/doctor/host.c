@@ -213,7 +213,7 @@ static void check_folder(const struct doctor *doctor, const char *folder)
 
 /* Was one here that has not ended in good order? A live session may have a babeltrace2 that was
  * started by hand instead of us: see relayd.viewer. */
-static void explain_no_service(const struct doctor *doctor, const char *folder, const char *why)
+static void service_explain_none(const struct doctor *doctor, const char *folder, const char *why)
 {
     char path[512];
     bool was_here;
@@ -237,7 +237,7 @@ void check_service(const struct doctor *doctor)
     if (!status && doctor->facts->service_is_hidden)
         return;
     if (!status) {
-        explain_no_service(doctor, folder, error.text);
+        service_explain_none(doctor, folder, error.text);
         return;
     }
     doctor->facts->service_runs = true;

@@ -74,7 +74,7 @@ static bool tell_of_other(const struct doctor *doctor, pid_t answers)
 /* ---- the service ----------------------------------------------------------------------------- */
 
 /* Returns whether there is one all the same. */
-static bool explain_no_service(const struct doctor *doctor, const char *why)
+static bool host_explain_none(const struct doctor *doctor, const char *why)
 {
     if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
         saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
@@ -155,7 +155,7 @@ static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
     const char *state = json_string_value(json_object_get(status, "state"));
     const pid_t pid = (pid_t)number_in(status, "pid");
 
-    *is_there = status || explain_no_service(doctor, error.text);
+    *is_there = status || host_explain_none(doctor, error.text);
     if (!status)
         return 0;
     if (state && strcmp(state, "recording") == 0) {

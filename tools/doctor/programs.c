@@ -75,7 +75,7 @@ static bool has_other_home(const struct facts *facts, pid_t pid, char *home, siz
     return *home && *other && strcmp(home, other) != 0;
 }
 
-static bool is_there(pid_t pid, const char *folder, const char *file)
+static bool program_has_file(pid_t pid, const char *folder, const char *file)
 {
     char path[PROCESS_PATH_MAX + 64];
 
@@ -92,10 +92,10 @@ static bool has_provider(const struct process *process)
     (void)snprintf(beside, sizeof(beside), "%s", process->library);
     if (strrchr(beside, '/'))
         *strrchr(beside, '/') = '\0';
-    if (is_there(process->pid, beside, PROVIDER_FILE))
+    if (program_has_file(process->pid, beside, PROVIDER_FILE))
         return true;
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        if (is_there(process->pid, folders[i], PROVIDER_FILE))
+        if (program_has_file(process->pid, folders[i], PROVIDER_FILE))
             return true;
     }
     return false;
@@ -186,7 +186,7 @@ struct search {
     unsigned unregistered, hidden;
 };
 
-static void look_at(void *context, struct process *process)
+static void program_look_at(void *context, struct process *process)
 {
     struct search *search = context;
 
@@ -223,7 +223,7 @@ void check_programs(const struct doctor *doctor)
             "no running program with events of BlkKin is registered with lttng-sessiond");
         mend(doctor, "start one that is linked with libblkin; if it runs already, see below");
     }
-    process_each(look_at, &search);
+    process_each(program_look_at, &search);
     if (search.unregistered > EXPLAINED_MAX)
         saw(doctor, LEVEL_NOTE, "program.more",
             "%u more processes use BlkKin and are not registered",

@@ -150,7 +150,7 @@ void check_sampling(const struct doctor *doctor)
 /* ---- what is slow, and what keeps the recorder from having the whole trace ------------------- */
 
 /* With our rights: in a folder that it may not enter, all files are alike for the process. */
-static bool is_there(const struct process *process, const char *path)
+static bool file_is_there(const struct process *process, const char *path)
 {
     char full[600];
 
@@ -163,7 +163,7 @@ static void look_at_slow(struct search *search, const struct process *process)
     struct found found;
 
     find(&slow, process, &found);
-    if (found.error && is_there(process, found.path)) {
+    if (found.error && file_is_there(process, found.path)) {
         saw(search->doctor, LEVEL_BAD, "rules.file",
             "process %d (%s, of user %u) cannot read %s: %s: none of its rules holds",
             (int)process->pid, process->name, (unsigned)process->user, found.path,

@@ -404,7 +404,7 @@ static bool make_room(struct work *work)
            work->blocks;
 }
 
-static bool lay_out(struct work *work)
+static bool layout_all(struct work *work)
 {
     find_layers(work);
     if (!make_ways(work) || !make_room(work))
@@ -439,7 +439,7 @@ bool layout_make(struct layout *layout, const struct landscape *landscape,
     if (work.visits && work.finished && layout->places && layout->ways && layout->is_upwards) {
         for (size_t i = 0; i < services; i++)
             layout->places[i].service = i;
-        is_done = lay_out(&work);
+        is_done = layout_all(&work);
     }
     free(work.visits);
     free(work.finished);

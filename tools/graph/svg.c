@@ -52,14 +52,14 @@ const char graph_style[] =
 
 /* ---- figures */
 
-static void put_errors(FILE *file, uint64_t errors)
+static void svg_put_errors(FILE *file, uint64_t errors)
 {
     if (errors)
         fprintf(file, "<tspan class=\"x\"> · %s error%s</tspan>", figure_count(errors).text,
                 errors == 1 ? "" : "s");
 }
 
-static struct figure quantile(const struct histogram *histogram, double q)
+static struct figure svg_quantile(const struct histogram *histogram, double q)
 {
     return figure_quantile(histogram, q, FIGURE_PAGE);
 }
@@ -131,8 +131,8 @@ static void put_call_title(const struct picture *picture, const struct landscape
     fprintf(file, ": %s calls, %s with an error", figure_count(call->calls).text,
             figure_count(call->errors).text);
     if (call->duration.count)
-        fprintf(file, "; p50 %s, p99 %s, longest %s", quantile(&call->duration, 0.5).text,
-                quantile(&call->duration, 0.99).text, quantile(&call->duration, 1).text);
+        fprintf(file, "; p50 %s, p99 %s, longest %s", svg_quantile(&call->duration, 0.5).text,
+                svg_quantile(&call->duration, 0.99).text, svg_quantile(&call->duration, 1).text);
     fputs("</title>", file);
 }
 
@@ -225,7 +225,7 @@ static struct label label_of(const struct picture *picture, const struct landsca
                               graph_rate(picture->period, call->calls, "").text);
     if (call->duration.count)
         snprintf(label.text + length, sizeof(label.text) - length, " · p99 %s",
-                 quantile(&call->duration, 0.99).text);
+                 svg_quantile(&call->duration, 0.99).text);
     if (call->errors)
         snprintf(label.errors, sizeof(label.errors), " · %s error%s",
                  figure_count(call->errors).text, call->errors == 1 ? "" : "s");
@@ -294,13 +294,14 @@ static void put_service_title(const struct picture *picture, size_t i)
             figure_count(service->errors).text);
     if (service->duration.count)
         fprintf(file, "; p50 %s, p99 %s, longest %s; %s of all self time",
-                quantile(&service->duration, 0.5).text, quantile(&service->duration, 0.99).text,
-                quantile(&service->duration, 1).text,
+                svg_quantile(&service->duration, 0.5).text,
+                svg_quantile(&service->duration, 0.99).text,
+                svg_quantile(&service->duration, 1).text,
                 figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
         fprintf(file, "; calls itself: %s calls, %s with an error, p99 %s",
                 figure_count(own->calls).text, figure_count(own->errors).text,
-                quantile(&own->duration, 0.99).text);
+                svg_quantile(&own->duration, 0.99).text);
     fputs("</title>", file);
 }
 
@@ -319,7 +320,7 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
     }
     fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38,
             graph_rate(picture->period, service->spans, " spans").text);
-    put_errors(file, service->errors);
+    svg_put_errors(file, service->errors);
     fprintf(file, "</text><text x=\"%.1f\" y=\"%.1f\">%s self", x, y + 55,
             figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
@@ -327,7 +328,7 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
     fputs("</text>", file);
 }
 
-static void put_service(const struct picture *picture, size_t i)
+static void svg_put_service(const struct picture *picture, size_t i)
 {
     const struct landscape *landscape = picture->landscape;
     const struct layout_place *place = &picture->layout.places[i];
@@ -409,7 +410,7 @@ static void put_all(struct picture *picture, struct point *points, bool is_page)
             put_way(picture, i, points, route(picture, i, points));
     }
     for (size_t i = 0; i < landscape->services_count; i++)
-        put_service(picture, i);
+        svg_put_service(picture, i);
     for (size_t i = 0; i < landscape->calls_count; i++)
         put_label(picture, i);
     fputs("</svg>\n", picture->file);

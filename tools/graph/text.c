@@ -75,7 +75,8 @@ static size_t put_branches(const struct drawing *drawing, size_t level)
     return shown * INDENT;
 }
 
-static void put_service(const struct drawing *drawing, size_t service, size_t level, bool is_again)
+static void tree_put_service(const struct drawing *drawing, size_t service, size_t level,
+                             bool is_again)
 {
     const size_t taken = put_branches(drawing, level);
     const size_t room = drawing->label > taken ? drawing->label - taken : 0;
@@ -91,7 +92,7 @@ static void put_service(const struct drawing *drawing, size_t service, size_t le
 static void put_call(const struct drawing *drawing, const struct landscape_call *call, size_t level,
                      bool is_again)
 {
-    put_service(drawing, call->to, level, is_again);
+    tree_put_service(drawing, call->to, level, is_again);
     put_figures(drawing, call->calls, call->errors, &call->duration);
     put_cell(figure_quantile(&call->duration, 1, FIGURE_TEXT));
     putchar('\n');
@@ -139,7 +140,7 @@ static void put_calls(struct drawing *drawing)
         for (size_t i = 0; i < landscape->services_count; i++) {
             if (landscape->services[i].is_called <= (is_called != 0) && !drawing->is_shown[i] &&
                 has_call(drawing, landscape_first_call(landscape, i), i)) {
-                put_service(drawing, i, 0, false);
+                tree_put_service(drawing, i, 0, false);
                 putchar('\n');
                 again += put_below(drawing, i, 1);
             }
@@ -182,7 +183,7 @@ static void put_head(const struct drawing *drawing)
 }
 
 /* As wide as the names want, where all of them are at a moderate depth. */
-static void lay_out(struct drawing *drawing, size_t width)
+static void tree_lay_out(struct drawing *drawing, size_t width)
 {
     const size_t room = width - CELLS * CELL;
     size_t longest = LABEL_MIN;
@@ -209,7 +210,7 @@ bool graph_text(const struct landscape *landscape, const struct graph_period *pe
     const bool has_memory = drawing.is_shown && drawing.has_more;
 
     if (has_memory) {
-        lay_out(&drawing, width);
+        tree_lay_out(&drawing, width);
         put_head(&drawing);
         put_calls(&drawing);
         putchar('\n');

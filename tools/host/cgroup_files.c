@@ -180,7 +180,7 @@ static void add_io_v1(struct reading *reading, struct piece name, struct piece l
 
 /* Sums of all devices. In version 2 there is no line when nothing was done yet; in version 1 there
  * is but "Total 0", then or because the kernel counts nothing: so nothing is known. */
-static void put_io(struct reading *reading, size_t reads, bool is_v1)
+static void cgroup_put_io(struct reading *reading, size_t reads, bool is_v1)
 {
     struct host *const host = reading->host;
     struct piece line;
@@ -221,10 +221,10 @@ static void put_file(struct reading *reading, enum group_file file)
         put_number(reading, CGROUP_PROCESSES);
         break;
     case GROUP_IO:
-        put_io(reading, CGROUP_READ_BYTES, false);
+        cgroup_put_io(reading, CGROUP_READ_BYTES, false);
         break;
     case GROUP_OPERATIONS:
-        put_io(reading, CGROUP_READS, true);
+        cgroup_put_io(reading, CGROUP_READS, true);
         break;
     default:
         read_pressure_lines(reading, CGROUP_PRESSURE + 2 * (size_t)(file - GROUP_CPU_PRESSURE));

@@ -58,7 +58,7 @@ struct names {
     uint64_t present; /* in both */
 };
 
-static int find_metric(const void *context, const char *name, size_t length)
+static int filter_find_metric(const void *context, const char *name, size_t length)
 {
     const struct names *names = context;
 
@@ -76,7 +76,7 @@ static bool view_value(const struct host_rule *rule, const struct instance *inst
                                            .to = sample->monotonic,
                                            .before = has_before ? instance->last.values : NULL,
                                            .after = sample->values,
-                                           .find = find_metric,
+                                           .find = filter_find_metric,
                                            .context = &names};
 
     return (has_before || is_gauge) && host_view_value(rule->view, &interval, value) &&
@@ -226,8 +226,8 @@ static void remember(struct instance *instance, const struct host_sample *sample
 }
 
 /* A name of any bytes is part of a line. */
-static void ask(const struct host_filter *filter, size_t i, const struct instance *instance,
-                const struct host_sample *sample)
+static void filter_ask(const struct host_filter *filter, size_t i, const struct instance *instance,
+                       const struct host_sample *sample)
 {
     const struct host_rule *rule = &filter->rules.list[i];
     char why[WHY_BYTES];
@@ -295,7 +295,7 @@ void host_filter_take(void *context, const struct host_sample *sample)
     for (size_t i = 0; i < filter->rules.count; i++) {
         if (verdict.asks >> i & 1) {
             filter->counts.crossings++;
-            ask(filter, i, instance, sample);
+            filter_ask(filter, i, instance, sample);
         }
     }
 }

@@ -15,7 +15,7 @@ static void put_name(char name[OBSERVED_NAME_BYTES], const char *bytes)
     *at = '\0';
 }
 
-static void keep(void *context, const struct host_sample *sample)
+static void observe_sample(void *context, const struct host_sample *sample)
 {
     struct observer *const observer = context;
     struct observed *const observed = &observer->slots[sample->slot];
@@ -40,10 +40,10 @@ void observe(struct observer *observer, struct host *host)
 {
     observer->report++;
     observer->count = 0;
-    host_sample_all(host, keep, observer);
+    host_sample_all(host, observe_sample, observer);
 }
 
-static int find_metric(const void *context, const char *name, size_t length)
+static int observed_find_metric(const void *context, const char *name, size_t length)
 {
     const struct observed *const observed = context;
 
@@ -60,7 +60,7 @@ bool observed_value(const struct observed *observed, const struct host_view *vie
         .to = observed->after_ns,
         .before = observed->before_ns ? observed->before : NULL,
         .after = observed->after,
-        .find = find_metric,
+        .find = observed_find_metric,
         .context = observed,
     };
 

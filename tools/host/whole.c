@@ -66,7 +66,7 @@ static void read_queue_line(struct host *host, struct piece name, struct piece l
     host->stat.present |= UINT64_C(1) << i;
 }
 
-static bool read_stat(struct reading *reading)
+static bool cpu_read_stat(struct reading *reading)
 {
     struct host *const host = reading->host;
     struct piece line;
@@ -90,7 +90,7 @@ static bool read_stat(struct reading *reading)
 
 void read_cpu(struct reading *reading)
 {
-    if (read_stat(reading))
+    if (cpu_read_stat(reading))
         slots_sweep(reading);
 }
 
@@ -133,7 +133,7 @@ void read_run_queue(struct reading *reading)
     struct host *const host = reading->host;
 
     if (host->stat.tick != host->tick)
-        read_stat(reading);
+        cpu_read_stat(reading);
     reading->monotonic = host->stat.monotonic;
     for (size_t i = 0; i <= QUEUE_CREATED; i++)
         if (host->stat.present >> i & 1)

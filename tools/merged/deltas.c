@@ -37,8 +37,8 @@ static const char *const keys[2][2] = {{"service.name", "span.name"}, {"client",
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* One for which there was no room has no attribute: there may be several. */
-static void add_name(struct metric_point *point, const char *key, const struct names *names,
-                     uint32_t id)
+static void delta_add_name(struct metric_point *point, const char *key, const struct names *names,
+                           uint32_t id)
 {
     if (id != NAMES_OTHER)
         metric_point_add(point, key, names_text(names, id));
@@ -63,8 +63,8 @@ static bool put_delta(struct otlp_metrics_writer *writer, const struct deltas_he
             memcpy(&point.value, member, sizeof(point.value));
         if (point.histogram ? point.histogram->count == 0 : point.value == 0)
             continue;
-        add_name(&point, keys[delta->is_edge][0], names, row ? row->service : edge->caller);
-        add_name(&point, keys[delta->is_edge][1], names, row ? row->name : edge->callee);
+        delta_add_name(&point, keys[delta->is_edge][0], names, row ? row->service : edge->caller);
+        delta_add_name(&point, keys[delta->is_edge][1], names, row ? row->name : edge->callee);
         if (!otlp_metrics_put(writer, &delta->metric, &point))
             return false;
     }
@@ -154,7 +154,7 @@ static bool add_delta(const struct reading *reading, const struct delta *delta,
     return true;
 }
 
-static bool take_point(void *context, struct text name, const struct metric_point *point)
+static bool delta_take_point(void *context, struct text name, const struct metric_point *point)
 {
     const struct reading *reading = context;
     const size_t length = strlen(WORK_PREFIX);
@@ -178,7 +178,7 @@ static bool read_all(struct reading *reading, struct text request)
     struct otlp_metrics_origin origin;
 
     *reading->head = (struct deltas_head){.start_ns = 0};
-    if (!otlp_metrics_read(request, PREFIX, &origin, take_point, reading, reading->error))
+    if (!otlp_metrics_read(request, PREFIX, &origin, delta_take_point, reading, reading->error))
         return false;
     memcpy(reading->head->instance, origin.instance, sizeof(origin.instance));
     memcpy(reading->head->group, origin.group, sizeof(origin.group));

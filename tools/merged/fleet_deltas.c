@@ -50,8 +50,8 @@ struct writing {
 };
 
 /* One for which there was no room has no attribute. */
-static void add_name(const struct writing *writing, struct metric_point *point, const char *key,
-                     uint32_t id)
+static void fleet_add_name(const struct writing *writing, struct metric_point *point,
+                           const char *key, uint32_t id)
 {
     if (id != NAMES_OTHER)
         metric_point_add(point, key, names_text(writing->names, id));
@@ -65,18 +65,18 @@ static bool put_point(struct writing *writing, size_t i, const struct fleet_row 
     if (writing->head->is_cumulative && i == WINDOW_HOSTS)
         metric.shape = METRIC_GAUGE; /* what hosts there are now is no sum */
     point->is_double = fields[i].is_double;
-    add_name(writing, point, "hosts", row->hosts);
-    add_name(writing, point, "metric", row->metric);
-    add_name(writing, point, "instance", row->instance);
+    fleet_add_name(writing, point, "hosts", row->hosts);
+    fleet_add_name(writing, point, "metric", row->metric);
+    fleet_add_name(writing, point, "instance", row->instance);
     if (i == SAMPLES || writing->head->is_cumulative) {
-        add_name(writing, point, "unit", row->unit);
+        fleet_add_name(writing, point, "unit", row->unit);
         metric_point_add(point, "kind", text_of(row->is_counter ? "counter" : "gauge"));
     }
     return otlp_metrics_put(&writing->metrics, &metric, point);
 }
 
-static bool put_window(struct writing *writing, size_t i, const struct fleet_row *row,
-                       const struct fleet_window *window)
+static bool fleet_put_window(struct writing *writing, size_t i, const struct fleet_row *row,
+                             const struct fleet_window *window)
 {
     const double average = fleet_average(row, window);
     const double shown = i == WINDOW_SUM ? average * (double)window->hosts : average;
@@ -93,7 +93,7 @@ static bool put_window(struct writing *writing, size_t i, const struct fleet_row
     return put_point(writing, i, row, &point);
 }
 
-static bool put_row(struct writing *writing, size_t i, const struct fleet_row *row)
+static bool fleet_put_row(struct writing *writing, size_t i, const struct fleet_row *row)
 {
     const struct deltas_head *head = writing->head;
     struct metric_point point = {.start_ns = head->start_ns, .end_ns = head->end_ns};
@@ -107,10 +107,10 @@ static bool put_row(struct writing *writing, size_t i, const struct fleet_row *r
     if (head->is_cumulative) {
         const struct fleet_window *shown = fleet_shown(row, head->end_ns);
 
-        return !shown || put_window(writing, i, row, shown);
+        return !shown || fleet_put_window(writing, i, row, shown);
     }
     for (size_t k = 0; k < FLEET_WINDOWS; k++) {
-        if (row->windows[k].elapsed_ns && !put_window(writing, i, row, &row->windows[k]))
+        if (row->windows[k].elapsed_ns && !fleet_put_window(writing, i, row, &row->windows[k]))
             return false;
     }
     return true;
@@ -126,7 +126,7 @@ bool fleet_deltas_write(const struct deltas_head *head, const struct fleet *flee
             head->is_cumulative ? fields[i].is_shown : fields[i].of != OF_WINDOW_SHOWN;
 
         for (size_t k = 0; is_written && k < fleet_rows(fleet); k++) {
-            if (!put_row(&writing, i, fleet_row(fleet, k)))
+            if (!fleet_put_row(&writing, i, fleet_row(fleet, k)))
                 return false;
         }
     }
@@ -176,7 +176,7 @@ static void add_to_row(const struct reading *reading, const struct field *field,
     }
 }
 
-static bool take_point(void *context, struct text name, const struct metric_point *point)
+static bool fleet_take_point(void *context, struct text name, const struct metric_point *point)
 {
     struct reading *reading = context;
     struct fleet_row *row;
@@ -199,7 +199,7 @@ bool fleet_deltas_read(const char *data, size_t length, struct fleet *fleet, int
     struct otlp_metrics_origin origin;
     struct error ignored;
 
-    (void)otlp_metrics_read((struct text){data, length}, PREFIX, &origin, take_point, &reading,
-                            &ignored);
+    (void)otlp_metrics_read((struct text){data, length}, PREFIX, &origin, fleet_take_point,
+                            &reading, &ignored);
     return !reading.is_starved;
 }

@@ -52,8 +52,8 @@ static void put_time(struct printer *printer, const char *before, int64_t time_n
         print(printer, "\"%s.%03dZ\"", date, (int)(time_ns / 1000000 % 1000));
 }
 
-static void put_histogram(struct printer *printer, const char *key,
-                          const struct histogram *histogram)
+static void document_put_histogram(struct printer *printer, const char *key,
+                                   const struct histogram *histogram)
 {
     struct histogram_bucket bucket = {0};
     const char *comma = "";
@@ -69,15 +69,15 @@ static void put_histogram(struct printer *printer, const char *key,
     print_string(printer, "]}");
 }
 
-static void put_row(struct printer *printer, const struct merged *merged, size_t i)
+static void document_put_row(struct printer *printer, const struct merged *merged, size_t i)
 {
     const struct statistics_row *row = statistics_row(merged->statistics, i);
 
     put_name(printer, "{\"service\":", merged->names, row->service);
     put_name(printer, ",\"name\":", merged->names, row->name);
     print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64, row->spans, row->errors);
-    put_histogram(printer, "duration", &row->duration);
-    put_histogram(printer, "self", &row->self);
+    document_put_histogram(printer, "duration", &row->duration);
+    document_put_histogram(printer, "self", &row->self);
     print_string(printer, "}");
 }
 
@@ -88,7 +88,7 @@ static void put_edge(struct printer *printer, const struct merged *merged, size_
     put_name(printer, "{\"client\":", merged->names, edge->caller);
     put_name(printer, ",\"server\":", merged->names, edge->callee);
     print(printer, ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64, edge->calls, edge->errors);
-    put_histogram(printer, "duration", &edge->duration);
+    document_put_histogram(printer, "duration", &edge->duration);
     print_string(printer, "}");
 }
 
@@ -121,8 +121,8 @@ static void put_worker(struct printer *printer, const struct merged *merged, siz
     print_string(printer, "}");
 }
 
-static void put_window(struct printer *printer, const struct fleet_row *row,
-                       const struct fleet_window *window)
+static void document_put_window(struct printer *printer, const struct fleet_row *row,
+                                const struct fleet_window *window)
 {
     const double average = window ? fleet_average(row, window) : 0;
 
@@ -171,7 +171,7 @@ static void put_hosts(struct printer *printer, const struct merged *merged, size
     put_name(printer, ",\"unit\":", names, row->unit);
     print(printer, ",\"kind\":\"%s\",\"samples\":%" PRIu64 ",\"increase\":%" PRIu64,
           row->is_counter ? "counter" : "gauge", row->samples, row->increase);
-    put_window(printer, row, shown);
+    document_put_window(printer, row, shown);
     put_windows(printer, row, shown);
     print_string(printer, "}");
 }
@@ -199,7 +199,7 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
     print_string(&printer, ",\"rows\":[");
     for (size_t i = 0; i < statistics_rows(merged->statistics); i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        put_row(&printer, merged, i);
+        document_put_row(&printer, merged, i);
     }
     print_string(&printer, "],\"edges\":[");
     for (size_t i = 0; i < statistics_edges(merged->statistics); i++) {
@@ -254,7 +254,7 @@ static uint32_t name_at(const struct merged *merged, const json_t *object, const
 }
 
 /* Returns false if it is none, or when out of memory. */
-static bool read_buckets(struct histogram *histogram, int scale, const json_t *array)
+static bool document_read_buckets(struct histogram *histogram, int scale, const json_t *array)
 {
     for (size_t i = 0; i + 1 < json_array_size(array); i += 2) {
         const json_int_t index = json_integer_value(json_array_get(array, i));
@@ -271,8 +271,8 @@ static bool read_buckets(struct histogram *histogram, int scale, const json_t *a
 static bool add_histogram(struct histogram *to, int scale, const json_t *json)
 {
     struct histogram histogram = {.count = 0};
-    bool done =
-        json_is_object(json) && read_buckets(&histogram, scale, json_object_get(json, "buckets"));
+    bool done = json_is_object(json) &&
+                document_read_buckets(&histogram, scale, json_object_get(json, "buckets"));
 
     histogram.count = count_at(json, "count");
     histogram.zeros = count_at(json, "zeros");

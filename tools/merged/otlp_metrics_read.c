@@ -69,7 +69,7 @@ static bool read_number(struct text message, struct metric_point *point)
 }
 
 /* The scale is known, wherever in the point it is. */
-static bool read_buckets(struct text buckets, int scale, struct histogram *histogram)
+static bool metrics_read_buckets(struct text buckets, int scale, struct histogram *histogram)
 {
     struct pb_reader reader = pb_reader_of(buckets);
     struct pb_member field;
@@ -146,7 +146,7 @@ static bool read_histogram(struct text message, struct metric_point *point,
     }
     if (pb_is_broken(&reader) || scale < INT8_MIN || scale > INT8_MAX || !is_time(min) ||
         !is_time(max) || min > max || !(histogram->sum >= 0) ||
-        !read_buckets(buckets, (int)scale, histogram))
+        !metrics_read_buckets(buckets, (int)scale, histogram))
         return false;
     histogram->count += histogram->zeros;
     histogram->min = (int64_t)min;

@@ -101,7 +101,8 @@ static void begin_metric(struct otlp_metrics_writer *writer, const struct metric
 }
 
 /* Makes room for a data point of this metric: in another message, if this one is full. */
-static bool make_room(struct otlp_metrics_writer *writer, const struct metric *metric, size_t size)
+static bool metrics_make_room(struct otlp_metrics_writer *writer, const struct metric *metric,
+                              size_t size)
 {
     if (writer->name != metric->name)
         end_metric(writer);
@@ -160,7 +161,7 @@ static size_t buckets_size(const struct histogram *histogram)
     return filled ? POINT_MAX + (size_t)(bucket.index - first) + filled * PB_VARINT_MAX : 0;
 }
 
-static char *put_histogram(char *at, const struct histogram *histogram)
+static char *metrics_put_histogram(char *at, const struct histogram *histogram)
 {
     *at++ = PB_FIXED64(4);
     at = pb_put_fixed64(at, histogram->count);
@@ -189,7 +190,7 @@ bool otlp_metrics_put(struct otlp_metrics_writer *writer, const struct metric *m
     const char attribute = point->histogram ? PB_BYTES(1) : PB_BYTES(7);
     char *at, *length;
 
-    if (!make_room(writer, metric, point_size(point)))
+    if (!metrics_make_room(writer, metric, point_size(point)))
         return false;
     at = end_of(writer);
     *at++ = PB_BYTES(1);
@@ -199,7 +200,7 @@ bool otlp_metrics_put(struct otlp_metrics_writer *writer, const struct metric *m
     *at++ = PB_FIXED64(3);
     at = pb_put_fixed64(at, (uint64_t)point->end_ns);
     if (point->histogram) {
-        at = put_histogram(at, point->histogram);
+        at = metrics_put_histogram(at, point->histogram);
     } else {
         *at++ = point->is_double ? PB_FIXED64(4) : PB_FIXED64(6);
         at = pb_put_fixed64(at, point->value);

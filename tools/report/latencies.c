@@ -200,8 +200,8 @@ static void put_caption(const struct page *page, const struct histogram *duratio
             figure_quantile(duration, 1, FIGURE_PAGE).text);
 }
 
-static void put_row(const struct page *page, const struct axis *axis,
-                    const struct statistics_row *row)
+static void latency_put_row(const struct page *page, const struct axis *axis,
+                            const struct statistics_row *row)
 {
     const unsigned colour = landscape_colour_of_name(&page->landscape, row->service);
 
@@ -238,7 +238,7 @@ bool put_latencies(const struct page *page)
         fputs("</figure>\n", page->file);
     }
     for (size_t i = 0; i < shown; i++)
-        put_row(page, &axis, rows[i]);
+        latency_put_row(page, &axis, rows[i]);
     fputs("</div></section>\n", page->file);
     free(rows);
     return true;

@@ -68,7 +68,8 @@ static void put_cells(const struct page *page, const struct statistics_row *row,
     fputs("</tr>\n", file);
 }
 
-static void put_row(const struct page *page, const struct statistics_row *row, double longest_ns)
+static void operation_put_row(const struct page *page, const struct statistics_row *row,
+                              double longest_ns)
 {
     fprintf(page->file,
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><i class=\"sw c%u\"></i>"
@@ -132,7 +133,7 @@ bool put_operations(const struct page *page)
     put_table(page, "ops", titles, sizeof(titles) / sizeof(titles[0]));
     shown = count > ROWS_MAX + 1 ? ROWS_MAX : count;
     for (size_t i = 0; i < shown; i++)
-        put_row(page, rows[i], longest_ns);
+        operation_put_row(page, rows[i], longest_ns);
     if (shown < count)
         is_done = put_rest(page, rows + shown, count - shown, longest_ns);
     fputs("</tbody></table></section>\n", page->file);

@@ -180,7 +180,7 @@ static int64_t duration_of(const struct trace *trace)
     return trace->end_ns - trace->start_ns;
 }
 
-static int by_duration(const void *a, const void *b)
+static int trace_by_duration(const void *a, const void *b)
 {
     const struct trace *left = *(const struct trace *const *)a;
     const struct trace *right = *(const struct trace *const *)b;
@@ -246,7 +246,7 @@ static bool put_traces(struct page *page, struct summary *summary, size_t max)
     for (size_t i = 0; is_done && i < count; i++)
         traces[i] = &summary->traces.traces[i];
     if (is_done) {
-        qsort(traces, count, sizeof(*traces), by_duration);
+        qsort(traces, count, sizeof(*traces), trace_by_duration);
         is_done = put_chosen(page, summary, traces, max);
     }
     free(traces);

@@ -53,7 +53,7 @@ struct choice {
     int64_t duration_ns;
 };
 
-static int by_duration(const void *a, const void *b)
+static int span_by_duration(const void *a, const void *b)
 {
     const struct choice *left = a, *right = b;
 
@@ -68,7 +68,7 @@ static int by_error(const void *a, const void *b)
 
     if (left->is_error != right->is_error)
         return left->is_error ? -1 : 1;
-    return by_duration(a, b);
+    return span_by_duration(a, b);
 }
 
 static size_t choose(const struct choice *choices, size_t count, size_t max, size_t chosen,
@@ -97,7 +97,7 @@ static bool *shown_spans(const struct trace_model *model, size_t max)
         }
         qsort(choices, model->count, sizeof(*choices), by_error);
         chosen = choose(choices, model->errors, max / 2, chosen, is_shown);
-        qsort(choices, model->count, sizeof(*choices), by_duration);
+        qsort(choices, model->count, sizeof(*choices), span_by_duration);
         (void)choose(choices, model->count, max, chosen, is_shown);
     } else {
         free(is_shown);

@@ -101,7 +101,8 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
     return true;
 }
 
-static bool add_spans(struct span_list *list, const json_t *json, const char *source, int lists)
+static bool load_add_spans(struct span_list *list, const json_t *json, const char *source,
+                           int lists)
 {
     size_t i;
     const json_t *item;
@@ -110,7 +111,7 @@ static bool add_spans(struct span_list *list, const json_t *json, const char *so
         return add_span(list, json, source);
     json_array_foreach(json, i, item)
     {
-        if (!add_spans(list, item, source, lists - 1))
+        if (!load_add_spans(list, item, source, lists - 1))
             return false;
     }
     return true;
@@ -118,7 +119,7 @@ static bool add_spans(struct span_list *list, const json_t *json, const char *so
 
 bool spans_add(struct span_list *list, const json_t *json, const char *source)
 {
-    return add_spans(list, json, source, 2);
+    return load_add_spans(list, json, source, 2);
 }
 
 static void complain(const char *source, const struct buffer *bytes, size_t before,
