@@ -53,7 +53,7 @@ warnings_c := -Wstrict-prototypes -Wmissing-prototypes
 CFLAGS ?= -O2 -g
 CXXFLAGS ?= -O2 -g
 cppflags = -MMD -MP $(CPPFLAGS)
-internal = -D_GNU_SOURCE -DBLKIN_RELEASE='"$(VERSION)"' -iquote . -Ilibblkin
+internal = -D_GNU_SOURCE -DBLKIN_RELEASE='"$(VERSION)"' -iquote . -iquote $(BUILD)/texts -Ilibblkin
 common = $(warnings) $(if $(SANITIZE),-fPIC,$(hardening)) $(sanitizers) -fvisibility=hidden
 cflags = -std=c11 $(common) $(warnings_c) $(CFLAGS)
 cxxflags = -std=c++11 $(common) $(CXXFLAGS)

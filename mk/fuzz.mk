@@ -28,7 +28,7 @@ $(fuzz_archives):
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
-$(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok
+$(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok $(texts)
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) -MMD -MP $(fuzz_cflags) -fsanitize=fuzzer-no-link -c -o $@ $<
 

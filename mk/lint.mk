@@ -9,7 +9,7 @@ scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packa
 python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference scripts/rooms
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
-lint: include man $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax and man pages
+lint: include man $(texts) $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax and man pages
 	$(call linting,clang-format)$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	$(call linting,rooms)scripts/rooms --objects=$(BUILD)/obj
 	$(call linting,shellcheck)shellcheck -x -S warning $(sort $(scripts))
@@ -19,7 +19,7 @@ lint: include man $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archiv
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -I. -Ilibblkin \
 		--suppress=pointerOutOfBoundsCond:tracepoints/format/put.h --suppress=internalAstError:libblkin/preload/wrap_poll.c --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
-		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -iquote . -Ilibblkin $(public_flags) \
+		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -iquote . -iquote $(BUILD)/texts -Ilibblkin $(public_flags) \
 			-Itracepoints $(call pkg_cflags,$(tool_pkgs) lttng-ust nbdkit) 2>/dev/null' clang-tidy
 	$(call linting,mandoc)mandoc -T lint -W warning $(BUILD)/man/*.[0-9]
 

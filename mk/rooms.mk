@@ -31,10 +31,17 @@ $(plugin): $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
 
+# Texts that sources include as strings, such as tools/graph/usage.txt as "tools/graph/usage.txt.inc".
+texts := $(patsubst %,$(BUILD)/texts/%.inc,$(wildcard tools/*/*.txt tools/*/*.css))
+$(BUILD)/texts/%.inc: % mk/rooms.mk
+	@mkdir -p $(@D)
+	@sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
+
 # The command links what it uses of the plugin, which brings the sink itself, and libblkin for `blkin host`.
 tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 tool_parts := $(tool_archives) $(call obj,libblkin/preload/config_text.c) $(plugin_archives) $(lib_static)
+$(call obj,$(tool_src)): | $(texts)
 $(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' \
 	-DPRELOAD_DIR='"$(PRELOADDIR)"' $(call pkg_cflags,$(tool_pkgs)) \
 	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)

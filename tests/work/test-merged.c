@@ -6,7 +6,6 @@
 #include "check.h"
 #include "counting.h"
 #include "tools/merged/merged.h"
-#include "tools/merged/merged_page.h"
 
 #define SECOND  INT64_C(1000000000)
 #define NOW     (INT64_C(1790000000) * SECOND)

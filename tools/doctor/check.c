@@ -9,12 +9,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,6 +64,20 @@ void list_add(char *list, size_t size, const char *item)
                        (int)(size - length - 2), item);
 }
 
+void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
+                 size_t count)
+{
+    char item[100];
+
+    for (size_t i = 0; i < count; i++) {
+        const int64_t number = number_in(object, counts[i].name);
+
+        (void)snprintf(item, sizeof(item), "%" PRId64 " %s", number, counts[i].what);
+        if (number)
+            list_add(list, size, item);
+    }
+}
+
 /* Has it been looked at, and found not to be bad? */
 static bool is_well(const struct doctor *doctor, const char *id)
 {
@@ -80,17 +95,32 @@ bool is_about(const struct doctor *doctor, const char *section)
     return strcmp(doctor->section, section) == 0;
 }
 
-/* ---- running a group --------------------------------------------------------------------------
- */
+/* ---- running a group ------------------------------------------------------------------------- */
 
-/* Libraries say by themselves what is said here in our words. */
-static void be_silent(void)
+#define ARGUMENTS_MAX 256
+
+/* Libraries say by themselves what is said here in our words: nobody hears them. Returns errno. */
+static int group_start(const struct doctor *doctor, const char *name, pid_t *child)
 {
-    const int fd = open("/dev/null", O_RDWR);
+    char flag[64], *arguments[ARGUMENTS_MAX] = {"blkin", "doctor", flag};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    size_t count = 3;
+    int error;
 
-    (void)dup2(fd, STDIN_FILENO);
-    (void)dup2(fd, STDOUT_FILENO);
-    (void)dup2(fd, STDERR_FILENO);
+    (void)snprintf(flag, sizeof(flag), GROUP_FLAG "%s", name);
+    for (char **rest = doctor->arguments; *rest && count < ARGUMENTS_MAX - 1; rest++)
+        arguments[count++] = *rest;
+    (void)posix_spawn_file_actions_init(&actions);
+    (void)posix_spawnattr_init(&attributes);
+    (void)posix_spawn_file_actions_adddup2(&actions, doctor->shared, GROUP_FILE);
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        (void)posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
+    (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+    error = posix_spawn(child, "/proc/self/exe", &actions, &attributes, arguments, environ);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    (void)posix_spawnattr_destroy(&attributes);
+    return error;
 }
 
 /* Returns the status of waitpid(2), or -1: it had to be killed, with all that it has started. */
@@ -113,29 +143,18 @@ static int wait_until(pid_t child, int64_t deadline_ms)
 
 void group_run(const struct doctor *doctor, const struct group *group, int limit_ms)
 {
-    const pid_t us = getpid();
     pid_t child;
-    int status;
+    int status, error;
 
     if (group->needs && !is_well(doctor, group->needs)) {
         saw(doctor, LEVEL_SKIPPED, group->name, "not looked at: first mend %s", group->needs);
         return;
     }
-    child = fork();
-    if (child == 0) {
-        (void)setpgid(0, 0);
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != us)
-            _exit(1);
-        be_silent();
-        group->run(doctor);
-        _exit(0);
-    }
-    if (child < 0) {
-        saw(doctor, LEVEL_BAD, group->name, "no process for this check: %s", strerror(errno));
+    error = group_start(doctor, group->name, &child);
+    if (error) {
+        saw(doctor, LEVEL_BAD, group->name, "no process for this check: %s", strerror(error));
         return;
     }
-    (void)setpgid(child, child);
     status = wait_until(child, clock_ms() + limit_ms);
     if (status == -1) {
         saw(doctor, LEVEL_BAD, group->name, "no answer within %d s", limit_ms / 1000);
@@ -143,5 +162,8 @@ void group_run(const struct doctor *doctor, const struct group *group, int limit
     } else if (WIFSIGNALED(status)) {
         saw(doctor, LEVEL_BAD, group->name, "what was asked has ended this check by signal %d (%s)",
             WTERMSIG(status), strsignal(WTERMSIG(status)));
+    } else if (WEXITSTATUS(status) != 0) {
+        saw(doctor, LEVEL_BAD, group->name, "this check could not be run (status %d)",
+            WEXITSTATUS(status));
     }
 }

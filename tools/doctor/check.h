@@ -1,8 +1,9 @@
 /*
  * What the checks of `blkin doctor` share: what they have found, and how they are run.
  *
- * A group of checks runs in a child with a time limit, since what it asks may hang or crash. What
- * it finds is in memory that the child shares with us, so that nothing is lost then.
+ * A group of checks runs in a process of its own with a time limit, since what it asks may hang or
+ * crash: this program once more, for that group alone. What it finds is in memory that both share,
+ * so that nothing is lost then.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -45,13 +46,26 @@ struct facts {
     pid_t registered[REGISTERED_MAX];
 };
 
+#define SECTION_BYTES 16
+
+/* What all groups share. */
+struct shared {
+    pid_t doctor;
+    char section[SECTION_BYTES];
+    struct facts facts;
+    struct finding findings[FINDINGS_MAX];
+    unsigned count;
+};
+
 struct doctor {
     const struct config *config;
-    const char *section; /* "live", "rotate", "record" or "work": what it is about */
-    pid_t pid;           /* of the one that should be preloaded; 0: none */
+    char *section; /* "live", "rotate", "record" or "work": what it is about */
+    pid_t pid;     /* of the one that should be preloaded; 0: none */
     struct facts *facts;
     struct finding *findings;
     unsigned *count;
+    int shared;       /* the file of struct shared */
+    char **arguments; /* of the command, ended by NULL */
 };
 
 /* A finding, from now on the last one. */
@@ -64,6 +78,26 @@ __attribute__((format(printf, 2, 3))) void mend(const struct doctor *doctor, con
 /* ", " and the item, as far as there is room. */
 void list_add(char *list, size_t size, const char *item);
 
+/* Members of a status; 0 and "": there is none. */
+static inline int64_t number_in(const json_t *object, const char *name)
+{
+    return json_integer_value(json_object_get(object, name));
+}
+
+static inline const char *text_in(const json_t *object, const char *name)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    return text ? text : "";
+}
+
+/* What of these members is not 0, as a list: "3 samples too late, ..." */
+struct count_name {
+    const char *name, *what;
+};
+void list_counts(char *list, size_t size, const json_t *object, const struct count_name *counts,
+                 size_t count);
+
 /* Is it about this one? */
 bool is_about(const struct doctor *doctor, const char *section);
 
@@ -75,7 +109,10 @@ struct group {
     const char *mend_hang;
 };
 
-/* Runs it in a child, for so long at most. */
+/* Runs it in a process of its own, for so long at most: `blkin doctor --group=NAME ARGUMENT...`, of
+ * which GROUP_FILE is the file of struct shared. */
+#define GROUP_FLAG "--group="
+#define GROUP_FILE 3
 void group_run(const struct doctor *doctor, const struct group *group, int limit_ms);
 
 /* ---- the groups, in the order from the program to the collector */
@@ -95,7 +132,6 @@ void check_session(const struct doctor *doctor);
 void check_alarm(const struct doctor *doctor);
 void check_host_session(const struct doctor *doctor);
 void check_metrics(const struct doctor *doctor);
-void check_metrics_wanted(const struct doctor *doctor, bool is_there); /* a part of it */
 void check_relayd_address(const struct doctor *doctor);
 void check_relayd(const struct doctor *doctor);
 void check_plugin(const struct doctor *doctor);

@@ -22,8 +22,7 @@
 
 #define PLUGIN_FILE "babeltrace-plugin-blkin.so"
 
-/* ---- the plugin -------------------------------------------------------------------------------
- */
+/* ---- the plugin ------------------------------------------------------------------------------ */
 
 static const bt_plugin *find_in(const char *folder)
 {
@@ -115,8 +114,7 @@ void check_plugin(const struct doctor *doctor)
     mend(doctor, "apt install --reinstall libbabeltrace2-0");
 }
 
-/* ---- the collector ----------------------------------------------------------------------------
- */
+/* ---- the collector --------------------------------------------------------------------------- */
 
 static void check_file(const struct doctor *doctor, const char *path)
 {

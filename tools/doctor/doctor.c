@@ -6,35 +6,21 @@
 #include "doctor.h"
 
 #include "check.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/text.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin doctor [--section=NAME] [--json] [--KEY=VALUE]...\n"
-    "\n"
-    "Says why no spans show up: looks at each part on the way from the programs to\n"
-    "the collector, and says what it saw, whether that is well, and what mends it.\n"
-    "Changes nothing.\n"
-    "\n"
-    "  --section=NAME  what should run here: live, rotate, record or work (default:\n"
-    "                  the one that does, else live)\n"
-    "  --pid=PID       should be traced by blkin run: is it, and why not?\n"
-    "  --quiet         only what is not well\n"
-    "  --json          as JSON, for programs\n"
-    "  --config=FILE   instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE     any key of blkin.conf(5), as for the command that should run\n"
-    "  -h, --help      print this\n"
-    "\n"
-    "Exit status: 0 nothing is bad; 1 something is; 2 wrong usage.\n";
+#include "tools/doctor/usage.txt.inc"
+    ;
 
 #define LIMIT_MS 6000
 
@@ -63,9 +49,9 @@ static const struct group groups[] = {
     {"clock", check_clock, NULL, NULL},
     {"disk", check_disk, NULL, "a file system does not answer: df -h"},
 };
+#define GROUPS (sizeof(groups) / sizeof(groups[0]))
 
-/* ---- the configuration ------------------------------------------------------------------------
- */
+/* ---- the configuration ----------------------------------------------------------------------- */
 
 static bool is_json, is_quiet;
 static const char *section, *pid;
@@ -75,30 +61,24 @@ static const struct config_flag flags[] = {{"json", &is_json, NULL},
                                            {"section", NULL, &section},
                                            {NULL, NULL, NULL}};
 
-/* What config_read() says of a file that is wrong, in a child; *is_right: nothing. */
-static void try_config(const struct config_request *request, int argc, char *argv[], char *said,
-                       size_t size, bool *is_right)
+/* Is it right? said: what config_read() says of one that is wrong, which it would say to stderr. */
+static bool try_config(const struct config_request *request, int argc, char *argv[], char *said,
+                       size_t size)
 {
-    int ends[2], status = 1;
-    pid_t child;
-    size_t length = 0;
-    ssize_t got;
+    const int ours = dup(STDERR_FILENO), file = memfd_create("said", MFD_CLOEXEC);
+    struct config *config;
+    ssize_t length;
+    int status;
 
-    *is_right = true;
-    if (pipe(ends) < 0)
-        return;
-    child = fork();
-    if (child == 0) {
-        (void)dup2(ends[1], STDERR_FILENO);
-        _exit(config_read(request, argc, argv, &status) ? 0 : status);
-    }
-    (void)close(ends[1]);
-    while (length < size - 1 && (got = read(ends[0], said + length, size - 1 - length)) > 0)
-        length += (size_t)got;
-    said[length] = '\0';
-    (void)close(ends[0]);
-    if (child > 0 && waitpid(child, &status, 0) == child)
-        *is_right = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    (void)dup2(file, STDERR_FILENO);
+    config = config_read(request, argc, argv, &status);
+    (void)dup2(ours, STDERR_FILENO);
+    length = pread(file, said, size - 1, 0);
+    said[length > 0 ? length : 0] = '\0';
+    (void)close(ours);
+    (void)close(file);
+    config_free(config);
+    return config || status == 0;
 }
 
 /* The first line, without "blkin doctor: ". */
@@ -115,15 +95,15 @@ static void take_over_errors(const struct doctor *patient, const char *program, 
 
 static bool is_listening(const char *folder, const char *service)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool is_there;
+    struct error ignored;
+    char path[600];
+    int fd;
 
-    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s/%s.sock", folder, service);
-    is_there = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+    (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, service);
+    fd = unix_socket_connect(path, &ignored);
     if (fd >= 0)
         (void)close(fd);
-    return is_there;
+    return fd >= 0;
 }
 
 static const char *const sections[] = {"live", "rotate", "record", "work"};
@@ -197,7 +177,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
         if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
             return config_read(&request, argc, argv, status);
     }
-    try_config(&request, argc, argv, said, sizeof(said), &is_right);
+    is_right = try_config(&request, argc, argv, said, sizeof(said));
     if (!is_right) {
         take_over_errors(patient, argv[0], said);
         argc = without_file(argc, argv);
@@ -219,14 +199,13 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     else if (is_right)
         saw(patient, LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: defaults hold");
     request.section = section ? section : guess_section(config);
-    patient->section = request.section;
+    (void)snprintf(patient->section, SECTION_BYTES, "%s", request.section);
     patient->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     config_free(config);
     return config_read(&request, argc, argv, status);
 }
 
-/* ---- what was found ---------------------------------------------------------------------------
- */
+/* ---- what was found -------------------------------------------------------------------------- */
 
 static const char *const names[LEVELS] = {"ok", "note", "bad", "skipped"};
 
@@ -310,14 +289,7 @@ static void print_json(const struct doctor *patient)
     json_decref(document);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------
- */
-
-struct shared {
-    struct facts facts;
-    struct finding findings[FINDINGS_MAX];
-    unsigned count;
-};
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* A relay daemon is of live only, alarm and rules are of the recorder; of workers, what they need.
  */
@@ -335,32 +307,83 @@ static bool is_of_interest(const struct doctor *patient, const struct group *gro
     return true;
 }
 
+static struct doctor patient_of(struct shared *shared, int file, char *argv[])
+{
+    return (struct doctor){.section = shared->section,
+                           .facts = &shared->facts,
+                           .findings = shared->findings,
+                           .count = &shared->count,
+                           .shared = file,
+                           .arguments = argv + 1};
+}
+
+static struct shared *map_shared(int file)
+{
+    void *shared = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+    return shared == MAP_FAILED ? NULL : shared;
+}
+
+/* In a process of its own, which the doctor has started. */
+static int run_group(const char *name, int argc, char *argv[])
+{
+    struct shared *shared = map_shared(GROUP_FILE);
+    struct config_request request = {shared ? shared->section : NULL, "", flags};
+    struct doctor patient;
+    int status = 1;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!shared || getppid() != shared->doctor)
+        return 1;
+    patient = patient_of(shared, GROUP_FILE, argv);
+    patient.config = config_read(&request, argc, argv, &status);
+    patient.pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
+    for (size_t i = 0; patient.config && i < GROUPS; i++) {
+        if (strcmp(groups[i].name, name) == 0)
+            groups[i].run(&patient);
+    }
+    return patient.config ? 0 : status;
+}
+
+static void run_groups(struct doctor *patient)
+{
+    struct facts *facts = patient->facts;
+
+    (void)snprintf(
+        facts->session_name, sizeof(facts->session_name), "%s",
+        config_text(patient->config, is_about(patient, "record") ? "record-session" : "session"));
+    tell_of_others(patient);
+    for (size_t i = 0; i < GROUPS; i++) {
+        if (is_of_interest(patient, &groups[i]))
+            group_run(patient, &groups[i], LIMIT_MS);
+    }
+}
+
 int doctor(int argc, char *argv[])
 {
-    struct shared *shared =
-        mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    struct doctor patient = {.section = "live"};
+    const int file = memfd_create("blkin-doctor", MFD_CLOEXEC);
+    struct shared *shared;
+    struct doctor patient;
     struct config *config;
     int status = 1;
 
-    if (shared == MAP_FAILED) {
+    if (argc > 1 && strncmp(argv[1], GROUP_FLAG, strlen(GROUP_FLAG)) == 0) {
+        const char *name = argv[1] + strlen(GROUP_FLAG);
+
+        argv[1] = argv[0];
+        return run_group(name, argc - 1, argv + 1);
+    }
+    shared = ftruncate(file, sizeof(*shared)) == 0 ? map_shared(file) : NULL;
+    if (!shared) {
         perror(argv[0]);
         return 1;
     }
-    patient.facts = &shared->facts;
-    patient.findings = shared->findings;
-    patient.count = &shared->count;
+    shared->doctor = getpid();
+    patient = patient_of(shared, file, argv);
     config = read_config(&patient, argc, argv, &status);
     if (config) {
         patient.config = config;
-        (void)snprintf(
-            shared->facts.session_name, sizeof(shared->facts.session_name), "%s",
-            config_text(config, is_about(&patient, "record") ? "record-session" : "session"));
-        tell_of_others(&patient);
-        for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-            if (is_of_interest(&patient, &groups[i]))
-                group_run(&patient, &groups[i], LIMIT_MS);
-        }
+        run_groups(&patient);
         if (is_json)
             print_json(&patient);
         else
@@ -369,5 +392,6 @@ int doctor(int argc, char *argv[])
         config_free(config);
     }
     (void)munmap(shared, sizeof(*shared));
+    (void)close(file);
     return status;
 }

@@ -19,11 +19,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/timex.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- versions ---------------------------------------------------------------------------------
- */
+/* ---- versions -------------------------------------------------------------------------------- */
 
 static bool is_older(const unsigned version[3], unsigned major, unsigned minor, unsigned patch)
 {
@@ -56,39 +54,17 @@ static void check_library(const struct doctor *doctor)
             version ? version() : 0, BLKIN_RELEASE);
 }
 
-/* What a command prints first. */
-static bool read_output(const char *command, const char *argument, char *line, size_t size)
-{
-    int ends[2];
-    pid_t child;
-    ssize_t length = 0;
-
-    if (pipe(ends) < 0)
-        return false;
-    child = fork();
-    if (child == 0) {
-        (void)dup2(ends[1], STDOUT_FILENO);
-        (void)execlp(command, command, argument, (char *)NULL);
-        _exit(127);
-    }
-    (void)close(ends[1]);
-    if (child > 0) {
-        length = read(ends[0], line, size - 1);
-        (void)waitpid(child, NULL, 0);
-    }
-    (void)close(ends[0]);
-    line[length > 0 ? length : 0] = '\0';
-    return length > 0;
-}
-
 /* "lttng (LTTng Trace Control) 2.13.9 - Nordicite" */
 static bool read_lttng_version(unsigned version[3])
 {
-    char line[256];
+    FILE *output = popen("lttng --version", "re");
+    char line[256] = "";
     const char *at;
 
-    if (!read_output("lttng", "--version", line, sizeof(line)))
-        return false;
+    if (output && !fgets(line, sizeof(line), output))
+        line[0] = '\0';
+    if (output)
+        (void)pclose(output);
     at = strstr(line, ") ");
     version[2] = 0;
     return at && sscanf(at + 2, "%u.%u.%u", &version[0], &version[1], &version[2]) >= 2;
@@ -143,40 +119,27 @@ void check_versions(const struct doctor *doctor)
     }
 }
 
-/* ---- the service ------------------------------------------------------------------------------
- */
-
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-static const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
+/* ---- the service ----------------------------------------------------------------------------- */
 
 static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
 {
     const json_t *counters = json_object_get(status, "counters");
-    const int64_t missing = number_of(counters, "events_missing");
-    const int64_t lost = number_of(counters, "spans_dropped") +
-                         number_of(counters, "spans_undelivered") +
-                         number_of(counters, "spans_no_memory") +
-                         number_of(json_object_get(status, "lost"), "spans_with_them");
+    const int64_t missing = number_in(counters, "events_missing");
+    const int64_t lost = number_in(counters, "spans_dropped") +
+                         number_in(counters, "spans_undelivered") +
+                         number_in(counters, "spans_no_memory") +
+                         number_in(json_object_get(status, "lost"), "spans_with_them");
 
-    const int64_t dropped = number_of(json_object_get(status, "totals"), "chunks_dropped");
+    const int64_t dropped = number_in(json_object_get(status, "totals"), "chunks_dropped");
 
-    const int64_t died = number_of(json_object_get(status, "lost"), "readers_died");
+    const int64_t died = number_in(json_object_get(status, "lost"), "readers_died");
 
     if (missing == 0 && lost == 0 && dropped == 0 && died == 0) {
         saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
         return;
     }
     saw(doctor,
-        number_of(json_object_get(status, "chunks"), "dropped_at_ns") ? LEVEL_BAD : LEVEL_NOTE,
+        number_in(json_object_get(status, "chunks"), "dropped_at_ns") ? LEVEL_BAD : LEVEL_NOTE,
         "service.loss",
         "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost, %" PRId64
         " chunks dropped for want of disk, and %" PRId64 " readers died",
@@ -250,7 +213,7 @@ static void check_folder(const struct doctor *doctor, const char *folder)
 
 /* Was one here that has not ended in good order? A live session may have a babeltrace2 that was
  * started by hand instead of us: see relayd.viewer. */
-static void explain_no_service(const struct doctor *doctor, const char *folder, const char *why)
+static void service_explain_none(const struct doctor *doctor, const char *folder, const char *why)
 {
     char path[512];
     bool was_here;
@@ -274,7 +237,7 @@ void check_service(const struct doctor *doctor)
     if (!status && doctor->facts->service_is_hidden)
         return;
     if (!status) {
-        explain_no_service(doctor, folder, error.text);
+        service_explain_none(doctor, folder, error.text);
         return;
     }
     doctor->facts->service_runs = true;
@@ -290,8 +253,7 @@ void check_service(const struct doctor *doctor)
     json_decref(status);
 }
 
-/* ---- clock ------------------------------------------------------------------------------------
- */
+/* ---- clock ----------------------------------------------------------------------------------- */
 
 void check_clock(const struct doctor *doctor)
 {
@@ -311,8 +273,7 @@ void check_clock(const struct doctor *doctor)
     saw(doctor, LEVEL_OK, "clock.synchronized", "synchronized, to %ld us at worst", state.maxerror);
 }
 
-/* ---- disk -------------------------------------------------------------------------------------
- */
+/* ---- disk ------------------------------------------------------------------------------------ */
 
 #define MIB    UINT64_C(1048576)
 #define ENOUGH (256 * MIB)

@@ -19,8 +19,7 @@
 #define ROOTS_SOCKET "/run/lttng/client-lttng-sessiond"
 #define CHANNEL_HINT "lttng destroy %s; blkin %s makes it anew"
 
-/* ---- the session daemon -----------------------------------------------------------------------
- */
+/* ---- the session daemon ---------------------------------------------------------------------- */
 
 struct daemons {
     struct process roots, ours, others; /* pid 0: none runs */
@@ -128,8 +127,7 @@ void check_sessiond_answer(const struct doctor *doctor)
     saw(doctor, LEVEL_OK, "sessiond.answers", "it answers; sessions: %d", count);
 }
 
-/* ---- the session ------------------------------------------------------------------------------
- */
+/* ---- the session ----------------------------------------------------------------------------- */
 
 struct view {
     const struct doctor *doctor;
@@ -253,8 +251,7 @@ static void check_buffers(struct view *view)
         is_per_user ? "user" : "process");
 }
 
-/* ---- its channel ------------------------------------------------------------------------------
- */
+/* ---- its channel ----------------------------------------------------------------------------- */
 
 static void check_loss(struct view *view)
 {
@@ -373,8 +370,7 @@ static void check_streaming(struct view *view)
     mend(view->doctor, CHANNEL_HINT, view->name, view->doctor->section);
 }
 
-/* ---- contexts, which only `lttng save` tells of -----------------------------------------------
- */
+/* ---- contexts, which only `lttng save` tells of ---------------------------------------------- */
 
 #define SAVED_MAX (1 << 18)
 
@@ -435,8 +431,7 @@ static void check_contexts(struct view *view)
     free(saved);
 }
 
-/* ---- consumer daemon --------------------------------------------------------------------------
- */
+/* ---- consumer daemon ------------------------------------------------------------------------- */
 
 static void take_consumer(void *context, struct process *process)
 {
@@ -510,8 +505,7 @@ void check_session(const struct doctor *doctor)
     lttng_destroy_handle(view.handle);
 }
 
-/* ---- sessions beside it ------------------------------------------------------------------------
- */
+/* ---- sessions beside it ---------------------------------------------------------------------- */
 
 struct beside {
     char name[sizeof(((struct facts *)0)->session_name) + sizeof("-alarm")];

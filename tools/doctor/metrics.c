@@ -1,6 +1,6 @@
 /*
- * Checks of what samples this host beside the spans: does `blkin host` run, does a session take
- * what it records, and can it see what it should?
+ * Checks of what samples this host beside the spans: does `blkin host` run, can it see what it
+ * should, and would it start with what it is told to read and to whom to send it?
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,6 +8,9 @@
 
 #include "process.h"
 #include "tools/base/control.h"
+#include "tools/host/sample.h"
+#include "tools/host/send.h"
+#include "tools/host/settings.h"
 #include "tools/host/wait.h"
 
 #include <errno.h>
@@ -18,13 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-/* ---- others that sample this host -------------------------------------------------------------
- */
+/* ---- others that sample this host ------------------------------------------------------------ */
 
 #define LOCK "/host.lock"
 
@@ -77,7 +74,7 @@ static bool tell_of_other(const struct doctor *doctor, pid_t answers)
 /* ---- the service ----------------------------------------------------------------------------- */
 
 /* Returns whether there is one all the same. */
-static bool explain_no_service(const struct doctor *doctor, const char *why)
+static bool host_explain_none(const struct doctor *doctor, const char *why)
 {
     if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
         saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
@@ -107,9 +104,7 @@ static bool explain_no_service(const struct doctor *doctor, const char *why)
 /* What it could not do, of what it should have done. */
 static void check_counts(const struct doctor *doctor, const json_t *status)
 {
-    static const struct {
-        const char *name, *what;
-    } counts[] = {
+    static const struct count_name counts[] = {
         {"skipped", "samples too late"},
         {"unreadable", "files not readable"},
         {"not_understood", "lines not understood"},
@@ -117,44 +112,38 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
         {"keeps_not_taken", "times that no recorder kept what a threshold wanted"},
     };
     const json_t *counters = json_object_get(status, "counters");
-    char said[400] = "", part[100];
+    char said[400] = "";
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        const int64_t count = number_of(counters, counts[i].name);
-
-        (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
-        if (count)
-            list_add(said, sizeof(said), part);
-    }
+    list_counts(said, sizeof(said), counters, counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
         saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
-            number_of(counters, "samples"));
+            number_in(counters, "samples"));
         return;
     }
     saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s",
-        number_of(counters, "samples"), said);
+        number_in(counters, "samples"), said);
     mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
 }
 
 /* To Kafka: what its brokers did not take is in no sum over hosts. */
 static void check_sent(const struct doctor *doctor, const json_t *sent)
 {
-    const int64_t missing = number_of(sent, "failed") + number_of(sent, "dropped");
-    const int64_t waiting = number_of(sent, "waiting");
+    const int64_t missing = number_in(sent, "failed") + number_in(sent, "dropped");
+    const int64_t waiting = number_in(sent, "waiting");
 
     if (!sent)
         return;
-    if (missing > 0 || (waiting > 0 && number_of(sent, "acknowledged") == 0)) {
+    if (missing > 0 || (waiting > 0 && number_in(sent, "acknowledged") == 0)) {
         saw(doctor, LEVEL_NOTE, "host.sent",
             "host-endpoint: %" PRId64 " points taken by the brokers, %" PRId64 " given up, %" PRId64
             " wait",
-            number_of(sent, "acknowledged"), missing, waiting);
+            number_in(sent, "acknowledged"), missing, waiting);
         mend(doctor, "is a broker there, and the topic? host-endpoint in blkin.conf; blkin status "
                      "host has what it said last");
         return;
     }
     saw(doctor, LEVEL_OK, "host.sent", "host-endpoint: %" PRId64 " points taken, none given up",
-        number_of(sent, "acknowledged"));
+        number_in(sent, "acknowledged"));
 }
 
 /* Returns its process; 0: none answers. */
@@ -164,9 +153,9 @@ static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
     json_t *status =
         control_ask(config_text(doctor->config, "runtime-dir"), "host", "status", &error);
     const char *state = json_string_value(json_object_get(status, "state"));
-    const pid_t pid = (pid_t)number_of(status, "pid");
+    const pid_t pid = (pid_t)number_in(status, "pid");
 
-    *is_there = status || explain_no_service(doctor, error.text);
+    *is_there = status || host_explain_none(doctor, error.text);
     if (!status)
         return 0;
     if (state && strcmp(state, "recording") == 0) {
@@ -257,6 +246,111 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
     } else {
         saw(doctor, LEVEL_OK, "host.processes", "other users' processes can be seen");
     }
+}
+
+#define NAME_BYTES 256
+
+/* ---- would it start? ------------------------------------------------------------------------- */
+
+static bool can_be_read(const struct host_config *wanted, struct error *error)
+{
+    struct host *host = host_open(wanted, error);
+
+    host_close(host);
+    return host != NULL;
+}
+
+/* Not beside one that runs, which has the port. */
+static bool can_be_sent(const struct config *config, struct error *error)
+{
+    struct loop *loop = loop_new(&(struct loop_signals){.end = NULL});
+    struct host_send *send = NULL;
+    bool can = true;
+
+    if (loop) {
+        can = host_send_open(config, loop, &send, error);
+        host_send_close(send);
+        loop_free(loop);
+    }
+    return can;
+}
+
+/* ---- is there what it names? ----------------------------------------------------------------- */
+
+static void count_sample(void *context, const struct host_sample *sample)
+{
+    (void)sample;
+    ++*(unsigned *)context;
+}
+
+static unsigned instances_of(const struct host_config *wanted, enum host_kind kind,
+                             const char *name)
+{
+    struct host_config only = {.root = wanted->root};
+    struct error ignored;
+    struct host *host;
+    unsigned instances = 0;
+
+    only.wanted[kind] = (struct host_wanted){wanted->wanted[kind].period_ms, name};
+    host = host_open(&only, &ignored);
+    if (host)
+        host_sample_all(host, count_sample, &instances);
+    host_close(host);
+    return instances;
+}
+
+/* What takes away needs not be there. */
+static void look_for_names(const struct host_config *wanted, enum host_kind kind, char *missing,
+                           size_t size)
+{
+    const char *at = wanted->wanted[kind].instances;
+    char name[NAME_BYTES], item[NAME_BYTES + 32];
+
+    while (at && *(at += strspn(at, ", ")) != '\0') {
+        const size_t length = strcspn(at, ", ");
+
+        (void)snprintf(name, sizeof(name), "%.*s", (int)length, at);
+        at += length;
+        if (name[0] == '!' || instances_of(wanted, kind, name) > 0)
+            continue;
+        (void)snprintf(item, sizeof(item), "%s %s", host_definition(kind)->name, name);
+        list_add(missing, size, item);
+    }
+}
+
+static void check_names(const struct doctor *doctor, const struct host_config *wanted)
+{
+    char missing[400] = "";
+
+    for (enum host_kind kind = 0; kind < HOST_KINDS; kind++) {
+        if (wanted->wanted[kind].period_ms && host_definition(kind)->has_instances)
+            look_for_names(wanted, kind, missing, sizeof(missing));
+    }
+    if (*missing) {
+        saw(doctor, LEVEL_NOTE, "host.names", "nothing here is called so: %s", missing);
+        mend(doctor, "blkin host --list tells what there is; what comes later is found then");
+    } else {
+        saw(doctor, LEVEL_OK, "host.names", "all that [host] names is there");
+    }
+}
+
+static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
+{
+    struct config *config = config_read_for(doctor->config, "host");
+    struct host_config wanted;
+    struct error error;
+
+    if (!config)
+        return; /* config.file has told */
+    if (!host_settings_read(config, &wanted, &error) || !can_be_read(&wanted, &error) ||
+        (!is_there && !can_be_sent(config, &error))) {
+        saw(doctor, LEVEL_BAD, "host.settings", "blkin host would not start: %s", error.text);
+        mend(doctor,
+             "[host] in blkin.conf: blkin config show --section=host tells where it is set");
+    } else {
+        check_names(doctor, &wanted);
+    }
+    config_free(config);
 }
 
 /* ---- what becomes of it ---------------------------------------------------------------------- */

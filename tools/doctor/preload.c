@@ -81,7 +81,7 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
 /* ---- one that should have it ---- */
 
 /* Its own name for it, which may be another one than ours. */
-static void explain(const struct doctor *doctor, const struct process *process)
+static void preload_explain(const struct doctor *doctor, const struct process *process)
 {
     char list[1024], path[64];
     struct error error;
@@ -125,7 +125,7 @@ static void look_at_wanted(const struct search *search)
             (int)process->pid, process->name, process->library);
         look_at_file(search->doctor, process);
     } else {
-        explain(search->doctor, process);
+        preload_explain(search->doctor, process);
     }
     if (process->name[0] != '\0')
         check_debug(search->doctor, process);
@@ -138,7 +138,7 @@ static bool is_left_alone(const struct process *process)
 {
     char text[PRELOAD_CONFIG_MAX];
 
-    return process_is_filtered(process->pid) &&
+    return process->is_filtered &&
            !(process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) &&
              strstr(text, "seccomp=trace"));
 }
@@ -178,7 +178,7 @@ static void look_at_limits(struct search *search, const struct process *process)
     }
 }
 
-static void look_at(void *context, struct process *process)
+static void preload_look_at(void *context, struct process *process)
 {
     struct search *search = context;
     const bool can_be_seen = process_find_libraries(process, LIBRARY, LTTNG);
@@ -201,7 +201,7 @@ void check_preload(const struct doctor *doctor)
 {
     struct search search = {.doctor = doctor};
 
-    process_each(look_at, &search);
+    process_each(preload_look_at, &search);
     tell_of_filtered(&search);
     tell_of_limited(&search);
     if (doctor->pid) {

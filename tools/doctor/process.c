@@ -25,12 +25,12 @@ static FILE *open_file(pid_t pid, const char *name)
     return fopen(path, "re");
 }
 
-/* Name: store / State: S (sleeping) / Uid: 0 0 0 0 */
+/* Name: store / State: S (sleeping) / Uid: 0 0 0 0 / Seccomp: 0 */
 static bool read_status(struct process *process)
 {
     FILE *file = open_file(process->pid, "status");
     char line[256];
-    unsigned user, group;
+    unsigned user, group, mode;
 
     if (!file)
         return false;
@@ -39,6 +39,8 @@ static bool read_status(struct process *process)
             process->user = user;
         if (sscanf(line, "Gid: %*u %u", &group) == 1)
             process->group = group;
+        if (sscanf(line, "Seccomp: %u", &mode) == 1)
+            process->is_filtered = mode != 0;
         (void)sscanf(line, "State: %c", &process->state);
         if (strncmp(line, "Name:\t", 6) == 0)
             (void)snprintf(process->name, sizeof(process->name), "%.*s",
@@ -163,18 +165,24 @@ int process_open(const struct process *process, const char *path)
     return fd;
 }
 
+/* Closes it; returns -1 with errno if it is none. */
+static ssize_t read_beginning(int fd, char *text, size_t size)
+{
+    const ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return length;
+}
+
 bool process_line(const struct process *process, const char *path, char *line, size_t size)
 {
     const int fd = process_open(process, path);
-    ssize_t length;
+    const ssize_t length = read_beginning(fd, line, size);
 
-    if (fd < 0)
-        return false;
-    length = read(fd, line, size - 1);
     line[length > 0 ? length : 0] = '\0';
     line[strcspn(line, "\n")] = '\0';
-    (void)close(fd);
-    return true;
+    return fd >= 0;
 }
 
 static bool ends_so(const char *text, const char *end)
@@ -182,71 +190,45 @@ static bool ends_so(const char *text, const char *end)
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
 }
 
-bool process_has_open(pid_t pid, const char *end, char *path, size_t size)
+/* Does an entry of the folder lead to a path that ends so, or has it in its file `inside` a line
+ * that does? */
+static bool entry_ends_so(pid_t pid, const char *name, const char *inside, const char *end,
+                          char *text, size_t size)
 {
-    char folder_path[64];
+    char path[320];
     const struct dirent *entry;
+    ssize_t length = -1;
     bool has = false;
     DIR *folder;
 
-    (void)snprintf(folder_path, sizeof(folder_path), "/proc/%d/fd", (int)pid);
-    folder = opendir(folder_path);
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    folder = opendir(path);
     while (folder && !has && (entry = readdir(folder))) {
-        const ssize_t length = readlinkat(dirfd(folder), entry->d_name, path, size - 1);
-
-        path[length > 0 ? length : 0] = '\0';
-        has = ends_so(path, end);
+        if (inside) {
+            (void)snprintf(path, sizeof(path), "%.255s/%s", entry->d_name, inside);
+            length = read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), text, size);
+        } else {
+            length = readlinkat(dirfd(folder), entry->d_name, text, size - 1);
+        }
+        text[length > 0 ? length : 0] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        has = ends_so(text, end);
     }
     if (folder)
         (void)closedir(folder);
     return has;
 }
 
-static bool thread_ends_so(pid_t pid, const char *thread, const char *end)
+bool process_has_open(pid_t pid, const char *end, char *path, size_t size)
 {
-    char name[288], line[64] = "";
-    FILE *file;
-
-    (void)snprintf(name, sizeof(name), "task/%.255s/comm", thread);
-    file = open_file(pid, name);
-    if (!file)
-        return false;
-    if (!fgets(line, sizeof(line), file))
-        line[0] = '\0';
-    (void)fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return ends_so(line, end);
+    return entry_ends_so(pid, "fd", NULL, end, path, size);
 }
 
 bool process_has_thread(pid_t pid, const char *end)
 {
-    char path[64];
-    const struct dirent *entry;
-    bool has = false;
-    DIR *folder;
+    char name[64];
 
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    folder = opendir(path);
-    while (folder && !has && (entry = readdir(folder)))
-        has = entry->d_name[0] != '.' && thread_ends_so(pid, entry->d_name, end);
-    if (folder)
-        (void)closedir(folder);
-    return has;
-}
-
-bool process_is_filtered(pid_t pid)
-{
-    char path[64], line[256];
-    unsigned mode = 0;
-    FILE *file;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-    file = fopen(path, "re");
-    while (file && mode == 0 && fgets(line, sizeof(line), file))
-        (void)sscanf(line, "Seccomp: %u", &mode);
-    if (file)
-        (void)fclose(file);
-    return mode != 0;
+    return entry_ends_so(pid, "task", "comm", end, name, sizeof(name));
 }
 
 /* RLIM_INFINITY also where it cannot be seen. */

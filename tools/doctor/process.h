@@ -16,7 +16,8 @@ struct process {
     pid_t pid;
     uid_t user;
     gid_t group;
-    char state; /* of proc(5): 'T' is stopped */
+    char state;       /* of proc(5): 'T' is stopped */
+    bool is_filtered; /* it is under a seccomp filter */
     char name[32];
     char library[PROCESS_PATH_MAX], provider[PROCESS_PATH_MAX]; /* "": not in it */
 };
@@ -43,9 +44,6 @@ bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
 
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
-
-/* Is it under a seccomp filter? */
-bool process_is_filtered(pid_t pid);
 
 /* The limit, as setrlimit(2) calls it, that leaves it no room for so many more threads; NULL: none,
  * or it cannot be seen. */

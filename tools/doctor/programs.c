@@ -9,6 +9,7 @@
 #include "process.h"
 
 #include <lttng/lttng.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@
 #define LIBRARY       "/libblkin.so"
 #define PROVIDER      "/libblkin-lttng.so"
 #define PROVIDER_FILE "libblkin-lttng.so.1"
+#define LTTNG_THREAD  "-ust" /* how names of LTTng's threads end; what a fork has left has none */
 
-/* ---- who is registered ------------------------------------------------------------------------
- */
+/* ---- who is registered ----------------------------------------------------------------------- */
 
 static bool is_registered(const struct facts *facts, pid_t pid)
 {
@@ -53,14 +54,7 @@ static int list_registered(struct facts *facts)
     return count < 0 ? count : (int)facts->registered_count;
 }
 
-/* ---- why one is not ---------------------------------------------------------------------------
- */
-
-/* LTTng gives its threads names that end so: one that a fork has left behind has none of them. */
-static bool has_lttng_threads(pid_t pid)
-{
-    return process_has_thread(pid, "-ust");
-}
+/* ---- why one is not -------------------------------------------------------------------------- */
 
 /* Its own session daemon is found by this. */
 static void home_of(pid_t pid, char *home, size_t size)
@@ -81,7 +75,7 @@ static bool has_other_home(const struct facts *facts, pid_t pid, char *home, siz
     return *home && *other && strcmp(home, other) != 0;
 }
 
-static bool is_there(pid_t pid, const char *folder, const char *file)
+static bool program_has_file(pid_t pid, const char *folder, const char *file)
 {
     char path[PROCESS_PATH_MAX + 64];
 
@@ -98,109 +92,92 @@ static bool has_provider(const struct process *process)
     (void)snprintf(beside, sizeof(beside), "%s", process->library);
     if (strrchr(beside, '/'))
         *strrchr(beside, '/') = '\0';
-    if (is_there(process->pid, beside, PROVIDER_FILE))
+    if (program_has_file(process->pid, beside, PROVIDER_FILE))
         return true;
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
-        if (is_there(process->pid, folders[i], PROVIDER_FILE))
+        if (program_has_file(process->pid, folders[i], PROVIDER_FILE))
             return true;
     }
     return false;
 }
 
-struct reason {
-    enum level level;
-    const char *id;
-    char text[600];
-    const char *mend;
-};
+/* Why it is not registered. */
+__attribute__((format(printf, 5, 6))) static void explain(const struct doctor *doctor,
+                                                          const struct process *process,
+                                                          enum level level, const char *id,
+                                                          const char *format, ...)
+{
+    char why[600];
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(why, sizeof(why), format, values);
+    va_end(values);
+    saw(doctor, level, id, "process %d (%s) uses BlkKin, but is not registered: %s",
+        (int)process->pid, process->name, why);
+}
 
 /* Without the provider nothing of LTTng is in the program. */
-static void explain_without_provider(const struct process *process, struct reason *reason)
+static void explain_without_provider(const struct doctor *doctor, const struct process *process)
 {
     char value[256];
 
     if (process_variable(process->pid, "BLKIN_PROVIDER", value, sizeof(value))) {
-        reason->id = "program.provider";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "BLKIN_PROVIDER=%s is in its environment", value);
-        reason->mend = "start it without that variable";
+        explain(doctor, process, LEVEL_BAD, "program.provider",
+                "BLKIN_PROVIDER=%s is in its environment", value);
+        mend(doctor, "start it without that variable");
     } else if (!has_provider(process)) {
-        reason->id = "program.provider";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "there is no " PROVIDER_FILE " beside %s", process->library);
-        reason->mend = "install package libblkin-lttng1, then start the program again";
+        explain(doctor, process, LEVEL_BAD, "program.provider",
+                "there is no " PROVIDER_FILE " beside %s", process->library);
+        mend(doctor, "install package libblkin-lttng1, then start the program again");
     } else {
-        reason->level = LEVEL_NOTE;
-        reason->id = "program.idle";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "it has begun no span yet, or " PROVIDER_FILE " cannot be opened");
-        reason->mend = "BLKIN_DEBUG=1 in the environment of the program makes it say";
+        explain(doctor, process, LEVEL_NOTE, "program.idle",
+                "it has begun no span yet, or " PROVIDER_FILE " cannot be opened");
+        mend(doctor, "BLKIN_DEBUG=1 in the environment of the program makes it say");
     }
 }
 
 /* libblkin registers a child when it first records, unless it is told to keep out. */
-static void explain_forked(const struct process *process, struct reason *reason)
+static void explain_forked(const struct doctor *doctor, const struct process *process)
 {
     char value[16];
 
     if (process_variable(process->pid, "BLKIN_FORK", value, sizeof(value)) &&
         strcmp(value, "off") == 0) {
-        reason->id = "program.forked";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "it was forked, LTTng's threads did not come along, and BLKIN_FORK=off is "
-                       "in its environment");
-        reason->mend =
-            "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself";
+        explain(doctor, process, LEVEL_BAD, "program.forked",
+                "it was forked, LTTng's threads did not come along, and BLKIN_FORK=off is in its "
+                "environment");
+        mend(doctor, "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself");
     } else {
-        reason->level = LEVEL_NOTE;
-        reason->id = "program.idle";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "it was forked, and has begun no span since");
-        reason->mend = "it registers then; with BLKIN_FORK=now in its environment, at once";
+        explain(doctor, process, LEVEL_NOTE, "program.idle",
+                "it was forked, and has begun no span since");
+        mend(doctor, "it registers then; with BLKIN_FORK=now in its environment, at once");
     }
 }
 
-static void explain_with_provider(const struct facts *facts, const struct process *process,
-                                  struct reason *reason)
+static void explain_with_provider(const struct doctor *doctor, const struct process *process)
 {
     char home[256];
 
-    if (facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
-        reason->id = "program.namespace";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "its /run/lttng is not that of lttng-sessiond: it is in a container");
-        reason->mend = "mount the host's /run/lttng and /dev/shm into the container";
-    } else if (!has_lttng_threads(process->pid)) {
-        explain_forked(process, reason);
-    } else if (has_other_home(facts, process->pid, home, sizeof(home))) {
-        reason->id = "program.home";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);
-        reason->mend = "start both with the same LTTNG_HOME, or use root's session daemon";
+    if (doctor->facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
+        explain(doctor, process, LEVEL_BAD, "program.namespace",
+                "its /run/lttng is not that of lttng-sessiond: it is in a container");
+        mend(doctor, "mount the host's /run/lttng and /dev/shm into the container");
+    } else if (!process_has_thread(process->pid, LTTNG_THREAD)) {
+        explain_forked(doctor, process);
+    } else if (has_other_home(doctor->facts, process->pid, home, sizeof(home))) {
+        explain(doctor, process, LEVEL_BAD, "program.home",
+                "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);
+        mend(doctor, "start both with the same LTTNG_HOME, or use root's session daemon");
     } else {
-        reason->id = "program.unregistered";
-        (void)snprintf(reason->text, sizeof(reason->text),
-                       "LTTng is in it, but has not registered it: it may still be trying (each "
-                       "5 s), or be stopped");
-        reason->mend = "look again in 5 s; LTTNG_UST_DEBUG=1 in its environment makes it say why";
+        explain(doctor, process, LEVEL_BAD, "program.unregistered",
+                "LTTng is in it, but has not registered it: it may still be trying (each 5 s), or "
+                "be stopped");
+        mend(doctor, "look again in 5 s; LTTNG_UST_DEBUG=1 in its environment makes it say why");
     }
 }
 
-static void explain(const struct doctor *doctor, const struct process *process)
-{
-    struct reason reason = {.level = LEVEL_BAD};
-
-    if (process->provider[0])
-        explain_with_provider(doctor->facts, process, &reason);
-    else
-        explain_without_provider(process, &reason);
-    saw(doctor, reason.level, reason.id, "process %d (%s) uses BlkKin, but is not registered: %s",
-        (int)process->pid, process->name, reason.text);
-    mend(doctor, "%s", reason.mend);
-}
-
-/* ---- all of them ------------------------------------------------------------------------------
- */
+/* ---- all of them ----------------------------------------------------------------------------- */
 
 #define EXPLAINED_MAX 8
 
@@ -209,7 +186,7 @@ struct search {
     unsigned unregistered, hidden;
 };
 
-static void look_at(void *context, struct process *process)
+static void program_look_at(void *context, struct process *process)
 {
     struct search *search = context;
 
@@ -220,8 +197,12 @@ static void look_at(void *context, struct process *process)
     if ((!process->library[0] && !process->provider[0]) ||
         is_registered(search->doctor->facts, process->pid))
         return;
-    if (search->unregistered++ < EXPLAINED_MAX)
-        explain(search->doctor, process);
+    if (search->unregistered++ >= EXPLAINED_MAX)
+        return;
+    if (process->provider[0])
+        explain_with_provider(search->doctor, process);
+    else
+        explain_without_provider(search->doctor, process);
 }
 
 void check_programs(const struct doctor *doctor)
@@ -242,7 +223,7 @@ void check_programs(const struct doctor *doctor)
             "no running program with events of BlkKin is registered with lttng-sessiond");
         mend(doctor, "start one that is linked with libblkin; if it runs already, see below");
     }
-    process_each(look_at, &search);
+    process_each(program_look_at, &search);
     if (search.unregistered > EXPLAINED_MAX)
         saw(doctor, LEVEL_NOTE, "program.more",
             "%u more processes use BlkKin and are not registered",

@@ -12,11 +12,6 @@
 
 #define WELL_S 10 /* for a hub's way, and a person who types */
 
-static int64_t number_of(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
 /* From a slow span's end to the snapshot. */
 static int64_t needed_s(const struct doctor *doctor)
 {
@@ -31,11 +26,11 @@ static int64_t needed_s(const struct doctor *doctor)
 static void check_ring(const struct doctor *doctor, const json_t *status)
 {
     const json_t *ring = json_object_get(status, "ring");
-    const int64_t holds_s = number_of(ring, "holds_s");
+    const int64_t holds_s = number_in(ring, "holds_s");
     const int64_t wanted_s = config_integer(doctor->config, "seconds");
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
-    if (number_of(ring, "bytes_per_s") == 0) {
+    if (number_in(ring, "bytes_per_s") == 0) {
         saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the ring lasts");
         return;
     }
@@ -47,7 +42,7 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     saw(doctor, holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
         "the ring holds only %" PRId64 " s, at the rate of now (%" PRId64
         " KiB/s): a slow span is fetched %" PRId64 " s after its end",
-        holds_s, number_of(ring, "bytes_per_s") / 1024, needed_s(doctor));
+        holds_s, number_in(ring, "bytes_per_s") / 1024, needed_s(doctor));
     mend(
         doctor,
         "a larger memory-bytes in blkin.conf, or seconds = %d, then systemctl restart blkin-record",
@@ -76,9 +71,7 @@ static void check_hub(const struct doctor *doctor, const json_t *status)
 
 static void check_dropped(const struct doctor *doctor, const json_t *status)
 {
-    static const struct {
-        const char *name, *what;
-    } counts[] = {
+    static const struct count_name counts[] = {
         {"alarms_lost", "alarms overwritten"},
         {"alarms_newer", "alarms of a newer version: upgrade blkin here"},
         {"alarms_held_back", "held back by programs (max=)"},
@@ -88,15 +81,9 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         {"traces_undelivered", "traces not delivered"},
     };
     const json_t *totals = json_object_get(status, "totals");
-    char said[400] = "", part[80];
+    char said[400] = "";
 
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-        const int64_t count = number_of(totals, counts[i].name);
-
-        (void)snprintf(part, sizeof(part), "%" PRId64 " %s", count, counts[i].what);
-        if (count)
-            list_add(said, sizeof(said), part);
-    }
+    list_counts(said, sizeof(said), totals, counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
         saw(doctor, LEVEL_OK, "service.loss", "no alarm was dropped, no trace incomplete");
         return;

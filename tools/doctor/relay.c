@@ -42,8 +42,7 @@ static bool find_place(const struct doctor *doctor, struct place *place)
     return false;
 }
 
-/* ---- who reaches it ---------------------------------------------------------------------------
- */
+/* ---- who reaches it -------------------------------------------------------------------------- */
 
 static bool is_loopback(const char *address)
 {
@@ -121,8 +120,7 @@ void check_relayd_address(const struct doctor *doctor)
     }
 }
 
-/* ---- does it listen? --------------------------------------------------------------------------
- */
+/* ---- does it listen? ------------------------------------------------------------------------- */
 
 static bool connects(const struct place *place, char *why, size_t size)
 {
@@ -146,8 +144,7 @@ static bool connects(const struct place *place, char *why, size_t size)
     return is_there;
 }
 
-/* ---- what has it? -----------------------------------------------------------------------------
- */
+/* ---- what has it? ---------------------------------------------------------------------------- */
 
 /* What `babeltrace2 query src.ctf.lttng-live sessions` gives, or NULL. */
 static const bt_value *query_sessions(const struct place *place)

@@ -355,7 +355,7 @@ static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
 }
 
 /* Why there is no connection, the client is told by and by. */
-static void explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
+static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
 {
     rd_kafka_event_t *event;
     rd_kafka_queue_t *queue = rd_kafka_queue_get_main(kafka->client);
@@ -381,7 +381,7 @@ static void look(struct kafka *kafka)
     const rd_kafka_resp_err_t code = rd_kafka_metadata(kafka->client, 1, NULL, &metadata, ASK_MS);
 
     if (code) {
-        explain(kafka, code);
+        work_explain(kafka, code);
         return;
     }
     find_topics(kafka, metadata);

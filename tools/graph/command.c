@@ -16,24 +16,8 @@
 #define LIMIT_MAX     200 /* a picture of more says nothing */
 
 static const char usage[] =
-    "usage: blkin graph [OPTION]... FILE|FOLDER|URL\n"
-    "\n"
-    "Shows which service calls which: how often, how often it fails, and how long it\n"
-    "takes; and where the time goes, by services. For a page with it: blkin report.\n"
-    "\n"
-    "  FILE    Zipkin v2 JSON, as of the sink with endpoint=\"file:PATH\"; -: stdin\n"
-    "  URL     the same from a server: http://localhost:9411/api/v2/traces?limit=1000\n"
-    "          of either: also the statistics of \"blkin work --root\"\n"
-    "  FOLDER  a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
-    "\n"
-    "  -f, --format=FORMAT  text (the default), svg, dot (for graphviz), or json\n"
-    "  -n, --limit=N        the N services of most spans, and all others as one\n"
-    "                       [1 to 200, default: 50]\n"
-    "  -w, --width=N        lines of N columns (default: the terminal's, or 80)\n"
-    "      --ascii          only ASCII characters\n"
-    "  -h, --help           print this\n"
-    "\n"
-    "Exit status: 0 shown; 1 cannot be read; 2 wrong usage.\n";
+#include "tools/graph/usage.txt.inc"
+    ;
 
 enum format { FORMAT_TEXT, FORMAT_SVG, FORMAT_DOT, FORMAT_JSON };
 

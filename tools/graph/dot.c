@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "figures.h"
 #include "graph.h"
 
 #include <string.h>
@@ -21,29 +20,21 @@ static void put_text(const char *text)
     }
 }
 
-static void put_rate(uint64_t count, const char *what, const struct graph_period *period)
-{
-    if (graph_has_rates(period))
-        printf("%s%s/s", figure_number((double)count / period->seconds).text, what);
-    else
-        printf("%s%s", figure_count(count).text, what[0] ? what : " calls");
-}
-
 static void put_times(const struct histogram *duration)
 {
     if (duration->count)
-        printf("\\np50 %s, p99 %s", figure_time(histogram_quantile(duration, 0.5), "u").text,
-               figure_time(histogram_quantile(duration, 0.99), "u").text);
+        printf("\\np50 %s, p99 %s", figure_quantile(duration, 0.5, FIGURE_TEXT).text,
+               figure_quantile(duration, 0.99, FIGURE_TEXT).text);
 }
 
-static void put_errors(uint64_t errors)
+static void dot_put_errors(uint64_t errors)
 {
     if (errors)
         printf(", %s error%s", figure_count(errors).text, errors == 1 ? "" : "s");
 }
 
-static void put_service(const struct landscape *landscape, size_t i,
-                        const struct graph_period *period)
+static void dot_put_service(const struct landscape *landscape, size_t i,
+                            const struct graph_period *period)
 {
     const struct landscape_service *service = &landscape->services[i];
 
@@ -54,8 +45,8 @@ static void put_service(const struct landscape *landscape, size_t i,
         return;
     }
     fputs("\\n", stdout);
-    put_rate(service->spans, " spans", period);
-    put_errors(service->errors);
+    fputs(graph_rate(period, service->spans, " spans").text, stdout);
+    dot_put_errors(service->errors);
     put_times(&service->duration);
     printf("\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
            graph_is_bad(service->spans, service->errors) ? ", color=\"#c62828\"" : "");
@@ -67,13 +58,13 @@ void graph_dot(const struct landscape *landscape, const struct graph_period *per
          "  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
          "  edge [fontname=\"sans-serif\", fontsize=9];");
     for (size_t i = 0; i < landscape->services_count; i++)
-        put_service(landscape, i, period);
+        dot_put_service(landscape, i, period);
     for (size_t i = 0; i < landscape->calls_count; i++) {
         const struct landscape_call *call = &landscape->calls[i];
 
         printf("  s%zu -> s%zu [label=\"", call->from + 1, call->to + 1);
-        put_rate(call->calls, "", period);
-        put_errors(call->errors);
+        fputs(graph_rate(period, call->calls, "").text, stdout);
+        dot_put_errors(call->errors);
         put_times(&call->duration);
         printf("\"%s];\n", graph_is_bad(call->calls, call->errors) ? ", color=\"#c62828\"" : "");
     }

@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_GRAPH_H
 
 #include "landscape.h"
+#include "tools/trace/figures.h"
 
 #include <stdio.h>
 
@@ -21,6 +22,20 @@ struct graph_period {
 static inline bool graph_has_rates(const struct graph_period *period)
 {
     return period->seconds >= 1;
+}
+
+/* "120 spans/s", or how many they are where there are no rates. what: "", for calls, or " spans" */
+static inline struct figure graph_rate(const struct graph_period *period, uint64_t count,
+                                       const char *what)
+{
+    const bool has_rates = graph_has_rates(period);
+    struct figure figure;
+
+    snprintf(figure.text, sizeof(figure.text), "%.20s%s%s",
+             has_rates ? figure_number((double)count / period->seconds).text
+                       : figure_count(count).text,
+             *what || has_rates ? what : " calls", has_rates ? "/s" : "");
+    return figure;
 }
 
 /* So many of them fail that it is shown red: 1 %. */
@@ -42,7 +57,7 @@ bool graph_json(const struct landscape *landscape, const struct graph_period *pe
  * false. */
 bool graph_svg(FILE *file, const struct landscape *landscape, const struct graph_period *period,
                bool is_page);
-void graph_put_style(FILE *file);
+extern const char graph_style[];
 
 /* argv[0] is how messages begin. Returns the exit status. */
 int graph_command(int argc, char *argv[]);

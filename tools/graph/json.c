@@ -13,7 +13,7 @@ static json_t *integer(uint64_t value)
 }
 
 /* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
-static json_t *quantile(const struct histogram *histogram, double q)
+static json_t *json_quantile(const struct histogram *histogram, double q)
 {
     const int64_t ns = histogram_quantile(histogram, q);
 
@@ -24,8 +24,8 @@ static json_t *quantile(const struct histogram *histogram, double q)
 static json_t *distribution(const struct histogram *histogram)
 {
     return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", integer(histogram->count), "sum",
-                     json_real(histogram->sum / 1000), "p50", quantile(histogram, 0.5), "p99",
-                     quantile(histogram, 0.99), "max", quantile(histogram, 1));
+                     json_real(histogram->sum / 1000), "p50", json_quantile(histogram, 0.5), "p99",
+                     json_quantile(histogram, 0.99), "max", json_quantile(histogram, 1));
 }
 
 static json_t *service_json(const struct landscape_service *service)

@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "figures.h"
 #include "graph.h"
 #include "layout.h"
 #include "markup.h"
@@ -47,54 +46,22 @@ struct picture {
     struct area *labels; /* by call; without a width: there is no room for it */
 };
 
-void graph_put_style(FILE *file)
-{
-    fputs(".bg{font:12px system-ui,-apple-system,'Segoe UI',sans-serif}"
-          ".bg text{fill:#4a5260}.bg .n{fill:#16191d;font-weight:600;font-size:13px}"
-          ".bg .x{fill:#b3261e;font-weight:600}"
-          ".bg .o{fill:#fff;stroke:#c3c9d2}.bg .oe{stroke:#c62828}"
-          ".bg .e{fill:none;stroke:#8a94a3}.bg .a{fill:#8a94a3}"
-          ".bg .ee{fill:none;stroke:#c62828}.bg .ae{fill:#c62828}.bg .u{stroke-dasharray:5 4}"
-          ".bg .l{font-size:11px;text-anchor:middle}.bg .p{fill:#fff}"
-          ".bg .t{fill:#e6e9ee}"
-          ".c0{fill:#2563eb;background:#2563eb}.c1{fill:#0b8a66;background:#0b8a66}"
-          ".c2{fill:#c2410c;background:#c2410c}.c3{fill:#7c3aed;background:#7c3aed}"
-          ".c4{fill:#0e7fa0;background:#0e7fa0}.c5{fill:#be185d;background:#be185d}"
-          ".c6{fill:#637c0a;background:#637c0a}.c7{fill:#6b7280;background:#6b7280}"
-          "@media (prefers-color-scheme:dark){"
-          ".bg text{fill:#aab3c0}.bg .n{fill:#eceff3}.bg .x{fill:#ff8a80}"
-          ".bg .o{fill:#1d2229;stroke:#414a57}.bg .oe{stroke:#ff6b5e}"
-          ".bg .e{stroke:#7b8798}.bg .a{fill:#7b8798}.bg .ee{stroke:#ff6b5e}.bg .ae{fill:#ff6b5e}"
-          ".bg .p{fill:#14181d}.bg .t{fill:#333b46}"
-          ".c0{fill:#6ea8fe;background:#6ea8fe}.c1{fill:#45c49b;background:#45c49b}"
-          ".c2{fill:#f2994a;background:#f2994a}.c3{fill:#b794f6;background:#b794f6}"
-          ".c4{fill:#4fc3dc;background:#4fc3dc}.c5{fill:#f283b6;background:#f283b6}"
-          ".c6{fill:#b5c94c;background:#b5c94c}.c7{fill:#9aa3b0;background:#9aa3b0}}",
-          file);
-}
+const char graph_style[] =
+#include "tools/graph/graph.css.inc"
+    ;
 
 /* ---- figures */
 
-static void put_rate(char *text, size_t size, const struct picture *picture, uint64_t count,
-                     const char *what)
-{
-    if (graph_has_rates(picture->period))
-        snprintf(text, size, "%s%s/s", figure_number((double)count / picture->period->seconds).text,
-                 what);
-    else
-        snprintf(text, size, "%s%s", figure_count(count).text, what[0] ? what : " calls");
-}
-
-static void put_errors(FILE *file, uint64_t errors)
+static void svg_put_errors(FILE *file, uint64_t errors)
 {
     if (errors)
         fprintf(file, "<tspan class=\"x\"> · %s error%s</tspan>", figure_count(errors).text,
                 errors == 1 ? "" : "s");
 }
 
-static struct figure quantile(const struct histogram *histogram, double q)
+static struct figure svg_quantile(const struct histogram *histogram, double q)
 {
-    return figure_time(histogram_quantile(histogram, q), "µ");
+    return figure_quantile(histogram, q, FIGURE_PAGE);
 }
 
 /* ---- calls */
@@ -164,8 +131,8 @@ static void put_call_title(const struct picture *picture, const struct landscape
     fprintf(file, ": %s calls, %s with an error", figure_count(call->calls).text,
             figure_count(call->errors).text);
     if (call->duration.count)
-        fprintf(file, "; p50 %s, p99 %s, longest %s", quantile(&call->duration, 0.5).text,
-                quantile(&call->duration, 0.99).text, quantile(&call->duration, 1).text);
+        fprintf(file, "; p50 %s, p99 %s, longest %s", svg_quantile(&call->duration, 0.5).text,
+                svg_quantile(&call->duration, 0.99).text, svg_quantile(&call->duration, 1).text);
     fputs("</title>", file);
 }
 
@@ -254,11 +221,11 @@ static struct label label_of(const struct picture *picture, const struct landsca
     struct label label = {.errors = ""};
     size_t length;
 
-    put_rate(label.text, sizeof(label.text) / 2, picture, call->calls, "");
-    length = strlen(label.text);
+    length = (size_t)snprintf(label.text, sizeof(label.text), "%s",
+                              graph_rate(picture->period, call->calls, "").text);
     if (call->duration.count)
         snprintf(label.text + length, sizeof(label.text) - length, " · p99 %s",
-                 quantile(&call->duration, 0.99).text);
+                 svg_quantile(&call->duration, 0.99).text);
     if (call->errors)
         snprintf(label.errors, sizeof(label.errors), " · %s error%s",
                  figure_count(call->errors).text, call->errors == 1 ? "" : "s");
@@ -327,13 +294,14 @@ static void put_service_title(const struct picture *picture, size_t i)
             figure_count(service->errors).text);
     if (service->duration.count)
         fprintf(file, "; p50 %s, p99 %s, longest %s; %s of all self time",
-                quantile(&service->duration, 0.5).text, quantile(&service->duration, 0.99).text,
-                quantile(&service->duration, 1).text,
+                svg_quantile(&service->duration, 0.5).text,
+                svg_quantile(&service->duration, 0.99).text,
+                svg_quantile(&service->duration, 1).text,
                 figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
         fprintf(file, "; calls itself: %s calls, %s with an error, p99 %s",
                 figure_count(own->calls).text, figure_count(own->errors).text,
-                quantile(&own->duration, 0.99).text);
+                svg_quantile(&own->duration, 0.99).text);
     fputs("</title>", file);
 }
 
@@ -342,7 +310,6 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
     const struct landscape_service *service = &picture->landscape->services[i];
     const struct landscape_call *own = call_to_itself(picture->landscape, i);
     FILE *file = picture->file;
-    char text[LABEL_MAX];
 
     fprintf(file, "<text class=\"n\" x=\"%.1f\" y=\"%.1f\" unicode-bidi=\"isolate\">", x, y + 20);
     markup_put(file, service->name, NAME_MAX_COLUMNS);
@@ -351,19 +318,17 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
         fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">not traced itself</text>", x, y + 38);
         return;
     }
-    put_rate(text, sizeof(text), picture, service->spans, " spans");
-    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38, text);
-    put_errors(file, service->errors);
+    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38,
+            graph_rate(picture->period, service->spans, " spans").text);
+    svg_put_errors(file, service->errors);
     fprintf(file, "</text><text x=\"%.1f\" y=\"%.1f\">%s self", x, y + 55,
             figure_share(service->self_ns, picture->landscape->self_ns).text);
-    if (own) {
-        put_rate(text, sizeof(text), picture, own->calls, "");
-        fprintf(file, " · ↻ %s", text);
-    }
+    if (own)
+        fprintf(file, " · ↻ %s", graph_rate(picture->period, own->calls, "").text);
     fputs("</text>", file);
 }
 
-static void put_service(const struct picture *picture, size_t i)
+static void svg_put_service(const struct picture *picture, size_t i)
 {
     const struct landscape *landscape = picture->landscape;
     const struct layout_place *place = &picture->layout.places[i];
@@ -425,7 +390,7 @@ static void begin(const struct picture *picture, bool is_page)
     if (is_page)
         return;
     fputs("<style>", picture->file);
-    graph_put_style(picture->file);
+    fputs(graph_style, picture->file);
     fputs("svg{background:#fff}@media (prefers-color-scheme:dark){svg{background:#14181d}}"
           "</style>\n",
           picture->file);
@@ -445,7 +410,7 @@ static void put_all(struct picture *picture, struct point *points, bool is_page)
             put_way(picture, i, points, route(picture, i, points));
     }
     for (size_t i = 0; i < landscape->services_count; i++)
-        put_service(picture, i);
+        svg_put_service(picture, i);
     for (size_t i = 0; i < landscape->calls_count; i++)
         put_label(picture, i);
     fputs("</svg>\n", picture->file);

@@ -6,7 +6,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "figures.h"
 #include "graph.h"
 
 #include "tools/base/text.h"
@@ -25,10 +24,9 @@ struct drawing {
     const struct landscape *landscape;
     const struct graph_period *period;
     size_t label;
-    size_t levels;   /* that are indented: fewer where there is no room for names otherwise */
-    bool *is_shown;  /* by service: its calls are */
-    bool *has_more;  /* by level of the tree: calls that follow */
-    size_t *waiting; /* by level: the call to go on with */
+    size_t levels;  /* that are indented: fewer where there is no room for names otherwise */
+    bool *is_shown; /* by service: its calls are */
+    bool *has_more; /* by level of the tree: calls that follow */
 };
 
 static void put_cell(struct figure figure)
@@ -42,19 +40,13 @@ static struct figure rate(const struct drawing *drawing, uint64_t count)
                                         : (struct figure){"-"};
 }
 
-static struct figure quantile(const struct histogram *histogram, double q)
-{
-    return histogram->count ? figure_time(histogram_quantile(histogram, q), "u")
-                            : (struct figure){"-"};
-}
-
 static void put_figures(const struct drawing *drawing, uint64_t count, uint64_t errors,
                         const struct histogram *duration)
 {
     put_cell(rate(drawing, count));
     put_cell(figure_count(errors));
-    put_cell(quantile(duration, 0.5));
-    put_cell(quantile(duration, 0.99));
+    put_cell(figure_quantile(duration, 0.5, FIGURE_TEXT));
+    put_cell(figure_quantile(duration, 0.99, FIGURE_TEXT));
 }
 
 static void put_titles(const struct drawing *drawing, const char *label, const char *last)
@@ -83,7 +75,8 @@ static size_t put_branches(const struct drawing *drawing, size_t level)
     return shown * INDENT;
 }
 
-static void put_service(const struct drawing *drawing, size_t service, size_t level, bool is_again)
+static void tree_put_service(const struct drawing *drawing, size_t service, size_t level,
+                             bool is_again)
 {
     const size_t taken = put_branches(drawing, level);
     const size_t room = drawing->label > taken ? drawing->label - taken : 0;
@@ -99,9 +92,9 @@ static void put_service(const struct drawing *drawing, size_t service, size_t le
 static void put_call(const struct drawing *drawing, const struct landscape_call *call, size_t level,
                      bool is_again)
 {
-    put_service(drawing, call->to, level, is_again);
+    tree_put_service(drawing, call->to, level, is_again);
     put_figures(drawing, call->calls, call->errors, &call->duration);
-    put_cell(quantile(&call->duration, 1));
+    put_cell(figure_quantile(&call->duration, 1, FIGURE_TEXT));
     putchar('\n');
 }
 
@@ -110,39 +103,24 @@ static bool has_call(const struct drawing *drawing, size_t i, size_t from)
     return i < drawing->landscape->calls_count && drawing->landscape->calls[i].from == from;
 }
 
-/* All that is below a service at the top. Returns how many calls that were to a service shown
- * before. */
-static size_t put_tree(struct drawing *drawing, size_t top)
+/* All that is below a service, as deep as there are services at most. Returns how many calls that
+ * were to a service shown before. */
+static size_t put_below(struct drawing *drawing, size_t from, size_t level)
 {
     const struct landscape *landscape = drawing->landscape;
-    size_t level = 1, from = top, again = 0;
+    size_t again = 0;
 
-    put_service(drawing, top, 0, false);
-    putchar('\n');
-    drawing->is_shown[top] = true;
-    drawing->waiting[1] = landscape_first_call(landscape, top);
-    while (level > 0) {
-        const size_t i = drawing->waiting[level];
-        const struct landscape_call *call = &landscape->calls[i];
-        bool is_again;
+    drawing->is_shown[from] = true;
+    for (size_t i = landscape_first_call(landscape, from); has_call(drawing, i, from); i++) {
+        const size_t to = landscape->calls[i].to;
+        const bool is_again =
+            drawing->is_shown[to] && has_call(drawing, landscape_first_call(landscape, to), to);
 
-        if (!has_call(drawing, i, from)) {
-            level--;
-            if (level)
-                from = landscape->calls[drawing->waiting[level] - 1].from;
-            continue;
-        }
-        drawing->waiting[level]++;
         drawing->has_more[level] = has_call(drawing, i + 1, from);
-        is_again = drawing->is_shown[call->to] &&
-                   has_call(drawing, landscape_first_call(landscape, call->to), call->to);
-        put_call(drawing, call, level, is_again);
+        put_call(drawing, &landscape->calls[i], level, is_again);
         again += is_again;
-        if (drawing->is_shown[call->to])
-            continue;
-        drawing->is_shown[call->to] = true;
-        from = call->to;
-        drawing->waiting[++level] = landscape_first_call(landscape, from);
+        if (!drawing->is_shown[to])
+            again += put_below(drawing, to, level + 1);
     }
     return again;
 }
@@ -161,8 +139,11 @@ static void put_calls(struct drawing *drawing)
     for (int is_called = 0; is_called < 2; is_called++) {
         for (size_t i = 0; i < landscape->services_count; i++) {
             if (landscape->services[i].is_called <= (is_called != 0) && !drawing->is_shown[i] &&
-                has_call(drawing, landscape_first_call(landscape, i), i))
-                again += put_tree(drawing, i);
+                has_call(drawing, landscape_first_call(landscape, i), i)) {
+                tree_put_service(drawing, i, 0, false);
+                putchar('\n');
+                again += put_below(drawing, i, 1);
+            }
         }
     }
     if (again)
@@ -202,7 +183,7 @@ static void put_head(const struct drawing *drawing)
 }
 
 /* As wide as the names want, where all of them are at a moderate depth. */
-static void lay_out(struct drawing *drawing, size_t width)
+static void tree_lay_out(struct drawing *drawing, size_t width)
 {
     const size_t room = width - CELLS * CELL;
     size_t longest = LABEL_MIN;
@@ -225,12 +206,11 @@ bool graph_text(const struct landscape *landscape, const struct graph_period *pe
         .period = period,
         .is_shown = calloc(count, sizeof(bool)),
         .has_more = calloc(count, sizeof(bool)),
-        .waiting = calloc(count, sizeof(size_t)),
     };
-    const bool has_memory = drawing.is_shown && drawing.has_more && drawing.waiting;
+    const bool has_memory = drawing.is_shown && drawing.has_more;
 
     if (has_memory) {
-        lay_out(&drawing, width);
+        tree_lay_out(&drawing, width);
         put_head(&drawing);
         put_calls(&drawing);
         putchar('\n');
@@ -238,6 +218,5 @@ bool graph_text(const struct landscape *landscape, const struct graph_period *pe
     }
     free(drawing.is_shown);
     free(drawing.has_more);
-    free(drawing.waiting);
     return has_memory;
 }

@@ -109,33 +109,16 @@ bool cgroup_open(const struct host *host, struct slot *slot)
 static void put_times(struct reading *reading)
 {
     const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
-    const struct {
-        const char *name;
-        size_t i;
-        uint64_t ns;
-    } times_of[] = {
-        {"user_usec", CGROUP_USER, NS_PER_US},           {"system_usec", CGROUP_SYSTEM, NS_PER_US},
-        {"throttled_usec", CGROUP_THROTTLED, NS_PER_US}, {"user", CGROUP_USER, ns_per_tick},
-        {"system", CGROUP_SYSTEM, ns_per_tick},          {"throttled_time", CGROUP_THROTTLED, 1},
+    const struct field fields[] = {
+        FIELD("user_usec", CGROUP_USER, NS_PER_US),
+        FIELD("system_usec", CGROUP_SYSTEM, NS_PER_US),
+        FIELD("throttled_usec", CGROUP_THROTTLED, NS_PER_US),
+        FIELD("user", CGROUP_USER, ns_per_tick),
+        FIELD("system", CGROUP_SYSTEM, ns_per_tick),
+        FIELD("throttled_time", CGROUP_THROTTLED, 1),
     };
-    struct host *const host = reading->host;
-    struct piece line;
-    struct piece name;
-    uint64_t value;
 
-    while (lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name))
-            continue;
-        for (size_t i = 0; i < sizeof(times_of) / sizeof(times_of[0]); i++) {
-            if (!piece_is(name, times_of[i].name, strlen(times_of[i].name)))
-                continue;
-            if (piece_next_number(&line, &value))
-                put_value(reading, times_of[i].i, times(value, times_of[i].ns));
-            else
-                host->counts.not_understood++;
-            break;
-        }
-    }
+    read_named_fields(reading, FIELDS(fields));
 }
 
 static void put_number(struct reading *reading, size_t i)
@@ -197,7 +180,7 @@ static void add_io_v1(struct reading *reading, struct piece name, struct piece l
 
 /* Sums of all devices. In version 2 there is no line when nothing was done yet; in version 1 there
  * is but "Total 0", then or because the kernel counts nothing: so nothing is known. */
-static void put_io(struct reading *reading, size_t reads, bool is_v1)
+static void cgroup_put_io(struct reading *reading, size_t reads, bool is_v1)
 {
     struct host *const host = reading->host;
     struct piece line;
@@ -238,10 +221,10 @@ static void put_file(struct reading *reading, enum group_file file)
         put_number(reading, CGROUP_PROCESSES);
         break;
     case GROUP_IO:
-        put_io(reading, CGROUP_READ_BYTES, false);
+        cgroup_put_io(reading, CGROUP_READ_BYTES, false);
         break;
     case GROUP_OPERATIONS:
-        put_io(reading, CGROUP_READS, true);
+        cgroup_put_io(reading, CGROUP_READS, true);
         break;
     default:
         read_pressure_lines(reading, CGROUP_PRESSURE + 2 * (size_t)(file - GROUP_CPU_PRESSURE));

@@ -81,7 +81,7 @@ static void add_processes(struct host *host, int folder)
         process_add(host, pids[i]);
 }
 
-static bool is_wanted(const struct host *host, const char *path, const char *name)
+static bool cgroup_is_wanted(const struct host *host, const char *path, const char *name)
 {
     const struct patterns *const patterns = &host->patterns[HOST_CGROUP];
 
@@ -121,7 +121,7 @@ static bool look_at(void *context, int parent, const char *name, unsigned char t
     (void)snprintf(walk->path + length, sizeof(walk->path) - length, "%s%s", length ? "/" : "",
                    name);
     walk->is_in_unit = was_in_unit || is_unit_of_processes(walk->host, name);
-    if (is_wanted(walk->host, walk->path, name))
+    if (cgroup_is_wanted(walk->host, walk->path, name))
         add_group(walk->host, walk->path);
     if (walk->is_in_unit)
         add_processes(walk->host, folder);

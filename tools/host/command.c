@@ -20,25 +20,8 @@
 #include <time.h>
 
 static const char usage[] =
-    "usage: blkin host [--list | --metrics | --print] [OPTION]... [--KEY=VALUE]...\n"
-    "\n"
-    "Samples what this host does (CPU, memory, disks, network, processes) and records\n"
-    "it beside the spans, as a service; blkin live, rotate and record start it.\n"
-    "\n"
-    "  --list           disks, interfaces, CPUs, groups; --process=NAME: processes\n"
-    "  --metrics        list what is read, with units and sources\n"
-    "  --print          print what happened each --every, without LTTng\n"
-    "  --once           print once\n"
-    "  --details=GROUP  print all of cpu, memory, pressure, run_queue, disk, network,\n"
-    "                   tcp, process or cgroup, for each instance\n"
-    "  --every=TIME     from 100ms to 5m [default: 1s]\n"
-    "  --json           a line of JSON for each instance or metric\n"
-    "  --KEY=VALUE      a key of the configuration, such as host-root, cpu, disk,\n"
-    "                   network, process, cgroup, ... (\"100ms\", \"off\", \"NAME,...\" or\n"
-    "                   \"100ms NAME,...\"), host-filters: blkin config keys\n"
-    "  -h, --help       print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+#include "tools/host/usage.txt.inc"
+    ;
 
 struct options {
     bool lists;
@@ -52,7 +35,7 @@ struct options {
     uint32_t every_ms;
 };
 
-static bool refuse(const char *command, const char *what, const char *got)
+static bool command_refuse(const char *command, const char *what, const char *got)
 {
     fprintf(stderr, "%s: expected %s, got \"%s\"\n", command, what, got);
     return false;
@@ -67,13 +50,13 @@ static bool check_options(const char *command, struct options *options)
     if (options->group) {
         options->kind = host_kind_find(options->group);
         if (options->kind == HOST_KINDS)
-            return refuse(command,
-                          "--details=cpu, memory, pressure, run_queue, disk, network, tcp, "
-                          "process or cgroup",
-                          options->group);
+            return command_refuse(command,
+                                  "--details=cpu, memory, pressure, run_queue, disk, network, tcp, "
+                                  "process or cgroup",
+                                  options->group);
     }
     if (every < HOST_PERIOD_MIN_MS || every > HOST_PERIOD_MAX_MS)
-        return refuse(command, "--every= from 100ms to 5m", options->every);
+        return command_refuse(command, "--every= from 100ms to 5m", options->every);
     options->every_ms = (uint32_t)every;
     if (options->lists + options->lists_metrics + options->prints > 1) {
         fprintf(stderr, "%s: expected one of --list, --metrics and --print\n", command);
@@ -162,7 +145,7 @@ static bool print(const struct host_config *config, const struct options *option
 /* ---- */
 
 /* Returns the exit status. */
-static int run(const char *command, const struct config *config, struct options *options)
+static int command_run(const char *command, const struct config *config, struct options *options)
 {
     struct host_config wanted;
     struct error error;
@@ -211,7 +194,7 @@ int host_command(int argc, char *argv[])
     } else if (!check_options(argv[0], &options)) {
         status = 2;
     } else if (options.lists || options.lists_metrics || options.prints) {
-        status = run(argv[0], config, &options);
+        status = command_run(argv[0], config, &options);
     } else {
         return host_serve(config);
     }

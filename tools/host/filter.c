@@ -54,21 +54,15 @@ struct host_filter {
 /* ---- what an interval says ------------------------------------------------------------------- */
 
 struct names {
-    const struct host_sample *sample;
+    enum host_kind kind;
     uint64_t present; /* in both */
 };
 
-static int find_metric(const void *context, const char *name, size_t length)
+static int filter_find_metric(const void *context, const char *name, size_t length)
 {
     const struct names *names = context;
 
-    for (size_t i = 0; i < names->sample->count; i++) {
-        const char *known = names->sample->metrics[i].name;
-
-        if (strncmp(known, name, length) == 0 && known[length] == '\0')
-            return names->present >> i & 1 ? (int)i : -1;
-    }
-    return -1;
+    return host_metric_find(names->kind, names->present, name, length);
 }
 
 static bool view_value(const struct host_rule *rule, const struct instance *instance,
@@ -76,13 +70,13 @@ static bool view_value(const struct host_rule *rule, const struct instance *inst
 {
     const bool is_gauge = rule->view->is_gauge;
     const bool has_before = instance->is_known && instance->last.at < sample->monotonic;
-    const struct names names = {sample,
+    const struct names names = {sample->kind,
                                 sample->present & (is_gauge ? UINT64_MAX : instance->last.present)};
     const struct host_interval interval = {.from = has_before ? instance->last.at : 0,
                                            .to = sample->monotonic,
                                            .before = has_before ? instance->last.values : NULL,
                                            .after = sample->values,
-                                           .find = find_metric,
+                                           .find = filter_find_metric,
                                            .context = &names};
 
     return (has_before || is_gauge) && host_view_value(rule->view, &interval, value) &&
@@ -232,8 +226,8 @@ static void remember(struct instance *instance, const struct host_sample *sample
 }
 
 /* A name of any bytes is part of a line. */
-static void ask(const struct host_filter *filter, size_t i, const struct instance *instance,
-                const struct host_sample *sample)
+static void filter_ask(const struct host_filter *filter, size_t i, const struct instance *instance,
+                       const struct host_sample *sample)
 {
     const struct host_rule *rule = &filter->rules.list[i];
     char why[WHY_BYTES];
@@ -301,7 +295,7 @@ void host_filter_take(void *context, const struct host_sample *sample)
     for (size_t i = 0; i < filter->rules.count; i++) {
         if (verdict.asks >> i & 1) {
             filter->counts.crossings++;
-            ask(filter, i, instance, sample);
+            filter_ask(filter, i, instance, sample);
         }
     }
 }

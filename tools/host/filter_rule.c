@@ -20,8 +20,8 @@ struct reading {
     struct error *error;
 };
 
-__attribute__((format(printf, 2, 3))) static bool refuse(struct reading *reading,
-                                                         const char *format, ...)
+__attribute__((format(printf, 2, 3))) static bool rule_refuse(struct reading *reading,
+                                                              const char *format, ...)
 {
     char why[700];
     va_list values;
@@ -61,8 +61,8 @@ static bool next_duration(struct reading *reading, const char *after, int64_t *m
     next_word(reading, "", word);
     *ms = duration_ms(word);
     return *ms > 0 ||
-           refuse(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"", after,
-                  word);
+           rule_refuse(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"",
+                       after, word);
 }
 
 /* ---- what it is of --------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static bool read_view(struct reading *reading, const char *group, const char *na
     rule->view = host_view_find(group, name);
     if (!rule->view) {
         list_views(group, list, sizeof(list));
-        return refuse(reading, "%s has no view \"%s\": expected one of %s", group, name, list);
+        return rule_refuse(reading, "%s has no view \"%s\": expected one of %s", group, name, list);
     }
     return true;
 }
@@ -112,12 +112,13 @@ static bool read_instances(struct reading *reading)
         return true;
     end = strchr(reading->at, ')');
     if (!end || end == reading->at + 1 || (size_t)(end - reading->at) > sizeof(rule->instances))
-        return refuse(reading, "expected names of instances in the parentheses, such as (vd*)");
+        return rule_refuse(reading,
+                           "expected names of instances in the parentheses, such as (vd*)");
     (void)snprintf(rule->instances, sizeof(rule->instances), "%.*s", (int)(end - reading->at - 1),
                    reading->at + 1);
     reading->at = end + 1;
     if (!host_definition(rule->kind)->has_instances)
-        return refuse(reading, "%s has no instances", host_definition(rule->kind)->name);
+        return rule_refuse(reading, "%s has no instances", host_definition(rule->kind)->name);
     return true;
 }
 
@@ -135,7 +136,7 @@ static bool read_subject(struct reading *reading)
     reading->rule->kind = host_kind_find(word);
     if (reading->rule->kind == HOST_KINDS) {
         list_kinds(list, sizeof(list));
-        return refuse(reading, "there is no group \"%s\": expected one of %s", word, list);
+        return rule_refuse(reading, "there is no group \"%s\": expected one of %s", word, list);
     }
     return (!name || read_view(reading, word, name)) && read_instances(reading);
 }
@@ -210,9 +211,9 @@ static bool read_amount(struct reading *reading, const char *after)
         if (is_unit(at, spelled))
             return true;
     }
-    return refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,
-                  *spelled ? ", as it is or with " : "", spelled,
-                  rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "", word);
+    return rule_refuse(reading, "%s: expected a number%s%s%s, got \"%s\"", after,
+                       *spelled ? ", as it is or with " : "", spelled,
+                       rule->verb == HOST_CHANGED && *unit != '%' ? ", or with %" : "", word);
 }
 
 /* ---- the rule -------------------------------------------------------------------------------- */
@@ -238,7 +239,8 @@ static bool read_verb(struct reading *reading)
             return true;
         }
     }
-    return refuse(reading, "expected \"every\", \"changed\", \">\" or \"<\", got \"%s\"", word);
+    return rule_refuse(reading, "expected \"every\", \"changed\", \">\" or \"<\", got \"%s\"",
+                       word);
 }
 
 /* "for DURATION", "keep DURATION" */
@@ -261,7 +263,7 @@ static bool read_rest(struct reading *reading)
         next_word(reading, "", word);
     }
     return *word == '\0' ||
-           refuse(reading, "expected nothing, \"for 1s\" or \"keep 10s\", got \"%s\"", word);
+           rule_refuse(reading, "expected nothing, \"for 1s\" or \"keep 10s\", got \"%s\"", word);
 }
 
 static bool read_end(struct reading *reading)
@@ -269,7 +271,7 @@ static bool read_end(struct reading *reading)
     char word[WORD_MAX];
 
     next_word(reading, "", word);
-    return *word == '\0' || refuse(reading, "expected its end, got \"%s\"", word);
+    return *word == '\0' || rule_refuse(reading, "expected its end, got \"%s\"", word);
 }
 
 static bool read_every(struct reading *reading)
@@ -277,8 +279,9 @@ static bool read_every(struct reading *reading)
     int64_t ms;
 
     if (reading->rule->view)
-        return refuse(reading, "every: a group is recorded as a whole: expected \"%s every 1s\"",
-                      host_definition(reading->rule->kind)->name);
+        return rule_refuse(reading,
+                           "every: a group is recorded as a whole: expected \"%s every 1s\"",
+                           host_definition(reading->rule->kind)->name);
     if (!next_duration(reading, "every", &ms))
         return false;
     reading->rule->every_ns = (uint64_t)ms * NS_PER_MS;
@@ -297,7 +300,7 @@ static bool read_rule(struct reading *reading)
         return read_every(reading);
     if (!rule->view) {
         list_views(host_definition(rule->kind)->name, list, sizeof(list));
-        return refuse(reading, "%s: of what? expected one of %s", names[rule->verb], list);
+        return rule_refuse(reading, "%s: of what? expected one of %s", names[rule->verb], list);
     }
     return read_amount(reading, names[rule->verb]) &&
            (rule->verb == HOST_CHANGED ? read_end(reading) : read_rest(reading));
@@ -334,7 +337,7 @@ static bool add_rule(struct host_rules *rules, const char *text, size_t length, 
     *rule = (struct host_rule){.kind = HOST_KINDS};
     (void)snprintf(rule->text, sizeof(rule->text), "%.*s", (int)length, text);
     if (length >= sizeof(rule->text))
-        return refuse(&reading, "a rule has less than %zu bytes", sizeof(rule->text));
+        return rule_refuse(&reading, "a rule has less than %zu bytes", sizeof(rule->text));
     reading.at = rule->text;
     rules->count++;
     return read_rule(&reading);

@@ -34,7 +34,7 @@ static void hang_up(struct host_keep *keep)
     keep->watched.fd = -1;
 }
 
-static void end(struct host_keep *keep)
+static void keep_end(struct host_keep *keep)
 {
     hang_up(keep);
     keep->now = keep->next;
@@ -50,7 +50,7 @@ static void fail(struct host_keep *keep, const char *why)
     say(keep->is_away ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING,
         "%s: the recorder is not asked to keep the last seconds: %s", keep->now.why, why);
     keep->is_away = true;
-    end(keep);
+    keep_end(keep);
 }
 
 static void is_late(void *context)
@@ -71,7 +71,7 @@ static void take_answer(struct host_keep *keep)
         keep->counts.asked++;
         keep->is_away = false;
         say(BT_LOGGING_LEVEL_INFO, "%s: the recorder keeps the last seconds", keep->now.why);
-        end(keep);
+        keep_end(keep);
     } else {
         (void)snprintf(text, sizeof(text), "it says: %s",
                        problem ? problem : "nothing that is understood");
@@ -109,7 +109,7 @@ static bool send_question(struct host_keep *keep)
 }
 
 /* Connects, or sets the timer to try it again. */
-static void ask(void *context)
+static void keep_ask(void *context)
 {
     struct host_keep *keep = context;
 
@@ -137,7 +137,7 @@ static void begin(struct host_keep *keep)
 {
     keep->got = 0;
     timer_set(keep->loop, &keep->deadline, ANSWER_MS);
-    ask(keep);
+    keep_ask(keep);
 }
 
 void host_keep_ask(struct host_keep *keep, int64_t last_ms, const char *why)
@@ -166,7 +166,7 @@ void host_keep_open(struct host_keep *keep, struct loop *loop, const char *folde
     (void)snprintf(keep->address.sun_path, sizeof(keep->address.sun_path), "%s/record.sock",
                    folder);
     keep->watched = (struct watched){-1, POLLIN, ready, keep, NULL};
-    keep->retry = (struct timer){.due = ask, .context = keep};
+    keep->retry = (struct timer){.due = keep_ask, .context = keep};
     keep->deadline = (struct timer){.due = is_late, .context = keep};
 }
 

@@ -84,12 +84,9 @@ static const char *heading(enum host_kind kind)
 
 static uint64_t value_of(const struct observed *observed, const char *name)
 {
-    const struct host_definition *const definition = host_definition(observed->kind);
+    const int i = host_metric_find(observed->kind, observed->after_present, name, strlen(name));
 
-    for (size_t i = 0; i < definition->count; i++)
-        if (strcmp(definition->metrics[i].name, name) == 0 && observed->after_present >> i & 1)
-            return observed->after[i];
-    return 0;
+    return i < 0 ? 0 : observed->after[i];
 }
 
 static void print_instance(const struct observed *observed, const struct about *about)

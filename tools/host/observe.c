@@ -15,7 +15,7 @@ static void put_name(char name[OBSERVED_NAME_BYTES], const char *bytes)
     *at = '\0';
 }
 
-static void keep(void *context, const struct host_sample *sample)
+static void observe_sample(void *context, const struct host_sample *sample)
 {
     struct observer *const observer = context;
     struct observed *const observed = &observer->slots[sample->slot];
@@ -40,22 +40,17 @@ void observe(struct observer *observer, struct host *host)
 {
     observer->report++;
     observer->count = 0;
-    host_sample_all(host, keep, observer);
+    host_sample_all(host, observe_sample, observer);
 }
 
-static int find_metric(const void *context, const char *name, size_t length)
+static int observed_find_metric(const void *context, const char *name, size_t length)
 {
     const struct observed *const observed = context;
-    const struct host_definition *const definition = host_definition(observed->kind);
 
-    for (size_t i = 0; i < definition->count; i++)
-        if (strncmp(definition->metrics[i].name, name, length) == 0 &&
-            !definition->metrics[i].name[length])
-            return observed->after_present >> i & 1 &&
-                           (!observed->before_ns || observed->before_present >> i & 1)
-                       ? (int)i
-                       : -1;
-    return -1;
+    return host_metric_find(observed->kind,
+                            observed->after_present &
+                                (observed->before_ns ? observed->before_present : UINT64_MAX),
+                            name, length);
 }
 
 bool observed_value(const struct observed *observed, const struct host_view *view, double *value)
@@ -65,7 +60,7 @@ bool observed_value(const struct observed *observed, const struct host_view *vie
         .to = observed->after_ns,
         .before = observed->before_ns ? observed->before : NULL,
         .after = observed->after,
-        .find = find_metric,
+        .find = observed_find_metric,
         .context = observed,
     };
 

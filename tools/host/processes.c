@@ -38,7 +38,7 @@ enum {
 };
 
 /* All of the file, as a name may have a \n in it. */
-static bool read_stat(struct host *host, int fd, struct piece *stat)
+static bool process_read_stat(struct host *host, int fd, struct piece *stat)
 {
     const ssize_t got = pread(fd, host->lines.buffer, LINES_BYTES, 0);
 
@@ -89,7 +89,7 @@ static bool put_stat(struct reading *reading, const struct slot *slot)
     struct piece stat;
     struct piece name;
 
-    if (!read_stat(host, slot->fds[PID_STAT], &stat))
+    if (!process_read_stat(host, slot->fds[PID_STAT], &stat))
         return false;
     if (!take_name(&stat, &name) || read_fields(stat, fields) < STAT_FIELDS) {
         host->counts.not_understood++;
@@ -107,35 +107,19 @@ static bool put_stat(struct reading *reading, const struct slot *slot)
 
 /* ---- /proc/PID/io, of which only its owner may read */
 
-static void put_io(struct reading *reading, struct slot *slot)
+static void process_put_io(struct reading *reading, struct slot *slot)
 {
-    static const struct {
-        const char *name;
-        size_t i;
-    } fields[] = {
-        {"rchar:", PROCESS_READ},           {"wchar:", PROCESS_WRITTEN},
-        {"syscr:", PROCESS_READ_CALLS},     {"syscw:", PROCESS_WRITE_CALLS},
-        {"read_bytes:", PROCESS_DISK_READ}, {"write_bytes:", PROCESS_DISK_WRITTEN},
+    static const struct field fields[] = {
+        FIELD("rchar:", PROCESS_READ, 1),           FIELD("wchar:", PROCESS_WRITTEN, 1),
+        FIELD("syscr:", PROCESS_READ_CALLS, 1),     FIELD("syscw:", PROCESS_WRITE_CALLS, 1),
+        FIELD("read_bytes:", PROCESS_DISK_READ, 1), FIELD("write_bytes:", PROCESS_DISK_WRITTEN, 1),
     };
     struct host *const host = reading->host;
-    size_t next = 0; /* they are in this order */
-    struct piece line;
-    struct piece name;
-    uint64_t value;
 
     if (slot->fds[PID_IO] < 0)
         return;
     lines_begin(&host->lines, slot->fds[PID_IO], RECORD_WHOLE);
-    while (next < sizeof(fields) / sizeof(fields[0]) && lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name) ||
-            !piece_is(name, fields[next].name, strlen(fields[next].name)))
-            continue;
-        if (piece_next_number(&line, &value))
-            put_value(reading, fields[next].i, value);
-        else
-            host->counts.not_understood++;
-        next++;
-    }
+    read_named_fields(reading, FIELDS(fields));
     if (host->lines.error) { /* we may not, or not any more */
         close(slot->fds[PID_IO]);
         slot->fds[PID_IO] = -1;
@@ -184,7 +168,7 @@ void read_processes(struct reading *reading)
     for (struct slot *slot; (slot = each_next(host, &each));) {
         reading->monotonic = now_ns();
         if (put_stat(reading, slot)) {
-            put_io(reading, slot);
+            process_put_io(reading, slot);
             put_descriptors(reading, slot);
             give(reading, slot);
         } else {
@@ -225,7 +209,7 @@ static void watch(struct host *host, uint32_t pid, bool by_name)
 
     if (fd < 0)
         return;
-    if (read_stat(host, fd, &stat) && take_name(&stat, &text)) {
+    if (process_read_stat(host, fd, &stat) && take_name(&stat, &text)) {
         (void)snprintf(comm, sizeof(comm), "%.*s", (int)piece_length(text), text.at);
         (void)snprintf(name, sizeof(name), "%s[%u]", comm, pid);
         if (!by_name || patterns_match(&host->patterns[HOST_PROCESS], PATTERN_NAME, comm, 0))

@@ -126,7 +126,7 @@ void slot_release(struct host *host, enum host_kind kind, struct slot *slot)
     host->counts.ended++;
 }
 
-static bool is_wanted(const struct reading *reading, struct piece name, bool matters)
+static bool slot_is_wanted(const struct reading *reading, struct piece name, bool matters)
 {
     const struct patterns *const patterns = &reading->host->patterns[reading->kind];
     char copy[HOST_NAME_BYTES];
@@ -159,7 +159,7 @@ struct slot *slot_find(struct reading *reading, struct piece name, bool matters)
     if (reading->position < count)
         slot = &host->slots[first + order[reading->position] % count];
     if (!slot || !slot_is(slot, name)) {
-        if (!is_wanted(reading, name, matters))
+        if (!slot_is_wanted(reading, name, matters))
             return NULL;
         slot = NULL;
         for (size_t i = first; i < first + count && !slot; i++)
@@ -417,8 +417,8 @@ static bool takes_its_turn(struct host *host, enum host_kind kind, uint64_t now)
     return true;
 }
 
-static void sample(struct host *host, uint64_t now, bool is_due, host_sampled_fn *sampled,
-                   void *context)
+static void sample_kinds(struct host *host, uint64_t now, bool is_due, host_sampled_fn *sampled,
+                         void *context)
 {
     host->tick++;
     if (host->tick == 1)
@@ -435,12 +435,12 @@ static void sample(struct host *host, uint64_t now, bool is_due, host_sampled_fn
 void host_sample(struct host *host, uint64_t now, host_sampled_fn *sampled, void *context)
 {
     if (now >= host_next(host))
-        sample(host, now, true, sampled, context);
+        sample_kinds(host, now, true, sampled, context);
 }
 
 void host_sample_all(struct host *host, host_sampled_fn *sampled, void *context)
 {
-    sample(host, 0, false, sampled, context);
+    sample_kinds(host, 0, false, sampled, context);
 }
 
 uint64_t host_next(const struct host *host)

@@ -155,6 +155,22 @@ void read_tcp(struct reading *reading);
 void read_processes(struct reading *reading);
 void read_cgroups(struct reading *reading);
 
+/* A line that begins with a name, and goes on with a number. */
+struct field {
+    const char *name;
+    size_t length;
+    size_t i;      /* of the value */
+    uint64_t unit; /* that the number is of */
+};
+#define FIELD(name, i, unit)            \
+    {                                   \
+        name, sizeof(name) - 1, i, unit \
+    }
+#define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
+
+/* Of the file whose lines have begun, until each of these was there. */
+void read_named_fields(struct reading *reading, const struct field *fields, size_t count);
+
 /* Of a pressure file whose lines have begun: values first and first + 1. */
 void read_pressure_lines(struct reading *reading, size_t first);
 

@@ -33,7 +33,7 @@ static bool looks_like_period(const char *word)
     return false;
 }
 
-static bool refuse(enum host_kind kind, const char *text, struct error *error)
+static bool settings_refuse(enum host_kind kind, const char *text, struct error *error)
 {
     char key[WORD_MAX];
 
@@ -62,7 +62,7 @@ static bool read_setting(enum host_kind kind, const char *text, struct host_want
         const int64_t ms = duration_ms(word);
 
         if (ms < HOST_PERIOD_MIN_MS || ms > HOST_PERIOD_MAX_MS)
-            return refuse(kind, text, error);
+            return settings_refuse(kind, text, error);
         wanted->period_ms = (uint32_t)ms;
     } else {
         names = text;
@@ -70,7 +70,7 @@ static bool read_setting(enum host_kind kind, const char *text, struct host_want
     if (!*names)
         return true;
     if (!host_definition(kind)->has_instances)
-        return refuse(kind, text, error);
+        return settings_refuse(kind, text, error);
     wanted->instances = names;
     return true;
 }

@@ -66,7 +66,7 @@ static void read_queue_line(struct host *host, struct piece name, struct piece l
     host->stat.present |= UINT64_C(1) << i;
 }
 
-static bool read_stat(struct reading *reading)
+static bool cpu_read_stat(struct reading *reading)
 {
     struct host *const host = reading->host;
     struct piece line;
@@ -90,7 +90,7 @@ static bool read_stat(struct reading *reading)
 
 void read_cpu(struct reading *reading)
 {
-    if (read_stat(reading))
+    if (cpu_read_stat(reading))
         slots_sweep(reading);
 }
 
@@ -133,7 +133,7 @@ void read_run_queue(struct reading *reading)
     struct host *const host = reading->host;
 
     if (host->stat.tick != host->tick)
-        read_stat(reading);
+        cpu_read_stat(reading);
     reading->monotonic = host->stat.monotonic;
     for (size_t i = 0; i <= QUEUE_CREATED; i++)
         if (host->stat.present >> i & 1)
@@ -146,31 +146,20 @@ void read_run_queue(struct reading *reading)
 
 /* ---- memory */
 
-struct field {
-    const char *name;
-    size_t length;
-    size_t i;
-};
-#define FIELD(name, i)            \
-    {                             \
-        name, sizeof(name) - 1, i \
-    }
-
 /* in the order of the file */
 static const struct field memory_fields[] = {
-    FIELD("MemTotal:", MEMORY_TOTAL),         FIELD("MemFree:", MEMORY_FREE),
-    FIELD("MemAvailable:", MEMORY_AVAILABLE), FIELD("Buffers:", MEMORY_BUFFERS),
-    FIELD("Cached:", MEMORY_CACHED),          FIELD("SwapTotal:", MEMORY_SWAP_USED),
-    FIELD("SwapFree:", MEMORY_SWAP_FREE),     FIELD("Dirty:", MEMORY_DIRTY),
-    FIELD("Writeback:", MEMORY_WRITEBACK),
+    FIELD("MemTotal:", MEMORY_TOTAL, 1024),         FIELD("MemFree:", MEMORY_FREE, 1024),
+    FIELD("MemAvailable:", MEMORY_AVAILABLE, 1024), FIELD("Buffers:", MEMORY_BUFFERS, 1024),
+    FIELD("Cached:", MEMORY_CACHED, 1024),          FIELD("SwapTotal:", MEMORY_SWAP_USED, 1024),
+    FIELD("SwapFree:", MEMORY_SWAP_FREE, 1024),     FIELD("Dirty:", MEMORY_DIRTY, 1024),
+    FIELD("Writeback:", MEMORY_WRITEBACK, 1024),
 };
 static const struct field event_fields[] = {
-    FIELD("pswpin", MEMORY_SWAPPED_IN),
-    FIELD("pswpout", MEMORY_SWAPPED_OUT),
-    FIELD("pgmajfault", MEMORY_MAJOR_FAULTS),
-    FIELD("oom_kill", MEMORY_OOM_KILLS),
+    FIELD("pswpin", MEMORY_SWAPPED_IN, 1),
+    FIELD("pswpout", MEMORY_SWAPPED_OUT, 1),
+    FIELD("pgmajfault", MEMORY_MAJOR_FAULTS, 1),
+    FIELD("oom_kill", MEMORY_OOM_KILLS, 1),
 };
-#define FIELDS(fields) fields, sizeof(fields) / sizeof((fields)[0])
 
 static const struct field *field_find(const struct field *fields, size_t count, struct piece name)
 {
@@ -180,27 +169,24 @@ static const struct field *field_find(const struct field *fields, size_t count, 
     return NULL;
 }
 
-static void read_meminfo(struct reading *reading)
+void read_named_fields(struct reading *reading, const struct field *fields, size_t count)
 {
     struct host *const host = reading->host;
-    size_t left = sizeof(memory_fields) / sizeof(memory_fields[0]);
     const struct field *field;
+    size_t left = count;
     struct piece line;
     struct piece name;
-    uint64_t kb;
+    uint64_t value;
 
-    if (!begin_file(host, FILE_MEMINFO, RECORD_WHOLE))
-        return;
     while (left > 0 && lines_next(&host->lines, &line)) {
-        if (!piece_word(&line, &name) || !(field = field_find(FIELDS(memory_fields), name)))
+        if (!piece_word(&line, &name) || !(field = field_find(fields, count, name)))
             continue;
         left--;
-        if (piece_next_number(&line, &kb))
-            put_value(reading, field->i, times(kb, 1024));
+        if (piece_next_number(&line, &value))
+            put_value(reading, field->i, times(value, field->unit));
         else
             host->counts.not_understood++;
     }
-    end_file(host);
 }
 
 static void read_vmstat(struct reading *reading)
@@ -248,7 +234,10 @@ void read_memory(struct reading *reading)
     const uint64_t swap = UINT64_C(1) << MEMORY_SWAP_USED | UINT64_C(1) << MEMORY_SWAP_FREE;
     uint64_t *const used = &reading->values[MEMORY_SWAP_USED];
 
-    read_meminfo(reading);
+    if (begin_file(reading->host, FILE_MEMINFO, RECORD_WHOLE)) {
+        read_named_fields(reading, FIELDS(memory_fields));
+        end_file(reading->host);
+    }
     if ((reading->present & swap) == swap && *used >= reading->values[MEMORY_SWAP_FREE])
         *used -= reading->values[MEMORY_SWAP_FREE]; /* it was the total */
     else
@@ -299,11 +288,11 @@ void read_pressure(struct reading *reading)
 /* ---- TCP: a line of names, and one of values */
 
 static const struct field tcp_fields[] = {
-    FIELD("ActiveOpens", TCP_OPENED),    FIELD("PassiveOpens", TCP_ACCEPTED),
-    FIELD("AttemptFails", TCP_FAILED),   FIELD("EstabResets", TCP_RESET),
-    FIELD("CurrEstab", TCP_ESTABLISHED), FIELD("InSegs", TCP_RECEIVED),
-    FIELD("OutSegs", TCP_SENT),          FIELD("RetransSegs", TCP_RETRANSMITTED),
-    FIELD("InErrs", TCP_RECEIVE_ERRORS), FIELD("OutRsts", TCP_RESETS_SENT),
+    FIELD("ActiveOpens", TCP_OPENED, 1),    FIELD("PassiveOpens", TCP_ACCEPTED, 1),
+    FIELD("AttemptFails", TCP_FAILED, 1),   FIELD("EstabResets", TCP_RESET, 1),
+    FIELD("CurrEstab", TCP_ESTABLISHED, 1), FIELD("InSegs", TCP_RECEIVED, 1),
+    FIELD("OutSegs", TCP_SENT, 1),          FIELD("RetransSegs", TCP_RETRANSMITTED, 1),
+    FIELD("InErrs", TCP_RECEIVE_ERRORS, 1), FIELD("OutRsts", TCP_RESETS_SENT, 1),
 };
 
 static void learn_tcp(struct host *host, struct piece line)

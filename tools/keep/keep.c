@@ -6,12 +6,12 @@
 #include "keep.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "pasted.h"
 #include "report.h"
 #include "tools/base/control.h"
 #include "tools/base/duration.h"
 #include "tools/base/output.h"
 #include "tools/config/config.h"
+#include "tools/trace/load.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,24 +20,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin keep [--json] TRACE-ID...\n"
-    "       blkin keep [--json] --last=DURATION [--service=NAME]\n"
-    "\n"
-    "Has the recorders of all hosts send these traces to the collector, or all that\n"
-    "the last seconds had: \"what happened just now?\". Waits for their answers, and\n"
-    "prints what was found on which host, and what is missing.\n"
-    "\n"
-    "  TRACE-ID           16 or 32 digits, the address of its page in Zipkin, or a\n"
-    "                     traceparent\n"
-    "  --last=DURATION    such as 500ms, 10s or 2m, up to now\n"
-    "  --service=NAME     only traces that this service had a part in\n"
-    "  --json             print the answer as JSON\n"
-    "  --runtime-dir=DIR  where the recorder has its socket\n"
-    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Exit status: 0 all was found; 1 something is missing, or no recorder runs here;\n"
-    "2 wrong usage.\n";
+#include "tools/keep/usage.txt.inc"
+    ;
 
 #define POLL_NS   100000000
 #define SLACK_MS  20000 /* for a snapshot, its reading, and others' ways */
@@ -49,8 +33,72 @@ static const char usage[] =
 static bool is_json;
 static const char *last, *service;
 
-/* ---- the question ------------------------------------------------------------------------------
+/* ---- a trace id as people paste it ----------------------------------------------------------- */
+
+#define PART_MAX 40 /* longer than any id */
+
+/* The next part, up to a '-' or the end; false if it is no part of an id. */
+static bool next_part(const char **text, char part[PART_MAX])
+{
+    const size_t length = strcspn(*text, "-");
+
+    if (length == 0 || length >= PART_MAX)
+        return false;
+    memcpy(part, *text, length);
+    part[length] = '\0';
+    *text += length + ((*text)[length] == '-');
+    return true;
+}
+
+/* "00-TRACE-SPAN-01" of W3C, "TRACE-SPAN[-1[-PARENT]]" of B3. */
+static bool header_id(const char *text, char id[33])
+{
+    char first[PART_MAX], second[PART_MAX];
+
+    if (!next_part(&text, first) || !next_part(&text, second))
+        return false;
+    if (strlen(first) == 2)
+        return strlen(second) == 32 && id_parse(second, id);
+    return (strlen(first) == 16 || strlen(first) == 32) && strlen(second) == 16 &&
+           id_parse(first, id);
+}
+
+/* The last part of a URL's path; all of what is no URL. */
+static const char *last_part(const char *text, size_t *length)
+{
+    const char *slash;
+
+    *length = strlen(text);
+    if (!strstr(text, "://"))
+        return text;
+    *length = strcspn(text, "?#");
+    while (*length && text[*length - 1] == '/')
+        --*length;
+    slash = memrchr(text, '/', *length);
+    *length -= slash ? (size_t)(slash + 1 - text) : 0;
+    return slash ? slash + 1 : text;
+}
+
+/*
+ * From up to 16 or 32 hexadecimal digits, the address of a trace's page (Zipkin's and the like: the
+ * id is the last part of its path), a W3C traceparent or B3 in one line: 16 or 32 digits in lower
+ * case. False if it is none of these, or an id of zeros.
  */
+static bool pasted_id(const char *text, char id[33])
+{
+    char part[128];
+    size_t length;
+
+    text = last_part(text, &length);
+    if (length >= sizeof(part))
+        return false;
+    memcpy(part, text, length);
+    part[length] = '\0';
+    return (strchr(part, '-') ? header_id(part, id) : id_parse(part, id)) &&
+           strspn(id, "0") != strlen(id);
+}
+
+/* ---- the question ---------------------------------------------------------------------------- */
 
 /* It goes into a line of its own, as the last word, and into JSON. */
 static bool is_name(const char *text)
@@ -129,8 +177,7 @@ static void write_request(const struct keep_question *question, char request[REQ
         length += (size_t)snprintf(request + length, REQUEST - length, " %s", question->ids[i]);
 }
 
-/* ---- the answer --------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 /* Polls until all have answered, or the recorder has given them up. NULL with error set. */
 static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit_ms,

@@ -21,8 +21,7 @@
 #define NS_PER_S   1e9
 #define MS_PER_S   1e3
 
-/* ---- members, whatever the answer is ----------------------------------------------------------
- */
+/* ---- members, whatever the answer is --------------------------------------------------------- */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -42,8 +41,7 @@ static const char *short_id(const char *id)
     return strlen(id) == 32 && strspn(id, "0") >= 16 ? id + 16 : id;
 }
 
-/* ---- what is missing ---------------------------------------------------------------------------
- */
+/* ---- what is missing ------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static void problem(json_t *problems, const char *format, ...)
 {
@@ -151,8 +149,7 @@ static json_t *problems_of(const struct keep_question *question, const json_t *a
     return problems;
 }
 
-/* ---- the table ---------------------------------------------------------------------------------
- */
+/* ---- the table ------------------------------------------------------------------------------- */
 
 static void put_left(const char *text, size_t width)
 {

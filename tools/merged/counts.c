@@ -7,55 +7,12 @@
 
 #include <string.h>
 
-#define COUNTER(name, help)                                           \
-    {                                                                 \
-#name, WORK_COUNTER, offsetof(struct work_counts, name), help \
-    }
-#define GAUGE(name, help)                                           \
-    {                                                               \
-#name, WORK_GAUGE, offsetof(struct work_counts, name), help \
-    }
-#define RATIO(name, member, help)                                    \
-    {                                                                \
-        name, WORK_RATIO, offsetof(struct work_counts, member), help \
-    }
+#define COUNTER(name, help)       {#name, WORK_COUNTER, offsetof(struct work_counts, name), help},
+#define GAUGE(name, help)         {#name, WORK_GAUGE, offsetof(struct work_counts, name), help},
+#define RATIO(name, member, help) {name, WORK_RATIO, offsetof(struct work_counts, member), help},
 
 const struct work_counter work_counters[] = {
-    COUNTER(spans_in, "Spans read, each once whichever worker reads it"),
-    COUNTER(spans_taken_over, "Spans of traces that were open at the worker before"),
-    COUNTER(spans_counted, "Spans counted with their traces"),
-    COUNTER(spans_late, "Spans that came after their trace was closed: only their rates and "
-                        "durations are counted"),
-    COUNTER(spans_over, "Spans beyond what a trace may have: in no statistics"),
-    COUNTER(spans_invalid, "Spans without a trace id or an id"),
-    COUNTER(spans_handed_over, "Spans of open traces of partitions given to other workers"),
-    GAUGE(spans_open, "Spans of open traces"),
-    COUNTER(spans_read_back, "Spans read once more, that an earlier worker has counted"),
-    COUNTER(spans_kept, "Spans of traces that tail sampling has kept"),
-    COUNTER(spans_too_large, "Spans of kept traces that no message takes"),
-    COUNTER(traces_closed, "Traces put together and counted"),
-    COUNTER(traces_incomplete, "Of these, traces without one root or with parents missing"),
-    COUNTER(traces_early, "Of these, traces closed before their time for want of memory"),
-    COUNTER(traces_kept, "Traces that tail sampling has kept"),
-    GAUGE(traces_open, "Traces that wait for their spans"),
-    COUNTER(traces_forgotten, "Closed traces forgotten before their time for want of memory"),
-    COUNTER(messages, "Messages read"),
-    COUNTER(bytes, "Bytes of these"),
-    COUNTER(messages_broken, "Messages that are no OTLP traces, from some byte on"),
-    COUNTER(messages_skewed, "Messages with a time before that of the message before, or to come"),
-    COUNTER(host_messages, "Messages of hosts' metrics read"),
-    COUNTER(host_points, "Metrics of hosts between two samples, added up"),
-    COUNTER(host_points_refused, "Metrics of hosts that are no deltas, or of no time"),
-    COUNTER(host_points_shifted, "Metrics of hosts whose clocks are ahead"),
-    COUNTER(host_messages_broken, "Messages of hosts that are no OTLP metrics, from some byte on"),
-    COUNTER(offsets_missing, "Offsets that were not in the log: retention, marks of "
-                             "transactional writers, or an end that a broker has lost"),
-    GAUGE(partitions, "Partitions that this worker has"),
-    COUNTER(rebalances, "How often partitions came or went"),
-    COUNTER(transactions, "Transactions committed"),
-    GAUGE(open_bytes, "Memory for messages of open traces, and for all traces"),
-    RATIO("busy_ratio", busy, "Share of its time that the worker has worked"),
-    RATIO("behind_seconds", behind_s, "Age of the last message when it was read"),
+#include "tools/merged/counts.def"
 };
 
 const size_t work_counters_count = sizeof(work_counters) / sizeof(work_counters[0]);

@@ -19,41 +19,13 @@
 #include <stdint.h>
 
 struct work_counts {
-    uint64_t spans_in;          /* read for the first time by any worker */
-    uint64_t spans_taken_over;  /* of traces that were open when another worker had the partition */
-    uint64_t spans_counted;     /* with their traces */
-    uint64_t spans_late;        /* after their trace was closed: in rates and durations only */
-    uint64_t spans_over;        /* more than a trace may have: in no statistics */
-    uint64_t spans_invalid;     /* without trace id or id */
-    uint64_t spans_handed_over; /* of open traces of a partition that was given away */
-    uint64_t spans_open;
-
-    uint64_t spans_read_back; /* what another worker has counted: read to know which traces */
-    uint64_t spans_kept;
-    uint64_t spans_too_large; /* of kept traces, but no message takes them */
-    uint64_t traces_closed;
-    uint64_t traces_incomplete; /* of these: no root, or parents missing */
-    uint64_t traces_early;      /* of these: closed before their time, for want of memory */
-    uint64_t traces_kept;
-    uint64_t traces_open;
-    uint64_t traces_forgotten; /* closed ones, before their time: what is late of them is a trace */
-    uint64_t messages;
-    uint64_t bytes;
-    uint64_t messages_broken;
-    uint64_t messages_skewed; /* their time is before that of the message before, or to come */
-    uint64_t host_messages;
-    uint64_t host_points;         /* metrics of hosts between two samples, each is in the sums */
-    uint64_t host_points_refused; /* not of delta temporality, or of no time: in no sum */
-    uint64_t host_points_shifted; /* of a host whose clock is ahead */
-    uint64_t host_messages_broken;
-    uint64_t offsets_missing; /* not in the log: retention, marks of transactional writers, or an
-                                 end that a broker has lost */
-    uint64_t partitions;
-    uint64_t rebalances;
-    uint64_t transactions;
-    uint64_t open_bytes; /* of memory for messages of open traces, and for all traces */
-    double busy;         /* share of the time that the worker has worked: 0 to 1 */
-    double behind_s;     /* how old the last message was when it was read */
+#define COUNTER(name, help)       uint64_t name;
+#define GAUGE(name, help)         uint64_t name;
+#define RATIO(name, member, help) double member;
+#include "tools/merged/counts.def"
+#undef COUNTER
+#undef GAUGE
+#undef RATIO
 };
 
 enum work_counter_kind {

@@ -1,31 +1,28 @@
 /*
- * What a worker has counted since its last transaction, as OTLP metrics (a request of type
- * ExportMetricsServiceRequest of delta temporality): `blkin work --root` adds such messages up, and
- * so does any back end of OpenTelemetry's.
+ * What a worker has counted since its last transaction, as OTLP metrics (otlp_metrics.h) of delta
+ * temporality: `blkin work --root` adds such messages up, and so does any back end of
+ * OpenTelemetry's.
  *
- *     resource: service.name "blkin-work", service.instance.id (the worker),
- * messaging.consumer.group.name blkin.span.calls, .errors          sums;       attributes
- * service.name, span.name blkin.span.duration, .self_time    exponential histograms, ns; the same
- * attributes blkin.edge.calls, .errors          sums;       attributes client, server
+ *     blkin.span.calls, .errors          sums;       attributes service.name, span.name
+ *     blkin.span.duration, .self_time    exponential histograms, ns; the same attributes
+ *     blkin.edge.calls, .errors          sums;       attributes client, server
  *     blkin.edge.duration                exponential histogram, ns
  *     blkin.work.*                       sums and gauges, see counts.h
  *
  * Calls are all spans; a histogram has those whose duration is known. Rows without calls in the
- * period are left out. What does not fit into one message of DELTAS_MESSAGE_MAX bytes is in
- * several, of one transaction; the first has the worker's own counters, in the others they are 0.
+ * period are left out. What does not fit into one message is in several, of one transaction; the
+ * first has the worker's own counters, in the others they are 0.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_WORK_DELTAS_H
 #define BLKIN_TOOLS_WORK_DELTAS_H
 
-#include "babeltrace-plugin/base/buffer.h"
-#include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/model/statistics.h"
 #include "counts.h"
+#include "otlp_metrics.h"
 
-#define DELTAS_MESSAGE_MAX 900000U
-#define DELTAS_NAME_MAX    256U
+#define DELTAS_NAME_MAX OTLP_METRICS_NAME_MAX
 
 struct deltas_head {
     char instance[DELTAS_NAME_MAX]; /* of the worker */
@@ -38,15 +35,24 @@ struct deltas_head {
     bool is_cumulative;        /* written: all is since start_ns, not a delta */
 };
 
-/* Takes one message; the bytes are the caller's. Returns false to end it. */
-typedef bool deltas_emit_fn(void *context, const char *data, size_t length);
+static inline struct otlp_metrics_writer deltas_writer(const struct deltas_head *head,
+                                                       struct buffer *buffer,
+                                                       otlp_metrics_emit_fn *emit, void *context)
+{
+    return (struct otlp_metrics_writer){.instance = head->instance,
+                                        .group = head->group,
+                                        .is_cumulative = head->is_cumulative,
+                                        .buffer = buffer,
+                                        .emit = emit,
+                                        .context = context};
+}
 
 /*
  * Calls emit for each message, one at least. buffer is for the bytes, and keeps its memory for the
  * next time. Returns false when out of memory, or when emit has.
  */
 bool deltas_write(const struct deltas_head *head, const struct statistics *statistics,
-                  struct buffer *buffer, deltas_emit_fn *emit, void *context);
+                  struct buffer *buffer, otlp_metrics_emit_fn *emit, void *context);
 
 /*
  * Adds a message to the statistics (of these names), and tells the rest in head. What does not

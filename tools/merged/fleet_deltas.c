@@ -1,257 +1,136 @@
 /*
- * What was added up of hosts, as OTLP metrics, written and read.
+ * What was added up of hosts, as OTLP metrics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fleet_deltas.h"
 
-#include "delta_names.h"
+#include <string.h>
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
-#include "babeltrace-plugin/encode/otlp_write.h"
+#define PREFIX "blkin.hosts."
 
-#include <math.h>
+/* ---- which there are ------------------------------------------------------------------------- */
 
-#define NAME_MAX  PB_TEXT_MAX(FLEET_NAME_MAX)
-#define POINT_MAX (256 + 4 * NAME_MAX)
-#define FRAME_MAX (1024 + 2 * PB_TEXT_MAX(DELTAS_NAME_MAX))
+/* What it is of: a row, a window, or what a collector is told instead of a window's sums. */
+enum of { OF_ROW, OF_WINDOW, OF_WINDOW_SHOWN };
 
-enum field {
-    SAMPLES,
-    INCREASE,
-    WINDOW_HOSTS,
-    WINDOW_ELAPSED,
-    WINDOW_INCREASE,
-    WINDOW_INTEGRAL,
-    WINDOW_MIN,
-    WINDOW_MAX,
-    WINDOW_DELAY,
-    WINDOW_AVERAGE,
-    WINDOW_SUM,
-    FIELDS
+#define ROW(member)    OF_ROW, offsetof(struct fleet_row, member)
+#define WINDOW(member) OF_WINDOW, offsetof(struct fleet_window, member)
+#define SHOWN          OF_WINDOW_SHOWN, 0
+
+static const struct field {
+    struct metric metric;
+    enum of of;
+    size_t offset; /* of eight bytes */
+    bool is_double;
+    bool is_shown; /* a collector is told this of the window, too */
+} fields[] = {
+    {{PREFIX, "samples", "{sample}", METRIC_COUNTER}, ROW(samples), false, true},
+    {{PREFIX, "increase", "1", METRIC_COUNTER}, ROW(increase), false, true},
+    {{PREFIX, "window.hosts", "{host}", METRIC_COUNTER}, WINDOW(hosts), false, true},
+    {{PREFIX, "window.elapsed", "ns", METRIC_COUNTER}, WINDOW(elapsed_ns), false, false},
+    {{PREFIX, "window.increase", "1", METRIC_COUNTER}, WINDOW(increase), false, false},
+    {{PREFIX, "window.integral", "1", METRIC_SUM}, WINDOW(integral), true, false},
+    {{PREFIX, "window.min", "1", METRIC_GAUGE}, WINDOW(min), true, true},
+    {{PREFIX, "window.max", "1", METRIC_GAUGE}, WINDOW(max), true, true},
+    {{PREFIX, "window.delay", "ns", METRIC_GAUGE}, WINDOW(delay_ns), false, false},
+    {{PREFIX, "window.average", "1", METRIC_GAUGE}, SHOWN, true, true},
+    {{PREFIX, "window.sum", "1", METRIC_GAUGE}, SHOWN, true, true},
 };
+#define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-static const struct field_kind {
-    const char *name;
-    const char *unit;
-    bool is_gauge;
-} fields[FIELDS] = {
-    [SAMPLES] = {"samples", "{sample}", false},
-    [INCREASE] = {"increase", "1", false},
-    [WINDOW_HOSTS] = {"window.hosts", "{host}", false},
-    [WINDOW_ELAPSED] = {"window.elapsed", "ns", false},
-    [WINDOW_INCREASE] = {"window.increase", "1", false},
-    [WINDOW_INTEGRAL] = {"window.integral", "1", false},
-    [WINDOW_MIN] = {"window.min", "1", true},
-    [WINDOW_MAX] = {"window.max", "1", true},
-    [WINDOW_DELAY] = {"window.delay", "ns", true},
-    [WINDOW_AVERAGE] = {"window.average", "1", true},
-    [WINDOW_SUM] = {"window.sum", "1", true},
-};
+enum { SAMPLES, INCREASE, WINDOW_HOSTS, WINDOW_INCREASE = 4, WINDOW_INTEGRAL, WINDOW_SUM = 10 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-struct writer {
+struct writing {
+    struct otlp_metrics_writer metrics;
     const struct deltas_head *head;
-    const struct fleet *fleet;
-    struct buffer *buffer;
-    deltas_emit_fn *emit;
-    void *context;
-    size_t resource_metrics, scope_metrics, metric, data;
-    int open; /* the field whose metric it is; FIELDS: none */
-    bool has_message;
+    const struct names *names;
 };
 
-static char *end_of(const struct writer *writer)
-{
-    return writer->buffer->data + writer->buffer->length;
-}
-
-static void set_end(struct writer *writer, const char *at)
-{
-    writer->buffer->length = (size_t)(at - writer->buffer->data);
-}
-
-static bool begin_message(struct writer *writer)
-{
-    char *at, *part;
-
-    writer->buffer->length = 0;
-    writer->open = FIELDS;
-    if (!buffer_reserve(writer->buffer, FRAME_MAX))
-        return false;
-    at = otlp_begin(end_of(writer), PB_BYTES(1), &writer->resource_metrics, writer->buffer->data);
-    *at++ = PB_BYTES(1);
-    part = at++;
-    at = otlp_put_attribute(at, PB_BYTES(1), "service.name", text_of(DELTAS_SERVICE));
-    at =
-        otlp_put_attribute(at, PB_BYTES(1), "service.instance.id", text_of(writer->head->instance));
-    at = otlp_put_attribute(at, PB_BYTES(1), "messaging.consumer.group.name",
-                            text_of(writer->head->group));
-    at = pb_end(part, at);
-    at = otlp_begin(at, PB_BYTES(2), &writer->scope_metrics, writer->buffer->data);
-    set_end(writer, at);
-    writer->has_message = true;
-    return true;
-}
-
-static void end_metric(struct writer *writer)
-{
-    if (writer->open != FIELDS) {
-        otlp_end(writer->buffer->data, writer->data, writer->buffer->length);
-        otlp_end(writer->buffer->data, writer->metric, writer->buffer->length);
-    }
-    writer->open = FIELDS;
-}
-
-static bool end_message(struct writer *writer)
-{
-    end_metric(writer);
-    otlp_end(writer->buffer->data, writer->scope_metrics, writer->buffer->length);
-    otlp_end(writer->buffer->data, writer->resource_metrics, writer->buffer->length);
-    writer->has_message = false;
-    return writer->emit(writer->context, writer->buffer->data, writer->buffer->length);
-}
-
-static void begin_metric(struct writer *writer, int field)
-{
-    /* what hosts there are now is no sum */
-    const bool is_gauge =
-        fields[field].is_gauge || (writer->head->is_cumulative && field == WINDOW_HOSTS);
-    char name[64], *at;
-
-    (void)snprintf(name, sizeof(name), FLEET_DELTAS_PREFIX "%s", fields[field].name);
-    at = otlp_begin(end_of(writer), PB_BYTES(2), &writer->metric, writer->buffer->data);
-    at = otlp_put_text(at, PB_BYTES(1), text_of(name));
-    at = otlp_put_text(at, PB_BYTES(3), text_of(fields[field].unit));
-    at = otlp_begin(at, is_gauge ? PB_BYTES(5) : PB_BYTES(7), &writer->data, writer->buffer->data);
-    if (!is_gauge) {
-        *at++ = PB_VARINT(2);
-        *at++ = writer->head->is_cumulative ? CUMULATIVE : DELTA;
-        *at++ = PB_VARINT(3); /* monotonic */
-        *at++ = field != WINDOW_INTEGRAL;
-    }
-    set_end(writer, at);
-    writer->open = field;
-}
-
-/* In another message, if this one is full. */
-static bool make_room(struct writer *writer, int field)
-{
-    const size_t size = FRAME_MAX + POINT_MAX;
-
-    if (writer->open != field)
-        end_metric(writer);
-    if (writer->has_message && writer->buffer->length + size > DELTAS_MESSAGE_MAX &&
-        !end_message(writer))
-        return false;
-    if ((!writer->has_message && !begin_message(writer)) || !buffer_reserve(writer->buffer, size))
-        return false;
-    if (writer->open != field)
-        begin_metric(writer, field);
-    return true;
-}
-
 /* One for which there was no room has no attribute. */
-static char *put_name(const struct writer *writer, char *at, const char *key, uint32_t id)
+static void fleet_add_name(const struct writing *writing, struct metric_point *point,
+                           const char *key, uint32_t id)
 {
-    return id == NAMES_OTHER ? at
-                             : otlp_put_attribute(at, PB_BYTES(7), key,
-                                                  names_text(fleet_names(writer->fleet), id));
+    if (id != NAMES_OTHER)
+        metric_point_add(point, key, names_text(writing->names, id));
 }
 
-static bool put_point(struct writer *writer, int field, const struct fleet_row *row,
-                      const struct fleet_window *window, uint64_t value, double real)
+static bool put_point(struct writing *writing, size_t i, const struct fleet_row *row,
+                      struct metric_point *point)
 {
-    const int64_t begin = window ? window->number * FLEET_WINDOW_NS : writer->head->start_ns;
-    const int64_t end = window ? begin + FLEET_WINDOW_NS : writer->head->end_ns;
-    char *at, *point;
+    struct metric metric = fields[i].metric;
 
-    if (!make_room(writer, field))
-        return false;
-    at = end_of(writer);
-    *at++ = PB_BYTES(1);
-    point = at++;
-    *at++ = PB_FIXED64(2);
-    at = pb_put_fixed64(at, (uint64_t)begin);
-    *at++ = PB_FIXED64(3);
-    at = pb_put_fixed64(at, (uint64_t)end);
-    if (field == WINDOW_INTEGRAL || field == WINDOW_MIN || field == WINDOW_MAX ||
-        field == WINDOW_AVERAGE || field == WINDOW_SUM) {
-        at = otlp_put_double(at, PB_FIXED64(4), real);
-    } else {
-        *at++ = PB_FIXED64(6);
-        at = pb_put_fixed64(at, value);
+    if (writing->head->is_cumulative && i == WINDOW_HOSTS)
+        metric.shape = METRIC_GAUGE; /* what hosts there are now is no sum */
+    point->is_double = fields[i].is_double;
+    fleet_add_name(writing, point, "hosts", row->hosts);
+    fleet_add_name(writing, point, "metric", row->metric);
+    fleet_add_name(writing, point, "instance", row->instance);
+    if (i == SAMPLES || writing->head->is_cumulative) {
+        fleet_add_name(writing, point, "unit", row->unit);
+        metric_point_add(point, "kind", text_of(row->is_counter ? "counter" : "gauge"));
     }
-    at = put_name(writer, at, "hosts", row->hosts);
-    at = put_name(writer, at, "metric", row->metric);
-    at = put_name(writer, at, "instance", row->instance);
-    if (field == SAMPLES || writer->head->is_cumulative) {
-        at = put_name(writer, at, "unit", row->unit);
-        at = otlp_put_attribute(at, PB_BYTES(7), "kind",
-                                text_of(row->is_counter ? "counter" : "gauge"));
-    }
-    set_end(writer, pb_end(point, at));
-    return true;
+    return otlp_metrics_put(&writing->metrics, &metric, point);
 }
 
-static bool put_window(struct writer *writer, int field, const struct fleet_row *row,
-                       const struct fleet_window *window)
+static bool fleet_put_window(struct writing *writing, size_t i, const struct fleet_row *row,
+                             const struct fleet_window *window)
 {
-    const uint64_t values[FIELDS] = {
-        [WINDOW_HOSTS] = window->hosts,
-        [WINDOW_ELAPSED] = window->elapsed_ns,
-        [WINDOW_INCREASE] = window->increase,
-        [WINDOW_DELAY] = (uint64_t)window->delay_ns,
-    };
-    const double reals[FIELDS] = {
-        [WINDOW_INTEGRAL] = window->integral,
-        [WINDOW_MIN] = window->min,
-        [WINDOW_MAX] = window->max,
-        [WINDOW_AVERAGE] = fleet_average(row, window),
-        [WINDOW_SUM] = fleet_average(row, window) * (double)window->hosts,
-    };
-    const bool is_shown = field == WINDOW_HOSTS || field == WINDOW_MIN || field == WINDOW_MAX;
-    const bool is_left_out = (writer->head->is_cumulative ? field < WINDOW_AVERAGE && !is_shown
-                                                          : field >= WINDOW_AVERAGE) ||
-                             (field == WINDOW_HOSTS && window->hosts == 0) ||
-                             (field == WINDOW_INCREASE && !row->is_counter) ||
-                             (field == WINDOW_INTEGRAL && row->is_counter);
+    const double average = fleet_average(row, window);
+    const double shown = i == WINDOW_SUM ? average * (double)window->hosts : average;
+    struct metric_point point = {.start_ns = window->number * FLEET_WINDOW_NS,
+                                 .end_ns = (window->number + 1) * FLEET_WINDOW_NS};
 
-    return is_left_out || put_point(writer, field, row, window, values[field], reals[field]);
-}
-
-static bool put_row(struct writer *writer, int field, const struct fleet_row *row)
-{
-    if (row->samples == 0 || (field == INCREASE && !row->is_counter))
+    if ((i == WINDOW_HOSTS && window->hosts == 0) || (i == WINDOW_INCREASE && !row->is_counter) ||
+        (i == WINDOW_INTEGRAL && row->is_counter))
         return true;
-    if (field == SAMPLES || field == INCREASE)
-        return put_point(writer, field, row, NULL, field == SAMPLES ? row->samples : row->increase,
-                         0);
-    if (writer->head->is_cumulative) {
-        const struct fleet_window *shown = fleet_shown(row, writer->head->end_ns);
+    memcpy(&point.value,
+           fields[i].of == OF_WINDOW ? (const char *)window + fields[i].offset
+                                     : (const char *)&shown,
+           sizeof(point.value));
+    return put_point(writing, i, row, &point);
+}
 
-        return !shown || put_window(writer, field, row, shown);
+static bool fleet_put_row(struct writing *writing, size_t i, const struct fleet_row *row)
+{
+    const struct deltas_head *head = writing->head;
+    struct metric_point point = {.start_ns = head->start_ns, .end_ns = head->end_ns};
+
+    if (row->samples == 0 || (i == INCREASE && !row->is_counter))
+        return true;
+    if (fields[i].of == OF_ROW) {
+        memcpy(&point.value, (const char *)row + fields[i].offset, sizeof(point.value));
+        return put_point(writing, i, row, &point);
     }
-    for (size_t i = 0; i < FLEET_WINDOWS; i++) {
-        if (row->windows[i].elapsed_ns && !put_window(writer, field, row, &row->windows[i]))
+    if (head->is_cumulative) {
+        const struct fleet_window *shown = fleet_shown(row, head->end_ns);
+
+        return !shown || fleet_put_window(writing, i, row, shown);
+    }
+    for (size_t k = 0; k < FLEET_WINDOWS; k++) {
+        if (row->windows[k].elapsed_ns && !fleet_put_window(writing, i, row, &row->windows[k]))
             return false;
     }
     return true;
 }
 
 bool fleet_deltas_write(const struct deltas_head *head, const struct fleet *fleet,
-                        struct buffer *buffer, deltas_emit_fn *emit, void *context)
+                        struct buffer *buffer, otlp_metrics_emit_fn *emit, void *context)
 {
-    struct writer writer = {head, fleet, buffer, emit, context, .open = FIELDS};
+    struct writing writing = {deltas_writer(head, buffer, emit, context), head, fleet_names(fleet)};
 
-    for (int field = 0; field < FIELDS; field++) {
-        for (size_t i = 0; i < fleet_rows(fleet); i++) {
-            if (!put_row(&writer, field, fleet_row(fleet, i)))
+    for (size_t i = 0; i < FIELDS; i++) {
+        const bool is_written =
+            head->is_cumulative ? fields[i].is_shown : fields[i].of != OF_WINDOW_SHOWN;
+
+        for (size_t k = 0; is_written && k < fleet_rows(fleet); k++) {
+            if (!fleet_put_row(&writing, i, fleet_row(fleet, k)))
                 return false;
         }
     }
-    return !writer.has_message || end_message(&writer);
+    return otlp_metrics_end(&writing.metrics, false);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -259,168 +138,68 @@ bool fleet_deltas_write(const struct deltas_head *head, const struct fleet *flee
 struct reading {
     struct fleet *fleet;
     int64_t now_ns;
-    int field;
+    bool is_starved;
 };
 
-struct point {
-    struct text hosts, metric, instance, unit, kind;
-    int64_t start_ns, end_ns;
-    uint64_t value;
-};
-
-static void take_attribute(struct point *point, struct text attribute)
+void fleet_window_merge(struct fleet_row *row, int64_t number, const struct fleet_window *part)
 {
-    struct text *const texts[] = {&point->hosts, &point->metric, &point->instance, &point->unit,
-                                  &point->kind};
-    static const char *const keys[] = {"hosts", "metric", "instance", "unit", "kind"};
-    const struct text key = otlp_find(attribute, OTLP_ATTRIBUTE_KEY);
+    struct fleet_window *window = fleet_window_of(row, number);
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        if (text_is(key, keys[i]))
-            *texts[i] = otlp_find(otlp_find(attribute, OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
-    }
-}
-
-static struct point read_point(struct text message)
-{
-    struct pb_reader reader = pb_reader_of(message);
-    struct point point = {.value = 0};
-    struct pb_member field;
-
-    while (pb_next(&reader, &field)) {
-        if (field.tag == PB_TAG(2, PB_TYPE_FIXED64))
-            point.start_ns = (int64_t)field.value;
-        else if (field.tag == PB_TAG(3, PB_TYPE_FIXED64))
-            point.end_ns = (int64_t)field.value;
-        else if (field.tag == PB_TAG(4, PB_TYPE_FIXED64) || field.tag == PB_TAG(6, PB_TYPE_FIXED64))
-            point.value = field.value;
-        else if (field.tag == PB_TAG(7, PB_TYPE_BYTES))
-            take_attribute(&point, pb_text(&field));
-    }
-    return point;
-}
-
-static void add_to_window(const struct reading *reading, struct fleet_row *row,
-                          const struct point *point)
-{
-    const double real = pb_double(point->value);
-    struct fleet_window *window;
-
-    if (point->start_ns <= 0 || point->start_ns > reading->now_ns ||
-        point->end_ns != point->start_ns + FLEET_WINDOW_NS)
-        return;
-    window = fleet_window_of(row, point->start_ns / FLEET_WINDOW_NS);
     if (!window)
         return;
-    switch (reading->field) {
-    case WINDOW_HOSTS:
-        window->hosts += point->value;
-        break;
-    case WINDOW_ELAPSED:
-        window->elapsed_ns += point->value;
-        break;
-    case WINDOW_INCREASE:
-        window->increase += point->value;
-        break;
-    case WINDOW_INTEGRAL:
-        window->integral += isfinite(real) ? real : 0;
-        break;
-    case WINDOW_MIN:
-        window->min = fmin(window->min, real);
-        break;
-    case WINDOW_MAX:
-        window->max = fmax(window->max, real);
-        break;
-    case WINDOW_DELAY:
-        if ((int64_t)point->value > window->delay_ns)
-            window->delay_ns = (int64_t)point->value;
-        break;
-    default:
-        break;
-    }
+    window->hosts += part->hosts;
+    window->elapsed_ns += part->elapsed_ns;
+    window->increase += part->increase;
+    window->integral += isfinite(part->integral) ? part->integral : 0;
+    window->min = fmin(window->min, part->min);
+    window->max = fmax(window->max, part->max);
+    if (part->delay_ns > window->delay_ns)
+        window->delay_ns = part->delay_ns;
 }
 
-static bool add_point(const struct reading *reading, const struct point *point)
+static void add_to_row(const struct reading *reading, const struct field *field,
+                       struct fleet_row *row, const struct metric_point *point)
 {
-    struct fleet_row *row =
-        fleet_row_of(reading->fleet, point->hosts, point->metric, point->instance);
+    struct fleet_window part = FLEET_WINDOW_EMPTY;
 
-    if (!row)
-        return false;
-    if (reading->field == SAMPLES) {
+    if (field == &fields[SAMPLES]) {
         row->samples += point->value;
-        fleet_set_unit(reading->fleet, row, point->unit, text_is(point->kind, "counter"));
-    } else if (reading->field == INCREASE) {
+        fleet_set_unit(reading->fleet, row, metric_attribute(point, "unit"),
+                       text_is(metric_attribute(point, "kind"), "counter"));
+    } else if (field == &fields[INCREASE]) {
         row->increase += point->value;
-    } else {
-        add_to_window(reading, row, point);
+    } else if (field->of == OF_WINDOW && point->start_ns > 0 &&
+               point->start_ns <= reading->now_ns &&
+               point->end_ns == point->start_ns + FLEET_WINDOW_NS) {
+        memcpy((char *)&part + field->offset, &point->value, sizeof(point->value));
+        fleet_window_merge(row, point->start_ns / FLEET_WINDOW_NS, &part);
     }
-    return true;
 }
 
-static bool add_points(const struct reading *reading, struct text data)
+static bool fleet_take_point(void *context, struct text name, const struct metric_point *point)
 {
-    struct pb_reader reader = pb_reader_of(data);
-    struct pb_member field;
+    struct reading *reading = context;
+    struct fleet_row *row;
 
-    while (pb_next(&reader, &field)) {
-        if (field.tag == PB_TAG(1, PB_TYPE_BYTES)) {
-            const struct point point = read_point(pb_text(&field));
-
-            if (!add_point(reading, &point))
-                return false;
-        }
+    for (size_t i = 0; i < FIELDS; i++) {
+        if (!text_is(name, fields[i].metric.name))
+            continue;
+        row = fleet_row_of(reading->fleet, metric_attribute(point, "hosts"),
+                           metric_attribute(point, "metric"), metric_attribute(point, "instance"));
+        reading->is_starved = row == NULL;
+        if (row)
+            add_to_row(reading, &fields[i], row, point);
     }
-    return true;
-}
-
-static int field_of(struct text name)
-{
-    const size_t length = strlen(FLEET_DELTAS_PREFIX);
-    int field = 0;
-
-    if (name.length < length || memcmp(name.data, FLEET_DELTAS_PREFIX, length) != 0)
-        return FIELDS;
-    name = (struct text){name.data + length, name.length - length};
-    while (field < FIELDS && !text_is(name, fields[field].name))
-        field++;
-    return field;
-}
-
-static bool add_metric(struct reading *reading, struct text message)
-{
-    struct pb_reader reader = pb_reader_of(message);
-    struct pb_member field;
-
-    reading->field = field_of(otlp_find(message, (enum otlp_field)PB_TAG(1, PB_TYPE_BYTES)));
-    while (reading->field != FIELDS && pb_next(&reader, &field)) {
-        if ((field.tag == PB_TAG(5, PB_TYPE_BYTES) || field.tag == PB_TAG(7, PB_TYPE_BYTES)) &&
-            !add_points(reading, pb_text(&field)))
-            return false;
-    }
-    return true;
-}
-
-/* Request, resource metrics, scope metrics: in each, those of the next level are in one field. */
-static bool add_level(struct reading *reading, struct text message, int level)
-{
-    static const uint32_t tags[] = {PB_TAG(1, PB_TYPE_BYTES), PB_TAG(2, PB_TYPE_BYTES),
-                                    PB_TAG(2, PB_TYPE_BYTES)};
-    struct pb_reader reader = pb_reader_of(message);
-    struct pb_member field;
-
-    if (level == 3)
-        return add_metric(reading, message);
-    while (pb_next(&reader, &field)) {
-        if (field.tag == tags[level] && !add_level(reading, pb_text(&field), level + 1))
-            return false;
-    }
-    return true;
+    return !reading->is_starved;
 }
 
 bool fleet_deltas_read(const char *data, size_t length, struct fleet *fleet, int64_t now_ns)
 {
-    struct reading reading = {fleet, now_ns, FIELDS};
+    struct reading reading = {fleet, now_ns, false};
+    struct otlp_metrics_origin origin;
+    struct error ignored;
 
-    return add_level(&reading, (struct text){data, length}, 0);
+    (void)otlp_metrics_read((struct text){data, length}, PREFIX, &origin, fleet_take_point,
+                            &reading, &ignored);
+    return !reading.is_starved;
 }

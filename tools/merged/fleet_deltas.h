@@ -26,12 +26,18 @@
 
 /* As deltas_write(); no message if there is nothing. */
 bool fleet_deltas_write(const struct deltas_head *head, const struct fleet *fleet,
-                        struct buffer *buffer, deltas_emit_fn *emit, void *context);
+                        struct buffer *buffer, otlp_metrics_emit_fn *emit, void *context);
 
 /*
  * Adds what a message has of hosts: one that deltas_read() has taken, so that it is whole. Windows
  * to come after now_ns are left out. Returns false when out of memory.
  */
 bool fleet_deltas_read(const char *data, size_t length, struct fleet *fleet, int64_t now_ns);
+
+/* A window in which nothing was seen. */
+#define FLEET_WINDOW_EMPTY ((struct fleet_window){.min = INFINITY, .max = -INFINITY})
+
+/* Adds what somebody has seen of the window of this number: any values. */
+void fleet_window_merge(struct fleet_row *row, int64_t number, const struct fleet_window *part);
 
 #endif

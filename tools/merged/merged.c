@@ -62,7 +62,7 @@ static void forget(struct merged *merged, size_t i)
 }
 
 /* Those that have long been away; or, where there is no room, the one that has been for longest. */
-static void make_room(struct merged *merged, int64_t now_ns)
+static void worker_make_room(struct merged *merged, int64_t now_ns)
 {
     size_t oldest = 0;
 
@@ -88,7 +88,7 @@ static struct merged_worker *find_worker(struct merged *merged, const char *inst
         if (strcmp(merged->workers[i].instance, instance) == 0)
             return &merged->workers[i];
     }
-    make_room(merged, now_ns);
+    worker_make_room(merged, now_ns);
     worker = &merged->workers[merged->worker_count++];
     *worker = (struct merged_worker){.heard_ns = 0};
     (void)snprintf(worker->instance, sizeof(worker->instance), "%s", instance);

@@ -5,6 +5,8 @@
  */
 #include "merged.h"
 
+#include "fleet_deltas.h"
+
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/json.h"
 
@@ -15,13 +17,14 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void put_name(struct printer *printer, const char *key, const struct names *names,
+/* before: what stands before the value, such as ",\"name\":". */
+static void put_name(struct printer *printer, const char *before, const struct names *names,
                      uint32_t id)
 {
     const struct text name = names_text(names, id);
     bool cut;
 
-    print(printer, "\"%s\":", key);
+    print_string(printer, before);
     if (id == NAMES_OTHER) {
         print_string(printer, "null");
         return;
@@ -35,63 +38,57 @@ static void put_name(struct printer *printer, const char *key, const struct name
                                       printer->buffer.data);
 }
 
-static void put_time(struct printer *printer, const char *key, int64_t time_ns)
+static void put_time(struct printer *printer, const char *before, int64_t time_ns)
 {
     const time_t seconds = (time_t)(time_ns / 1000000000);
     char date[64];
     struct tm tm;
 
+    print_string(printer, before);
     if (time_ns <= 0 || !gmtime_r(&seconds, &tm) ||
         !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
-        print(printer, "\"%s\":null", key);
+        print_string(printer, "null");
     else
-        print(printer, "\"%s\":\"%s.%03dZ\"", key, date, (int)(time_ns / 1000000 % 1000));
+        print(printer, "\"%s.%03dZ\"", date, (int)(time_ns / 1000000 % 1000));
 }
 
-static void put_buckets(struct printer *printer, const struct histogram *histogram)
+static void document_put_histogram(struct printer *printer, const char *key,
+                                   const struct histogram *histogram)
 {
     struct histogram_bucket bucket = {0};
     const char *comma = "";
 
-    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
-        print(printer, "%s%" PRId32 ",%" PRIu64, comma, bucket.index, bucket.count);
-        comma = ",";
-    }
-}
-
-static void put_histogram(struct printer *printer, const char *key,
-                          const struct histogram *histogram)
-{
     print(printer,
           ",\"%s\":{\"count\":%" PRIu64 ",\"zeros\":%" PRIu64 ",\"sum\":%.17g,\"min\":%" PRId64
           ",\"max\":%" PRId64 ",\"buckets\":[",
           key, histogram->count, histogram->zeros, histogram->sum, histogram->min, histogram->max);
-    put_buckets(printer, histogram);
+    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
+        print(printer, "%s%" PRId32 ",%" PRIu64, comma, bucket.index, bucket.count);
+        comma = ",";
+    }
     print_string(printer, "]}");
 }
 
-static void put_row(struct printer *printer, const struct names *names,
-                    const struct statistics_row *row)
+static void document_put_row(struct printer *printer, const struct merged *merged, size_t i)
 {
-    print_string(printer, "{");
-    put_name(printer, "service", names, row->service);
-    print_string(printer, ",");
-    put_name(printer, "name", names, row->name);
+    const struct statistics_row *row = statistics_row(merged->statistics, i);
+
+    put_name(printer, "{\"service\":", merged->names, row->service);
+    put_name(printer, ",\"name\":", merged->names, row->name);
     print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64, row->spans, row->errors);
-    put_histogram(printer, "duration", &row->duration);
-    put_histogram(printer, "self", &row->self);
+    document_put_histogram(printer, "duration", &row->duration);
+    document_put_histogram(printer, "self", &row->self);
     print_string(printer, "}");
 }
 
-static void put_edge(struct printer *printer, const struct names *names,
-                     const struct statistics_edge *edge)
+static void put_edge(struct printer *printer, const struct merged *merged, size_t i)
 {
-    print_string(printer, "{");
-    put_name(printer, "client", names, edge->caller);
-    print_string(printer, ",");
-    put_name(printer, "server", names, edge->callee);
+    const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
+
+    put_name(printer, "{\"client\":", merged->names, edge->caller);
+    put_name(printer, ",\"server\":", merged->names, edge->callee);
     print(printer, ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64, edge->calls, edge->errors);
-    put_histogram(printer, "duration", &edge->duration);
+    document_put_histogram(printer, "duration", &edge->duration);
     print_string(printer, "}");
 }
 
@@ -108,33 +105,32 @@ static void put_counts(struct printer *printer, const struct work_counts *counts
     }
 }
 
-static void put_worker(struct printer *printer, const struct merged_worker *worker, int64_t now_ns)
+static void put_worker(struct printer *printer, const struct merged *merged, size_t i,
+                       int64_t now_ns)
 {
+    const struct merged_worker *worker = &merged->workers[i];
     char instance[JSON_STRING_MAX(DELTAS_NAME_MAX)];
     bool cut;
     char *end = json_put_string(instance, text_of(worker->instance), DELTAS_NAME_MAX, '|', &cut);
 
     print_string(printer, "{\"instance\":");
     print_text(printer, instance, (size_t)(end - instance));
-    print_string(printer, ",");
-    put_time(printer, "heard", worker->heard_ns);
+    put_time(printer, ",\"heard\":", worker->heard_ns);
     print(printer, ",\"is_there\":%s", worker_is_there(worker, now_ns) ? "true" : "false");
     put_counts(printer, &worker->counts);
     print_string(printer, "}");
 }
 
-static void put_window(struct printer *printer, const struct fleet_row *row,
-                       const struct fleet_window *window)
+static void document_put_window(struct printer *printer, const struct fleet_row *row,
+                                const struct fleet_window *window)
 {
-    double average;
+    const double average = window ? fleet_average(row, window) : 0;
 
     if (!window) {
         print_string(printer, ",\"window\":null");
         return;
     }
-    average = fleet_average(row, window);
-    print_string(printer, ",\"window\":{");
-    put_time(printer, "from", window->number * FLEET_WINDOW_NS);
+    put_time(printer, ",\"window\":{\"from\":", window->number * FLEET_WINDOW_NS);
     print(printer,
           ",\"seconds\":%d,\"hosts\":%" PRIu64 ",\"sum\":%.17g,\"average\":%.17g,\"min\":%.17g,"
           "\"max\":%.17g}",
@@ -163,23 +159,19 @@ static void put_windows(struct printer *printer, const struct fleet_row *row,
     print_string(printer, "]");
 }
 
-static void put_hosts(struct printer *printer, const struct fleet *fleet,
-                      const struct fleet_row *row, int64_t now_ns)
+static void put_hosts(struct printer *printer, const struct merged *merged, size_t i)
 {
-    const struct names *names = fleet_names(fleet);
-    const struct fleet_window *shown = fleet_shown(row, now_ns);
+    const struct fleet_row *row = fleet_row(merged->fleet, i);
+    const struct names *names = fleet_names(merged->fleet);
+    const struct fleet_window *shown = fleet_shown(row, merged->to_ns);
 
-    print_string(printer, "{");
-    put_name(printer, "hosts", names, row->hosts);
-    print_string(printer, ",");
-    put_name(printer, "metric", names, row->metric);
-    print_string(printer, ",");
-    put_name(printer, "instance", names, row->instance);
-    print_string(printer, ",");
-    put_name(printer, "unit", names, row->unit);
+    put_name(printer, "{\"hosts\":", names, row->hosts);
+    put_name(printer, ",\"metric\":", names, row->metric);
+    put_name(printer, ",\"instance\":", names, row->instance);
+    put_name(printer, ",\"unit\":", names, row->unit);
     print(printer, ",\"kind\":\"%s\",\"samples\":%" PRIu64 ",\"increase\":%" PRIu64,
           row->is_counter ? "counter" : "gauge", row->samples, row->increase);
-    put_window(printer, row, shown);
+    document_put_window(printer, row, shown);
     put_windows(printer, row, shown);
     print_string(printer, "}");
 }
@@ -192,40 +184,37 @@ static void put_totals(struct printer *printer, const struct merged *merged)
         spans += statistics_row(merged->statistics, i)->spans;
         errors += statistics_row(merged->statistics, i)->errors;
     }
-    print(printer, "{\"blkin\":\"statistics\",\"version\":\"%s\",", BLKIN_RELEASE);
-    put_time(printer, "from", merged->from_ns);
-    print_string(printer, ",");
-    put_time(printer, "to", merged->to_ns);
-    print(printer, ",\"seconds\":%.3f", (double)(merged->to_ns - merged->from_ns) / 1e9);
-    print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"scale\":%d", spans, errors,
-          HISTOGRAM_SCALE);
+    put_time(printer, "{\"blkin\":\"statistics\",\"version\":\"" BLKIN_RELEASE "\",\"from\":",
+             merged->from_ns);
+    put_time(printer, ",\"to\":", merged->to_ns);
+    print(printer, ",\"seconds\":%.3f,\"spans\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"scale\":%d",
+          (double)(merged->to_ns - merged->from_ns) / 1e9, spans, errors, HISTOGRAM_SCALE);
 }
 
 char *merged_document(const struct merged *merged, int64_t now_ns)
 {
-    const struct statistics *statistics = merged->statistics;
     struct printer printer = {0};
 
     put_totals(&printer, merged);
     print_string(&printer, ",\"rows\":[");
-    for (size_t i = 0; i < statistics_rows(statistics); i++) {
+    for (size_t i = 0; i < statistics_rows(merged->statistics); i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        put_row(&printer, merged->names, statistics_row(statistics, i));
+        document_put_row(&printer, merged, i);
     }
     print_string(&printer, "],\"edges\":[");
-    for (size_t i = 0; i < statistics_edges(statistics); i++) {
+    for (size_t i = 0; i < statistics_edges(merged->statistics); i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        put_edge(&printer, merged->names, statistics_edge(statistics, i));
+        put_edge(&printer, merged, i);
     }
     print_string(&printer, "],\"workers\":[");
     for (size_t i = 0; i < merged->worker_count; i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        put_worker(&printer, &merged->workers[i], now_ns);
+        put_worker(&printer, merged, i, now_ns);
     }
     print_string(&printer, "],\"hosts\":[");
     for (size_t i = 0; i < fleet_rows(merged->fleet); i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        put_hosts(&printer, merged->fleet, fleet_row(merged->fleet, i), merged->to_ns);
+        put_hosts(&printer, merged, i);
     }
     print_string(&printer, "],\"forgotten\":{\"instance\":null");
     put_counts(&printer, &merged->forgotten);
@@ -243,11 +232,16 @@ bool merged_is_document(const json_t *json)
     return kind && strcmp(kind, "statistics") == 0;
 }
 
-static uint64_t count_at(const json_t *object, const char *key)
+static uint64_t count_of(const json_t *json)
 {
-    const json_int_t value = json_integer_value(json_object_get(object, key));
+    const json_int_t value = json_integer_value(json);
 
     return value > 0 ? (uint64_t)value : 0;
+}
+
+static uint64_t count_at(const json_t *object, const char *key)
+{
+    return count_of(json_object_get(object, key));
 }
 
 static uint32_t name_at(const struct merged *merged, const json_t *object, const char *key)
@@ -260,7 +254,7 @@ static uint32_t name_at(const struct merged *merged, const json_t *object, const
 }
 
 /* Returns false if it is none, or when out of memory. */
-static bool read_buckets(struct histogram *histogram, int scale, const json_t *array)
+static bool document_read_buckets(struct histogram *histogram, int scale, const json_t *array)
 {
     for (size_t i = 0; i + 1 < json_array_size(array); i += 2) {
         const json_int_t index = json_integer_value(json_array_get(array, i));
@@ -277,8 +271,8 @@ static bool read_buckets(struct histogram *histogram, int scale, const json_t *a
 static bool add_histogram(struct histogram *to, int scale, const json_t *json)
 {
     struct histogram histogram = {.count = 0};
-    bool done =
-        json_is_object(json) && read_buckets(&histogram, scale, json_object_get(json, "buckets"));
+    bool done = json_is_object(json) &&
+                document_read_buckets(&histogram, scale, json_object_get(json, "buckets"));
 
     histogram.count = count_at(json, "count");
     histogram.zeros = count_at(json, "zeros");
@@ -356,34 +350,21 @@ static bool add_worker(struct merged *merged, int scale, const json_t *json)
     return true;
 }
 
-static double real_at(const json_t *array, size_t i)
-{
-    return json_number_value(json_array_get(array, i));
-}
-
-static uint64_t count_in(const json_t *array, size_t i)
-{
-    const json_int_t value = json_integer_value(json_array_get(array, i));
-
-    return value > 0 ? (uint64_t)value : 0;
-}
-
 static void add_window(struct fleet_row *row, const json_t *json)
 {
     const json_int_t number = json_integer_value(json_array_get(json, 0));
-    struct fleet_window *window =
-        number > 0 && number < INT64_MAX / FLEET_WINDOW_NS ? fleet_window_of(row, number) : NULL;
+    const struct fleet_window part = {
+        .hosts = count_of(json_array_get(json, 1)),
+        .elapsed_ns = count_of(json_array_get(json, 2)),
+        .increase = count_of(json_array_get(json, 3)),
+        .integral = json_number_value(json_array_get(json, 4)),
+        .min = json_number_value(json_array_get(json, 5)),
+        .max = json_number_value(json_array_get(json, 6)),
+        .delay_ns = (int64_t)count_of(json_array_get(json, 7)),
+    };
 
-    if (!window)
-        return;
-    window->hosts += count_in(json, 1);
-    window->elapsed_ns += count_in(json, 2);
-    window->increase += count_in(json, 3);
-    window->integral += real_at(json, 4);
-    window->min = fmin(window->min, real_at(json, 5));
-    window->max = fmax(window->max, real_at(json, 6));
-    if ((int64_t)count_in(json, 7) > window->delay_ns)
-        window->delay_ns = (int64_t)count_in(json, 7);
+    if (number > 0 && number < INT64_MAX / FLEET_WINDOW_NS)
+        fleet_window_merge(row, number, &part);
 }
 
 static struct text text_at(const json_t *json, const char *key)

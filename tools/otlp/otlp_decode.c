@@ -7,7 +7,7 @@
  */
 #include "otlp_decode.h"
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
+#include "otlp_value.h"
 
 /* OTLP counts from 1 on, and in another order. */
 static inline enum span_kind kind_of(uint64_t value)
@@ -16,19 +16,6 @@ static inline enum span_kind kind_of(uint64_t value)
                                            SPAN_CLIENT, SPAN_PRODUCER, SPAN_CONSUMER};
 
     return value < sizeof(kinds) / sizeof(kinds[0]) ? kinds[value] : SPAN_LOCAL;
-}
-
-static bool is_failed(struct text status)
-{
-    struct pb_reader reader = pb_reader_of(status);
-    struct pb_member field;
-    uint64_t code = 0;
-
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_STATUS_CODE)
-            code = field.value;
-    }
-    return code == OTLP_STATUS_ERROR;
 }
 
 #define PEER_SERVICE        "peer.service"
@@ -70,7 +57,7 @@ static void take_field(struct otlp_span *span, const struct pb_member *field)
         take_attribute(span, pb_text(field));
         break;
     case OTLP_SPAN_STATUS:
-        span->is_error = is_failed(pb_text(field));
+        span->is_error = otlp_status_code(pb_text(field)) == OTLP_STATUS_ERROR;
         break;
     default:
         break;
@@ -180,19 +167,6 @@ static bool is_valid(const struct otlp_span *span)
     return (span->trace_id | span->trace_id_high) && span->id;
 }
 
-static struct text service_of(struct text resource)
-{
-    struct pb_reader reader = pb_reader_of(resource);
-    struct pb_member field;
-
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_RESOURCE_ATTRIBUTE &&
-            text_is(otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY), "service.name"))
-            return otlp_find(otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE), OTLP_VALUE_STRING);
-    }
-    return (struct text){"", 0};
-}
-
 struct decoding {
     otlp_span_fn *call;
     void *context;
@@ -233,7 +207,9 @@ static void take_resource(struct otlp_origin *origin, struct text resource)
         return;
     origin->number++;
     origin->resource = resource;
-    origin->service = service_of(resource);
+    origin->service =
+        otlp_find(otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("service.name")),
+                  OTLP_VALUE_STRING);
 }
 
 static bool read_resource_spans(struct decoding *decoding, struct text message)

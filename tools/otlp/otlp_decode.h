@@ -51,8 +51,7 @@ struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *c
 /* One message Span. Returns false if it is none. */
 bool otlp_read_span(struct text message, struct otlp_span *span);
 
-/* ---- the whole span ---------------------------------------------------------------------------
- */
+/* ---- the whole span -------------------------------------------------------------------------- */
 
 /*
  * The value of an attribute of this key in a message Span (or Resource), as text, cut to what fits:

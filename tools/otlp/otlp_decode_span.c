@@ -16,19 +16,14 @@
 static bool otlp_decode_find_attribute(struct text message, enum otlp_field tag, struct text key,
                                        char *text, size_t size)
 {
-    struct pb_reader reader = pb_reader_of(message);
-    struct pb_member field;
+    const struct text value = otlp_attribute(message, tag, key);
     struct otlp_line line = {text, size - 1, 0};
 
-    while (pb_next(&reader, &field)) {
-        if (field.tag != (uint32_t)tag ||
-            !text_equal(otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY), key))
-            continue;
-        otlp_value_put(&line, otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE), 0);
-        text[line.length] = '\0';
-        return true;
-    }
-    return false;
+    if (!value.data)
+        return false;
+    otlp_value_put(&line, value, 0);
+    text[line.length] = '\0';
+    return true;
 }
 
 bool otlp_span_attribute(struct text span, struct text key, char *value, size_t size)
@@ -99,33 +94,26 @@ static bool otlp_decode_take_address(struct address *taken, const char *prefix, 
                                      struct text value)
 {
     const size_t length = strlen(prefix);
-    struct pb_member field;
 
     if (key.length <= length || memcmp(key.data, prefix, length) != 0)
         return false;
     key = (struct text){key.data + length, key.length - length};
     if (text_is(key, ".address"))
         taken->address = otlp_find(value, OTLP_VALUE_STRING);
-    else if (text_is(key, ".port") && otlp_value_field(value, &field) &&
-             field.tag == OTLP_VALUE_INT)
-        taken->port = (int64_t)field.value;
     else
-        return false;
+        return text_is(key, ".port") && otlp_value_integer(value, &taken->port);
     return true;
 }
 
 static void otlp_decode_take_ranked(struct filling *filling, struct text key, struct text value)
 {
-    struct pb_member field;
-
     for (enum rank i = 0; i < RANKS; i++) {
         if (ranks[i].is_server && filling->whole->kind == SPAN_SERVER)
             continue;
         if (text_is(key, ranks[i].name))
             filling->ranked[i].address = otlp_find(value, OTLP_VALUE_STRING);
-        else if (text_is(key, ranks[i].port) && otlp_value_field(value, &field) &&
-                 field.tag == OTLP_VALUE_INT)
-            filling->ranked[i].port = (int64_t)field.value;
+        else if (text_is(key, ranks[i].port))
+            (void)otlp_value_integer(value, &filling->ranked[i].port);
     }
     if (text_is(key, "network.local.address") || text_is(key, "network.local.port"))
         (void)otlp_decode_take_address(&filling->local, "network.local", key, value);
@@ -163,26 +151,15 @@ static bool otlp_decode_take_own(struct filling *filling, struct text key, struc
 /* The first one that there is an address of. */
 static struct text otlp_decode_host_ip(struct text resource)
 {
-    struct pb_reader reader = pb_reader_of(resource);
+    const struct text value = otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("host.ip"));
+    struct pb_reader reader;
     struct pb_member field;
-    struct text value;
 
-    while (pb_next(&reader, &field)) {
-        if (field.tag != OTLP_RESOURCE_ATTRIBUTE ||
-            !text_is(otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY), "host.ip"))
-            continue;
-        value = otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE);
-        if (!otlp_value_field(value, &field))
-            break;
-        if (field.tag == OTLP_VALUE_STRING)
-            return pb_text(&field);
-        if (field.tag == OTLP_VALUE_ARRAY) {
-            reader = pb_reader_of(pb_text(&field));
-            if (pb_next(&reader, &field) && field.tag == OTLP_ARRAY_VALUE)
-                return otlp_find(pb_text(&field), OTLP_VALUE_STRING);
-        }
-        break;
-    }
+    if (otlp_value_field(value, &field) && field.tag == OTLP_VALUE_STRING)
+        return pb_text(&field);
+    reader = pb_reader_of(otlp_find(value, OTLP_VALUE_ARRAY));
+    if (pb_next(&reader, &field) && field.tag == OTLP_ARRAY_VALUE)
+        return otlp_find(pb_text(&field), OTLP_VALUE_STRING);
     return (struct text){"", 0};
 }
 
@@ -246,10 +223,10 @@ static void otlp_decode_add_tag(struct filling *filling, struct text key, struct
 {
     char text[LIMIT_VALUE + 1];
     struct otlp_line line = {text, sizeof(text), 0};
-    struct pb_member field;
+    int64_t number;
 
-    if (otlp_value_field(value, &field) && field.tag == OTLP_VALUE_INT) {
-        (void)span_add(filling->whole, SPAN_TAG_INTEGER, key, text_of(""), (int64_t)field.value);
+    if (otlp_value_integer(value, &number)) {
+        (void)span_add(filling->whole, SPAN_TAG_INTEGER, key, text_of(""), number);
         return;
     }
     otlp_value_put(&line, value, 0);
@@ -262,39 +239,17 @@ static void otlp_decode_add_text_tag(struct filling *filling, const char *key, s
         (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of(key), value, 0);
 }
 
-static struct text otlp_decode_name_of_resource_tag(const struct filling *filling, struct text key)
-{
-    return filling->is_ours && text_is(key, "host.name") ? text_of(RESOURCE_HOST_TAG) : key;
-}
-
 /* Of the resource: what the local endpoint does not say already. */
 static void otlp_decode_add_resource(struct filling *filling, struct text resource)
 {
     struct pb_reader reader = pb_reader_of(resource);
-    struct pb_member field;
+    struct text key, value;
 
-    while (pb_next(&reader, &field)) {
-        struct text key;
-
-        if (field.tag != OTLP_RESOURCE_ATTRIBUTE)
-            continue;
-        key = otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY);
+    while (otlp_next_attribute(&reader, OTLP_RESOURCE_ATTRIBUTE, &key, &value)) {
+        if (filling->is_ours && text_is(key, "host.name"))
+            key = text_of(RESOURCE_HOST_TAG);
         if (!text_is(key, "service.name") && !(filling->is_ours && text_is(key, "host.ip")))
-            otlp_decode_add_tag(filling, otlp_decode_name_of_resource_tag(filling, key),
-                                otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE));
-    }
-}
-
-static void otlp_decode_add_attributes(struct filling *filling, struct text message,
-                                       enum otlp_field tag)
-{
-    struct pb_reader reader = pb_reader_of(message);
-    struct pb_member field;
-
-    while (pb_next(&reader, &field)) {
-        if (field.tag == (uint32_t)tag)
-            otlp_decode_add_tag(filling, otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY),
-                                otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE));
+            otlp_decode_add_tag(filling, key, value);
     }
 }
 
@@ -303,31 +258,20 @@ static void otlp_decode_add_scope(struct filling *filling, struct text scope)
 {
     const struct text name = otlp_find(scope, OTLP_SCOPE_NAME);
     const struct text version = otlp_find(scope, OTLP_SCOPE_VERSION);
+    struct pb_reader reader = pb_reader_of(scope);
+    struct text key, value;
 
     otlp_decode_add_text_tag(filling, "otel.scope.name", name);
     otlp_decode_add_text_tag(filling, "otel.library.name", name);
     otlp_decode_add_text_tag(filling, "otel.scope.version", version);
     otlp_decode_add_text_tag(filling, "otel.library.version", version);
-    otlp_decode_add_attributes(filling, scope, OTLP_SCOPE_ATTRIBUTE);
-}
-
-/* The last one, as protobuf has it. */
-static uint64_t otlp_decode_status_code(struct text status)
-{
-    struct pb_reader reader = pb_reader_of(status);
-    struct pb_member field;
-    uint64_t code = 0;
-
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_STATUS_CODE)
-            code = field.value;
-    }
-    return code;
+    while (otlp_next_attribute(&reader, OTLP_SCOPE_ATTRIBUTE, &key, &value))
+        otlp_decode_add_tag(filling, key, value);
 }
 
 static void otlp_decode_add_status(struct filling *filling, struct text status)
 {
-    const uint64_t code = otlp_decode_status_code(status);
+    const uint64_t code = otlp_status_code(status);
 
     filling->is_failed = code == OTLP_STATUS_ERROR;
     if (filling->is_failed)

@@ -87,16 +87,14 @@ void otlp_value_put_attributes(struct otlp_line *line, struct text message, enum
                                unsigned depth)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct pb_member field;
+    struct text key, value;
     const char *before = "{";
 
-    while (pb_next(&reader, &field) && line->length < line->size) {
-        if (field.tag != (uint32_t)tag)
-            continue;
+    while (line->length < line->size && otlp_next_attribute(&reader, tag, &key, &value)) {
         otlp_line_put_string(line, before);
-        otlp_line_put_quoted(line, otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY));
+        otlp_line_put_quoted(line, key);
         otlp_line_put_string(line, ":");
-        otlp_value_put(line, otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE), depth + 1);
+        otlp_value_put(line, value, depth + 1);
         before = ",";
     }
     if (*before == ',')

@@ -26,9 +26,64 @@ static inline struct text otlp_line_text(const struct otlp_line *line)
     return (struct text){line->data, line->length};
 }
 
+/* The next attribute of a message that has them in fields of this tag: its key, and the message
+ * AnyValue. */
+static inline bool otlp_next_attribute(struct pb_reader *reader, enum otlp_field tag,
+                                       struct text *key, struct text *value)
+{
+    struct pb_member field;
+
+    while (pb_next(reader, &field)) {
+        if (field.tag != (uint32_t)tag)
+            continue;
+        *key = otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY);
+        *value = otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE);
+        return true;
+    }
+    return false;
+}
+
+/* The value of the first one of this key; without data if there is none. */
+static inline struct text otlp_attribute(struct text message, enum otlp_field tag, struct text key)
+{
+    struct pb_reader reader = pb_reader_of(message);
+    struct text found, value;
+
+    while (otlp_next_attribute(&reader, tag, &found, &value)) {
+        if (text_equal(found, key))
+            return value;
+    }
+    return (struct text){NULL, 0};
+}
+
+/* The code of a message Status. */
+static inline uint64_t otlp_status_code(struct text status)
+{
+    struct pb_reader reader = pb_reader_of(status);
+    struct pb_member field;
+    uint64_t code = 0;
+
+    while (pb_next(&reader, &field)) {
+        if (field.tag == OTLP_STATUS_CODE)
+            code = field.value;
+    }
+    return code;
+}
+
 /* The field of a message AnyValue that tells its value: the last one. Returns false if there is
  * none. */
 bool otlp_value_field(struct text value, struct pb_member *last);
+
+/* Returns false if it is no integer. */
+static inline bool otlp_value_integer(struct text value, int64_t *number)
+{
+    struct pb_member field;
+
+    if (!otlp_value_field(value, &field) || field.tag != OTLP_VALUE_INT)
+        return false;
+    *number = (int64_t)field.value;
+    return true;
+}
 
 /* A message AnyValue; depth: of values that it is in, 0 for the whole. */
 void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth);

@@ -5,7 +5,7 @@
  */
 #include "report.h"
 
-#include "page.h"
+#include "parts.h"
 
 #include "tools/base/output.h"
 #include "tools/trace/options.h"
@@ -18,23 +18,8 @@
 #define TRACES_MAX     50
 
 static const char usage[] =
-    "usage: blkin report [OPTION]... FILE|FOLDER|URL\n"
-    "\n"
-    "Writes a page about all traces of it, for a browser: where the time goes, who\n"
-    "calls whom, how long it takes, and the slowest traces' timelines. It is one file\n"
-    "that needs nothing else, to be opened, sent or attached to a ticket.\n"
-    "\n"
-    "  FILE    Zipkin v2 JSON, as of the sink with endpoint=\"file:PATH\"; -: stdin\n"
-    "  URL     the same from a server: http://localhost:9411/api/v2/traces?limit=1000\n"
-    "          of either: also the statistics of \"blkin work --root\"\n"
-    "  FOLDER  a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
-    "\n"
-    "  -o, --output=FILE  where to, instead of the standard output\n"
-    "  -n, --traces=N     how many of the slowest traces, 0 to 50 [default: 10]\n"
-    "      --title=TEXT   the page's heading [default: the source]\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Exit status: 0 written; 1 cannot be read or written; 2 wrong usage.\n";
+#include "tools/report/usage.txt.inc"
+    ;
 
 struct options {
     const char *output; /* NULL: the standard output */

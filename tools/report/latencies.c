@@ -5,7 +5,7 @@
  */
 #include "parts.h"
 
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
 
 #include <math.h>
@@ -29,16 +29,11 @@ struct axis {
 
 /* ---- the axis */
 
-static bool next(const struct histogram *histogram, int scale, struct histogram_bucket *bucket)
-{
-    return histogram_next(histogram, scale, bucket);
-}
-
 static void note_range(const struct histogram *histogram, int scale, int32_t *low, int32_t *high)
 {
     struct histogram_bucket bucket = {0};
 
-    while (next(histogram, scale, &bucket)) {
+    while (histogram_next(histogram, scale, &bucket)) {
         *low = bucket.index < *low ? bucket.index : *low;
         *high = bucket.index > *high ? bucket.index : *high;
     }
@@ -107,7 +102,7 @@ static void fill(const struct axis *axis, const struct histogram *histogram, uin
 
     memset(bars, 0, (size_t)axis->count * sizeof(*bars));
     bars[0] += histogram->zeros;
-    while (next(histogram, axis->scale, &bucket))
+    while (histogram_next(histogram, axis->scale, &bucket))
         bars[bucket.index - axis->first] += bucket.count;
 }
 
@@ -182,9 +177,9 @@ static void put_histogram(const struct page *page, const struct axis *axis,
     fprintf(file,
             "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"histogram: p50 %s, p99 %s, "
             "longest %s\">",
-            WIDTH, HEIGHT + AXIS, figure_time(histogram_quantile(duration, 0.5), "µ").text,
-            figure_time(histogram_quantile(duration, 0.99), "µ").text,
-            figure_time(histogram_quantile(duration, 1), "µ").text);
+            WIDTH, HEIGHT + AXIS, figure_quantile(duration, 0.5, FIGURE_PAGE).text,
+            figure_quantile(duration, 0.99, FIGURE_PAGE).text,
+            figure_quantile(duration, 1, FIGURE_PAGE).text);
     put_ticks(file, axis);
     put_bars(file, axis, bars, most, colour);
     if (self) {
@@ -200,13 +195,13 @@ static void put_caption(const struct page *page, const struct histogram *duratio
 {
     fprintf(page->file, "<span class=\"fg\">%s %s%s · p50 %s · p99 %s · max %s</span></figcaption>",
             figure_count(duration->count).text, what, duration->count == 1 ? "" : "s",
-            figure_time(histogram_quantile(duration, 0.5), "µ").text,
-            figure_time(histogram_quantile(duration, 0.99), "µ").text,
-            figure_time(histogram_quantile(duration, 1), "µ").text);
+            figure_quantile(duration, 0.5, FIGURE_PAGE).text,
+            figure_quantile(duration, 0.99, FIGURE_PAGE).text,
+            figure_quantile(duration, 1, FIGURE_PAGE).text);
 }
 
-static void put_row(const struct page *page, const struct axis *axis,
-                    const struct statistics_row *row)
+static void latency_put_row(const struct page *page, const struct axis *axis,
+                            const struct statistics_row *row)
 {
     const unsigned colour = landscape_colour_of_name(&page->landscape, row->service);
 
@@ -243,7 +238,7 @@ bool put_latencies(const struct page *page)
         fputs("</figure>\n", page->file);
     }
     for (size_t i = 0; i < shown; i++)
-        put_row(page, &axis, rows[i]);
+        latency_put_row(page, &axis, rows[i]);
     fputs("</div></section>\n", page->file);
     free(rows);
     return true;

@@ -5,7 +5,7 @@
  */
 #include "parts.h"
 
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
 
 #include <stdlib.h>
@@ -46,18 +46,6 @@ const struct statistics_row **operations(const struct statistics *statistics, si
     return rows;
 }
 
-static struct figure quantile(const struct histogram *histogram, double q)
-{
-    return histogram->count ? figure_time(histogram_quantile(histogram, q), "µ")
-                            : (struct figure){"–"};
-}
-
-static void put_cell(FILE *file, const char *title, struct figure figure, bool is_bad)
-{
-    fprintf(file, "<td role=\"cell\" data-l=\"%s\"%s>%s</td>", title, is_bad ? " class=\"x\"" : "",
-            figure.text);
-}
-
 /* What stands in all columns but the first one. The longest self time has the longest bar. */
 static void put_cells(const struct page *page, const struct statistics_row *row, double longest_ns)
 {
@@ -70,17 +58,18 @@ static void put_cells(const struct page *page, const struct statistics_row *row,
             row->service == NAMES_OTHER ? LANDSCAPE_COLOURS - 1
                                         : landscape_colour_of_name(&page->landscape, row->service),
             share * 100, figure_share(row->self.sum, page->landscape.self_ns).text);
-    put_cell(file, "self p50", quantile(&row->self, 0.5), false);
-    put_cell(file, "self p99", quantile(&row->self, 0.99), false);
-    put_cell(file, "spans", figure_count(row->spans), false);
-    put_cell(file, "errors", figure_count(row->errors), row->errors > 0);
-    put_cell(file, "p50", quantile(&row->duration, 0.5), false);
-    put_cell(file, "p99", quantile(&row->duration, 0.99), false);
-    put_cell(file, "max", quantile(&row->duration, 1), false);
+    put_cell(page, "self p50", figure_quantile(&row->self, 0.5, FIGURE_PAGE), false);
+    put_cell(page, "self p99", figure_quantile(&row->self, 0.99, FIGURE_PAGE), false);
+    put_cell(page, "spans", figure_count(row->spans), false);
+    put_cell(page, "errors", figure_count(row->errors), row->errors > 0);
+    put_cell(page, "p50", figure_quantile(&row->duration, 0.5, FIGURE_PAGE), false);
+    put_cell(page, "p99", figure_quantile(&row->duration, 0.99, FIGURE_PAGE), false);
+    put_cell(page, "max", figure_quantile(&row->duration, 1, FIGURE_PAGE), false);
     fputs("</tr>\n", file);
 }
 
-static void put_row(const struct page *page, const struct statistics_row *row, double longest_ns)
+static void operation_put_row(const struct page *page, const struct statistics_row *row,
+                              double longest_ns)
 {
     fprintf(page->file,
             "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><i class=\"sw c%u\"></i>"
@@ -139,15 +128,12 @@ bool put_operations(const struct page *page)
     fputs("<section id=\"self\"><h2>Where the time goes</h2>"
           "<p>Self time is the duration of a span without the times in which a child was under "
           "way. Of a span that calls another service it is the time on the network and in that "
-          "service's queues.</p>\n<table class=\"ops\" role=\"table\"><thead role=\"rowgroup\">"
-          "<tr role=\"row\">",
+          "service's queues.</p>\n",
           page->file);
-    for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-        fprintf(page->file, "<th role=\"columnheader\" scope=\"col\">%s</th>", titles[i]);
-    fputs("</tr></thead>\n<tbody role=\"rowgroup\">\n", page->file);
+    put_table(page, "ops", titles, sizeof(titles) / sizeof(titles[0]));
     shown = count > ROWS_MAX + 1 ? ROWS_MAX : count;
     for (size_t i = 0; i < shown; i++)
-        put_row(page, rows[i], longest_ns);
+        operation_put_row(page, rows[i], longest_ns);
     if (shown < count)
         is_done = put_rest(page, rows + shown, count - shown, longest_ns);
     fputs("</tbody></table></section>\n", page->file);

@@ -6,11 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "page.h"
-
 #include "parts.h"
+
 #include "tools/base/text.h"
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
 
 #include <inttypes.h>
@@ -21,6 +20,11 @@
 #define SPANS_MAX      200 /* of a trace */
 #define DETAILS_MAX    6000
 #define SOURCE_COLUMNS 200
+
+/* Light or dark as the reader has it, from 400 pixels on. */
+static const char page_style[] =
+#include "tools/report/page.css.inc"
+    ;
 
 void put_name(const struct page *page, uint32_t name)
 {
@@ -74,11 +78,10 @@ static void put_tiles(const struct page *page)
     put_tile(file, "services", figure_count(page->landscape.services_count), false, text);
     if (page->traces.count) {
         snprintf(text, sizeof(text), "p99 %s",
-                 figure_time(histogram_quantile(&page->traces, 0.99), "µ").text);
-        put_tile(file, "p50 of traces", figure_time(histogram_quantile(&page->traces, 0.5), "µ"),
-                 false, text);
-        put_tile(file, "slowest trace", figure_time(histogram_quantile(&page->traces, 1), "µ"),
-                 false, "");
+                 figure_quantile(&page->traces, 0.99, FIGURE_PAGE).text);
+        put_tile(file, "p50 of traces", figure_quantile(&page->traces, 0.5, FIGURE_PAGE), false,
+                 text);
+        put_tile(file, "slowest trace", figure_quantile(&page->traces, 1, FIGURE_PAGE), false, "");
     }
     fputs("</dl>\n", file);
 }
@@ -94,14 +97,14 @@ static void put_head(const struct page *page, bool has_traces)
           file);
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</title>\n", file);
-    put_page_style(file);
+    fprintf(file, "<style>%s%s</style>\n", page_style, graph_style);
     fputs("</head>\n<body>\n<header>\n<h1><bdi>", file);
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</bdi></h1>\n", file);
     if (page->start_ns)
         fprintf(file, "<div class=\"fg\">%s to %s, %s</div>\n", date_text(page->start_ns, 3).text,
                 date_text(page->end_ns, 3).text,
-                figure_time(page->end_ns - page->start_ns, "µ").text);
+                figure_time(page->end_ns - page->start_ns, FIGURE_PAGE).text);
     put_tiles(page);
     fputs("<nav aria-label=\"sections\"><a href=\"#self\">Where the time goes</a>"
           "<a href=\"#graph\">Who calls whom</a><a href=\"#latency\">How long it takes</a>",
@@ -113,18 +116,24 @@ static void put_head(const struct page *page, bool has_traces)
 
 /* ---- graph */
 
-static void put_figure(FILE *file, const char *title, const char *text, bool is_bad)
+void put_cell(const struct page *page, const char *title, struct figure figure, bool is_bad)
 {
-    fprintf(file, "<td role=\"cell\" data-l=\"%s\"%s>%s</td>", title, is_bad ? " class=\"x\"" : "",
-            text);
+    fprintf(page->file, "<td role=\"cell\" data-l=\"%s\"%s>%s</td>", title,
+            is_bad ? " class=\"x\"" : "", figure.text);
+}
+
+void put_table(const struct page *page, const char *kind, const char *const *titles, size_t count)
+{
+    fprintf(page->file,
+            "<table class=\"%s\" role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">", kind);
+    for (size_t i = 0; i < count; i++)
+        fprintf(page->file, "<th role=\"columnheader\" scope=\"col\">%s</th>", titles[i]);
+    fputs("</tr></thead>\n<tbody role=\"rowgroup\">\n", page->file);
 }
 
 static void put_call(const struct page *page, const struct landscape_call *call)
 {
     const struct landscape *landscape = &page->landscape;
-    const bool has_times = call->duration.count > 0;
-    static const double quantiles[] = {0.5, 0.99, 1};
-    static const char *const titles[] = {"p50", "p99", "max"};
     FILE *file = page->file;
 
     fputs("<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><bdi>", file);
@@ -132,19 +141,17 @@ static void put_call(const struct page *page, const struct landscape_call *call)
     fputs("</bdi> → <bdi>", file);
     markup_put(file, landscape->services[call->to].name, NAME_COLUMNS);
     fputs("</bdi></th>", file);
-    put_figure(file, "calls", figure_count(call->calls).text, false);
-    put_figure(file, "errors", figure_count(call->errors).text, call->errors > 0);
-    for (size_t i = 0; i < 3; i++)
-        put_figure(file, titles[i],
-                   has_times
-                       ? figure_time(histogram_quantile(&call->duration, quantiles[i]), "µ").text
-                       : "–",
-                   false);
+    put_cell(page, "calls", figure_count(call->calls), false);
+    put_cell(page, "errors", figure_count(call->errors), call->errors > 0);
+    put_cell(page, "p50", figure_quantile(&call->duration, 0.5, FIGURE_PAGE), false);
+    put_cell(page, "p99", figure_quantile(&call->duration, 0.99, FIGURE_PAGE), false);
+    put_cell(page, "max", figure_quantile(&call->duration, 1, FIGURE_PAGE), false);
     fputs("</tr>\n", file);
 }
 
 static bool put_graph(const struct page *page)
 {
+    static const char *const titles[] = {"calls of", "calls", "errors", "p50", "p99", "max"};
     FILE *file = page->file;
 
     fputs("<section id=\"graph\"><h2>Who calls whom</h2><p>On the arrows: calls and how long "
@@ -156,16 +163,8 @@ static bool put_graph(const struct page *page)
         return false;
     fputs("</div>\n", file);
     if (page->landscape.calls_count) {
-        fputs("<details><summary>The same as a table</summary>\n<table class=\"cl\" "
-              "role=\"table\"><thead role=\"rowgroup\"><tr role=\"row\">"
-              "<th role=\"columnheader\" scope=\"col\">calls of</th>"
-              "<th role=\"columnheader\" scope=\"col\">calls</th>"
-              "<th role=\"columnheader\" scope=\"col\">errors</th>"
-              "<th role=\"columnheader\" scope=\"col\">p50</th>"
-              "<th role=\"columnheader\" scope=\"col\">p99</th>"
-              "<th role=\"columnheader\" scope=\"col\">max</th></tr></thead>"
-              "<tbody role=\"rowgroup\">\n",
-              file);
+        fputs("<details><summary>The same as a table</summary>\n", file);
+        put_table(page, "cl", titles, sizeof(titles) / sizeof(titles[0]));
         for (size_t i = 0; i < page->landscape.calls_count; i++)
             put_call(page, &page->landscape.calls[i]);
         fputs("</tbody></table></details>", file);
@@ -181,7 +180,7 @@ static int64_t duration_of(const struct trace *trace)
     return trace->end_ns - trace->start_ns;
 }
 
-static int by_duration(const void *a, const void *b)
+static int trace_by_duration(const void *a, const void *b)
 {
     const struct trace *left = *(const struct trace *const *)a;
     const struct trace *right = *(const struct trace *const *)b;
@@ -247,7 +246,7 @@ static bool put_traces(struct page *page, struct summary *summary, size_t max)
     for (size_t i = 0; is_done && i < count; i++)
         traces[i] = &summary->traces.traces[i];
     if (is_done) {
-        qsort(traces, count, sizeof(*traces), by_duration);
+        qsort(traces, count, sizeof(*traces), trace_by_duration);
         is_done = put_chosen(page, summary, traces, max);
     }
     free(traces);

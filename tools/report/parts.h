@@ -1,5 +1,5 @@
 /*
- * The page's parts. All texts of traces are foreign: they pass through markup_put().
+ * The page and its parts. All texts of traces are foreign: they pass through markup_put().
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,6 +8,7 @@
 
 #include "babeltrace-plugin/model/model.h"
 #include "tools/graph/graph.h"
+#include "tools/trace/summary.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -31,29 +32,16 @@ struct page {
 /* The name of a service or a span, and what stands for one that is not known. */
 void put_name(const struct page *page, uint32_t name);
 
-/* The style of the whole page. */
-void put_page_style(FILE *file);
+/* Begins a table, and a cell in it; a narrow screen shows the cell's title beside it. */
+void put_table(const struct page *page, const char *kind, const char *const *titles, size_t count);
+void put_cell(const struct page *page, const char *title, struct figure figure, bool is_bad);
 
-/* Out of memory: these return false. */
+/* Out of memory: these return false. The first one is the whole page. */
+bool page_put(FILE *file, const char *source, struct summary *summary, size_t max_traces);
 bool put_operations(const struct page *page);
 bool put_latencies(const struct page *page);
 bool put_timeline(struct page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open);
-
-/* ---- how threads spent their time, where spans tell */
-
-enum usage_columns {
-    USAGE_NONE,
-    USAGE_OFF_CPU, /* on a CPU, and not */
-    USAGE_APART,   /* on a CPU, waiting for one, blocked */
-};
-
-enum usage_columns usage_columns_of(const struct trace_model *model, const bool *is_shown);
-void put_usage_heads(const struct page *page, enum usage_columns columns);
-void put_usage(const struct page *page, const struct trace_model *model, uint32_t node,
-               enum usage_columns columns);
-/* What the longest self time was, or all the time of the span around. */
-void put_usage_words(const struct page *page, const struct trace_model *model, uint32_t longest);
 
 /* Of the operations: those of most self time first. *count of them; free(3) the array. */
 const struct statistics_row **operations(const struct statistics *statistics, size_t *count);

@@ -10,8 +10,9 @@
 #include "parts.h"
 
 #include "tools/base/text.h"
-#include "tools/graph/figures.h"
+#include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
+#include "tools/trace/thread_time.h"
 #include "tools/trace/traces.h"
 
 #include <inttypes.h>
@@ -25,6 +26,13 @@
 #define TEXT_COLUMNS 240
 #define TICKS        4
 
+/* What is told of how threads spent their time. */
+enum usage_columns {
+    USAGE_NONE,
+    USAGE_OFF_CPU, /* on a CPU, and not */
+    USAGE_APART,   /* on a CPU, waiting for one, blocked */
+};
+
 struct timeline {
     struct page *page;
     const struct trace_model *model;
@@ -34,7 +42,7 @@ struct timeline {
 
 static struct figure time_of(int64_t ns)
 {
-    return figure_time(ns, "µ");
+    return figure_time(ns, FIGURE_PAGE);
 }
 
 /* ---- which spans */
@@ -45,7 +53,7 @@ struct choice {
     int64_t duration_ns;
 };
 
-static int by_duration(const void *a, const void *b)
+static int span_by_duration(const void *a, const void *b)
 {
     const struct choice *left = a, *right = b;
 
@@ -60,7 +68,7 @@ static int by_error(const void *a, const void *b)
 
     if (left->is_error != right->is_error)
         return left->is_error ? -1 : 1;
-    return by_duration(a, b);
+    return span_by_duration(a, b);
 }
 
 static size_t choose(const struct choice *choices, size_t count, size_t max, size_t chosen,
@@ -89,7 +97,7 @@ static bool *shown_spans(const struct trace_model *model, size_t max)
         }
         qsort(choices, model->count, sizeof(*choices), by_error);
         chosen = choose(choices, model->errors, max / 2, chosen, is_shown);
-        qsort(choices, model->count, sizeof(*choices), by_duration);
+        qsort(choices, model->count, sizeof(*choices), span_by_duration);
         (void)choose(choices, model->count, max, chosen, is_shown);
     } else {
         free(is_shown);
@@ -194,6 +202,80 @@ static void put_bar(const struct timeline *timeline, uint32_t node, unsigned col
     fputs("</span>", file);
 }
 
+/* ---- how threads spent their time, where spans tell */
+
+static enum usage_columns usage_columns_of(const struct trace_model *model, const bool *is_shown)
+{
+    enum usage_columns columns = USAGE_NONE;
+
+    for (uint32_t node = 0; node < model->count; node++) {
+        const struct thread_time time = thread_time_of(span_of(model, node));
+
+        if (is_shown[node] && time.is_apart)
+            return USAGE_APART;
+        if (is_shown[node] && time.is_known)
+            columns = USAGE_OFF_CPU;
+    }
+    return columns;
+}
+
+static void put_usage_cell(FILE *file, const char *what, int64_t us, bool is_known)
+{
+    fprintf(file, "<span data-l=\"%s\"><span class=\"vh\">%s </span>%s</span>", what, what,
+            is_known ? time_of(us * 1000).text : "–");
+}
+
+static void put_usage(const struct page *page, const struct trace_model *model, uint32_t node,
+                      enum usage_columns columns)
+{
+    const struct thread_time time = thread_time_of(span_of(model, node));
+
+    if (columns == USAGE_NONE)
+        return;
+    fputs("<span class=\"us\">", page->file);
+    put_usage_cell(page->file, "on CPU", time.on_cpu_us, time.is_known);
+    if (columns == USAGE_APART) {
+        put_usage_cell(page->file, "waiting", time.waiting_us, time.is_apart);
+        put_usage_cell(page->file, "blocked", time.blocked_us, time.is_apart);
+    } else {
+        put_usage_cell(page->file, "off CPU", time.blocked_us, time.is_known);
+    }
+    fputs("</span>", page->file);
+}
+
+static void put_usage_heads(const struct page *page, enum usage_columns columns)
+{
+    static const char *const heads[] = {
+        [USAGE_OFF_CPU] = "<span>on CPU</span><span>off CPU</span>",
+        [USAGE_APART] = "<span>on CPU</span><span>waiting</span><span>blocked</span>",
+    };
+
+    if (columns != USAGE_NONE)
+        fprintf(page->file, "<span class=\"us\">%s</span>", heads[columns]);
+}
+
+static void put_usage_words(const struct page *page, const struct trace_model *model,
+                            uint32_t longest)
+{
+    const uint32_t node = thread_time_around(model, longest);
+    struct thread_time_part parts[THREAD_TIME_PARTS];
+    struct thread_time time;
+    size_t count;
+
+    if (node == TRACE_NONE)
+        return;
+    time = thread_time_of(span_of(model, node));
+    count =
+        thread_time_parts(&time, node == longest ? model->nodes[node].self_ns / 1000 : 0, parts);
+    if (node != longest) {
+        fputs("; all of ", page->file);
+        put_name(page, model->spans[node].name);
+    }
+    for (size_t i = 0; i < count; i++)
+        fprintf(page->file, "%s%s %s", i ? ", " : ": ", parts[i].what,
+                time_of(parts[i].us * 1000).text);
+}
+
 /* ---- what is said of a span */
 
 static void put_term(const struct timeline *timeline, const char *term)
@@ -214,22 +296,10 @@ static void put_pair(const struct timeline *timeline, const char *term, const ch
 static void put_endpoint(const struct timeline *timeline, const struct json_span *span,
                          const char *term, const char *member)
 {
-    const json_t *endpoint = json_object_get(span->json, member);
-    const char *service = json_string_value(json_object_get(endpoint, "serviceName"));
-    const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
-    const char *ipv6 = json_string_value(json_object_get(endpoint, "ipv6"));
-    const json_int_t port = json_integer_value(json_object_get(endpoint, "port"));
-    const char *address = ipv4 ? ipv4 : ipv6;
     char text[256];
 
-    if (!json_is_object(endpoint))
-        return;
-    snprintf(text, sizeof(text), "%.150s%s%.60s", service ? service : "", address ? " " : "",
-             address ? address : "");
-    if (port)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), " port %" JSON_INTEGER_FORMAT,
-                 port);
-    put_pair(timeline, term, text);
+    if (trace_endpoint(span, member, text))
+        put_pair(timeline, term, text);
 }
 
 /* Is there room for one more of them on the page? */
@@ -349,17 +419,6 @@ static void put_axis(const struct timeline *timeline)
     fputs("</div>\n", file);
 }
 
-/* The service on the other side, if the time is that of the way to it and back. */
-static uint32_t other_side(const struct trace_model *model, uint32_t node)
-{
-    const uint32_t child = model->nodes[node].first_child;
-
-    return child != TRACE_NONE && model->spans[node].kind == SPAN_CLIENT &&
-                   model->spans[child].service != model->spans[node].service
-               ? model->spans[child].service
-               : NAMES_NONE;
-}
-
 static void put_culprit(const struct timeline *timeline)
 {
     const struct page *page = timeline->page;
@@ -369,16 +428,16 @@ static void put_culprit(const struct timeline *timeline)
 
     if (node == TRACE_NONE || model->count < 2)
         return;
-    other = other_side(model, node);
+    other = trace_other_side(model, node);
     fputs("<p class=\"cu\">Longest self time: <b>", page->file);
     put_name(page, model->spans[node].service);
     fputs(" ", page->file);
     put_name(page, model->spans[node].name);
     fprintf(page->file, "</b>, %s of %s", time_of(model->nodes[node].self_ns).text,
             time_of((int64_t)timeline->total_ns).text);
-    if (other != NAMES_NONE) {
+    if (other != TRACE_NONE) {
         fputs(" (on the way to ", page->file);
-        put_name(page, other);
+        put_name(page, model->spans[other].service);
         fputs(")", page->file);
     }
     put_usage_words(page, model, node);

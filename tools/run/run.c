@@ -17,28 +17,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin run [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-    "       blkin run [OPTION]... --print\n"
-    "\n"
-    "Runs a server that nobody instrumented, so that its requests, its calls to other\n"
-    "servers and to files are recorded as spans, while a session of \"blkin live\" or\n"
-    "\"blkin record\" is there. What it starts is traced as well.\n"
-    "\n"
-    "  --ports=LIST         trace connections to these ports only: 6379,8000-8010\n"
-    "  --programs=GLOBS     trace only programs of these names: nginx*,redis-server\n"
-    "  --service=NAME       what the spans' service is called (the program's name)\n"
-    "  --files=GLOBS        trace only these files: /var/lib/redis/*;/dev/sd*\n"
-    "  --file-calls=HOW     each (a span), totals (of a request), off or auto\n"
-    "  --min-us=N           record no span that took less\n"
-    "  --usage=N            what requests cost: 1 CPU time, 2 switches, 3 run delay\n"
-    "  --guesses=mark|link  what to do with a parent that is guessed\n"
-    "  --seccomp=leave|trace  a program that is started under a seccomp filter\n"
-    "  --payload=N          record the first N bytes of each request (0 to 64)\n"
-    "  --run-file=FILE      changes these while it runs (/run/blkin/run)\n"
-    "  --anyway             run the program untraced if it cannot be traced\n"
-    "  --print              print a drop-in for a unit of systemd, and run nothing\n"
-    "  -h, --help           print this\n"
-    "Exit status: the program's; 125: cannot be traced; 126: not run; 127: not found.\n";
+#include "tools/run/usage.txt.inc"
+    ;
 
 /* as env(1) and timeout(1) have them */
 enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_FOUND = 127 };

@@ -6,7 +6,7 @@
 #include "draw.h"
 
 #include "tools/base/text.h"
-#include "usage.h"
+#include "tools/trace/thread_time.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +19,8 @@
 #define INDENT        2
 #define DEPTH_MAX     12 /* levels that are indented */
 #define NOTE_ROOM_MIN 20
+#define USAGE_COLUMNS 21 /* in cells: on a CPU, waiting, blocked */
+#define USAGE_CELL    (USAGE_COLUMNS / 3 - 1)
 
 #define HOST_TAG "blkin.host" /* as the sink has it: hosts/host_tags.h */
 
@@ -143,6 +145,62 @@ static void put_time(int64_t ns, bool known)
     printf(" %*s", TIME_COLUMNS, known ? time_text(ns / 1000).text : "?");
 }
 
+/* ---- the times of its thread */
+
+/* In five columns: "950us", "3.2ms", "32ms", "12s" */
+static struct time_text short_text(int64_t us)
+{
+    static const struct {
+        int64_t us;
+        const char *name;
+    } units[] = {{1, "us"}, {1000, "ms"}, {1000000, "s"}, {INT64_C(3600000000), "h"}};
+    struct time_text text;
+    size_t unit = 0;
+    int64_t tenths;
+
+    /* 999.6 ms is no "1000ms" */
+    while (unit < 3 && (us + units[unit].us / 2) / units[unit].us >= (unit == 2 ? 10000 : 1000))
+        unit++;
+    tenths = (us * 10 + units[unit].us / 2) / units[unit].us;
+    if (unit > 0 && tenths < 100)
+        snprintf(text.text, sizeof(text.text), "%" PRId64 ".%" PRId64 "%s", tenths / 10,
+                 tenths % 10, units[unit].name);
+    else
+        snprintf(text.text, sizeof(text.text), "%" PRId64 "%s",
+                 (us + units[unit].us / 2) / units[unit].us, units[unit].name);
+    return text;
+}
+
+static void put_usage_cell(const char *text)
+{
+    printf(" %*.*s", USAGE_CELL, USAGE_CELL, text);
+}
+
+static void usage_put_heads(void)
+{
+    put_usage_cell("on CPU");
+    put_usage_cell("wait");
+    put_usage_cell("block");
+}
+
+static void usage_put(const struct thread_time *time)
+{
+    put_usage_cell(time->is_known ? short_text(time->on_cpu_us).text : "-");
+    put_usage_cell(time->is_apart   ? short_text(time->waiting_us).text
+                   : time->is_known ? "off"
+                                    : "-");
+    put_usage_cell(time->is_known ? short_text(time->blocked_us).text : "-");
+}
+
+static void usage_explain(const struct thread_time *time, int64_t self_us)
+{
+    struct thread_time_part parts[THREAD_TIME_PARTS];
+    const size_t count = thread_time_parts(time, self_us, parts);
+
+    for (size_t i = 0; i < count; i++)
+        printf("%s%s %s", i ? ", " : "", parts[i].what, time_text(parts[i].us).text);
+}
+
 /* ---- what stands below a span */
 
 static size_t begin_note(const struct chart *chart, uint32_t i, const char *mark)
@@ -169,26 +227,10 @@ static void put_pair(const struct chart *chart, uint32_t i, const char *key, con
 static void put_endpoint(const struct chart *chart, uint32_t i, const char *what,
                          const char *member)
 {
-    const json_t *endpoint = json_object_get(span_of(chart->model, i)->json, member);
-    const char *service = json_string_value(json_object_get(endpoint, "serviceName"));
-    const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
-    const char *ipv6 = json_string_value(json_object_get(endpoint, "ipv6"));
-    const json_int_t port = json_integer_value(json_object_get(endpoint, "port"));
     char text[256];
 
-    if (!json_is_object(endpoint))
-        return;
-    snprintf(text, sizeof(text),
-             ipv4   ? "%.100s %.60s"
-             : ipv6 ? "%.100s [%.60s]"
-                    : "%.100s",
-             service ? service : "?",
-             ipv4   ? ipv4
-             : ipv6 ? ipv6
-                    : "");
-    if (port)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), ":%" JSON_INTEGER_FORMAT, port);
-    put_pair(chart, i, what, text);
+    if (trace_endpoint(span_of(chart->model, i), member, text))
+        put_pair(chart, i, what, text);
 }
 
 static void put_annotation(const struct chart *chart, uint32_t i, const json_t *json)
@@ -277,17 +319,6 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
     return chart;
 }
 
-/* The service on the other side, if the time is that of the way to it and back; else NULL. */
-static const char *other_side(const struct trace_model *model, uint32_t i)
-{
-    const uint32_t child = model->nodes[i].first_child;
-
-    return child != TRACE_NONE && model->spans[i].kind == SPAN_CLIENT &&
-                   model->spans[child].service != model->spans[i].service
-               ? span_of(model, child)->service
-               : NULL;
-}
-
 /* What that time was, or that of the span around. */
 static void explain(const struct trace_model *model, uint32_t longest)
 {
@@ -313,21 +344,21 @@ static void put_longest(const struct trace *trace, const struct trace_model *mod
 {
     const uint32_t longest = model->longest_self;
     const struct json_span *span;
-    const char *other;
+    uint32_t other;
 
     if (longest == TRACE_NONE || trace->count < 2)
         return;
     span = span_of(model, longest);
-    other = other_side(model, longest);
+    other = trace_other_side(model, longest);
     fputs("\nlongest self time: ", stdout);
     put(span->service, SIZE_MAX);
     fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
     put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
     printf(", %s of %s", time_text(model->nodes[longest].self_ns / 1000).text,
            time_text((trace->end_ns - trace->start_ns) / 1000).text);
-    if (other) {
+    if (other != TRACE_NONE) {
         fputs(" (on the way to ", stdout);
-        put(other, SIZE_MAX);
+        put(span_of(model, other)->service, SIZE_MAX);
         putchar(')');
     }
     explain(model, longest);
@@ -367,8 +398,8 @@ static void put_hosts(const struct trace *trace, const struct trace_model *model
     if (longest == TRACE_NONE)
         return;
     put_host(model, longest, trace->count < 2 ? "\n" : "");
-    if (other_side(model, longest))
-        put_host(model, model->nodes[longest].first_child, "");
+    if (trace_other_side(model, longest) != TRACE_NONE)
+        put_host(model, trace_other_side(model, longest), "");
 }
 
 void draw(const struct trace *trace, const struct trace_model *model, size_t width,

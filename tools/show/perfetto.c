@@ -37,77 +37,21 @@ struct item {
 struct lane {
     uint32_t process;
     uint32_t number; /* of its process, from 1 on */
-    uint32_t top;    /* the innermost open item; NONE: it is free */
-};
-
-/* The least key is at entries[0]. */
-struct heap {
-    struct entry {
-        int64_t key;
-        uint32_t lane;
-    } * entries;
-    size_t count;
-    size_t room;
-};
-
-struct process {
-    struct heap busy; /* by the end of what is outermost */
-    struct heap free; /* by number */
-    uint32_t lanes;
+    uint32_t next;   /* of its process, by number; NONE: it is the last */
+    uint32_t top;    /* the innermost open item; NONE: there is none */
+    int64_t end_us;  /* of the outermost one */
 };
 
 struct export
 {
     struct item *items;
     uint32_t count;
-    uint32_t *order;           /* of items, by time */
-    struct names *names;       /* of processes */
-    struct process *processes; /* by the number of the name */
-    struct lane *lanes;        /* as many as items at most */
+    uint32_t *order;       /* of items, by time */
+    struct names *names;   /* of processes */
+    uint32_t *first_lanes; /* of processes, by the number of the name; NONE: it has none */
+    struct lane *lanes;    /* as many as items at most */
     uint32_t lanes_count;
 };
-
-/* ---- a heap */
-
-static bool heap_push(struct heap *heap, int64_t key, uint32_t lane)
-{
-    size_t i = heap->count;
-
-    if (heap->count == heap->room) {
-        const size_t room = heap->room ? 2 * heap->room : 8;
-        struct entry *grown = reallocarray(heap->entries, room, sizeof(*grown));
-
-        if (!grown)
-            return false;
-        heap->entries = grown;
-        heap->room = room;
-    }
-    for (; i > 0 && heap->entries[(i - 1) / 2].key > key; i = (i - 1) / 2)
-        heap->entries[i] = heap->entries[(i - 1) / 2];
-    heap->entries[i] = (struct entry){key, lane};
-    heap->count++;
-    return true;
-}
-
-static uint32_t heap_pop(struct heap *heap)
-{
-    const uint32_t lane = heap->entries[0].lane;
-    const struct entry last = heap->entries[--heap->count];
-    size_t i = 0;
-
-    for (;;) {
-        size_t child = 2 * i + 1;
-
-        if (child + 1 < heap->count && heap->entries[child + 1].key < heap->entries[child].key)
-            child++;
-        if (child >= heap->count || heap->entries[child].key >= last.key)
-            break;
-        heap->entries[i] = heap->entries[child];
-        i = child;
-    }
-    heap->entries[i] = last;
-    return lane;
-}
 
 /* ---- items */
 
@@ -207,40 +151,32 @@ static bool fits_parent(const struct export *export, const struct item *item)
     return lane->top == item->parent;
 }
 
-/* Returns false when out of memory. */
-static bool free_lane(struct export *export, const struct item *item, uint32_t *lane)
+/* The first one of the process that is free: there are as many as it has at work at a time. */
+static uint32_t free_lane(struct export *export, const struct item *item)
 {
-    struct process *process = &export->processes[item->process];
+    uint32_t *place = &export->first_lanes[item->process], number = 1;
 
-    while (process->busy.count && process->busy.entries[0].key <= item->start_us) {
-        const uint32_t ended = heap_pop(&process->busy);
-
-        if (!heap_push(&process->free, export->lanes[ended].number, ended))
-            return false;
+    for (; *place != NONE && export->lanes[*place].end_us > item->start_us; number++)
+        place = &export->lanes[*place].next;
+    if (*place == NONE) {
+        *place = export->lanes_count++;
+        export->lanes[*place] = (struct lane){item->process, number, NONE, NONE, 0};
     }
-    if (process->free.count) {
-        *lane = heap_pop(&process->free);
-    } else {
-        *lane = export->lanes_count++;
-        export->lanes[*lane] = (struct lane){item->process, ++process->lanes, NONE};
-    }
-    export->lanes[*lane].top = NONE;
-    return heap_push(&process->busy, item->end_us, *lane);
+    export->lanes[*place].top = NONE;
+    export->lanes[*place].end_us = item->end_us;
+    return *place;
 }
 
-static bool place_items(struct export *export)
+static void place_items(struct export *export)
 {
     for (uint32_t i = 0; i < export->count; i++) {
         struct item *item = &export->items[export->order[i]];
 
-        if (fits_parent(export, item))
-            item->lane = export->items[item->parent].lane;
-        else if (!free_lane(export, item, &item->lane))
-            return false;
+        item->lane =
+            fits_parent(export, item) ? export->items[item->parent].lane : free_lane(export, item);
         item->below = export->lanes[item->lane].top;
         export->lanes[item->lane].top = export->order[i];
     }
-    return true;
 }
 
 /* ---- events */
@@ -410,26 +346,26 @@ static bool collect(struct export *export, const struct trace *traces, size_t co
 
 static bool arrange(struct export *export)
 {
-    export->processes = calloc(names_count(export->names) + 1, sizeof(*export->processes));
-    if (!export->processes)
+    const size_t processes = names_count(export->names) + 1;
+
+    export->first_lanes = calloc(processes, sizeof(*export->first_lanes));
+    if (!export->first_lanes)
         return false;
+    memset(export->first_lanes, 0xff, processes * sizeof(*export->first_lanes)); /* NONE */
     for (uint32_t i = 0; i < export->count; i++)
         export->order[i] = i;
     qsort_r(export->order, export->count, sizeof(*export->order), by_time, export->items);
     link_flows(export);
-    return place_items(export);
+    place_items(export);
+    return true;
 }
 
 static void destroy(struct export *export)
 {
-    for (uint32_t i = 0; export->processes && i < names_count(export->names); i++) {
-        free(export->processes[i].busy.entries);
-        free(export->processes[i].free.entries);
-    }
     free(export->items);
     free(export->order);
     free(export->lanes);
-    free(export->processes);
+    free(export->first_lanes);
     names_free(export->names);
 }
 

@@ -18,29 +18,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: blkin show [OPTION]... FILE|FOLDER|URL [TRACE-ID]\n"
-    "\n"
-    "Prints a trace as a timeline: every span below its parent, with service, name,\n"
-    "start, duration and a bar; \"!\" marks an error. The last line names the span of\n"
-    "the longest self time: its duration without the times in which a child was\n"
-    "under way. Where spans have usage, columns tell their threads' times: on a CPU,\n"
-    "waiting for one, blocked; and the last line, which of them it was.\n"
-    "\n"
-    "  FILE      Zipkin v2 JSON, as of the sink with endpoint=\"file:PATH\"; -: stdin\n"
-    "  URL       the same from a server, as http://localhost:9411/api/v2/trace/ID, or\n"
-    "            the address of a trace's page in Zipkin's web interface\n"
-    "  FOLDER    a trace as LTTng recorded it; babeltrace2 and the sink read it\n"
-    "  TRACE-ID  which trace, if there are several; its first digits will do.\n"
-    "            Without it the one that took longest is shown\n"
-    "\n"
-    "  -a, --annotations  also print annotations, tags and endpoints\n"
-    "  -l, --list         list the traces, one line each\n"
-    "  -w, --width=N      use lines of N columns (default: the terminal's, or 80)\n"
-    "      --ascii        draw with ASCII characters, whatever the locale can do\n"
-    "      --format=perfetto  write it, or all traces, for Perfetto (ui.perfetto.dev)\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Exit status: 0 printed; 1 cannot be read, or has no such trace; 2 wrong usage.\n";
+#include "tools/show/usage.txt.inc"
+    ;
 
 static const char *const formats[] = {"text", "perfetto", NULL};
 

@@ -9,50 +9,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int by_number(double a, double b)
-{
-    return (a < b) - (a > b);
-}
-
 static int by_count(uint64_t a, uint64_t b)
 {
     return (a < b) - (a > b);
 }
 
-/* What has more spans, then by name: the same spans give the same order. */
-static int by_spans(const void *a, const void *b)
+/* The largest key first, then what has more spans, then by name: the same spans give the same
+ * order. */
+static int by_key(const void *a, const void *b)
 {
     const struct report_row *left = a, *right = b;
-    int order = by_count(left->row->spans, right->row->spans);
+    int order = (left->key < right->key) - (left->key > right->key);
 
+    if (!order)
+        order = by_count(left->row->spans, right->row->spans);
     if (!order)
         order = strcmp(left->service, right->service);
     return order ? order : strcmp(left->name, right->name);
 }
 
-static int by_errors(const void *a, const void *b)
+static double key_of(const struct statistics_row *row, enum sort sort)
 {
-    const struct report_row *left = a, *right = b;
-    const int order = by_count(left->row->errors, right->row->errors);
-
-    return order ? order : by_spans(a, b);
-}
-
-static int by_p99(const void *a, const void *b)
-{
-    const struct report_row *left = a, *right = b;
-    const int order = by_number((double)histogram_quantile(&left->row->duration, 0.99),
-                                (double)histogram_quantile(&right->row->duration, 0.99));
-
-    return order ? order : by_spans(a, b);
-}
-
-static int by_self(const void *a, const void *b)
-{
-    const struct report_row *left = a, *right = b;
-    const int order = by_number(left->row->self.sum, right->row->self.sum);
-
-    return order ? order : by_spans(a, b);
+    switch (sort) {
+    case SORT_P99:
+        return (double)histogram_quantile(&row->duration, 0.99);
+    case SORT_SELF:
+        return row->self.sum;
+    case SORT_ERRORS:
+        return (double)row->errors;
+    default:
+        return (double)row->spans;
+    }
 }
 
 double report_scale(const struct report *report)
@@ -75,10 +62,6 @@ static bool is_wanted(const struct options *options, const char *service)
 struct report_row *report_rows(const struct report *report, const struct options *options,
                                size_t *count)
 {
-    static int (*const orders[])(const void *, const void *) = {[SORT_RATE] = by_spans,
-                                                                [SORT_P99] = by_p99,
-                                                                [SORT_SELF] = by_self,
-                                                                [SORT_ERRORS] = by_errors};
     const size_t all = statistics_rows(report->statistics);
     struct report_row *rows = calloc(all + 1, sizeof(*rows));
 
@@ -91,9 +74,10 @@ struct report_row *report_rows(const struct report *report, const struct options
 
         if (row->spans + row->duration.count + row->self.count &&
             (statistics_row_is_other(row) || is_wanted(options, service)))
-            rows[(*count)++] = (struct report_row){row, service, name_of(report, row->name)};
+            rows[(*count)++] = (struct report_row){row, service, name_of(report, row->name),
+                                                   key_of(row, options->sort)};
     }
-    qsort(rows, *count, sizeof(*rows), orders[options->sort]);
+    qsort(rows, *count, sizeof(*rows), by_key);
     return rows;
 }
 

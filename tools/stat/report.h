@@ -7,11 +7,27 @@
 #define BLKIN_TOOLS_STAT_REPORT_H
 
 #include "babeltrace-plugin/model/statistics.h"
-#include "options.h"
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define SERVICES_MAX 2
+
+enum sort { SORT_RATE, SORT_P99, SORT_SELF, SORT_ERRORS };
+
+struct options {
+    int64_t interval_ms;
+    unsigned sort; /* enum sort */
+    bool once;
+    bool json;
+    const char *service; /* a glob; NULL: all */
+    size_t width;        /* 0: the terminal's */
+    const char *source;  /* NULL: the services that run here */
+    const char *config;  /* the flags "--runtime-dir=..." and "--config=..."; NULL: not given */
+    const char *runtime_dir;
+};
 
 struct report_traces {
     uint64_t complete;
@@ -41,6 +57,7 @@ struct report_row {
     const struct statistics_row *row;
     const char *service;
     const char *name;
+    double key; /* that it is sorted by */
 };
 
 struct report_edge {
@@ -63,5 +80,12 @@ double report_self_sum(const struct report *report);
 /* These write to the standard output. Out of memory: they return false. */
 bool print_table(const struct report *report, const struct options *options);
 bool print_json(const struct report *report, const struct options *options);
+
+/*
+ * Of one sink's tap, or of all those of the services whose sockets are in a folder. Returns the
+ * exit status; reports by itself.
+ */
+int watch_tap(const struct options *options, const char *path);
+int watch_services(const struct options *options, const char *folder);
 
 #endif

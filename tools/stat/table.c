@@ -5,8 +5,9 @@
  */
 #include "report.h"
 
-#include "account.h"
+#include "tools/base/reader_account.h"
 #include "tools/base/text.h"
+#include "tools/trace/figures.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,10 +20,6 @@
 #define CELL_WIDTH 7
 #define COLUMNS    (sizeof(columns_of_table) / sizeof(columns_of_table[0]))
 
-struct cell {
-    char text[16];
-};
-
 struct table {
     const struct report *report;
     size_t label;
@@ -32,102 +29,52 @@ struct table {
 
 /* ---- cells: six characters, three of them digits that mean something */
 
-static struct cell number_cell(double value)
+static struct figure count_cell(uint64_t value)
 {
-    struct cell cell;
-
-    snprintf(cell.text, sizeof(cell.text),
-             value < 9.995      ? "%.2f"
-             : value < 99.95    ? "%.1f"
-             : value < 999999.5 ? "%.0f"
-                                : "%.3gM",
-             value < 999999.5 ? value : value / 1e6);
-    return cell;
-}
-
-static struct cell count_cell(uint64_t value)
-{
-    struct cell cell;
+    struct figure figure;
 
     if (value >= 1000000)
-        return number_cell((double)value);
-    snprintf(cell.text, sizeof(cell.text), "%" PRIu64, value);
-    return cell;
-}
-
-static struct cell scaled_cell(double value, const char *unit)
-{
-    struct cell cell;
-
-    snprintf(cell.text, sizeof(cell.text),
-             value < 9.995   ? "%.2f%s"
-             : value < 99.95 ? "%.1f%s"
-                             : "%.0f%s",
-             value, unit);
-    return cell;
-}
-
-static struct cell days_cell(double days)
-{
-    struct cell cell;
-
-    snprintf(cell.text, sizeof(cell.text), days < 99999.5 ? "%.0fd" : "%.0ed", days);
-    return cell;
-}
-
-static struct cell time_cell(const struct histogram *histogram, double q)
-{
-    const double us = (double)histogram_quantile(histogram, q) / 1000;
-    struct cell cell = {"-"};
-
-    if (histogram->count == 0)
-        return cell;
-    if (us >= 99999.5e6)
-        return days_cell(us / 86400e6);
-    if (us >= 999500)
-        return scaled_cell(us / 1e6, "s");
-    if (us >= 1000)
-        return scaled_cell(us / 1e3, "ms");
-    snprintf(cell.text, sizeof(cell.text), "%.0fus", us);
-    return cell;
+        return figure_number((double)value);
+    snprintf(figure.text, sizeof(figure.text), "%" PRIu64, value);
+    return figure;
 }
 
 /* ---- columns */
 
-static struct cell spans_cell(const struct table *table, const struct statistics_row *row)
+static struct figure spans_cell(const struct table *table, const struct statistics_row *row)
 {
     (void)table;
     return count_cell(row->spans);
 }
 
-static struct cell rate_cell(const struct table *table, const struct statistics_row *row)
+static struct figure rate_cell(const struct table *table, const struct statistics_row *row)
 {
     const struct report *report = table->report;
 
     return report->seconds > 0
-               ? number_cell((double)row->spans * report_scale(report) / report->seconds)
-               : (struct cell){"-"};
+               ? figure_number((double)row->spans * report_scale(report) / report->seconds)
+               : (struct figure){"-"};
 }
 
-static struct cell errors_cell(const struct table *table, const struct statistics_row *row)
+static struct figure errors_cell(const struct table *table, const struct statistics_row *row)
 {
     (void)table;
     return count_cell(row->errors);
 }
 
-static struct cell share_cell(const struct table *table, const struct statistics_row *row)
+static struct figure share_cell(const struct table *table, const struct statistics_row *row)
 {
-    struct cell cell = {"-"};
+    struct figure figure = {"-"};
 
     if (table->self_sum > 0)
-        snprintf(cell.text, sizeof(cell.text), "%.1f", row->self.sum * 100 / table->self_sum);
-    return cell;
+        snprintf(figure.text, sizeof(figure.text), "%.1f", row->self.sum * 100 / table->self_sum);
+    return figure;
 }
 
 static const struct column {
     const char *title;
     int detail; /* 0: shown on any terminal, 1: from 80 columns on, 2: on a wide one */
-    struct cell (*cell)(const struct table *table, const struct statistics_row *row);
+    struct figure (*cell)(const struct table *table, const struct statistics_row *row);
     size_t histogram; /* without a cell(): of this histogram */
     double q;
 } columns_of_table[] = {
@@ -141,12 +88,13 @@ static const struct column {
     {"selfmx", 2, NULL, SELF, 1},     {"self%", 1, share_cell, 0, 0},
 };
 
-static struct cell cell_of(const struct table *table, const struct column *column,
-                           const struct statistics_row *row)
+static struct figure cell_of(const struct table *table, const struct column *column,
+                             const struct statistics_row *row)
 {
     if (column->cell)
         return column->cell(table, row);
-    return time_cell((const struct histogram *)((const char *)row + column->histogram), column->q);
+    return figure_quantile((const struct histogram *)((const char *)row + column->histogram),
+                           column->q, FIGURE_CELL);
 }
 
 /* ---- lines */
@@ -277,9 +225,13 @@ static size_t put_limits(const struct report *report, size_t width)
 
 static size_t put_account(const struct report *report, int i, size_t width)
 {
-    char line[ACCOUNT_LINE_MAX];
+    char line[COUNTS_LINE_MAX + 256];
+    const int length = snprintf(line, 256, "%s: ", report->account_names[i]);
+    struct counts counts;
 
-    account_line(report->account_names[i], report->accounts[i], line);
+    memset(&counts, 0, sizeof(counts));
+    counts_read(report->accounts[i], &counts);
+    counts_line(&counts, LINE_SHORT, line + length);
     return put_whole(line, width);
 }
 

@@ -102,9 +102,9 @@ static bool use_object(const struct tap_reader *reader, const json_t *json,
     return false;
 }
 
-static bool use_line(const struct tap_reader *reader, const char *text, size_t length,
-                     bool (*use)(void *context, const struct tap_line *line), void *context,
-                     struct error *error)
+static bool tap_use_line(const struct tap_reader *reader, const char *text, size_t length,
+                         bool (*use)(void *context, const struct tap_line *line), void *context,
+                         struct error *error)
 {
     json_error_t why;
     json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &why);
@@ -131,7 +131,7 @@ static bool use_lines(struct tap_reader *reader,
                          buffer->length - reader->searched)) != NULL) {
         const size_t next = (size_t)(end + 1 - buffer->data);
 
-        if (!use_line(reader, buffer->data + begin, next - begin, use, context, error))
+        if (!tap_use_line(reader, buffer->data + begin, next - begin, use, context, error))
             return false;
         begin = reader->searched = next;
     }

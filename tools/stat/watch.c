@@ -6,11 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "watch.h"
+#include "report.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/model/open_traces.h"
-#include "report.h"
 #include "tap_reader.h"
 #include "tools/base/control.h"
 #include "tools/base/output.h"
@@ -89,7 +88,7 @@ static bool use_span(struct watch *watch, const struct json_span *loaded, int64_
 
 /* ---- taps */
 
-static bool use_line(void *context, const struct tap_line *line)
+static bool watch_use_line(void *context, const struct tap_line *line)
 {
     struct watch *watch = context;
     const int64_t now_ms = clock_ms();
@@ -136,7 +135,7 @@ static void read_tap(struct watch *watch, size_t i)
 {
     struct error error = {""};
 
-    switch (tap_reader_read(watch->taps[i], use_line, watch, &error)) {
+    switch (tap_reader_read(watch->taps[i], watch_use_line, watch, &error)) {
     case TAP_BROKEN:
         fprintf(stderr, "blkin stat: %s\n", error.text);
         watch->has_broken = true;

@@ -101,7 +101,8 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
     return true;
 }
 
-static bool add_spans(struct span_list *list, const json_t *json, const char *source, int lists)
+static bool load_add_spans(struct span_list *list, const json_t *json, const char *source,
+                           int lists)
 {
     size_t i;
     const json_t *item;
@@ -110,7 +111,7 @@ static bool add_spans(struct span_list *list, const json_t *json, const char *so
         return add_span(list, json, source);
     json_array_foreach(json, i, item)
     {
-        if (!add_spans(list, item, source, lists - 1))
+        if (!load_add_spans(list, item, source, lists - 1))
             return false;
     }
     return true;
@@ -118,10 +119,10 @@ static bool add_spans(struct span_list *list, const json_t *json, const char *so
 
 bool spans_add(struct span_list *list, const json_t *json, const char *source)
 {
-    return add_spans(list, json, source, 2);
+    return load_add_spans(list, json, source, 2);
 }
 
-static void complain(const char *source, const struct bytes *bytes, size_t before,
+static void complain(const char *source, const struct buffer *bytes, size_t before,
                      const json_error_t *error)
 {
     int line = error->line;
@@ -138,7 +139,7 @@ static void complain(const char *source, const struct bytes *bytes, size_t befor
                 source, line, error->text);
 }
 
-static size_t skip_space(const struct bytes *bytes, size_t position)
+static size_t skip_space(const struct buffer *bytes, size_t position)
 {
     while (position < bytes->length && strchr(" \t\r\n", bytes->data[position]) &&
            bytes->data[position])
@@ -146,7 +147,7 @@ static size_t skip_space(const struct bytes *bytes, size_t position)
     return position;
 }
 
-static bool parse(struct span_list *list, const struct bytes *bytes, const char *source)
+static bool parse(struct span_list *list, const struct buffer *bytes, const char *source)
 {
     size_t position = skip_space(bytes, 0);
 
@@ -171,7 +172,7 @@ static bool parse(struct span_list *list, const struct bytes *bytes, const char 
     return true;
 }
 
-bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list)
+bool spans_parse(const struct buffer *bytes, const char *source, struct span_list *list)
 {
     *list = (struct span_list){.documents = json_array()};
     return parse(list, bytes, source_text(source));

@@ -39,7 +39,7 @@ struct span_list {
  * The spans of what read_source() has read. Reports what is wrong with it by itself and returns
  * false; a list without spans is wrong, too. spans_free() is for both cases.
  */
-bool spans_parse(const struct bytes *bytes, const char *source, struct span_list *list);
+bool spans_parse(const struct buffer *bytes, const char *source, struct span_list *list);
 void spans_free(struct span_list *list);
 
 /*

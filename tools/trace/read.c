@@ -23,27 +23,18 @@
 /* More than any viewer can show; it keeps a wrong file from filling the memory. */
 #define MAX_LENGTH ((size_t)1 << 30)
 
-static bool append(struct bytes *bytes, const char *data, size_t length)
+static bool append(struct buffer *bytes, const char *data, size_t length)
 {
-    if (length > MAX_LENGTH - bytes->length) {
-        errno = EFBIG;
+    if (!buffer_reserve(bytes, length)) {
+        errno = length > MAX_LENGTH - bytes->length ? EFBIG : ENOMEM;
         return false;
-    }
-    if (length > bytes->room - bytes->length) {
-        const size_t room = 2 * (bytes->length + length);
-        char *grown = realloc(bytes->data, room);
-
-        if (!grown)
-            return false;
-        bytes->data = grown;
-        bytes->room = room;
     }
     memcpy(bytes->data + bytes->length, data, length);
     bytes->length += length;
     return true;
 }
 
-static bool read_stream(FILE *file, struct bytes *bytes)
+static bool read_stream(FILE *file, struct buffer *bytes)
 {
     char block[65536];
     size_t length;
@@ -55,7 +46,7 @@ static bool read_stream(FILE *file, struct bytes *bytes)
     return !ferror(file);
 }
 
-static bool read_file(const char *path, struct bytes *bytes)
+static bool read_file(const char *path, struct buffer *bytes)
 {
     const bool standard_input = strcmp(path, "-") == 0;
     FILE *file = standard_input ? stdin : fopen(path, "re");
@@ -94,7 +85,7 @@ static int start(const char *const arguments[], pid_t *child)
 }
 
 /* A recorded trace: the sink makes spans of it. */
-static bool read_trace(const char *path, struct bytes *bytes)
+static bool read_trace(const char *path, struct buffer *bytes)
 {
     const char *const arguments[] = {"babeltrace2",
                                      path,
@@ -153,7 +144,7 @@ static char *api_url(const char *url)
     return changed;
 }
 
-static bool read_url(const char *given, struct bytes *bytes)
+static bool read_url(const char *given, struct buffer *bytes)
 {
     char *url = api_url(given);
     const struct http_setup setup = {
@@ -186,9 +177,9 @@ bool is_url(const char *source)
     return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
 }
 
-bool read_source(const char *source, struct bytes *bytes)
+bool read_source(const char *source, struct buffer *bytes)
 {
-    *bytes = (struct bytes){NULL, 0, 0};
+    *bytes = (struct buffer){.limit = MAX_LENGTH};
     if (is_url(source))
         return read_url(source, bytes);
     return is_folder(source) ? read_trace(source, bytes) : read_file(source, bytes);

@@ -6,14 +6,9 @@
 #ifndef BLKIN_TOOLS_READ_H
 #define BLKIN_TOOLS_READ_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "babeltrace-plugin/base/buffer.h"
 
-struct bytes {
-    char *data; /* free(3) it, whether reading worked or not */
-    size_t length;
-    size_t room;
-};
+#include <stdbool.h>
 
 bool is_url(const char *source);
 
@@ -23,7 +18,7 @@ static inline const char *source_text(const char *source)
     return source[0] == '-' && !source[1] ? "standard input" : source;
 }
 
-/* Reports by itself what went wrong. */
-bool read_source(const char *source, struct bytes *bytes);
+/* Reports by itself what went wrong. The bytes are to be freed, whether it worked or not. */
+bool read_source(const char *source, struct buffer *bytes);
 
 #endif

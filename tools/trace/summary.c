@@ -43,7 +43,7 @@ static bool add_statistics(struct summary *summary)
 /* ---- the document of `blkin work --root` */
 
 /* It is an object that says what it is; NULL if it is not. */
-static json_t *document_of(const struct bytes *bytes)
+static json_t *document_of(const struct buffer *bytes)
 {
     size_t begin = 0;
     json_t *json;
@@ -78,8 +78,8 @@ static bool add_document(struct summary *summary, const json_t *document, const 
     return true;
 }
 
-static bool add_spans(struct summary *summary, const struct bytes *bytes, const char *source,
-                      bool with_statistics)
+static bool summary_add_spans(struct summary *summary, const struct buffer *bytes,
+                              const char *source, bool with_statistics)
 {
     if (!spans_parse(bytes, source, &summary->list))
         return false;
@@ -93,18 +93,18 @@ static bool add_spans(struct summary *summary, const struct bytes *bytes, const 
 
 bool summary_load_traces(const char *source, struct summary *summary)
 {
-    struct bytes bytes;
+    struct buffer bytes;
     bool is_done;
 
     *summary = (struct summary){.names = NULL};
-    is_done = read_source(source, &bytes) && add_spans(summary, &bytes, source, false);
+    is_done = read_source(source, &bytes) && summary_add_spans(summary, &bytes, source, false);
     free(bytes.data);
     return is_done;
 }
 
 bool summary_load(const char *source, struct summary *summary)
 {
-    struct bytes bytes;
+    struct buffer bytes;
     json_t *document = NULL;
     bool is_done = false;
 
@@ -112,7 +112,7 @@ bool summary_load(const char *source, struct summary *summary)
     if (read_source(source, &bytes)) {
         document = document_of(&bytes);
         is_done = document ? add_document(summary, document, source)
-                           : add_spans(summary, &bytes, source, true);
+                           : summary_add_spans(summary, &bytes, source, true);
     }
     json_decref(document);
     free(bytes.data);

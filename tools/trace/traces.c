@@ -146,6 +146,40 @@ bool trace_link(const struct trace *trace, struct names *names, struct trace_mod
     return trace_model_link(model);
 }
 
+/* ---- what spans say of others */
+
+uint32_t trace_other_side(const struct trace_model *model, uint32_t node)
+{
+    const uint32_t child = model->nodes[node].first_child;
+
+    return child != TRACE_NONE && model->spans[node].kind == SPAN_CLIENT &&
+                   model->spans[child].service != model->spans[node].service
+               ? child
+               : TRACE_NONE;
+}
+
+bool trace_endpoint(const struct json_span *span, const char *member, char text[256])
+{
+    const json_t *endpoint = json_object_get(span->json, member);
+    const char *service = json_string_value(json_object_get(endpoint, "serviceName"));
+    const char *ipv4 = json_string_value(json_object_get(endpoint, "ipv4"));
+    const char *ipv6 = json_string_value(json_object_get(endpoint, "ipv6"));
+    const json_int_t port = json_integer_value(json_object_get(endpoint, "port"));
+    int length;
+
+    length = snprintf(text, 256,
+                      ipv4   ? "%.100s %.60s"
+                      : ipv6 ? "%.100s [%.60s]"
+                             : "%.100s",
+                      service ? service : "?",
+                      ipv4   ? ipv4
+                      : ipv6 ? ipv6
+                             : "");
+    if (port)
+        snprintf(text + length, 256 - (size_t)length, ":%" JSON_INTEGER_FORMAT, port);
+    return json_is_object(endpoint);
+}
+
 /* ---- services */
 
 static int by_text(const void *a, const void *b)

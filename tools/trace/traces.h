@@ -44,6 +44,12 @@ static inline const struct json_span *span_of(const struct trace_model *model, u
 /* Makes it the model's, linked. Out of memory: returns false. */
 bool trace_link(const struct trace *trace, struct names *names, struct trace_model *model);
 
+/* The server's span, if the node's own time is that of the way to it and back; else TRACE_NONE. */
+uint32_t trace_other_side(const struct trace_model *model, uint32_t node);
+
+/* "store 10.0.0.1:9000", of a member of a span; false: it has none. */
+bool trace_endpoint(const struct json_span *span, const char *member, char text[256]);
+
 /* How many different services have spans in it. */
 size_t trace_services(const struct trace *trace);
 

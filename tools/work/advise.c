@@ -140,7 +140,7 @@ static void add_page(struct look *look, const char *page)
 /* Returns false after it has said why. */
 static bool add_url(struct look *look, const char *url)
 {
-    struct bytes bytes;
+    struct buffer bytes;
     const bool is_read = read_source(url, &bytes);
     char *page = is_read ? strndup(bytes.data ? bytes.data : "", bytes.length) : NULL;
     json_t *json = page && *page == '{' ? json_loads(page, 0, NULL) : NULL;

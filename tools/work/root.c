@@ -23,7 +23,6 @@
 #include "tools/config/config.h"
 #include "tools/kafka/topic.h"
 #include "tools/merged/merged.h"
-#include "tools/merged/merged_page.h"
 
 #include <errno.h>
 #include <math.h>

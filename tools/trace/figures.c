@@ -14,29 +14,46 @@ static int decimals(double value)
     return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
 
-struct figure figure_time(int64_t ns, const char *micro)
+static struct figure scaled(double value, const char *gap, const char *unit)
 {
-    const double value = (double)ns;
     struct figure figure;
 
-    if (ns > 0 && ns < 1000)
-        snprintf(figure.text, sizeof(figure.text), "%" PRId64 " ns", ns);
-    else if (value < 999.5e3)
-        snprintf(figure.text, sizeof(figure.text), "%.0f %ss", value / 1e3, micro);
-    else if (value < 999.5e6)
-        snprintf(figure.text, sizeof(figure.text), "%.*f ms", decimals(value / 1e6), value / 1e6);
-    else if (value < 99999.5e9)
-        snprintf(figure.text, sizeof(figure.text), "%.*f s", decimals(value / 1e9), value / 1e9);
-    else
-        snprintf(figure.text, sizeof(figure.text), "%.0f d", value / 86400e9);
+    snprintf(figure.text, sizeof(figure.text), "%.*f%s%s", decimals(value), value, gap, unit);
     return figure;
+}
+
+struct figure figure_time(int64_t ns, enum figure_form form)
+{
+    const double value = (double)ns;
+    const char *gap = form == FIGURE_CELL ? "" : " ";
+    struct figure figure;
+
+    if (value >= 99999.5e9)
+        snprintf(figure.text, sizeof(figure.text), "%.0f%sd", value / 86400e9, gap);
+    else if (value >= 999.5e6)
+        figure = scaled(value / 1e9, gap, "s");
+    else if (value >= 999.5e3)
+        figure = scaled(value / 1e6, gap, "ms");
+    else if (ns > 0 && ns < 1000)
+        snprintf(figure.text, sizeof(figure.text), "%" PRId64 "%sns", ns, gap);
+    else
+        snprintf(figure.text, sizeof(figure.text), "%.0f%s%ss", value / 1e3, gap,
+                 form == FIGURE_PAGE ? "µ" : "u");
+    return figure;
+}
+
+struct figure figure_quantile(const struct histogram *histogram, double q, enum figure_form form)
+{
+    if (histogram->count == 0)
+        return form == FIGURE_PAGE ? (struct figure){"–"} : (struct figure){"-"};
+    return figure_time(histogram_quantile(histogram, q), form);
 }
 
 struct figure figure_number(double value)
 {
     struct figure figure;
 
-    if (value < 99999.5)
+    if (value < 999999.5)
         snprintf(figure.text, sizeof(figure.text), "%.*f", value == 0 ? 0 : decimals(value), value);
     else
         snprintf(figure.text, sizeof(figure.text), "%.3gM", value / 1e6);

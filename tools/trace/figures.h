@@ -6,14 +6,26 @@
 #ifndef BLKIN_TOOLS_FIGURES_H
 #define BLKIN_TOOLS_FIGURES_H
 
+#include "babeltrace-plugin/model/histogram.h"
+
 #include <stdint.h>
 
 struct figure {
     char text[32];
 };
 
-/* "185 us", "3.21 ms", "12.0 s"; micro is how microseconds begin: "u" or "µ". */
-struct figure figure_time(int64_t ns, const char *micro);
+/* How a time is written. */
+enum figure_form {
+    FIGURE_TEXT, /* "185 us" */
+    FIGURE_CELL, /* "185us" */
+    FIGURE_PAGE, /* "185 µs" */
+};
+
+/* "950 ns", "185 us", "3.21 ms", "12.0 s", "3 d" */
+struct figure figure_time(int64_t ns, enum figure_form form);
+
+/* Of a histogram of times in ns; a dash if it is empty. */
+struct figure figure_quantile(const struct histogram *histogram, double q, enum figure_form form);
 
 /* "0.52", "19.0", "1250", "1.25M" */
 struct figure figure_number(double value);

@@ -1,0 +1,216 @@
+/*
+ * Checks of what programs sample and which of their spans are slow, as libblkin reads it: from a
+ * file if that is there, else from the environment that they were started with. (What a program
+ * gave to blkin_set_sampling() or blkin_set_slow() itself leaves no trace.)
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+
+#include "process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATH_BYTES 512
+#define TEXT_MAX   1024
+
+/* The library's own parser of such a text. */
+typedef int parse_fn(const char *text);
+
+static const struct setting {
+    const char *file, *file_variable, *variable;
+    const char *parser;
+} sampling = {"/run/blkin/sampling", "BLKIN_SAMPLING_FILE", "BLKIN_SAMPLING", "blkin_set_sampling"},
+  slow = {"/run/blkin/slow", "BLKIN_SLOW_FILE", "BLKIN_SLOW", "blkin_set_slow"};
+
+/* What a process has of it. */
+struct found {
+    bool is_there;
+    const char *origin; /* the path, or the variable */
+    int error;          /* of the file */
+    char path[PATH_BYTES], text[TEXT_MAX];
+};
+
+static void find(const struct setting *setting, const struct process *process, struct found *found)
+{
+    *found = (struct found){.is_there = true, .origin = found->path};
+    (void)snprintf(found->path, sizeof(found->path), "%s", setting->file);
+    (void)process_variable(process->pid, setting->file_variable, found->path, sizeof(found->path));
+    if (process_line(process, found->path, found->text, sizeof(found->text)))
+        return;
+    found->error = errno;
+    found->origin = setting->variable;
+    found->is_there =
+        process_variable(process->pid, setting->variable, found->text, sizeof(found->text));
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t")] == '\0';
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+struct search {
+    const struct doctor *doctor;
+    void (*look)(struct search *search, const struct process *process);
+    parse_fn *parse; /* NULL: the library is not to be found */
+    unsigned programs, without_rules, bad;
+};
+
+static void search_process(void *context, struct process *process)
+{
+    struct search *search = context;
+
+    if (!process_find_libraries(process, "/libblkin.so", "/libblkin-lttng.so") ||
+        (!process->library[0] && !process->provider[0]))
+        return;
+    search->programs++;
+    search->look(search, process);
+}
+
+static struct search search_programs(const struct doctor *doctor, const struct setting *setting,
+                                     void (*look)(struct search *, const struct process *))
+{
+    struct search search = {.doctor = doctor, .look = look};
+    void *library = dlopen("libblkin.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (library)
+        *(void **)&search.parse = dlsym(library, setting->parser);
+    process_each(search_process, &search);
+    return search;
+}
+
+/* Returns whether libblkin takes it. */
+static bool check_text(struct search *search, const struct process *process,
+                       const struct found *found, const char *id, const char *such_as)
+{
+    if (!search->parse || search->parse(found->text) == 0)
+        return true;
+    saw(search->doctor, LEVEL_BAD, id,
+        "%s of process %d (%s) is \"%.200s\", which libblkin cannot read, and so heeds not",
+        found->origin, (int)process->pid, process->name, found->text);
+    mend(search->doctor, "%s", such_as);
+    search->bad++;
+    return false;
+}
+
+/* ---- sampling -------------------------------------------------------------------------------- */
+
+/* Has any part of it a share above zero? "never" and "ratio=0" have none. */
+static bool samples_something(const char *text)
+{
+    const char *ratio = text;
+
+    if (strstr(text, "always") || strstr(text, "rate="))
+        return true;
+    while ((ratio = strstr(ratio, "ratio="))) {
+        ratio += strlen("ratio=");
+        if (strpbrk(ratio, "123456789") && strcspn(ratio, "123456789") < strcspn(ratio, ","))
+            return true;
+    }
+    return false;
+}
+
+static void look_at_sampling(struct search *search, const struct process *process)
+{
+    struct found found;
+
+    find(&sampling, process, &found);
+    if (!found.is_there || (found.origin == sampling.variable && !found.text[0]) ||
+        !check_text(search, process, &found, "sampling.text",
+                    "always, never, ratio=0.01 or rate=100: see \"Sampling\" in doc/library.md") ||
+        samples_something(found.text))
+        return;
+    saw(search->doctor, LEVEL_BAD, "sampling.share",
+        "process %d (%s) records no trace of its own: %s says \"%.200s\"", (int)process->pid,
+        process->name, found.origin, found.text);
+    if (found.origin == sampling.variable)
+        mend(search->doctor, "start it without BLKIN_SAMPLING, or write always to its sampling "
+                             "file");
+    else
+        mend(search->doctor, "echo always > %s", found.origin);
+    search->bad++;
+}
+
+void check_sampling(const struct doctor *doctor)
+{
+    const struct search search = search_programs(doctor, &sampling, look_at_sampling);
+
+    if (search.bad == 0)
+        saw(doctor, LEVEL_OK, "sampling.share",
+            "neither environment nor sampling file keeps any of %u programs from recording",
+            search.programs);
+}
+
+/* ---- what is slow, and what keeps the recorder from having the whole trace ------------------- */
+
+/* With our rights: in a folder that it may not enter, all files are alike for the process. */
+static bool file_is_there(const struct process *process, const char *path)
+{
+    char full[600];
+
+    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)process->pid, path);
+    return access(full, F_OK) == 0;
+}
+
+static void look_at_slow(struct search *search, const struct process *process)
+{
+    struct found found;
+
+    find(&slow, process, &found);
+    if (found.error && file_is_there(process, found.path)) {
+        saw(search->doctor, LEVEL_BAD, "rules.file",
+            "process %d (%s, of user %u) cannot read %s: %s: none of its rules holds",
+            (int)process->pid, process->name, (unsigned)process->user, found.path,
+            strerror(found.error));
+        mend(search->doctor, "a file in a folder that this user may enter, and "
+                             "BLKIN_SLOW_FILE=PATH in its environment");
+        search->bad++;
+    } else if (is_blank(found.text)) {
+        search->without_rules++;
+    } else {
+        (void)check_text(search, process, &found, "rules.text",
+                         "such as: osd*:write>20ms, *>100ms, error, max=50/s: see \"Rules\" in "
+                         "doc/recorder.md");
+    }
+}
+
+/* A trace that was not sampled is in no ring. */
+static void look_at_rules(struct search *search, const struct process *process)
+{
+    struct found found;
+
+    look_at_slow(search, process);
+    find(&sampling, process, &found);
+    if (is_blank(found.text) || (!strstr(found.text, "ratio=") && !strstr(found.text, "rate=") &&
+                                 !strstr(found.text, "never")))
+        return;
+    saw(search->doctor, LEVEL_BAD, "rules.sampling",
+        "process %d (%s) samples \"%.200s\" (%s): the recorder has those traces alone, and who "
+        "asks for a slow one may find nothing",
+        (int)process->pid, process->name, found.text, found.origin);
+    mend(search->doctor, "sample always; what a live session should not have, its `filter` leaves "
+                         "out");
+    search->bad++;
+}
+
+void check_rules(const struct doctor *doctor)
+{
+    const struct search search = search_programs(doctor, &slow, look_at_rules);
+
+    if (search.programs > 0 && search.without_rules == search.programs) {
+        saw(doctor, LEVEL_NOTE, "rules.none",
+            "none of %u programs has a rule in its environment or rules file: nothing is sent but "
+            "what blkin keep asks for",
+            search.programs);
+        mend(doctor, "echo '*>100ms, error, max=50/s' > %s", slow.file);
+    } else if (search.bad == 0) {
+        saw(doctor, LEVEL_OK, "rules.text", "the rules of %u programs are right",
+            search.programs - search.without_rules);
+    }
+}
