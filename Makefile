@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-# that of the headers: 1.0.0
+# that of the headers: 0.9.0
 VERSION := $(shell printf '%s.%s.%s' $$(sed -n 's/^.define BLKIN_VERSION_[MP][A-Z]* //p' libblkin/blkin_base.h))
 RELEASED := 2026-11-21
 SO_VERSION := 1

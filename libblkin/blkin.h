@@ -24,7 +24,7 @@
  * lock: from its begin until its memory is used for something else. So a parent may have ended.
  *
  * Steps. A step is a child that begins and ends inside of its span, on one thread, nested like
- * brackets. It is two records of its span's event and costs a fifth of a span. Take a span for work
+ * brackets. It is two records of its span's event and costs a part of a span. Take a span for work
  * that another thread continues, that overlaps with its siblings, or that outlives its parent.
  *
  * Recording. A span is recorded if an LTTng session has the event "blkin:span" enabled when the
@@ -58,7 +58,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif

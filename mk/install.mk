@@ -2,11 +2,17 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-.PHONY: man
+.PHONY: man api
+# what people read: the inline half is not for them
+documented := libblkin/blkin.h $(filter-out %/blkin.h %/blkin_inline.h,$(headers))
+
+api: ## make doc/api.html anew, from the headers
+	$(PYTHON) scripts/reference --html $(documented) >doc/api.html.new && mv doc/api.html.new doc/api.html
+
 man: $(BUILD)/man/made ## make the man pages: of the command, the headers and each function
 $(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile mk/install.mk $(tool)
 	@rm -rf $(@D)
-	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(headers)
+	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(documented)
 	@for page in $(man_pages); do \
 		sed -e 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' \
 			-e "s|^@KEYS \([a-z]*\)@|'$(tool)' config table \1|e" $$page >$(@D)/$${page##*/}; done

@@ -139,7 +139,7 @@ class Hub(HubTest):
         self.assertEqual(hub.ask("GET", "/v2")[0], 404)
         self.assertEqual(hub.ask("POST", "/metrics", "[]")[0], 404)
         self.assertEqual(hub.ask("DELETE", "/")[0], 405)
-        self.assertEqual(hub.ask("GET", "/"), (200, "blkin hub 1.0.0: ok\n"))
+        self.assertEqual(hub.ask("GET", "/"), (200, "blkin hub 0.9.0: ok\n"))
 
     def test_a_long_body_is_refused_at_once(self):
         hub = self.hub()

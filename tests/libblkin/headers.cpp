@@ -69,6 +69,9 @@ static void spans()
     blkin::Span other("no parent", BLKIN_CONSUMER, nullptr);
     blkin::Span name_only("name");
     blkin::Span late;
+    blkin::SpanOf<256> small("small", BLKIN_INTERNAL, root);
+    blkin::SpanOf<256> smaller("below it", BLKIN_INTERNAL, &small);
+    blkin::Step in_small(small, "step");
     std::unique_ptr<blkin::Span> on_heap(new blkin::Span("heap", BLKIN_PRODUCER, child));
     const blkin::Span &constant = root;
 

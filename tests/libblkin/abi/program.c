@@ -1,11 +1,11 @@
 /*
- * A program of today, for ever: abi/program-1.0 is this, compiled against the headers of 1.0 and
- * never again. It calls every function that 1.0 has for spans, and looks that the library stays
- * within the memory that 1.0 has given to a span.
+ * A program of today, for ever: abi/program-0.9 is this, compiled against the headers of 0.9 and
+ * never again until 1.0. It calls every function that 0.9 has for spans, and looks that the library
+ * stays within the memory that 0.9 has given to a span.
  *
  * How it was made, on Debian 12, in this folder (not to be done again):
  *
- *     gcc -std=gnu11 -Os -s -Wall -Wextra -I../../../build/include -o program-1.0 program.c \
+ *     gcc -std=gnu11 -Os -s -Wall -Wextra -I../../../build/include -o program-0.9 program.c \
  *         -Wl,--build-id=none,-z,noseparate-code,-z,norelro,--hash-style=gnu \
  *         -fno-asynchronous-unwind-tables -fcf-protection=none -L../../../build/lib -lblkin
  *
@@ -16,35 +16,27 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define CANARY UINT64_C(0x5ca1ab1e0ddba115)
 
 static const struct blkin_endpoint osd = {"10.0.0.1", 6800, "osd"};
-static const struct blkin_endpoint mon = {"10.0.0.2", 6789, "mon"};
 
-/* As a program of 1.0 lays it out. */
+/* As a program of 0.9 lays it out. */
 static struct {
     uint64_t before;
     struct blkin_span root;
     uint64_t between;
     struct blkin_span child;
     uint64_t after;
-} memory = {.before = CANARY, .between = CANARY, .after = CANARY};
-
-static uint64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
+    BLKIN_SPAN_ROOM(256) room;
+    uint64_t behind;
+} memory = {.before = CANARY, .between = CANARY, .after = CANARY, .behind = CANARY};
 
 static void log_of_child(struct blkin_span *span)
 {
     blkin_span_annotate(span, "annotated");
     blkin_span_log(span, BLKIN_WARNING, "warned");
-    blkin_span_log_at(span, BLKIN_DEBUG, "at a time", now_ns());
+    blkin_span_log_at(span, BLKIN_DEBUG, "at a time", blkin_now());
     blkin_span_annotatef(span, "%d of %s", 1, "printf");
     BLKIN_TAG_STRING(span, "string", "value");
     blkin_span_tag_int64(span, "int64", -1);
@@ -54,9 +46,55 @@ static void log_of_child(struct blkin_span *span)
     blkin_span_error(span, "EIO");
     blkin_span_link(span, blkin_span_context(&memory.root));
     blkin_span_set_name(span, "renamed");
-    blkin_span_set_remote(span, &mon);
-    blkin_span_set_service(span, &mon);
-    blkin_span_set_start(span, now_ns() - 1000000000);
+    blkin_span_set_remote(span, "mon", "10.0.0.2", 6789);
+    blkin_span_set_service(span, "mon", "10.0.0.2", 6789);
+    blkin_span_set_start(span, blkin_now() - 1000000000);
+}
+
+/* To the end of what a room holds, and beyond. */
+static void small(void)
+{
+    struct blkin_span *span = blkin_span_begin_in(&memory.room, sizeof(memory.room), "small",
+                                                  BLKIN_INTERNAL, &memory.root);
+
+    blkin_step_begin(span, "step", BLKIN_INTERNAL);
+    for (int i = 0; i < 20; i++)
+        blkin_span_annotate(span, "text");
+    blkin_step_end(span);
+    blkin_span_end(span);
+}
+
+/* Completed, with one tag. */
+static int completed(void)
+{
+    struct __attribute__((packed)) {
+        uint8_t version, kind;
+        uint16_t name_length;
+        uint32_t flags;
+        uint64_t ids[4], times[2];
+        char name[9];
+        uint8_t type, key_length;
+        uint16_t value_length;
+        char key_and_value[4];
+    } buffer = {1,
+                0,
+                9,
+                0,
+                {0},
+                {0},
+                {'c', 'o', 'm', 'p', 'l', 'e', 't', 'e', 'd'},
+                's',
+                1,
+                3,
+                {'k', 'v', 'a', 'l'}};
+
+    buffer.ids[0] = blkin_span_context(&memory.root)->trace_id_high;
+    buffer.ids[1] = blkin_span_context(&memory.root)->trace_id;
+    buffer.ids[3] = blkin_span_context(&memory.root)->span_id;
+    buffer.flags = blkin_span_context(&memory.root)->flags;
+    buffer.times[1] = blkin_now();
+    buffer.times[0] = buffer.times[1] - 5000000;
+    return blkin_record_span(&buffer, sizeof(buffer));
 }
 
 /* To the end of what a span holds, and beyond. */
@@ -65,7 +103,7 @@ static void fill(struct blkin_span *span)
     static char text[240];
 
     memset(text, 'x', sizeof(text) - 1);
-    blkin_span_set_service(span, &(struct blkin_endpoint){text, 1, text});
+    blkin_span_set_service(span, text, text, 1);
     blkin_span_set_name(span, text);
     for (int i = 0; i < 10; i++)
         blkin_span_tag_string(span, text, text);
@@ -89,8 +127,8 @@ int main(void)
     struct blkin_span dropped;
 
     blkin_init();
-    blkin_set_service(&osd);
-    blkin_set_version("1.0");
+    blkin_set_service("osd", "10.0.0.1", 6800);
+    blkin_set_version("0.9");
     if (blkin_set_sampling("always") != 0 || blkin_version() / 10000 != BLKIN_VERSION_MAJOR)
         return 2;
     blkin_span_begin(&memory.root, "root", BLKIN_SERVER, NULL);
@@ -108,7 +146,7 @@ int main(void)
         return 4;
     blkin_span_begin_remote(&memory.child, "remote", BLKIN_CONSUMER, &context);
     fill(&memory.child);
-    blkin_span_end_at(&memory.child, now_ns());
+    blkin_span_end_at(&memory.child, blkin_now());
     blkin_span_begin(&dropped, "dropped", BLKIN_INTERNAL, &memory.root);
     blkin_span_drop(&dropped);
     blkin_heartbeat();
@@ -116,8 +154,12 @@ int main(void)
     {
         BLKIN_SCOPE(late, "late", BLKIN_PRODUCER, &memory.root);
     }
+    small();
+    if (completed() != 0)
+        return 5;
     original();
-    if (memory.before != CANARY || memory.between != CANARY || memory.after != CANARY) {
+    if (memory.before != CANARY || memory.between != CANARY || memory.after != CANARY ||
+        memory.behind != CANARY) {
         fputs("the library has written beyond a span\n", stderr);
         return 1;
     }
