@@ -33,7 +33,7 @@ install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(
 	$(INSTALL) -m 644 $(BUILD)/man/*.3 $(DESTDIR)$(MANDIR)/man3
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	$(INSTALL) -m 644 README.md LICENSE doc/host.md doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 README.md LICENSE doc/format.md doc/host.md doc/library.md doc/recorder.md doc/scale.md doc/sink.md doc/zero-code.md $(DESTDIR)$(DOCDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
