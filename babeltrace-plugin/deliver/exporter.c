@@ -171,17 +171,17 @@ static bool exporter_equip(struct exporter *exporter, struct worker *worker, str
         courier->tap_encoder = zipkin_protocol.encoder_new();
     if (!courier->encoder || (needs_tap_encoder && !courier->tap_encoder))
         return false;
-    courier->transport = worker->work == WORK_SPOOL
-                             ? exporter->sender.workers[0].courier.transport
-                             : exporter_open_transport(&exporter->options.transport, error);
-    if (!courier->transport)
-        return false;
-    if (courier->transport->post &&
-        !(courier->replies = calloc(POSTED_MAX, sizeof(struct reply)))) {
+    if (worker->work == WORK_SPOOL) {
+        courier->transport = exporter->sender.workers[0].courier.transport;
+        return true;
+    }
+    courier->transport = exporter_open_transport(&exporter->options.transport, error);
+    if (courier->transport && courier->transport->post &&
+        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies)))) {
         error_set(error, "out of memory");
         return false;
     }
-    return true;
+    return courier->transport != NULL;
 }
 
 static bool exporter_open_sender(struct exporter *exporter, const struct sender_threads *threads,

@@ -138,6 +138,7 @@ static long http_request(struct http_transport *http, struct text body, struct r
     }
     http->has_advice = status == 401 || status == 403;
     curl_easy_getinfo(http->client.curl, CURLINFO_RETRY_AFTER, &retry_after_s);
+    curl_easy_getinfo(http->client.curl, CURLINFO_CONTENT_TYPE, &http->answer.type);
     http_reply_judge(&http->answer, http->protocol, http->url.shown, status, retry_after_s, reply);
     return status;
 }

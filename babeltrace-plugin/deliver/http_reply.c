@@ -6,31 +6,13 @@
 #include "http_reply.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 void http_reply_begin(struct http_reply *reply)
 {
     reply->received = 0;
     reply->is_head_complete = false;
-    reply->type[0] = '\0';
+    reply->type = NULL;
     reply->body_length = 0;
-}
-
-static void reply_note_type(struct http_reply *reply, const char *line, size_t length)
-{
-    static const char name[] = "content-type:";
-    const char *value = line + sizeof(name) - 1, *end = line + length;
-
-    if (length < sizeof(name) || strncasecmp(line, name, sizeof(name) - 1) != 0)
-        return;
-    while (value < end && (*value == ' ' || *value == '\t'))
-        value++;
-    while (value < end && (end[-1] == '\r' || end[-1] == '\n'))
-        end--;
-    snprintf(reply->type, sizeof(reply->type), "%.*s",
-             (int)(end - value < (ptrdiff_t)sizeof(reply->type) ? end - value
-                                                                : (ptrdiff_t)sizeof(reply->type)),
-             value);
 }
 
 /*
@@ -41,14 +23,10 @@ bool http_reply_header(struct http_reply *reply, const char *line, size_t length
 {
     static const char status[] = "HTTP/";
 
-    if (length && (line[0] == '\r' || line[0] == '\n')) {
+    if (length && (line[0] == '\r' || line[0] == '\n'))
         reply->is_head_complete = true;
-    } else if (length >= sizeof(status) - 1 && memcmp(line, status, sizeof(status) - 1) == 0) {
+    else if (length >= sizeof(status) - 1 && memcmp(line, status, sizeof(status) - 1) == 0)
         reply->is_head_complete = false;
-        reply->type[0] = '\0';
-    } else if (!reply->is_head_complete) {
-        reply_note_type(reply, line, length);
-    }
     reply->received += length;
     return reply->received <= REPLY_MAX;
 }

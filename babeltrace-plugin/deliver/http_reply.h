@@ -17,7 +17,7 @@
 struct http_reply {
     size_t received;       /* of headers and body */
     bool is_head_complete; /* else the status does not count */
-    char type[64];         /* Content-Type, cut if it is longer; empty if there is none */
+    const char *type;      /* Content-Type, which the caller sets; NULL: there is none */
     char body[2048];       /* the beginning, for messages */
     size_t body_length;
 };

@@ -121,14 +121,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int64_t retry_after_s = (int64_t)take(&source, 8);
     const unsigned failures = take_failures(&source);
     const struct protocol *protocol = take(&source, 1) & 1 ? &otlp_protocol : &zipkin_protocol;
+    char type_text[64] = "";
     struct http_reply answer;
     struct reply reply;
+    struct text type;
 
     random_number = sum_of(data, size);
     memset(&answer, 0xa5, sizeof(answer));
     memset(&reply, 0xa5, sizeof(reply));
     http_reply_begin(&answer);
     check_kept(&answer);
+    type = take_bytes(&source, take(&source, 1) & 63);
+    memcpy(type_text, type.data, type.length);
+    answer.type = type.length ? type_text : NULL;
     feed(&answer, &source);
     check_kept(&answer);
     http_reply_judge(&answer, protocol, URL, status, retry_after_s, &reply);

@@ -188,11 +188,11 @@ def faults_that_pass():
 def slow_collector_and_full_queue():
     """A live session whose collector is slower than what comes: nothing is dropped."""
     with folder() as spool, Collector(default=slow(0.2)) as collector:
-        run = Run(collector, "live", "pace:20", "add:20000", "flush", "close", spool=spool,
-                  batch_spans=200, queue_bytes=2 << 20)
+        run = Run(collector, "live", "pace:20", "add:5000", "flush", "close", spool=spool,
+                  batch_spans=50, batch_bytes=1 << 16, queue_bytes=1 << 19)
         run.has(dropped=0, undelivered=0, spool_waiting=0)
-        expect(run.counts["spooled"] > 10000, run.explain())
-        each_once(collector, 20000)
+        expect(run.counts["spooled"] > 2500, run.explain())
+        each_once(collector, 5000)
 
 
 @scenario
