@@ -196,8 +196,8 @@ static bool fleet_take_point(void *context, struct text name, const struct metri
 bool fleet_deltas_read(const char *data, size_t length, struct fleet *fleet, int64_t now_ns)
 {
     struct reading reading = {fleet, now_ns, false};
-    struct otlp_metrics_origin origin;
-    struct error ignored;
+    struct otlp_metrics_origin origin = {"", ""};
+    struct error ignored = {""};
 
     (void)otlp_metrics_read((struct text){data, length}, PREFIX, &origin, fleet_take_point,
                             &reading, &ignored);
