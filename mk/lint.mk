@@ -16,7 +16,7 @@ lint: include man $(texts) $(lib) $(provider) $(preload) $(plugin_archives) $(to
 	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
 		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
 	$(call linting,cppcheck)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 -j 2 \
-		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -I. -Ilibblkin \
+		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -I. -I$(BUILD)/texts -Ilibblkin \
 		--suppress=pointerOutOfBoundsCond:tracepoints/format/put.h --suppress=internalAstError:libblkin/preload/wrap_poll.c --include=tests/cppcheck.h $(sort $(dir $(linted)))
 	$(call linting,clang-tidy)printf '%s\n' $(filter %.c,$(linted)) | xargs -P 2 -n 8 sh -c \
 		'clang-tidy --quiet "$$@" -- -std=c11 -D_GNU_SOURCE $(has_kafka) -DBLKIN_RELEASE=\"$(VERSION)\" -DPLUGIN_DIR=\"\" -DLIBRARY_DIR=\"\" -DPRELOAD_DIR=\"\" -iquote . -iquote $(BUILD)/texts -Ilibblkin $(public_flags) \

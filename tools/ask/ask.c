@@ -14,32 +14,12 @@
 #include <string.h>
 
 static const char status_usage[] =
-    "usage: blkin status [--json] [live|rotate|record|host|hub|work-root]\n"
-    "\n"
-    "Prints how the services are that run here: state, session, readers, counters,\n"
-    "and what they have said last.\n"
-    "\n"
-    "  --json             print the whole as JSON, with the counters that are 0\n"
-    "  --runtime-dir=DIR  where the service has its socket\n"
-    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Exit status: 0 one runs, or the one that was asked for; 1 none, or it does not\n"
-    "answer; 2 wrong usage.\n";
+#include "tools/ask/status.txt.inc"
+    ;
 
 static const char reload_usage[] =
-    "usage: blkin reload [live|rotate|record|host|hub]\n"
-    "\n"
-    "Has the service that runs here read its configuration again, as SIGHUP does. If\n"
-    "it is wrong, the old one holds, and the message says why. A key that needs a\n"
-    "restart keeps its value, and the message names it.\n"
-    "\n"
-    "  --runtime-dir=DIR  where the service has its socket\n"
-    "  --config=FILE      instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help         print this\n"
-    "\n"
-    "Exit status: 0 the new configuration holds; 1 it does not, or no service runs;\n"
-    "2 wrong usage; 3 it holds but for keys that need a restart.\n";
+#include "tools/ask/reload.txt.inc"
+    ;
 
 static const char *const services[] = {"live", "rotate", "record", "host", "hub", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))

@@ -149,7 +149,7 @@ static void check_sent(const struct doctor *doctor, const json_t *sent)
 /* Returns its process; 0: none answers. */
 static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
 {
-    struct error error;
+    struct error error = {""};
     json_t *status =
         control_ask(config_text(doctor->config, "runtime-dir"), "host", "status", &error);
     const char *state = json_string_value(json_object_get(status, "state"));
@@ -287,7 +287,7 @@ static unsigned instances_of(const struct host_config *wanted, enum host_kind ki
                              const char *name)
 {
     struct host_config only = {.root = wanted->root};
-    struct error ignored;
+    struct error ignored = {""};
     struct host *host;
     unsigned instances = 0;
 
@@ -338,7 +338,7 @@ static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
 {
     struct config *config = config_read_for(doctor->config, "host");
     struct host_config wanted;
-    struct error error;
+    struct error error = {""};
 
     if (!config)
         return; /* config.file has told */

@@ -27,21 +27,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin hub [OPTION]... [--KEY=VALUE]...\n"
-    "\n"
-    "Where the recorders of several hosts meet: what one asks for (`blkin record`,\n"
-    "`blkin keep`), the hub gives to all others, and their answers back. One hub\n"
-    "serves thousands of hosts. It may be killed and started again: the recorders\n"
-    "post once more what it had.\n"
-    "\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: hub-listen\n"
-    "                 (127.0.0.1:7412), hub-tokens-file, hub-cert-file, hub-key-file,\n"
-    "                 hub-ca-file, hub-traces-per-s (100), expose-hub; all of them:\n"
-    "                 blkin config keys\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+#include "tools/hub/usage.txt.inc"
+    ;
 
 struct hub {
     struct config *config;

@@ -32,24 +32,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin live [OPTION]...\n"
-    "\n"
-    "Records the traces of this host's programs in a live session, and sends their\n"
-    "spans on as they come. Runs until SIGTERM or SIGINT; then what was recorded is\n"
-    "delivered.\n"
-    "\n"
-    "  --endpoint=URL      a Zipkin collector's http://HOST:PORT, or file:PATH\n"
-    "  --session=NAME      of the session [blkin]\n"
-    "  --relayd=HOST:PORT  a relay daemon that runs [own: starts one, on loopback]\n"
-    "  --follow=GLOBS      also read these, as HOST/SESSION [*/SESSION]\n"
-    "  --log-level=LEVEL   none, error, warning or info [warning]\n"
-    "  --config=FILE       instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE         any other key: `blkin config keys` lists them\n"
-    "  -h, --help          print this\n"
-    "\n"
-    "Without LTTng's session daemon or a collector it waits for them. `blkin status`\n"
-    "tells how it is, `blkin doctor` what is wrong. Exit status: 0 ended by a signal;\n"
-    "1 it could not run; 2 wrong usage or configuration.\n";
+#include "tools/live/usage.txt.inc"
+    ;
 
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */

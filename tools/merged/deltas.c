@@ -52,11 +52,16 @@ static bool put_delta(struct otlp_metrics_writer *writer, const struct deltas_he
         delta->is_edge ? statistics_edges(statistics) : statistics_rows(statistics);
 
     for (size_t i = 0; i < count; i++) {
-        const struct statistics_row *row = delta->is_edge ? NULL : statistics_row(statistics, i);
-        const struct statistics_edge *edge = delta->is_edge ? statistics_edge(statistics, i) : NULL;
-        const void *member = (row ? (const char *)row : (const char *)edge) + delta->offset;
+        const struct statistics_row *row = NULL;
+        const struct statistics_edge *edge = NULL;
+        const void *member;
         struct metric_point point = {.start_ns = head->start_ns, .end_ns = head->end_ns};
 
+        if (delta->is_edge)
+            member = edge = statistics_edge(statistics, i);
+        else
+            member = row = statistics_row(statistics, i);
+        member = (const char *)member + delta->offset;
         if (delta->metric.shape == METRIC_HISTOGRAM)
             point.histogram = member;
         else
@@ -175,7 +180,7 @@ static bool delta_take_point(void *context, struct text name, const struct metri
 
 static bool read_all(struct reading *reading, struct text request)
 {
-    struct otlp_metrics_origin origin;
+    struct otlp_metrics_origin origin = {"", ""};
 
     *reading->head = (struct deltas_head){.start_ns = 0};
     if (!otlp_metrics_read(request, PREFIX, &origin, delta_take_point, reading, reading->error))

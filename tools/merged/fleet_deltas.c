@@ -17,6 +17,25 @@ enum of { OF_ROW, OF_WINDOW, OF_WINDOW_SHOWN };
 #define ROW(member)    OF_ROW, offsetof(struct fleet_row, member)
 #define WINDOW(member) OF_WINDOW, offsetof(struct fleet_window, member)
 #define SHOWN          OF_WINDOW_SHOWN, 0
+#define NAMED(name, unit, shape)           \
+    {                                      \
+        PREFIX, name, unit, METRIC_##shape \
+    }
+
+enum {
+    SAMPLES,
+    INCREASE,
+    WINDOW_HOSTS,
+    WINDOW_ELAPSED,
+    WINDOW_INCREASE,
+    WINDOW_INTEGRAL,
+    WINDOW_MIN,
+    WINDOW_MAX,
+    WINDOW_DELAY,
+    WINDOW_AVERAGE,
+    WINDOW_SUM,
+    FIELDS
+};
 
 static const struct field {
     struct metric metric;
@@ -24,22 +43,19 @@ static const struct field {
     size_t offset; /* of eight bytes */
     bool is_double;
     bool is_shown; /* a collector is told this of the window, too */
-} fields[] = {
-    {{PREFIX, "samples", "{sample}", METRIC_COUNTER}, ROW(samples), false, true},
-    {{PREFIX, "increase", "1", METRIC_COUNTER}, ROW(increase), false, true},
-    {{PREFIX, "window.hosts", "{host}", METRIC_COUNTER}, WINDOW(hosts), false, true},
-    {{PREFIX, "window.elapsed", "ns", METRIC_COUNTER}, WINDOW(elapsed_ns), false, false},
-    {{PREFIX, "window.increase", "1", METRIC_COUNTER}, WINDOW(increase), false, false},
-    {{PREFIX, "window.integral", "1", METRIC_SUM}, WINDOW(integral), true, false},
-    {{PREFIX, "window.min", "1", METRIC_GAUGE}, WINDOW(min), true, true},
-    {{PREFIX, "window.max", "1", METRIC_GAUGE}, WINDOW(max), true, true},
-    {{PREFIX, "window.delay", "ns", METRIC_GAUGE}, WINDOW(delay_ns), false, false},
-    {{PREFIX, "window.average", "1", METRIC_GAUGE}, SHOWN, true, true},
-    {{PREFIX, "window.sum", "1", METRIC_GAUGE}, SHOWN, true, true},
+} fields[FIELDS] = {
+    [SAMPLES] = {NAMED("samples", "{sample}", COUNTER), ROW(samples), false, true},
+    [INCREASE] = {NAMED("increase", "1", COUNTER), ROW(increase), false, true},
+    [WINDOW_HOSTS] = {NAMED("window.hosts", "{host}", COUNTER), WINDOW(hosts), false, true},
+    [WINDOW_ELAPSED] = {NAMED("window.elapsed", "ns", COUNTER), WINDOW(elapsed_ns), false, false},
+    [WINDOW_INCREASE] = {NAMED("window.increase", "1", COUNTER), WINDOW(increase), false, false},
+    [WINDOW_INTEGRAL] = {NAMED("window.integral", "1", SUM), WINDOW(integral), true, false},
+    [WINDOW_MIN] = {NAMED("window.min", "1", GAUGE), WINDOW(min), true, true},
+    [WINDOW_MAX] = {NAMED("window.max", "1", GAUGE), WINDOW(max), true, true},
+    [WINDOW_DELAY] = {NAMED("window.delay", "ns", GAUGE), WINDOW(delay_ns), false, false},
+    [WINDOW_AVERAGE] = {NAMED("window.average", "1", GAUGE), SHOWN, true, true},
+    [WINDOW_SUM] = {NAMED("window.sum", "1", GAUGE), SHOWN, true, true},
 };
-#define FIELDS (sizeof(fields) / sizeof(fields[0]))
-
-enum { SAMPLES, INCREASE, WINDOW_HOSTS, WINDOW_INCREASE = 4, WINDOW_INTEGRAL, WINDOW_SUM = 10 };
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -196,8 +212,8 @@ static bool fleet_take_point(void *context, struct text name, const struct metri
 bool fleet_deltas_read(const char *data, size_t length, struct fleet *fleet, int64_t now_ns)
 {
     struct reading reading = {fleet, now_ns, false};
-    struct otlp_metrics_origin origin;
-    struct error ignored;
+    struct otlp_metrics_origin origin = {"", ""};
+    struct error ignored = {""};
 
     (void)otlp_metrics_read((struct text){data, length}, PREFIX, &origin, fleet_take_point,
                             &reading, &ignored);

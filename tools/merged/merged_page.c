@@ -18,6 +18,26 @@
 #define FIRST_BOUND 14
 #define LAST_BOUND  35
 
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+/* For which there was no room. */
+static struct text label_text(const struct names *names, uint32_t id)
+{
+    return id == NAMES_OTHER ? text_of("(other)") : names_text(names, id);
+}
+
+/* Those of a row or an edge, once for all of its lines. */
+static char *labels(const struct names *names, const char *first, uint32_t first_id,
+                    const char *second, uint32_t second_id)
+{
+    struct printer text = {0};
+
+    print_label(&text, first, label_text(names, first_id));
+    print_string(&text, ",");
+    print_label(&text, second, label_text(names, second_id));
+    return print_end(&text);
+}
+
 /* ---- histograms ------------------------------------------------------------------------------ */
 
 static void print_histogram(struct printer *page, const char *name, const char *shown,
@@ -59,88 +79,85 @@ static void print_count(struct printer *page, const char *name, const char *show
     print(page, "%s} %" PRIu64 "\n", more, count);
 }
 
-/* ---- rows and edges -------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-#define ROW(member)  false, offsetof(struct statistics_row, member)
-#define EDGE(member) true, offsetof(struct statistics_edge, member)
-
-static const struct family {
-    const char *name, *help;
-    bool is_histogram;
-    bool is_edge;
-    size_t offset; /* of a histogram or a count */
-} families[] = {
-    {"traces_spanmetrics_calls_total", "Spans, by service and name.", false, ROW(spans)},
-    {"traces_spanmetrics_latency", "Durations of spans in seconds.", true, ROW(duration)},
-    {"blkin_self_time_seconds", "Durations of spans without those of their children, in seconds.",
-     true, ROW(self)},
-    {"traces_service_graph_request_total", "Calls of one service by another one.", false,
-     EDGE(calls)},
-    {"traces_service_graph_request_failed_total", "Of these, those that have failed.", false,
-     EDGE(errors)},
-    {"traces_service_graph_request_server_seconds", "How long the called service took, in seconds.",
-     true, EDGE(duration)},
-};
-
-/* One for which there was no room has a name, too. */
-static void print_name(struct printer *text, const char *label, const struct names *names,
-                       uint32_t id)
+static bool make_labels(const struct merged *merged, char **shown, size_t count, bool are_edges)
 {
-    print_label(text, label, id == NAMES_OTHER ? text_of("(other)") : names_text(names, id));
-}
+    for (size_t i = 0; i < count; i++) {
+        if (are_edges) {
+            const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
 
-/* What all lines of a row or an edge have. NULL: out of memory. */
-static char *labels_of(const struct names *names, const struct statistics_row *row,
-                       const struct statistics_edge *edge)
-{
-    struct printer text = {0};
-
-    print_name(&text, row ? "service" : "client", names, row ? row->service : edge->caller);
-    print_string(&text, ",");
-    print_name(&text, row ? "span_name" : "server", names, row ? row->name : edge->callee);
-    return print_end(&text);
-}
-
-static void print_one(struct printer *page, const struct merged *merged,
-                      const struct family *family, size_t i)
-{
-    const struct statistics_edge *edge =
-        family->is_edge ? statistics_edge(merged->statistics, i) : NULL;
-    const struct statistics_row *row = edge ? NULL : statistics_row(merged->statistics, i);
-    const void *member = (edge ? (const char *)edge : (const char *)row) + family->offset;
-    char *shown = labels_of(merged->names, row, edge);
-    uint64_t count, errors;
-
-    if (!shown) {
-        page->has_failed = true;
-    } else if (family->is_histogram) {
-        print_histogram(page, family->name, shown, member);
-    } else {
-        memcpy(&count, member, sizeof(count));
-        errors = row && row->errors < count ? row->errors : count;
-        if (row) {
-            print_count(page, family->name, shown, ",status_code=\"STATUS_CODE_UNSET\"",
-                        count - errors);
-            print_count(page, family->name, shown, ",status_code=\"STATUS_CODE_ERROR\"", errors);
+            shown[i] = labels(merged->names, "client", edge->caller, "server", edge->callee);
         } else {
-            print_count(page, family->name, shown, "", count);
+            const struct statistics_row *row = statistics_row(merged->statistics, i);
+
+            shown[i] = labels(merged->names, "service", row->service, "span_name", row->name);
         }
+        if (!shown[i])
+            return false;
     }
-    free(shown);
+    return true;
 }
 
-static void print_statistics(struct printer *page, const struct merged *merged)
+static void print_rows(struct printer *page, const struct statistics *statistics, size_t count,
+                       char **shown)
 {
-    for (size_t k = 0; k < sizeof(families) / sizeof(families[0]); k++) {
-        const struct family *family = &families[k];
-        const size_t count = family->is_edge ? statistics_edges(merged->statistics)
-                                             : statistics_rows(merged->statistics);
+    static const char calls[] = "traces_spanmetrics_calls_total";
+    static const char latency[] = "traces_spanmetrics_latency";
+    static const char self[] = "blkin_self_time_seconds";
 
-        print_head(page, family->name, family->is_histogram ? "histogram" : "counter",
-                   family->help);
-        for (size_t i = 0; i < count; i++)
-            print_one(page, merged, family, i);
+    print_head(page, calls, "counter", "Spans, by service and name.");
+    for (size_t i = 0; i < count; i++) {
+        const struct statistics_row *row = statistics_row(statistics, i);
+        const uint64_t errors = row->errors < row->spans ? row->errors : row->spans;
+
+        print_count(page, calls, shown[i], ",status_code=\"STATUS_CODE_UNSET\"",
+                    row->spans - errors);
+        print_count(page, calls, shown[i], ",status_code=\"STATUS_CODE_ERROR\"", errors);
     }
+    print_head(page, latency, "histogram", "Durations of spans in seconds.");
+    for (size_t i = 0; i < count; i++)
+        print_histogram(page, latency, shown[i], &statistics_row(statistics, i)->duration);
+    print_head(page, self, "histogram",
+               "Durations of spans without those of their children, in seconds.");
+    for (size_t i = 0; i < count; i++)
+        print_histogram(page, self, shown[i], &statistics_row(statistics, i)->self);
+}
+
+static void print_edges(struct printer *page, const struct statistics *statistics, size_t count,
+                        char **shown)
+{
+    static const char total[] = "traces_service_graph_request_total";
+    static const char failed[] = "traces_service_graph_request_failed_total";
+    static const char seconds[] = "traces_service_graph_request_server_seconds";
+
+    print_head(page, total, "counter", "Calls of one service by another one.");
+    for (size_t i = 0; i < count; i++)
+        print_count(page, total, shown[i], "", statistics_edge(statistics, i)->calls);
+    print_head(page, failed, "counter", "Of these, those that have failed.");
+    for (size_t i = 0; i < count; i++)
+        print_count(page, failed, shown[i], "", statistics_edge(statistics, i)->errors);
+    print_head(page, seconds, "histogram", "How long the called service took, in seconds.");
+    for (size_t i = 0; i < count; i++)
+        print_histogram(page, seconds, shown[i], &statistics_edge(statistics, i)->duration);
+}
+
+/* Rows or edges. */
+static void print_labelled(struct printer *page, const struct merged *merged, bool are_edges)
+{
+    const size_t count =
+        are_edges ? statistics_edges(merged->statistics) : statistics_rows(merged->statistics);
+    char **shown = calloc(count + 1, sizeof(*shown));
+
+    if (!shown || !make_labels(merged, shown, count, are_edges))
+        page->has_failed = true;
+    else if (are_edges)
+        print_edges(page, merged->statistics, count, shown);
+    else
+        print_rows(page, merged->statistics, count, shown);
+    for (size_t i = 0; shown && i < count; i++)
+        free(shown[i]);
+    free(shown);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -191,25 +208,24 @@ static void print_root(struct printer *page, const struct merged *merged)
         const char *name, *type, *help;
         double value;
     } figures[] = {
-        {"blkin_work_root_messages_total", "counter", "Messages of deltas that were read.",
+        {"messages_total", "counter", "Messages of deltas that were read.",
          (double)merged->messages},
-        {"blkin_work_root_refused_total", "counter", "Of these, those that are no deltas.",
+        {"refused_total", "counter", "Of these, those that are no deltas.",
          (double)merged->refused},
-        {"blkin_work_root_gaps_total", "counter",
-         "Times that the topic had lost what was not read yet.", (double)merged->gaps},
-        {"blkin_work_root_rows", "gauge",
-         "Services and names that are counted by themselves, 4096 at most.",
+        {"gaps_total", "counter", "Times that the topic had lost what was not read yet.",
+         (double)merged->gaps},
+        {"rows", "gauge", "Services and names that are counted by themselves, 4096 at most.",
          (double)statistics_rows(merged->statistics)},
-        {"blkin_work_root_edges", "gauge",
-         "Pairs of services that are counted by themselves, 4096 at most.",
+        {"edges", "gauge", "Pairs of services that are counted by themselves, 4096 at most.",
          (double)statistics_edges(merged->statistics)},
-        {"blkin_work_root_time_seconds", "gauge",
-         "Up to when deltas were read, since 1970; 0 before any was.", (double)merged->to_ns / 1e9},
+        {"time_seconds", "gauge", "Up to when deltas were read, since 1970; 0 before any was.",
+         (double)merged->to_ns / 1e9},
     };
 
     for (size_t i = 0; i < sizeof(figures) / sizeof(figures[0]); i++) {
-        print_head(page, figures[i].name, figures[i].type, figures[i].help);
-        print(page, "%s %.15g\n", figures[i].name, figures[i].value);
+        print(page, "# HELP blkin_work_root_%s %s\n", figures[i].name, figures[i].help);
+        print(page, "# TYPE blkin_work_root_%s %s\n", figures[i].name, figures[i].type);
+        print(page, "blkin_work_root_%s %.15g\n", figures[i].name, figures[i].value);
     }
 }
 
@@ -219,7 +235,8 @@ char *merged_page(const struct merged *merged, int64_t now_ns)
 
     print_root(&page, merged);
     print_workers(&page, merged, now_ns);
-    print_statistics(&page, merged);
+    print_labelled(&page, merged, false);
+    print_labelled(&page, merged, true);
     fleet_page(&page, merged->fleet, now_ns);
     return print_end(&page);
 }

@@ -52,7 +52,7 @@ struct metric_point {
 /* Takes one message; the bytes are the caller's. Returns false to end it. */
 typedef bool otlp_metrics_emit_fn(void *context, const char *data, size_t length);
 
-/* All zero at first but for these. */
+/* The caller sets the members up to context; the others are 0 at first. */
 struct otlp_metrics_writer {
     const char *instance, *group; /* of the worker */
     bool is_cumulative;           /* all is since start_ns, not a delta */

@@ -47,11 +47,12 @@ static inline bool otlp_next_attribute(struct pb_reader *reader, enum otlp_field
 static inline struct text otlp_attribute(struct text message, enum otlp_field tag, struct text key)
 {
     struct pb_reader reader = pb_reader_of(message);
-    struct text found, value;
+    struct pb_member field;
 
-    while (otlp_next_attribute(&reader, tag, &found, &value)) {
-        if (text_equal(found, key))
-            return value;
+    while (pb_next(&reader, &field)) {
+        if (field.tag == (uint32_t)tag &&
+            text_equal(otlp_find(pb_text(&field), OTLP_ATTRIBUTE_KEY), key))
+            return otlp_find(pb_text(&field), OTLP_ATTRIBUTE_VALUE);
     }
     return (struct text){NULL, 0};
 }

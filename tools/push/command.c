@@ -16,28 +16,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: blkin config check [FILE]\n"
-    "       blkin config show [--section=NAME] [--all] [--KEY=VALUE]...\n"
-    "       blkin config keys\n"
-    "       blkin config push [--hosts=NAME] FILE | --show | --remove\n"
-    "\n"
-    "  check  is the configuration right? Each mistake is named, with its line\n"
-    "  show   print the keys that are set, with values, and where each is from\n"
-    "  keys   list all keys: default, section, when a change takes effect (reload,\n"
-    "         restart, or a new session), and what a value may be\n"
-    "  push   put FILE into a topic that \"blkin host\" of all hosts, or of those whose\n"
-    "         NAME it is (a name or pattern, \"osd-*\"), takes lines from: config-topic\n"
-    "\n"
-    "  --section=NAME   what holds for the command of this name: live, rotate,\n"
-    "                   record, hub, stat, work or host\n"
-    "  --all            also print the keys that have their default\n"
-    "  --show           print what the topic has\n"
-    "  --remove         remove what it has for all hosts, or for NAME\n"
-    "  --config=FILE    instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE      wins over the environment (BLKIN_KEY), and that over the file\n"
-    "  -h, --help       print this\n"
-    "\n"
-    "Exit status: 0 all is right; 1 it is not; 2 wrong usage.\n";
+#include "tools/push/usage.txt.inc"
+    ;
 
 static int config_check(int argc, char *argv[])
 {

@@ -26,24 +26,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin record [OPTION]... [--KEY=VALUE]...\n"
-    "\n"
-    "The flight recorder: LTTng keeps the last seconds of all spans in memory, and\n"
-    "nobody reads them. When a span was slow or has failed, as the rules of the\n"
-    "programs say, or when `blkin keep` asks, its trace is fetched and sent, from all\n"
-    "hosts that meet at a hub. It may be stopped and upgraded: LTTng goes on.\n"
-    "\n"
-    "  --end          end both sessions, after what is wanted by now was sent\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: endpoint, events,\n"
-    "                 record-session, memory-bytes, seconds, alarm-poll-ms (250),\n"
-    "                 linger-ms (1000), snapshot-interval-ms (2000),\n"
-    "                 snapshot-traces (200), kept-max-bytes (2G), hub,\n"
-    "                 answer-timeout-ms (10000); all of them: blkin config keys\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed, or --end left something undelivered;\n"
-    "2 wrong usage or configuration.\n";
+#include "tools/record/usage.txt.inc"
+    ;
 
 #define SAVE_MS       5000
 #define SAID_AGAIN_MS 60000

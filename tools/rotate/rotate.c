@@ -23,25 +23,8 @@
 #include <string.h>
 
 static const char usage[] =
-    "usage: blkin rotate [OPTION]... [--KEY=VALUE]...\n"
-    "\n"
-    "The collector that loses nothing: LTTng records into a folder, closes a chunk\n"
-    "of it every rotate-ms, and each chunk is converted and then deleted. It may be\n"
-    "killed, stopped and upgraded: the session goes on recording, and what was not\n"
-    "delivered is converted when it is started again.\n"
-    "\n"
-    "  --once         convert what is closed, then end; LTTng is left as it is\n"
-    "  --end          end the session, convert all of it, send open spans, then end\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: endpoint, session,\n"
-    "                 events, filter, output (STATE-DIR/rotate), rotate-ms (5000),\n"
-    "                 rotate-bytes, max-disk-bytes, shm-path; all of them:\n"
-    "                 blkin config keys\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed, or --once or --end left something;\n"
-    "2 wrong usage or configuration. While LTTng's session daemon does not answer,\n"
-    "--once and --end end after 30 to 45 s with status 1.\n";
+#include "tools/rotate/usage.txt.inc"
+    ;
 
 struct rotate {
     struct config *config;

@@ -44,9 +44,12 @@ struct figure figure_time(int64_t ns, enum figure_form form)
 
 struct figure figure_quantile(const struct histogram *histogram, double q, enum figure_form form)
 {
-    if (histogram->count == 0)
-        return form == FIGURE_PAGE ? (struct figure){"–"} : (struct figure){"-"};
-    return figure_time(histogram_quantile(histogram, q), form);
+    struct figure none;
+
+    if (histogram->count)
+        return figure_time(histogram_quantile(histogram, q), form);
+    snprintf(none.text, sizeof(none.text), "%s", form == FIGURE_PAGE ? "–" : "-");
+    return none;
 }
 
 struct figure figure_number(double value)

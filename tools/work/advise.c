@@ -19,22 +19,8 @@
 #include <time.h>
 
 static const char usage[] =
-    "usage: blkin work --advise [--rule=FILE] [--watch] [--json] [SOURCE]...\n"
-    "\n"
-    "Prints how many workers there should be, by how busy they are and how many\n"
-    "seconds behind: the number, then why. It starts and ends none.\n"
-    "\n"
-    "  SOURCE         http://HOST:PORT/metrics of the root or of each worker, or a\n"
-    "                 file of recorded looks, lines of {\"workers\": [{\"busy_ratio\":\n"
-    "                 0.4, \"behind_seconds\": 0.1}]}; default: the root that runs here\n"
-    "  --rule=FILE    what is too busy, and so on: blkin-work(1)\n"
-    "  --watch        go on: a line for each look\n"
-    "  --json         lines of JSON\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "It looks as often as the rule needs, each 10 s, before the first number.\n"
-    "Exit status: 0 done; 1 no worker's figures; 2 wrong usage or rule.\n";
+#include "tools/work/advise.txt.inc"
+    ;
 
 /* ---- figures of workers ---------------------------------------------------------------------- */
 

@@ -32,23 +32,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin work --root [--once [--since=TIME]] [--json] [--KEY=VALUE]...\n"
-    "\n"
-    "Adds up what all workers have counted, and gives it to Prometheus, to a\n"
-    "collector of OTLP metrics, to `blkin stat`, `blkin graph` and `blkin report`.\n"
-    "It may be killed and started again: nothing is counted twice or lost.\n"
-    "\n"
-    "  --once         read what the topic has, print it and end\n"
-    "  --since=TIME   of that only what is newer: 10m (s, m, h, d), or\n"
-    "                 2026-11-21T11:33:27Z\n"
-    "  --json         with --once: the document that `blkin stat` and others read\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: input (its brokers),\n"
-    "                 deltas, kafka-file, prometheus-listen, otlp-metrics, state-dir\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "The page has /metrics, and the document as /statistics.\n"
-    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+#include "tools/work/root.txt.inc"
+    ;
 
 #define LOOK_MS       2000 /* for partitions, as long as there are none */
 #define LOOK_LATER_MS 30000

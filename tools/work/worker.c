@@ -36,23 +36,8 @@ int worker_command(int argc, char *argv[])
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin work [--KEY=VALUE]...\n"
-    "       blkin work --root | --advise (see their --help)\n"
-    "\n"
-    "Reads spans (OTLP) from a topic of Kafka, as one of any number of workers: puts\n"
-    "traces together, counts rates, errors, durations, self times and calls, and\n"
-    "keeps the traces that the rules of tail-sampling fit. May be killed at any time:\n"
-    "each span is counted once. It ends when a transaction fails: start it again.\n"
-    "\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: input\n"
-    "                 (kafka://BROKER/TOPIC), deltas (the topic of what is counted),\n"
-    "                 group, instance, wait-ms, commit-ms, tail-sampling, endpoint\n"
-    "                 and format (of kept traces), kafka-file, max-open-bytes,\n"
-    "                 prometheus-listen\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+#include "tools/work/usage.txt.inc"
+    ;
 
 #define POLL_MS     50   /* one wait for a message */
 #define QUIET_MS    5000 /* nothing new: a commit that shows that we live */
