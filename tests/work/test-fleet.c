@@ -6,7 +6,7 @@
 #include "babeltrace-plugin/hosts/fleet_page.h"
 #include "babeltrace-plugin/hosts/host_board.h"
 #include "check.h"
-#include "babeltrace-plugin/encode/otlp_names.h"
+#include "tools/points/otlp_names.h"
 #include "tools/points/otlp_points.h"
 #include "tools/merged/fleet_deltas.h"
 #include "tools/merged/merged.h"

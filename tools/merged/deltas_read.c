@@ -6,7 +6,7 @@
 #include "delta_names.h"
 #include "deltas.h"
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
+#include "tools/otlp/otlp_fields.h"
 #include "tools/otlp/otlp_decode.h"
 
 struct reading {

@@ -7,8 +7,8 @@
 
 #include "delta_names.h"
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
-#include "babeltrace-plugin/encode/otlp_write.h"
+#include "tools/otlp/otlp_fields.h"
+#include "tools/otlp/otlp_write.h"
 
 #include <math.h>
 

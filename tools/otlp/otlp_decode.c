@@ -7,7 +7,7 @@
  */
 #include "otlp_decode.h"
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
+#include "otlp_fields.h"
 
 /* OTLP counts from 1 on, and in another order. */
 static inline enum span_kind kind_of(uint64_t value)
