@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define VERSION  3
+#define VERSION  4
 #define SLOT_AT  512
 #define SLOTS    2
 #define STATE_AT 1536
@@ -355,10 +355,10 @@ static bool put(void *context, const void *data, size_t length)
 
 static bool write_state(struct output *output, checkpoint_save_fn *save, void *context)
 {
-    struct state_writer writer = {.write = put, .context = output};
+    struct state state = {.write = put, .context = output};
 
-    save(context, &writer);
-    return !writer.has_failed && write_out(output);
+    save(context, &state);
+    return !state.has_failed && write_out(output);
 }
 
 static bool write_head(const struct checkpoint_file *file, const struct output *output)

@@ -341,66 +341,70 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-void history_save(const struct history *history, struct state_writer *writer)
+static void history_fields_state(struct history *history, struct state *state)
+{
+    state_number(state, &history->thread);
+    state_number(state, &history->sequence);
+    history->period_ns =
+        state_limited(state, history->period_ns, (uint64_t)PERIOD_MAX_MS * 1000000);
+}
+
+static void sample_state(struct sample *sample, uint32_t value_count, struct state *state)
+{
+    state_signed(state, &sample->time_ns);
+    state_bool(state, &sample->is_anew);
+    for (uint32_t value = 0; value < value_count; value++)
+        state_number(state, &sample->values[value]);
+}
+
+void history_save(struct history *history, struct state *state)
 {
     const struct layout *layout = history->layout;
 
-    state_put_text(writer,
+    state_put_text(state,
                    layout ? (struct text){layout->text, layout->length} : (struct text){NULL, 0});
-    state_put_number(writer, history->thread);
-    state_put_number(writer, history->sequence);
-    state_put_number(writer, history->period_ns);
-    state_put_number(writer, history->value_count);
-    state_put_number(writer, history->count);
-    for (uint32_t i = 0; i < history->count; i++) {
-        const struct sample *sample = history_at(history, i);
-
-        state_put_signed(writer, sample->time_ns);
-        state_put_number(writer, sample->is_anew);
-        for (uint32_t value = 0; value < history->value_count; value++)
-            state_put_number(writer, sample->values[value]);
-    }
+    history_fields_state(history, state);
+    state_put_number(state, history->value_count);
+    state_put_number(state, history->count);
+    for (uint32_t i = 0; i < history->count; i++)
+        sample_state(history_at(history, i), history->value_count, state);
 }
 
-static void restore_sample(struct history *history, uint32_t i, struct state_reader *reader)
+static void restore_sample(struct history *history, uint32_t i, struct state *state)
 {
     struct sample *sample = history_at(history, i);
 
-    *sample = (struct sample){.time_ns = state_get_signed(reader)};
-    sample->is_anew = state_get_bool(reader);
-    for (uint32_t value = 0; value < history->value_count; value++)
-        sample->values[value] = state_get_number(reader);
+    *sample = (struct sample){.time_ns = 0};
+    sample_state(sample, history->value_count, state);
     if (i && sample->time_ns <= history_at(history, i - 1)->time_ns)
-        state_set_damaged(reader);
+        state_set_damaged(state);
     history->count = i + 1;
 }
 
-void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader)
+void history_restore(struct history *history, struct layouts *layouts, struct state *state)
 {
-    const struct text names = state_get_text(reader);
+    const struct text names = state_get_text(state);
     uint32_t value_count, count;
     bool is_valid;
 
     if (names.length) {
         history->layout = get_layout(layouts, names, &is_valid);
         if (!history->layout && is_valid)
-            state_set_no_memory(reader);
+            state_set_no_memory(state);
         else if (!history->layout)
-            state_set_damaged(reader);
+            state_set_damaged(state);
     }
-    history->thread = state_get_number(reader);
-    history->sequence = state_get_number(reader);
-    history->period_ns = state_get_limited(reader, (uint64_t)PERIOD_MAX_MS * 1000000);
-    value_count = (uint32_t)state_get_limited(reader, HISTORY_VALUES_MAX);
-    count = (uint32_t)state_get_limited(reader, HISTORY_SAMPLES);
+    history_fields_state(history, state);
+    value_count = (uint32_t)state_get_limited(state, HISTORY_VALUES_MAX);
+    count = (uint32_t)state_get_limited(state, HISTORY_SAMPLES);
     if (!value_count || (history->layout && history->layout->count != value_count))
-        state_set_damaged(reader);
-    if (!state_is_good(reader))
+        state_set_damaged(state);
+    if (!state_is_good(state))
         return;
     if (!begin_anew(history, value_count)) {
-        state_set_no_memory(reader);
+        state_set_no_memory(state);
         return;
     }
-    for (uint32_t i = 0; i < count && state_is_good(reader); i++)
-        restore_sample(history, i, reader);
+    for (uint32_t i = 0; i < count && state_is_good(state); i++)
+        restore_sample(history, i, state);
 }

@@ -122,7 +122,7 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-void history_save(const struct history *history, struct state_writer *writer);
-void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader);
+void history_save(struct history *history, struct state *state);
+void history_restore(struct history *history, struct layouts *layouts, struct state *state);
 
 #endif

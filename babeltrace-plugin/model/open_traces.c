@@ -253,7 +253,7 @@ void open_traces_each(const struct open_traces *traces, open_traces_fn *each, vo
     const struct open_trace *trace;
 
     cds_list_for_each_entry(trace, &traces->by_age, by_age)
-        each(context, trace->id_high, trace->id, trace->last, trace->spans, trace->count);
+        each(context, trace->last, trace->spans, trace->count);
 }
 
 bool open_traces_put_back(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,

@@ -70,8 +70,8 @@ void assembler_finish(struct assembler *assembler, struct open_span *open);
 /* The last sequence number of each thread. Returns NULL when out of memory. */
 struct sequence_table *sequence_table_new(void);
 void sequence_table_free(struct sequence_table *table);
-void sequence_table_save(const struct sequence_table *table, struct state_writer *writer);
-void sequence_table_restore(struct sequence_table *table, struct state_reader *reader);
+void sequence_table_save(const struct sequence_table *table, struct state *state);
+void sequence_table_restore(struct sequence_table *table, struct state *state);
 
 /* Counts and notes events of its thread that are missing before this event of the span API, or of a
  * host. */

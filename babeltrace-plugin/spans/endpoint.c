@@ -199,51 +199,60 @@ bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpo
 /* What a reference is: one of these, or FIRST + the endpoint's number. */
 enum { NONE, OVERFLOW, FIRST };
 
-void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
-                   struct state_writer *writer)
+static void save(const struct endpoint_table *table, const struct endpoint *endpoint,
+                 struct state *state)
 {
     struct entry *entry;
 
     if (!endpoint || endpoint_is_overflow(table, endpoint)) {
-        state_put_number(writer, endpoint ? OVERFLOW : NONE);
+        state_put_number(state, endpoint ? OVERFLOW : NONE);
         return;
     }
     entry = (struct entry *)(uintptr_t)entry_of(endpoint);
-    if (entry->saved_in == writer->serial) {
-        state_put_number(writer, FIRST + (uint64_t)entry->number);
+    if (entry->saved_in == state->serial) {
+        state_put_number(state, FIRST + (uint64_t)entry->number);
         return;
     }
-    entry->saved_in = writer->serial;
-    entry->number = writer->endpoints++;
-    state_put_number(writer, FIRST + (uint64_t)entry->number);
-    state_put_text(writer, endpoint->service);
-    state_put_text(writer, entry->ip);
-    state_put_signed(writer, entry->port);
+    entry->saved_in = state->serial;
+    entry->number = state->endpoints_written++;
+    state_put_number(state, FIRST + (uint64_t)entry->number);
+    state_put_text(state, endpoint->service);
+    state_put_text(state, entry->ip);
+    state_put_signed(state, entry->port);
 }
 
-static const struct endpoint *restore_new(struct endpoint_table *table, struct state_reader *reader)
+static const struct endpoint *restore_new(struct endpoint_table *table, struct state *state)
 {
-    const struct text service = state_get_text(reader), ip = state_get_text(reader);
-    const int64_t port = state_get_signed(reader);
+    const struct text service = state_get_text(state), ip = state_get_text(state);
+    const int64_t port = state_get_signed(state);
     const struct endpoint *endpoint;
 
-    if (!state_is_good(reader))
+    if (!state_is_good(state))
         return NULL;
     endpoint = endpoint_get(table, service, ip, port);
-    if (!endpoint || !state_reader_number(&reader->endpoints, endpoint))
-        state_set_no_memory(reader);
+    if (!endpoint || !state_number_thing(&state->endpoints, endpoint))
+        state_set_no_memory(state);
     return endpoint;
 }
 
-const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader)
+static const struct endpoint *restore(struct endpoint_table *table, struct state *state)
 {
-    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
+    const uint64_t reference = state_get_limited(state, FIRST + (uint64_t)state->endpoints.count);
 
-    if (!state_is_good(reader) || reference == NONE)
+    if (!state_is_good(state) || reference == NONE)
         return NULL;
     if (reference == OVERFLOW)
         return &table->overflow.endpoint;
-    if (reference - FIRST < reader->endpoints.count)
-        return reader->endpoints.things[reference - FIRST];
-    return restore_new(table, reader);
+    if (reference - FIRST < state->endpoints.count)
+        return state->endpoints.things[reference - FIRST];
+    return restore_new(table, state);
+}
+
+void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
+                    struct state *state)
+{
+    if (state->write)
+        save(table, *endpoint, state);
+    else
+        *endpoint = restore(table, state);
 }

@@ -112,45 +112,46 @@ bool recent_has_shared(const struct recent_table *table, const struct span *span
 /* ---- from one run to the next ---------------------------------------------------------------- */
 
 /* Each of the three ends with 0, which stands for a place that is free. */
-void recent_save(const struct recent_table *table, const struct endpoint_table *endpoints,
-                 struct state_writer *writer)
+void recent_save(struct recent_table *table, struct endpoint_table *endpoints, struct state *state)
 {
     for (size_t i = 0; i < RECENT_PLACES; i++) {
         if (table->streamed[i])
-            state_put_number(writer, table->streamed[i]);
+            state_put_number(state, table->streamed[i]);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
     for (size_t i = 0; i < RECENT_PLACES; i++) {
         if (!table->clients[i].hash)
             continue;
-        state_put_number(writer, table->clients[i].hash);
-        endpoint_save(endpoints, table->clients[i].endpoint, writer);
+        state_put_number(state, table->clients[i].hash);
+        endpoint_state(endpoints, &table->clients[i].endpoint, state);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
     for (uint64_t i = 0; table->shared && i < RECENT_SHARED_PLACES; i++) {
         if (table->shared[i])
-            state_put_number(writer, (uint64_t)table->shared[i] << 32 | i);
+            state_put_number(state, (uint64_t)table->shared[i] << 32 | i);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
 }
 
 void recent_restore(struct recent_table *table, struct endpoint_table *endpoints,
-                    struct state_reader *reader)
+                    struct state *state)
 {
     uint64_t hash;
 
-    while ((hash = state_get_number(reader)))
+    while ((hash = state_get_number(state)))
         table->streamed[hash & (RECENT_PLACES - 1)] = hash;
-    while ((hash = state_get_number(reader))) {
-        table->clients[hash & (RECENT_PLACES - 1)] =
-            (struct client){hash, endpoint_restore(endpoints, reader)};
+    while ((hash = state_get_number(state))) {
+        struct client *place = &table->clients[hash & (RECENT_PLACES - 1)];
+
+        place->hash = hash;
+        endpoint_state(endpoints, &place->endpoint, state);
         table->has_clients = true;
     }
-    while ((hash = state_get_number(reader))) {
+    while ((hash = state_get_number(state))) {
         if (!table->shared)
             table->shared = calloc(RECENT_SHARED_PLACES, sizeof(*table->shared));
         if (!table->shared)
-            state_set_no_memory(reader);
+            state_set_no_memory(state);
         else
             table->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
     }

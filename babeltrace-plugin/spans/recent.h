@@ -57,9 +57,8 @@ void recent_note_shared(struct recent_table *table, const struct span *span);
 /* Whether one of the same ids and endpoint was noted. */
 bool recent_has_shared(const struct recent_table *table, const struct span *span);
 
-void recent_save(const struct recent_table *table, const struct endpoint_table *endpoints,
-                 struct state_writer *writer);
+void recent_save(struct recent_table *table, struct endpoint_table *endpoints, struct state *state);
 void recent_restore(struct recent_table *table, struct endpoint_table *endpoints,
-                    struct state_reader *reader);
+                    struct state *state);
 
 #endif

@@ -43,18 +43,18 @@ void sequence_table_free(struct sequence_table *table)
 }
 
 /* Ends with thread 0, which there is none of. */
-void sequence_table_save(const struct sequence_table *table, struct state_writer *writer)
+void sequence_table_save(const struct sequence_table *table, struct state *state)
 {
     for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
         const struct place *place = &table->places[i];
 
         if (!place->thread)
             continue;
-        state_put_number(writer, place->thread);
-        state_put_number(writer, place->sequence);
-        state_put_signed(writer, place->time_ns);
+        state_put_number(state, place->thread);
+        state_put_number(state, place->sequence);
+        state_put_signed(state, place->time_ns);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
 }
 
 static struct place *place_of(struct sequence_table *table, uint64_t thread)
@@ -62,16 +62,16 @@ static struct place *place_of(struct sequence_table *table, uint64_t thread)
     return &table->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
 }
 
-void sequence_table_restore(struct sequence_table *table, struct state_reader *reader)
+void sequence_table_restore(struct sequence_table *table, struct state *state)
 {
     uint64_t thread;
 
-    while ((thread = state_get_number(reader))) {
+    while ((thread = state_get_number(state))) {
         struct place *place = place_of(table, thread);
 
         place->thread = thread;
-        place->sequence = state_get_number(reader);
-        place->time_ns = state_get_signed(reader);
+        place->sequence = state_get_number(state);
+        place->time_ns = state_get_signed(state);
     }
 }
 

@@ -70,15 +70,26 @@ struct group {
 };
 
 struct join {
+    struct stage stage;
     struct join_options options;
-    join_deliver_fn *deliver;
-    void *context;
     int64_t now_ns;
     struct cds_list_head queues[QUEUES];
     struct table groups;
     struct table halves;
     struct join_counts counts;
 };
+
+static inline struct join *join_of(const struct stage *stage)
+{
+    return (struct join *)(uintptr_t)stage;
+}
+
+/* Of the stage: see struct stage_kind. */
+void join_advance(struct stage *stage);
+bool join_flush_some(struct stage *stage, unsigned traces);
+void join_hand_over(struct stage *stage);
+void join_save(struct stage *stage, struct assembler *assembler, struct state *state);
+void join_restore(struct stage *stage, struct assembler *assembler, struct state *state);
 
 static inline size_t kept_bytes(const struct kept_span *kept)
 {

@@ -435,7 +435,7 @@ class Checkpoint(unittest.TestCase):
             import zlib
             data[16:20] = struct.pack("<I", 99)
             data[44:48] = struct.pack("<I", zlib.crc32(data[:44]))
-        self.refuses(self.damaged(change), 1, "expected version 3, got 99")
+        self.refuses(self.damaged(change), 1, "expected version 4, got 99")
 
     def test_state_that_makes_no_sense(self):
         def change(data):
