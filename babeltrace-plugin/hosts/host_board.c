@@ -240,10 +240,11 @@ static void print_metric(struct printer *page, const struct line *lines, size_t 
 
 static void print_metrics(struct printer *page, const struct host_board *board)
 {
+    const struct sample_series *series;
     struct lines lines = {.count = 0};
 
-    for (const struct sample_series *series = samples_first(board->samples); series;
-         series = samples_next(board->samples, series)) {
+    table_for_each(series, samples_all(board->samples), in_table)
+    {
         for (size_t i = 0; i < series->count; i++)
             add_line(&lines, (struct line){series->metrics[i].name, series, i});
     }
@@ -305,9 +306,9 @@ static void print_views(struct printer *page, const struct host_board *board)
     struct lines lines = {.count = 0};
     size_t count;
     const struct host_view *views = host_views(&count);
+    const struct sample_series *series;
 
-    for (const struct sample_series *series = samples_first(board->samples); series;
-         series = samples_next(board->samples, series))
+    table_for_each(series, samples_all(board->samples), in_table)
         add_line(&lines, (struct line){{"", 0}, series, 0});
     if (lines.count)
         qsort(lines.all, lines.count, sizeof(*lines.all), compare);

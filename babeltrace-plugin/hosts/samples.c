@@ -24,24 +24,12 @@ static uint64_t hash_of(uint64_t seed, struct text host, struct text group, stru
     return hash_text(hash_text(hash_text(seed, host), group), instance);
 }
 
-static struct sample_series *series_of(const struct cds_hlist_node *link)
-{
-    return cds_hlist_entry(link, struct sample_series, in_table);
-}
-
-static uint64_t hash_of_series(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct sample_series *series = series_of(link);
-
-    return hash_of(seed, text_of(series->host), text_of(series->group), text_of(series->instance));
-}
-
 struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*gone)(void *),
                             void *context)
 {
     struct samples *table = calloc(1, sizeof(*table));
 
-    if (!table || !table_init(&table->series, hash_of_series)) {
+    if (!table || !table_init(&table->series)) {
         free(table);
         return NULL;
     }
@@ -110,13 +98,10 @@ static struct sample_series *find(const struct samples *table, struct text host,
     const uint64_t hash = hash_of(table->series.seed, host, group, instance);
     struct sample_series *series;
 
-    cds_hlist_for_each_entry_2(series, table_bucket(&table->series, hash), in_table)
-    {
-        if (text_is(host, series->host) && text_is(group, series->group) &&
-            text_is(instance, series->instance))
-            return series;
-    }
-    return NULL;
+    table_find(series, &table->series, hash, in_table,
+               text_is(host, series->host) && text_is(group, series->group) &&
+                   text_is(instance, series->instance));
+    return series;
 }
 
 static bool has_metrics(const struct sample_series *series, const struct sample *sample)
@@ -255,25 +240,15 @@ bool samples_take(struct samples *table, const struct sample *sample)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
-                                         struct text instance)
+const struct sample_series *samples_find(const struct samples *table, struct text host,
+                                         struct text group, struct text instance)
 {
     return find(table, host, group, instance);
 }
 
-const struct sample_series *samples_first(const struct samples *table)
+const struct table *samples_all(const struct samples *table)
 {
-    const struct cds_hlist_node *first = table_first(&table->series);
-
-    return first ? series_of(first) : NULL;
-}
-
-const struct sample_series *samples_next(const struct samples *table,
-                                         const struct sample_series *series)
-{
-    const struct cds_hlist_node *next = table_next(&table->series, &series->in_table);
-
-    return next ? series_of(next) : NULL;
+    return &table->series;
 }
 
 uint64_t samples_no_room(const struct samples *table)

@@ -23,7 +23,7 @@ struct pair {
 
 /* Stands before a row or an edge, in one block of memory. */
 struct head {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct pair pair;
 };
 
@@ -50,11 +50,6 @@ static uint64_t hash_of(uint64_t seed, struct pair pair)
     return hash_mix(seed ^ ((uint64_t)pair.first << 32 | pair.second));
 }
 
-static uint64_t hash_of_head(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, cds_hlist_entry(link, struct head, in_table)->pair);
-}
-
 struct statistics *statistics_new(struct names *names)
 {
     struct statistics *statistics = calloc(1, sizeof(*statistics));
@@ -62,8 +57,7 @@ struct statistics *statistics_new(struct names *names)
     if (!statistics)
         return NULL;
     statistics->names = names;
-    if (table_init(&statistics->rows.table, hash_of_head) &&
-        table_init(&statistics->edges.table, hash_of_head))
+    if (table_init(&statistics->rows.table) && table_init(&statistics->edges.table))
         return statistics;
     statistics_free(statistics);
     return NULL;
@@ -126,12 +120,9 @@ static void *find_pair(const struct items *items, struct pair pair)
     const uint64_t hash = hash_of(items->table.seed, pair);
     struct head *head;
 
-    cds_hlist_for_each_entry_2(head, table_bucket(&items->table, hash), in_table)
-    {
-        if (head->pair.first == pair.first && head->pair.second == pair.second)
-            return head + 1;
-    }
-    return NULL;
+    table_find(head, &items->table, hash, in_table,
+               head->pair.first == pair.first && head->pair.second == pair.second);
+    return head ? head + 1 : NULL;
 }
 
 static bool are_full(const struct items *items)

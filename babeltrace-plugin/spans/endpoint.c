@@ -14,7 +14,7 @@
 
 /* What the endpoint was made of, as the trace gave it; the service is endpoint.service. */
 struct entry {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct endpoint endpoint;
     struct text ip; /* as the service: points to the bytes after the struct */
     int64_t port;
@@ -39,13 +39,6 @@ static uint64_t hash_of(uint64_t seed, struct text service, struct text ip, int6
     return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
 }
 
-static uint64_t hash_of_entry(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct entry *entry = caa_container_of(link, struct entry, in_table);
-
-    return hash_of(seed, entry->endpoint.service, entry->ip, entry->port);
-}
-
 static struct text cut(struct text text)
 {
     return (struct text){text.data,
@@ -67,7 +60,7 @@ struct endpoint_table *endpoint_table_new(void)
 {
     struct endpoint_table *table = calloc(1, sizeof(*table));
 
-    if (!table || !table_init(&table->entries, hash_of_entry)) {
+    if (!table || !table_init(&table->entries)) {
         free(table);
         return NULL;
     }
@@ -75,7 +68,7 @@ struct endpoint_table *endpoint_table_new(void)
     return table;
 }
 
-static void free_entry(struct cds_hlist_node *link)
+static void free_entry(struct table_link *link)
 {
     free(caa_container_of(link, struct entry, in_table));
 }
@@ -136,19 +129,6 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
     return entry;
 }
 
-static const struct entry *find(const struct endpoint_table *table, struct text service,
-                                struct text ip, int64_t port, uint64_t hash)
-{
-    const struct entry *entry;
-
-    cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash), in_table)
-    {
-        if (is_of(entry, service, ip, port))
-            return entry;
-    }
-    return NULL;
-}
-
 /* Returns NULL when out of memory. */
 static const struct entry *add(struct endpoint_table *table, struct text service, struct text ip,
                                int64_t port, uint64_t hash)
@@ -175,7 +155,7 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
     if (entry && is_of(entry, service, ip, port))
         return &entry->endpoint;
     hash = hash_of(table->entries.seed, service, ip, port);
-    entry = find(table, service, ip, port, hash);
+    table_find(entry, &table->entries, hash, in_table, is_of(entry, service, ip, port));
     if (!entry)
         entry = add(table, service, ip, port, hash);
     if (!entry)

@@ -78,7 +78,7 @@ static void open_fields_state(struct open_span *open, struct assembler *assemble
     state_bool(state, &open->closing);
     state_bool(state, &open->streaming);
     state_bool(state, &open->left_open);
-    state_signed(state, &open->last_event_ns);
+    state_signed(state, &open->span.recorded_ns);
     state_number(state, &open->thread);
     state_signed(state, &pid);
     open->pid = (int32_t)pid;
@@ -95,7 +95,7 @@ static bool is_sound(const struct open_span *open)
     const bool has_end = open->streaming || open->has_timestamp;
 
     return span->endpoint && open->source && span->id && (span->trace_id | span->trace_id_high) &&
-           (has_end ? span->end_ns : open->last_event_ns) >= span->start_ns;
+           (has_end ? span->end_ns : open->span.recorded_ns) >= span->start_ns;
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
@@ -129,7 +129,7 @@ static void restore_open(struct assembler *assembler, struct queue *queue, struc
         state_set_damaged(state);
     restore_log(&open->span, state);
     if (state_is_good(state) && open_spans_put(&assembler->open, open)) {
-        queue_append(queue, open, open->last_event_ns);
+        queue_append(queue, open, open->span.recorded_ns);
         assembler->counts.open_bytes += sizeof(*open) + open->span.log_capacity;
         return;
     }

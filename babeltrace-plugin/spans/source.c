@@ -24,19 +24,12 @@ static uint64_t hash_of(uint64_t seed, struct text host, int64_t clock)
     return hash_text(seed ^ hash_mix((uint64_t)clock), host);
 }
 
-static uint64_t hash_of_source(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct source *source = caa_container_of(link, struct source, in_table);
-
-    return hash_of(seed, source->host, source->clock);
-}
-
 static bool is_source_of(const struct source *source, const struct origin *origin)
 {
     return source->clock == origin->clock && text_equal(source->host, origin->host);
 }
 
-static void free_source(struct cds_hlist_node *link)
+static void free_source(struct table_link *link)
 {
     struct source *source = caa_container_of(link, struct source, in_table);
 
@@ -55,7 +48,7 @@ struct source_table *source_table_new(void)
 {
     struct source_table *table = calloc(1, sizeof(*table));
 
-    if (!table || !table_init(&table->sources, hash_of_source)) {
+    if (!table || !table_init(&table->sources)) {
         free(table);
         return NULL;
     }
@@ -86,19 +79,6 @@ static struct source *source_new(const struct origin *origin)
     return source;
 }
 
-static struct source *find(const struct source_table *table, const struct origin *origin,
-                           uint64_t hash)
-{
-    struct source *source;
-
-    cds_hlist_for_each_entry_2(source, table_bucket(&table->sources, hash), in_table)
-    {
-        if (is_source_of(source, origin))
-            return source;
-    }
-    return NULL;
-}
-
 /* Returns NULL when out of memory, or of room. */
 static struct source *add(struct source_table *table, const struct origin *origin, uint64_t hash)
 {
@@ -119,7 +99,7 @@ struct source *source_get(struct source_table *table, const struct origin *origi
     if (*recent && is_source_of(*recent, origin))
         return *recent;
     hash = hash_of(table->sources.seed, origin->host, origin->clock);
-    source = find(table, origin, hash);
+    table_find(source, &table->sources, hash, in_table, is_source_of(source, origin));
     if (!source)
         source = add(table, origin, hash);
     if (!source)

@@ -11,10 +11,10 @@
 #include "event.h"
 #include "loss.h"
 
-#include <urcu/hlist.h>
+#include "babeltrace-plugin/base/table.h"
 
 struct source {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct text host;
     int64_t clock;
     uint64_t host_hash;

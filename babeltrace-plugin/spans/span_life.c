@@ -31,7 +31,7 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
 static void set_times(struct open_span *open)
 {
     if (!open->streaming && !open->has_timestamp)
-        open->span.end_ns = open->last_event_ns;
+        open->span.end_ns = open->span.recorded_ns;
 }
 
 void assembler_tag(struct assembler *assembler, struct span *span, const char *key,

@@ -13,32 +13,18 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct host *hosts_of_link(const struct cds_hlist_node *link)
-{
-    return cds_hlist_entry(link, struct host, in_table);
-}
-
 static struct text hosts_name_of(const struct host *host)
 {
     return (struct text){host->name, host->name_length};
-}
-
-static uint64_t hosts_hash_of_host(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_text(seed, hosts_name_of(hosts_of_link(link)));
 }
 
 struct host *hosts_find(const struct hosts *hosts, struct text name)
 {
     struct host *host;
 
-    cds_hlist_for_each_entry_2(
-        host, table_bucket(&hosts->table, hash_text(hosts->table.seed, name)), in_table)
-    {
-        if (text_equal(hosts_name_of(host), name))
-            return host;
-    }
-    return NULL;
+    table_find(host, &hosts->table, hash_text(hosts->table.seed, name), in_table,
+               text_equal(hosts_name_of(host), name));
+    return host;
 }
 
 static struct text hosts_host_of_span(const struct span *span)
@@ -467,7 +453,7 @@ struct stage *hosts_stage_new(const struct hosts_options *options)
         host_group_views(group, hosts->views[group]);
     CDS_INIT_LIST_HEAD(&hosts->all);
     CDS_INIT_LIST_HEAD(&hosts->waiting);
-    if (table_init(&hosts->table, hosts_hash_of_host))
+    if (table_init(&hosts->table))
         return &hosts->stage;
     hosts_free(&hosts->stage);
     return NULL;

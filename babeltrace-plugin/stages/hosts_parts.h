@@ -35,8 +35,8 @@ static inline uint64_t host_distance(int64_t a, int64_t b)
 }
 
 struct host {
-    struct cds_hlist_node in_table; /* by its name */
-    struct cds_list_head in_all;    /* in the order in which they came */
+    struct table_link in_table;  /* by its name */
+    struct cds_list_head in_all; /* in the order in which they came */
     struct cds_list_head in_waiting;
     struct host_part *parts[HOST_GROUPS];
     unsigned part_count[HOST_GROUPS];

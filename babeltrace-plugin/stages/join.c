@@ -34,27 +34,13 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static uint64_t join_hash_of_group(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return join_hash_of_number(seed, cds_hlist_entry(link, struct group, in_table)->id);
-}
-
-static uint64_t join_hash_of_half(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return join_hash_of_number(seed, cds_hlist_entry(link, struct half, in_table)->key);
-}
-
 struct group *join_find_group(const struct join *join, uint64_t id)
 {
     struct group *group;
 
-    cds_hlist_for_each_entry_2(
-        group, table_bucket(&join->groups, join_hash_of_number(join->groups.seed, id)), in_table)
-    {
-        if (group->id == id)
-            return group;
-    }
-    return NULL;
+    table_find(group, &join->groups, join_hash_of_number(join->groups.seed, id), in_table,
+               group->id == id);
+    return group;
 }
 
 void join_add_half(struct join *join, struct half *half)
@@ -153,7 +139,7 @@ static bool join_is_known(const struct join *join, const struct half *client)
     struct half *half;
     unsigned seen = 0;
 
-    cds_hlist_for_each_entry_2(half, table_bucket(&join->halves, hash), in_table)
+    table_for_each_of(half, &join->halves, hash, in_table)
     {
         if (half->key != client->key)
             continue;
@@ -315,9 +301,9 @@ static uint64_t join_held(const struct stage *stage)
     return join_of(stage)->counts.spans_held;
 }
 
-static void join_free_group(struct cds_hlist_node *link)
+static void join_free_group(struct table_link *link)
 {
-    struct group *group = cds_hlist_entry(link, struct group, in_table);
+    struct group *group = caa_container_of(link, struct group, in_table);
     struct kept_span *next;
 
     for (struct kept_span *kept = group->first; kept; kept = next) {
@@ -362,8 +348,7 @@ struct stage *join_stage_new(const struct join_options *options)
     join->now_ns = INT64_MIN;
     for (enum queue_kind kind = 0; kind < QUEUES; kind++)
         CDS_INIT_LIST_HEAD(&join->queues[kind]);
-    if (table_init(&join->groups, join_hash_of_group) &&
-        table_init(&join->halves, join_hash_of_half))
+    if (table_init(&join->groups) && table_init(&join->halves))
         return &join->stage;
     join_free(&join->stage);
     return NULL;

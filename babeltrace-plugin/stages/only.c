@@ -22,10 +22,10 @@
 
 /* A line. */
 struct wanted {
-    struct cds_hlist_node in_table; /* by the lower half of the id; of a line with * in no table */
-    struct wanted *next;            /* of those */
-    uint64_t number;                /* the line's */
-    uint64_t high;                  /* 0: not known */
+    struct table_link in_table; /* by the lower half of the id; of a line with * in no table */
+    struct wanted *next;        /* of those */
+    uint64_t number;            /* the line's */
+    uint64_t high;              /* 0: not known */
     uint64_t low;
     int64_t from_ns;
     int64_t until_ns;
@@ -49,19 +49,9 @@ static uint64_t hash_of(uint64_t seed, uint64_t low)
     return hash_mix(seed ^ low);
 }
 
-static struct wanted *wanted_of(const struct cds_hlist_node *link)
+static void free_linked(struct table_link *link)
 {
-    return caa_container_of(link, struct wanted, in_table);
-}
-
-static uint64_t hash_of_wanted(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, wanted_of(link)->low);
-}
-
-static void free_linked(struct cds_hlist_node *link)
-{
-    free(wanted_of(link));
+    free(caa_container_of(link, struct wanted, in_table));
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -224,7 +214,7 @@ struct only *only_of_text(struct text text, const char *name, const char *found,
 {
     struct only *only = calloc(1, sizeof(*only));
 
-    if (!only || !table_init(&only->wanted, hash_of_wanted) || !(only->found = found_new()))
+    if (!only || !table_init(&only->wanted) || !(only->found = found_new()))
         error_set(error, "only-traces \"%s\": out of memory", name);
     else if (add_lines(only, text, name, error) &&
              (!found || found_prepare(only->found, found, error)))
@@ -327,12 +317,11 @@ static bool has_line(const struct only *only, const struct wanted *all, bool is_
 {
     const struct wanted *wanted;
 
-    cds_hlist_for_each_entry_2(wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, low)),
-                               in_table)
-    {
-        if (wanted->is_sent == is_sent && fits(wanted, high, low) && is_in_time(wanted, time_ns))
-            return true;
-    }
+    table_find(wanted, &only->wanted, hash_of(only->wanted.seed, low), in_table,
+               wanted->is_sent == is_sent && fits(wanted, high, low) &&
+                   is_in_time(wanted, time_ns));
+    if (wanted)
+        return true;
     for (wanted = all; wanted; wanted = wanted->next) {
         if (is_in_time(wanted, time_ns))
             return true;
@@ -363,8 +352,7 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 {
     const struct wanted *wanted, *first = only->any;
 
-    cds_hlist_for_each_entry_2(
-        wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, trace_id)), in_table)
+    table_for_each_of(wanted, &only->wanted, hash_of(only->wanted.seed, trace_id), in_table)
     {
         if (!wanted->is_sent && fits(wanted, trace_id_high, trace_id) &&
             (!first || wanted->number < first->number))
