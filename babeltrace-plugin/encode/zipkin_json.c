@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/hex.h"
 #include "json.h"
 #include "protocol.h"
 #include "tag_keys.h"
@@ -466,28 +467,16 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
     return true;
 }
 
-static bool read_hex(const char *at, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned i = 0; i < 16; i++) {
-        const unsigned char c = (unsigned char)at[i];
-
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-            return false;
-        *value = *value << 4 | (c <= '9' ? c - 48U : c - 87U);
-    }
-    return true;
-}
-
+/* Of 16 or 32 digits, up to the quote. */
 static void trace_of(struct text span, uint64_t id[2])
 {
-    const char *at = span.data + strlen("{\"traceId\":\"");
+    const size_t before = strlen("{\"traceId\":\"");
+    const char *quote =
+        span.length > before ? memchr(span.data + before, '"', span.length - before) : NULL;
 
-    id[0] = id[1] = 0;
-    if (span.length < strlen("{\"traceId\":\"") + 32 || !read_hex(at, &id[1]) || at[16] == '"')
-        return;
-    id[0] = id[1];
-    if (!read_hex(at + 16, &id[1]))
+    if (!quote ||
+        !hex_read_trace((struct text){span.data + before, (size_t)(quote - span.data) - before},
+                        &id[0], &id[1]))
         id[0] = id[1] = 0;
 }
 

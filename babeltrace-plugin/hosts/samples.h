@@ -9,14 +9,9 @@
 
 #include "babeltrace-plugin/base/table.h"
 #include "fleet.h"
+#include "host_history.h"
 
 #define SAMPLE_METRICS_MAX 64 /* of a group: as many bits as `present` has */
-
-struct sample_metric {
-    struct text name;
-    struct text unit;
-    bool is_counter;
-};
 
 /* One sample of a group's instance. */
 struct sample {

@@ -39,12 +39,6 @@ static uint64_t hash_of(uint64_t seed, struct text service, struct text ip, int6
     return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
 }
 
-static struct text cut(struct text text)
-{
-    return (struct text){text.data,
-                         text.length < ENDPOINT_TEXT_MAX ? text.length : ENDPOINT_TEXT_MAX};
-}
-
 static bool is_of(const struct entry *entry, struct text service, struct text ip, int64_t port)
 {
     return entry->port == port && text_equal(entry->endpoint.service, service) &&
@@ -53,7 +47,8 @@ static bool is_of(const struct entry *entry, struct text service, struct text ip
 
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
 {
-    return is_of(entry_of(endpoint), cut(service), cut(ip), port);
+    return is_of(entry_of(endpoint), text_cut(service, ENDPOINT_TEXT_MAX),
+                 text_cut(ip, ENDPOINT_TEXT_MAX), port);
 }
 
 struct endpoint_table *endpoint_table_new(void)
@@ -150,8 +145,8 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
     const struct entry *entry = table->last;
     uint64_t hash;
 
-    service = cut(service);
-    ip = cut(ip);
+    service = text_cut(service, ENDPOINT_TEXT_MAX);
+    ip = text_cut(ip, ENDPOINT_TEXT_MAX);
     if (entry && is_of(entry, service, ip, port))
         return &entry->endpoint;
     hash = hash_of(table->entries.seed, service, ip, port);

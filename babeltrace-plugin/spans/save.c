@@ -176,10 +176,10 @@ void assembler_save(struct assembler *assembler, bool is_live, struct state *sta
         save_queue(assembler, &assembler->closing, state);
         save_queue(assembler, &assembler->idle, state);
         save_queue(assembler, &assembler->streaming, state);
-        recent_save(assembler->recent, assembler->endpoints, state);
+        recent_save(&assembler->recent, assembler->endpoints, state);
     }
     sources_save(assembler->sources, since_ns(assembler), state);
-    sequence_table_save(assembler->sequences, state);
+    sequences_save(&assembler->sequences, state);
 }
 
 void assembler_restore(struct assembler *assembler, struct state *state)
@@ -192,10 +192,10 @@ void assembler_restore(struct assembler *assembler, struct state *state)
         restore_queue(assembler, &assembler->closing, state);
         restore_queue(assembler, &assembler->idle, state);
         restore_queue(assembler, &assembler->streaming, state);
-        recent_restore(assembler->recent, assembler->endpoints, state);
+        recent_restore(&assembler->recent, assembler->endpoints, state);
     }
     sources_restore(assembler->sources, state);
-    sequence_table_restore(assembler->sequences, state);
+    sequences_restore(&assembler->sequences, state);
 }
 
 /* ---- a finished span that waits -------------------------------------------------------------- */

@@ -18,35 +18,11 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#ifndef SEQUENCE_PLACES
-#define SEQUENCE_PLACES 16384 /* a power of two */
-#endif
-
-struct place {
-    uint64_t thread; /* 0: free; threads are never numbered 0 */
-    uint64_t sequence;
-    int64_t time_ns;
-};
-
-struct sequence_table {
-    struct place places[SEQUENCE_PLACES];
-};
-
-struct sequence_table *sequence_table_new(void)
-{
-    return calloc(1, sizeof(struct sequence_table));
-}
-
-void sequence_table_free(struct sequence_table *table)
-{
-    free(table);
-}
-
 /* Ends with thread 0, which there is none of. */
-void sequence_table_save(const struct sequence_table *table, struct state *state)
+void sequences_save(const struct sequences *sequences, struct state *state)
 {
     for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
-        const struct place *place = &table->places[i];
+        const struct sequence_place *place = &sequences->places[i];
 
         if (!place->thread)
             continue;
@@ -57,17 +33,17 @@ void sequence_table_save(const struct sequence_table *table, struct state *state
     state_put_number(state, 0);
 }
 
-static struct place *place_of(struct sequence_table *table, uint64_t thread)
+static struct sequence_place *place_of(struct sequences *sequences, uint64_t thread)
 {
-    return &table->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
+    return &sequences->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
 }
 
-void sequence_table_restore(struct sequence_table *table, struct state *state)
+void sequences_restore(struct sequences *sequences, struct state *state)
 {
     uint64_t thread;
 
     while ((thread = state_get_number(state))) {
-        struct place *place = place_of(table, thread);
+        struct sequence_place *place = place_of(sequences, thread);
 
         place->thread = thread;
         place->sequence = state_get_number(state);
@@ -82,7 +58,8 @@ bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns
 
 bool assembler_has_read(const struct assembler *assembler, const struct event *event)
 {
-    const struct place *place = place_of(assembler->sequences, event->thread);
+    const struct sequence_place *place =
+        &assembler->sequences.places[hash_mix(event->thread) & (SEQUENCE_PLACES - 1)];
 
     if (event->kind < EVENT_SPAN)
         return assembler_has_read_until(assembler, event->time_ns);
@@ -115,10 +92,10 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
  * for numbers that do not go up (a hostile or a broken trace). They were recorded since *since_ns,
  * the time of the event before, which is set only then.
  */
-static uint64_t missing_before(struct sequence_table *table, const struct event *event,
+static uint64_t missing_before(struct sequences *sequences, const struct event *event,
                                int64_t *since_ns)
 {
-    struct place *place = place_of(table, event->thread);
+    struct sequence_place *place = place_of(sequences, event->thread);
     uint64_t missing = 0;
 
     if (place->thread == event->thread && event->sequence > place->sequence &&
@@ -151,7 +128,7 @@ note_gap(struct assembler *assembler, const struct event *event, uint64_t missin
 void assembler_note_sequence(struct assembler *assembler, const struct event *event)
 {
     int64_t since_ns;
-    const uint64_t missing = missing_before(assembler->sequences, event, &since_ns);
+    const uint64_t missing = missing_before(&assembler->sequences, event, &since_ns);
 
     if (event->kind == EVENT_METRIC)
         assembler->counts.metrics_missing += missing; /* no span is touched */

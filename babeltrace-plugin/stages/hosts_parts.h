@@ -14,7 +14,7 @@
 
 /* Most that a group's instance takes for its samples. */
 #define HISTORY_BYTES_MAX \
-    (HISTORY_SAMPLES * (sizeof(struct sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
+    (HISTORY_SAMPLES * (sizeof(struct history_sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
 
 /*
  * Of one host and group. Each sample looks its instance up in a list, and each span looks at all of

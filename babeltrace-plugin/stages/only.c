@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
+#include "babeltrace-plugin/base/read_at.h"
 #include "babeltrace-plugin/base/table.h"
 #include "only_found.h"
 
@@ -246,21 +247,6 @@ void only_free(struct only *only)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-static bool read_all(int fd, char *data, size_t length)
-{
-    while (length) {
-        const ssize_t count = read(fd, data, length);
-
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return false;
-        data += count;
-        length -= (size_t)count;
-    }
-    return true;
-}
-
 static struct only *read_file(int fd, const char *path, const char *found, struct error *error)
 {
     struct only *only = NULL;
@@ -275,7 +261,7 @@ static struct only *read_file(int fd, const char *path, const char *found, struc
     data = malloc((size_t)status.st_size + 1);
     if (!data)
         error_set(error, "only-traces \"%s\": out of memory", path);
-    else if (!read_all(fd, data, (size_t)status.st_size))
+    else if (read_at(fd, data, (size_t)status.st_size, 0) < (size_t)status.st_size)
         error_set(error, "only-traces \"%s\": cannot be read", path);
     else
         only = only_of_text((struct text){data, (size_t)status.st_size}, path, found, error);
