@@ -156,7 +156,8 @@ static const char *tail_reason(struct tail_stage *tail, const struct closed_trac
     if (!closed->is_linked)
         return "no memory to decide";
     why = tail_rules_fit(tail->rules, &trace, tail->statistics);
-    (void)statistics_add_trace(tail->statistics, closed->model);
+    for (uint32_t i = 0; i < closed->model->count; i++)
+        (void)statistics_add_span(tail->statistics, &closed->model->spans[i]);
     return why;
 }
 
