@@ -171,14 +171,9 @@ static char *write_times(char *at, struct zipkin_json *encoder, const struct spa
     return json_put_integer(at, end > start ? end - start : 1);
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t endpoint_size_limit(const struct endpoint *endpoint)
 {
-    return 256 + JSON_STRING_MAX(smaller(endpoint->service.length, LIMIT_NAME)) +
+    return 256 + JSON_STRING_MAX(encoder_least(endpoint->service.length, LIMIT_NAME)) +
            JSON_STRING_MAX(sizeof(endpoint->ipv4)) + JSON_STRING_MAX(sizeof(endpoint->ipv6));
 }
 
@@ -405,8 +400,8 @@ static size_t size_limit(const struct span *span)
     const size_t most = LIMIT_SPAN + 2 * JSON_STRING_MAX(LIMIT_KEY + LIMIT_VALUE);
 
     static_assert(6 * sizeof(struct span_entry) >= 128, "the header makes room for the rest");
-    return fixed + JSON_STRING_MAX(smaller(span->name_length, LIMIT_NAME)) +
-           smaller(JSON_STRING_MAX(span->log_length - span->first_entry), most);
+    return fixed + JSON_STRING_MAX(encoder_least(span->name_length, LIMIT_NAME)) +
+           encoder_least(JSON_STRING_MAX(span->log_length - span->first_entry), most);
 }
 
 static char *write_cached(char *at, const struct endpoint_json *endpoint, struct writing *writing)
@@ -492,7 +487,7 @@ static void zipkin_json_free(struct encoder *encoder)
 /* Its first bytes are its ids. */
 static void describe(struct text unit, char *line, size_t size)
 {
-    const size_t length = smaller(unit.length, 60);
+    const size_t length = encoder_least(unit.length, 60);
 
     snprintf(line, size, "%.*s...", (int)length, unit.data);
 }

@@ -37,9 +37,8 @@ struct wanted {
 
 struct only {
     struct table wanted;
-    struct wanted *any;  /* the lines with *, in their order */
-    struct wanted *sent; /* those with -* */
-    int64_t clock_ns;    /* 0: not told */
+    struct wanted *any; /* the lines with *, and with -*, in their order */
+    int64_t clock_ns;   /* 0: not told */
     struct found *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
@@ -159,10 +158,7 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
         free(wanted);
         return false;
     }
-    if (is_any && wanted->is_sent) {
-        wanted->next = only->sent;
-        only->sent = wanted;
-    } else if (is_any) {
+    if (is_any) {
         **last_any = wanted;
         *last_any = &wanted->next;
     } else {
@@ -224,22 +220,14 @@ struct only *only_of_text(struct text text, const char *name, const char *found,
     return NULL;
 }
 
-static void free_list(struct wanted *list)
-{
-    while (list) {
-        struct wanted *next = list->next;
-
-        free(list);
-        list = next;
-    }
-}
-
 void only_free(struct only *only)
 {
     if (!only)
         return;
-    free_list(only->any);
-    free_list(only->sent);
+    for (struct wanted *next; only->any; only->any = next) {
+        next = only->any->next;
+        free(only->any);
+    }
     table_destroy(&only->wanted, free_linked);
     found_free(only->found);
     free(only);
@@ -298,8 +286,8 @@ static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
 }
 
 /* Is there a line of that kind, for this trace or among those for all? */
-static bool has_line(const struct only *only, const struct wanted *all, bool is_sent, uint64_t high,
-                     uint64_t low, int64_t time_ns)
+static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint64_t low,
+                     int64_t time_ns)
 {
     const struct wanted *wanted;
 
@@ -308,8 +296,8 @@ static bool has_line(const struct only *only, const struct wanted *all, bool is_
                    is_in_time(wanted, time_ns));
     if (wanted)
         return true;
-    for (wanted = all; wanted; wanted = wanted->next) {
-        if (is_in_time(wanted, time_ns))
+    for (wanted = only->any; wanted; wanted = wanted->next) {
+        if (wanted->is_sent == is_sent && is_in_time(wanted, time_ns))
             return true;
     }
     return false;
@@ -317,13 +305,13 @@ static bool has_line(const struct only *only, const struct wanted *all, bool is_
 
 bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
 {
-    return has_line(only, only->any, false, trace_id_high, trace_id, time_ns);
+    return has_line(only, false, trace_id_high, trace_id, time_ns);
 }
 
 bool only_was_sent(const struct only *only, const struct span *span)
 {
     return span->recorded_ns &&
-           has_line(only, only->sent, true, span->trace_id_high, span->trace_id, span->recorded_ns);
+           has_line(only, true, span->trace_id_high, span->trace_id, span->recorded_ns);
 }
 
 void only_note_time(struct only *only, int64_t time_ns)
@@ -338,6 +326,8 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 {
     const struct wanted *wanted, *first = only->any;
 
+    while (first && first->is_sent)
+        first = first->next;
     table_for_each_of(wanted, &only->wanted, hash_of(only->wanted.seed, trace_id), in_table)
     {
         if (!wanted->is_sent && fits(wanted, trace_id_high, trace_id) &&
