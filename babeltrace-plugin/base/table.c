@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#define FIRST_BUCKETS 256
+#define FIRST_BUCKETS 64
 
 bool table_init(struct table *table)
 {

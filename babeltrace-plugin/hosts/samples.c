@@ -50,23 +50,12 @@ static size_t bytes_of(const struct sample *sample)
     return bytes + sample->count * (sizeof(struct sample_metric) + 2 * sizeof(uint64_t));
 }
 
-static size_t bytes_of_series(const struct sample_series *series)
-{
-    const struct sample sample = {.host = text_of(series->host),
-                                  .group = text_of(series->group),
-                                  .instance = text_of(series->instance),
-                                  .metrics = series->metrics,
-                                  .count = series->count};
-
-    return bytes_of(&sample);
-}
-
 static void remove_series(struct samples *table, struct sample_series *series)
 {
     if (table->gone)
         table->gone(table->context);
     table_remove(&table->series, &series->in_table);
-    table->bytes -= bytes_of_series(series);
+    table->bytes -= series->bytes;
     free(series);
 }
 
@@ -144,7 +133,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
 
     if (!series)
         return NULL;
-    *series = (struct sample_series){.count = sample->count};
+    *series = (struct sample_series){.count = sample->count, .bytes = bytes};
     series->values = (uint64_t *)(series + 1);
     series->before = series->values + sample->count;
     series->metrics = (struct sample_metric *)(series->before + sample->count);
@@ -159,7 +148,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
     }
     table_add(&table->series, &series->in_table,
               hash_of(table->series.seed, sample->host, sample->group, sample->instance));
-    table->bytes += bytes_of_series(series);
+    table->bytes += bytes;
     return series;
 }
 

@@ -38,6 +38,7 @@ struct sample_series {
     uint64_t *before;  /* of the one before that */
     int64_t before_ns; /* 0: there is none */
     uint64_t before_present;
+    size_t bytes; /* of all of it */
     struct table_link in_table;
 };
 
