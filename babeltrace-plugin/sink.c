@@ -5,8 +5,8 @@
  */
 #include "sink.h"
 
-#include "babeltrace-plugin/stages/hosts_stage.h"
-#include "babeltrace-plugin/stages/join_stage.h"
+#include "babeltrace-plugin/stages/hosts.h"
+#include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 #include "signals.h"
 #include "sink_parts.h"

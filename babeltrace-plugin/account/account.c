@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/thread.h"
 #include "metrics_server.h"
 #include "prometheus.h"
 #include "stats_file.h"
@@ -14,8 +15,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,18 +257,9 @@ static void *run(void *context)
     }
 }
 
-/* All signals are for the graph's thread: SIGINT must interrupt the trace reader there. */
 static bool start_thread(struct account *account)
 {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return false;
-    account->has_thread = pthread_create(&account->thread, NULL, run, account) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (account->has_thread)
-        (void)pthread_setname_np(account->thread, "blkin-account");
+    account->has_thread = thread_start(&account->thread, run, account, "blkin-account");
     return account->has_thread;
 }
 

@@ -16,8 +16,8 @@
 #define BLKIN_ACCOUNT_COUNTERS_H
 
 #include "babeltrace-plugin/deliver/counts.h"
-#include "babeltrace-plugin/hosts/host.h"
 #include "babeltrace-plugin/spans/assembler.h"
+#include "babeltrace-plugin/stages/hosts.h"
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 

@@ -5,7 +5,7 @@
  */
 #include "prometheus.h"
 
-#include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/base/label.h"
 
 #include <inttypes.h>
 
@@ -14,20 +14,6 @@ static void print_head(struct printer *page, const char *name, const char *suffi
 {
     print(page, "# HELP blkin_%s%s %s\n", name, suffix, help);
     print(page, "# TYPE blkin_%s%s %s\n", name, suffix, kind == COUNTER ? "counter" : "gauge");
-}
-
-static void print_label(struct printer *page, const char *name, const char *value)
-{
-    print(page, "%s=\"", name);
-    for (; *value; value++) {
-        if (*value == '\n')
-            print_string(page, "\\n");
-        else if (*value == '\\' || *value == '"')
-            print(page, "\\%c", *value);
-        else
-            print_text(page, value, 1);
-    }
-    print_string(page, "\"");
 }
 
 static void print_time(struct printer *page, const char *name, int64_t time_ns, const char *help)
@@ -42,9 +28,9 @@ static void print_page(struct printer *page, const struct counts *counts,
 {
     print_head(page, "sink_info", "", GAUGE, "Which sink this is; the value is always 1.");
     print_string(page, "blkin_sink_info{");
-    print_label(page, "version", BLKIN_RELEASE);
+    print_label(page, "version", text_of(BLKIN_RELEASE));
     print_string(page, ",");
-    print_label(page, "endpoint", run->endpoint);
+    print_label(page, "endpoint", text_of(run->endpoint));
     print_string(page, "} 1\n");
     print_time(page, "start_time", run->start_ns, "When the sink started, since 1970.");
     print_time(page, "events_time", run->events_ns,

@@ -253,16 +253,14 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
 
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
-    char *temporary = text ? malloc(size) : NULL;
-    bool written = false;
+    char *temporary;
+    bool written;
 
-    if (temporary) {
-        (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
-        written = replace(file, temporary, text, error);
-    } else {
+    if (!text || asprintf(&temporary, "%s.%u.tmp", file->path, (unsigned)getpid()) < 0) {
         error_set(error, "stats-file \"%s\": out of memory", file->path);
+        return false;
     }
+    written = replace(file, temporary, text, error);
     free(temporary);
     return written;
 }

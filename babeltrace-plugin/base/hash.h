@@ -33,21 +33,35 @@ static inline uint64_t hash_seed(const void *table)
     return getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0 ? (uint64_t)(uintptr_t)table : seed;
 }
 
-/* Eight bytes at a step. */
-static inline uint64_t hash_text(uint64_t seed, struct text text)
+static inline uint64_t hash_word(const char *bytes)
 {
-    uint64_t hash = seed ^ text.length;
     uint64_t word;
 
-    while (text.length >= sizeof(word)) {
-        memcpy(&word, text.data, sizeof(word));
-        hash = hash_mix(hash ^ word);
-        text.data += sizeof(word);
-        text.length -= sizeof(word);
+    memcpy(&word, bytes, sizeof(word));
+    return word;
+}
+
+/* Most texts are short: pieces that overlap, rather than a loop over what eights leave over. */
+static inline uint64_t hash_text(uint64_t seed, struct text text)
+{
+    const char *const data = text.data;
+    uint64_t hash = seed ^ text.length, word = 0;
+    uint32_t half;
+    size_t done = 0;
+
+    if (text.length >= 8) {
+        for (; text.length - done > 8; done += 8)
+            hash = hash_mix(hash ^ hash_word(data + done));
+        return hash_mix(hash ^ hash_word(data + text.length - 8));
     }
-    word = 0;
-    if (text.length)
-        memcpy(&word, text.data, text.length);
+    if (text.length >= 4) {
+        memcpy(&half, data, sizeof(half));
+        word = half;
+        memcpy(&half, data + text.length - 4, sizeof(half));
+        return hash_mix(hash ^ (word << 32 | half));
+    }
+    for (size_t i = 0; i < text.length; i++)
+        word = word << 8 | (unsigned char)data[i];
     return hash_mix(hash ^ word);
 }
 

@@ -9,40 +9,35 @@
 
 #include <stdlib.h>
 
-#define FIRST_BUCKETS 256
+#define FIRST_BUCKETS 64
 
-bool table_init(struct table *table, table_hash_fn *hash_of)
+bool table_init(struct table *table)
 {
-    *table = (struct table){
-        .mask = FIRST_BUCKETS - 1,
-        .seed = hash_seed(table),
-        .hash_of = hash_of,
-    };
-    table->buckets = calloc(FIRST_BUCKETS, sizeof(*table->buckets));
+    *table = (struct table){.mask = FIRST_BUCKETS - 1, .seed = hash_seed(table)};
+    table->buckets = calloc(FIRST_BUCKETS, sizeof(struct table_link *));
     return table->buckets != NULL;
 }
 
-static struct cds_hlist_node *first_from(const struct table *table, size_t bucket)
+static struct table_link *first_from(const struct table *table, size_t bucket)
 {
-    while (bucket <= table->mask && !table->buckets[bucket].next)
+    while (bucket <= table->mask && !table->buckets[bucket])
         bucket++;
-    return bucket <= table->mask ? table->buckets[bucket].next : NULL;
+    return bucket <= table->mask ? table->buckets[bucket] : NULL;
 }
 
-struct cds_hlist_node *table_first(const struct table *table)
+struct table_link *table_first(const struct table *table)
 {
     return table->buckets ? first_from(table, 0) : NULL;
 }
 
-struct cds_hlist_node *table_next(const struct table *table, const struct cds_hlist_node *link)
+struct table_link *table_next(const struct table *table, const struct table_link *link)
 {
-    return link->next ? link->next
-                      : first_from(table, (table->hash_of(table->seed, link) & table->mask) + 1);
+    return link->next ? link->next : first_from(table, (link->hash & table->mask) + 1);
 }
 
-void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_node *link))
+void table_destroy(struct table *table, void (*free_linked)(struct table_link *link))
 {
-    struct cds_hlist_node *link = free_linked ? table_first(table) : NULL, *next;
+    struct table_link *link = free_linked ? table_first(table) : NULL, *next;
 
     for (; link; link = next) {
         next = table_next(table, link);
@@ -51,31 +46,51 @@ void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_nod
     free(table->buckets);
 }
 
+static void put(struct table *table, struct table_link *link)
+{
+    struct table_link **bucket = &table->buckets[link->hash & table->mask];
+
+    link->next = *bucket;
+    link->at = bucket;
+    if (link->next)
+        link->next->at = &link->next;
+    *bucket = link;
+}
+
 static void grow(struct table *table)
 {
-    struct cds_hlist_head *const old = table->buckets;
+    struct table_link **const old = table->buckets;
     const size_t old_size = table->mask + 1;
-    struct cds_hlist_head *bigger = calloc(old_size * 2, sizeof(*bigger));
+    struct table_link **bigger = calloc(old_size * 2, sizeof(struct table_link *));
 
     if (!bigger)
         return;
     table->buckets = bigger;
     table->mask = old_size * 2 - 1;
     for (size_t i = 0; i < old_size; i++) {
-        struct cds_hlist_node *link = old[i].next, *next;
+        struct table_link *link = old[i], *next;
 
         for (; link; link = next) {
             next = link->next;
-            cds_hlist_add_head(link, table_bucket(table, table->hash_of(table->seed, link)));
+            put(table, link);
         }
     }
     free(old);
 }
 
-void table_add(struct table *table, struct cds_hlist_node *link, uint64_t hash)
+void table_add(struct table *table, struct table_link *link, uint64_t hash)
 {
     if (table->count > table->mask)
         grow(table);
-    cds_hlist_add_head(link, table_bucket(table, hash));
+    link->hash = hash;
+    put(table, link);
     table->count++;
+}
+
+void table_remove(struct table *table, struct table_link *link)
+{
+    *link->at = link->next;
+    if (link->next)
+        link->next->at = link->at;
+    table->count--;
 }

@@ -1,10 +1,13 @@
 /*
  * A hash table of structs that carry its link: it allocates nothing but its buckets.
  *
- * Adding cannot fail: where there is no memory for more buckets, the chains get longer. What is in
- * it is searched by its user, who knows what to compare:
+ * Adding cannot fail: where there is no memory for more buckets, the chains get longer. A link
+ * keeps its hash; what else to compare, the table's user knows:
  *
- *     cds_hlist_for_each_entry_2(thing, table_bucket(&table, hash_of(table.seed, key)), in_table)
+ *     table_find(thing, &table, hash_of(table.seed, key), in_table, thing->key == key);
+ *
+ * The table's seed must go into a hash before anything that comes from a trace does: nobody who
+ * writes one is to fill a single bucket.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,51 +17,75 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <urcu/hlist.h>
+#include <urcu/compiler.h>
 
-/*
- * The hash of what a link is in; asked for when the table grows. The table's seed must go into it
- * before anything that comes from a trace does: nobody who writes one is to fill a single bucket.
- */
-typedef uint64_t table_hash_fn(uint64_t seed, const struct cds_hlist_node *link);
+struct table_link {
+    struct table_link *next; /* of the same bucket */
+    struct table_link **at;  /* where the bucket, or the link before, points to this one */
+    uint64_t hash;
+};
 
 struct table {
-    struct cds_hlist_head *buckets;
+    struct table_link **buckets;
     size_t mask; /* the number of buckets, a power of two, less 1 */
     size_t count;
     uint64_t seed;
-    table_hash_fn *hash_of;
 };
 
 /* Returns false when out of memory. */
-bool table_init(struct table *table, table_hash_fn *hash_of);
+bool table_init(struct table *table);
 
 /* Frees the table, and with free_linked, which may be NULL, what is still in it. */
-void table_destroy(struct table *table, void (*free_linked)(struct cds_hlist_node *link));
+void table_destroy(struct table *table, void (*free_linked)(struct table_link *link));
 
-static inline struct cds_hlist_head *table_bucket(const struct table *table, uint64_t hash)
+/* Before all that have the same hash. */
+void table_add(struct table *table, struct table_link *link, uint64_t hash);
+
+/* In constant time, however many have its hash. */
+void table_remove(struct table *table, struct table_link *link);
+
+/* The link itself, or the next one behind it, that has the hash. NULL: there is none. */
+static inline struct table_link *table_from(struct table_link *link, uint64_t hash)
 {
-    return &table->buckets[hash & table->mask];
+    while (link && link->hash != hash)
+        link = link->next;
+    return link;
 }
 
-/* hash is what hash_of() tells of the link. */
-void table_add(struct table *table, struct cds_hlist_node *link, uint64_t hash);
+static inline struct table_link *table_first_of(const struct table *table, uint64_t hash)
+{
+    return table_from(table->buckets[hash & table->mask], hash);
+}
+
+/* For all things that have the hash, of which `member` is the link. None may be removed. */
+#define table_for_each_of(thing, table, of_hash, member)                             \
+    for (struct table_link *of_ = table_first_of(table, of_hash);                    \
+         of_ && (thing = caa_container_of(of_, __typeof__(*(thing)), member), true); \
+         of_ = table_from(of_->next, of_->hash))
+
+/* Sets thing to the first one that has the hash and fits; NULL: there is none. */
+#define table_find(thing, table, of_hash, member, fits)                      \
+    do {                                                                     \
+        struct table_link *find_ = table_first_of(table, of_hash);           \
+                                                                             \
+        for (; find_; find_ = table_from(find_->next, find_->hash)) {        \
+            (thing) = caa_container_of(find_, __typeof__(*(thing)), member); \
+            if (fits)                                                        \
+                break;                                                       \
+        }                                                                    \
+        if (!find_)                                                          \
+            (thing) = NULL;                                                  \
+    } while (0)
 
 /* All that is in it, in no order: the first one, and the one after another. NULL: there is none. */
-struct cds_hlist_node *table_first(const struct table *table);
-struct cds_hlist_node *table_next(const struct table *table, const struct cds_hlist_node *link);
+struct table_link *table_first(const struct table *table);
+struct table_link *table_next(const struct table *table, const struct table_link *link);
 
-/* For all things in it, each of which may be removed. `member` is the link of a thing. */
-#define table_for_each(thing, table, member)                                           \
-    for (struct cds_hlist_node *link_ = table_first(table), *next_;                    \
-         link_ && (next_ = table_next(table, link_),                                   \
-                  thing = cds_hlist_entry(link_, __typeof__(*(thing)), member), true); \
+/* For all things in it, each of which may be removed. */
+#define table_for_each(thing, table, member)                                            \
+    for (struct table_link *link_ = table_first(table), *next_;                         \
+         link_ && (next_ = table_next(table, link_),                                    \
+                  thing = caa_container_of(link_, __typeof__(*(thing)), member), true); \
          link_ = next_)
-
-static inline void table_remove(struct table *table, struct cds_hlist_node *link)
-{
-    cds_hlist_del(link);
-    table->count--;
-}
 
 #endif

@@ -21,6 +21,12 @@ static inline struct text text_of(const char *string)
     return (struct text){string, string ? strlen(string) : 0};
 }
 
+/* Its first bytes, up to so many. */
+static inline struct text text_cut(struct text text, size_t limit)
+{
+    return (struct text){text.data, text.length < limit ? text.length : limit};
+}
+
 /* Returns where the copy ends. */
 static inline char *text_copy(char *at, struct text text)
 {

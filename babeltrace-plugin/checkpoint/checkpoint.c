@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/spans/save.h"
 #include "checkpoint_file.h"
 
 #include <inttypes.h>
@@ -84,16 +83,14 @@ static uint64_t pull(struct digests *digests, uint64_t spans)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void save(void *context, struct state_writer *writer)
+static void save(void *context, struct state *state)
 {
     struct checkpoint *checkpoint = context;
 
+    assembler_save(checkpoint->assembler, !checkpoint->hold, state);
     if (checkpoint->hold) {
-        assembler_save(checkpoint->assembler, writer);
-        hold_save(checkpoint->hold, writer);
-        chain_save(checkpoint->chain, checkpoint->assembler, writer);
-    } else {
-        assembler_save_live(checkpoint->assembler, writer);
+        hold_save(checkpoint->hold, state);
+        chain_save(checkpoint->chain, checkpoint->assembler, state);
     }
 }
 
@@ -278,27 +275,27 @@ static bool put_aside(struct checkpoint *checkpoint, const struct error *why, st
 static bool restore(struct checkpoint *checkpoint, struct error *error)
 {
     struct checkpoint_file *file = &checkpoint->file;
-    struct state_reader reader = {.left = {file->state, file->state_length}};
+    struct state state = {.left = {file->state, file->state_length}};
     struct error why = {""};
 
-    assembler_restore(checkpoint->assembler, &reader);
-    if (checkpoint->hold)
-        hold_restore(checkpoint->hold, &reader);
-    if (checkpoint->hold)
-        chain_restore(checkpoint->chain, checkpoint->assembler, &reader);
-    if (state_is_good(&reader) && reader.left.length)
-        state_set_damaged(&reader);
-    state_reader_free(&reader);
+    assembler_restore(checkpoint->assembler, &state);
+    if (checkpoint->hold) {
+        hold_restore(checkpoint->hold, &state);
+        chain_restore(checkpoint->chain, checkpoint->assembler, &state);
+    }
+    if (state_is_good(&state) && state.left.length)
+        state_set_damaged(&state);
+    state_free(&state);
     checkpoint_file_forget(file);
     checkpoint->spans_taken_over = assembler_counts(checkpoint->assembler)->spans_open;
-    if (reader.has_no_memory) {
+    if (state.has_no_memory) {
         error_set(error, "checkpoint \"%s\": cannot be restored: out of memory", file->path);
-    } else if (reader.is_damaged) {
+    } else if (state.is_damaged) {
         error_set(&why, "checkpoint \"%s\" makes no sense", file->path);
         *error = why;
         (void)put_aside(checkpoint, &why, error);
     }
-    return state_is_good(&reader);
+    return state_is_good(&state);
 }
 
 static bool check_trace(const struct checkpoint *checkpoint, const char *trace, struct error *error)

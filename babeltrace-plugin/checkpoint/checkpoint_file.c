@@ -221,12 +221,9 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
 static bool set_paths(struct checkpoint_file *file, const char *path)
 {
-    const size_t size = strlen(path) + sizeof(".new");
-
     file->path = strdup(path);
-    file->temporary = malloc(size);
-    if (file->temporary)
-        (void)snprintf(file->temporary, size, "%s.new", path);
+    if (asprintf(&file->temporary, "%s.new", path) < 0)
+        file->temporary = NULL;
     return file->path && file->temporary;
 }
 
@@ -274,14 +271,12 @@ void checkpoint_file_close(struct checkpoint_file *file)
 
 char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *error)
 {
-    const size_t size = strlen(file->path) + sizeof(".damaged");
-    char *aside = malloc(size);
+    char *aside;
 
-    if (!aside) {
+    if (asprintf(&aside, "%s.damaged", file->path) < 0) {
         error_set(error, "checkpoint \"%s\": out of memory", file->path);
         return NULL;
     }
-    (void)snprintf(aside, size, "%s.damaged", file->path);
     if (rename(file->path, aside) < 0) {
         set_error(error, file, "is damaged, and cannot be put aside");
         free(aside);
@@ -355,10 +350,10 @@ static bool put(void *context, const void *data, size_t length)
 
 static bool write_state(struct output *output, checkpoint_save_fn *save, void *context)
 {
-    struct state_writer writer = {.write = put, .context = output};
+    struct state state = {.write = put, .context = output};
 
-    save(context, &writer);
-    return !writer.has_failed && write_out(output);
+    save(context, &state);
+    return !state.has_failed && write_out(output);
 }
 
 static bool write_head(const struct checkpoint_file *file, const struct output *output)

@@ -59,7 +59,7 @@ char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *erro
 void checkpoint_file_forget(struct checkpoint_file *file);
 
 /* Whoever writes the state; see state.h. */
-typedef void checkpoint_save_fn(void *context, struct state_writer *writer);
+typedef void checkpoint_save_fn(void *context, struct state *state);
 
 /* Writes a new file. Returns false, with error set and the file as it was, if that fails. */
 bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *progress,

@@ -8,11 +8,11 @@
  */
 #include "decode.h"
 
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
 #include "babeltrace-plugin/spans/packed.h"
 
 #include <stdlib.h>
-
-#define FIRST_SLOTS 16 /* a power of two */
 
 enum field_type { FIELD_TEXT, FIELD_INTEGER };
 
@@ -133,7 +133,9 @@ struct moves {
 
 /* An event class as its stream describes it. */
 struct plan {
-    enum decoded result; /* DECODED: what follows holds */
+    struct table_link in_table;
+    const bt_event_class *class; /* lives as long as the stream */
+    enum decoded result;         /* DECODED: what follows holds */
     enum event_kind kind;
     bool is_packed;
     unsigned moment_bits; /* of the clock, that age_ns is read as; 0: the event tells none */
@@ -145,20 +147,8 @@ struct plan {
     struct moves unsigned_integers;
 };
 
-/* Those that nothing more is to be known of. */
-static struct plan foreign = {.result = DECODED_FOREIGN};
-static struct plan alarm_plan = {.result = DECODED_ALARM};
-static struct plan unreadable = {.result = DECODED_UNREADABLE};
-
-struct slot {
-    const bt_event_class *class; /* NULL: free. Lives as long as the stream */
-    struct plan *plan;
-};
-
 struct stream_decoder {
-    struct slot *slots;
-    size_t mask; /* the number of slots, a power of two, less 1; at least half of them are free */
-    size_t used;
+    struct table plans;    /* by their classes */
     uint64_t classes_seen; /* of the stream class, none of them ours */
     bool has_ours;
     bool has_clock;       /* without one, an event is at no time */
@@ -231,11 +221,7 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream)
     const bt_clock_class *clock;
     struct stream_decoder *decoder = calloc(1, sizeof(*decoder));
 
-    if (!decoder)
-        return NULL;
-    decoder->mask = FIRST_SLOTS - 1;
-    decoder->slots = calloc(FIRST_SLOTS, sizeof(*decoder->slots));
-    if (!decoder->slots) {
+    if (!decoder || !table_init(&decoder->plans)) {
         free(decoder);
         return NULL;
     }
@@ -249,15 +235,16 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream)
     return decoder;
 }
 
+static void free_plan(struct table_link *link)
+{
+    free(caa_container_of(link, struct plan, in_table));
+}
+
 void stream_decoder_free(struct stream_decoder *decoder)
 {
     if (!decoder)
         return;
-    for (size_t i = 0; i <= decoder->mask; i++) {
-        if (decoder->slots[i].plan && decoder->slots[i].plan->result == DECODED)
-            free(decoder->slots[i].plan);
-    }
-    free(decoder->slots);
+    table_destroy(&decoder->plans, free_plan);
     free(decoder);
 }
 
@@ -332,13 +319,10 @@ static struct text severity_of(const char *event_name)
 static bool plan_layout(struct plan *plan, const struct layout *layout,
                         const bt_field_class *payload)
 {
-    *plan = (struct plan){
-        .result = DECODED,
-        .kind = layout->kind,
-        .is_packed = layout->form == LAYOUT_PACKED,
-        .moment_bits = moment_bits_of(layout),
-        .trace_id = -1,
-    };
+    plan->kind = layout->kind;
+    plan->is_packed = layout->form == LAYOUT_PACKED;
+    plan->moment_bits = moment_bits_of(layout);
+    plan->trace_id = -1;
     if (layout->kind == EVENT_ANNOTATION)
         plan->severity = severity_of(layout->event_name);
     for (unsigned i = 0; i < layout->field_count; i++) {
@@ -348,81 +332,40 @@ static bool plan_layout(struct plan *plan, const struct layout *layout,
     return true;
 }
 
-/* Returns NULL when out of memory. */
-static struct plan *make_plan(const bt_event_class *class)
+static enum decoded make_plan(struct plan *plan)
 {
-    const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(class);
-    const char *name = bt_event_class_get_name(class);
+    const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(plan->class);
+    const char *name = bt_event_class_get_name(plan->class);
     const struct layout *layout = find_layout(name);
-    struct plan *plan;
 
     if (name && strcmp(name, "blkin:slow") == 0)
-        return &alarm_plan;
+        return DECODED_ALARM;
     if (!layout)
-        return &foreign;
-    if (!payload)
-        return &unreadable;
-    plan = malloc(sizeof(*plan));
-    if (!plan)
-        return NULL;
-    if (plan_layout(plan, layout, payload))
-        return plan;
-    free(plan);
-    return &unreadable;
-}
-
-/* Where the class is, or would be. */
-static struct slot *find_slot(const struct stream_decoder *decoder, const bt_event_class *class)
-{
-    size_t i = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-
-    for (;; i++) {
-        struct slot *slot = &decoder->slots[i & decoder->mask];
-
-        if (slot->class == class || !slot->class)
-            return slot;
-    }
-}
-
-static bool make_room(struct stream_decoder *decoder)
-{
-    struct slot *const old = decoder->slots;
-    const size_t old_mask = decoder->mask;
-
-    if (2 * (decoder->used + 1) <= old_mask + 1)
-        return true;
-    decoder->slots = calloc(2 * (old_mask + 1), sizeof(*old));
-    if (!decoder->slots) {
-        decoder->slots = old;
-        return false;
-    }
-    decoder->mask = 2 * (old_mask + 1) - 1;
-    for (size_t i = 0; i <= old_mask; i++) {
-        if (old[i].class)
-            *find_slot(decoder, old[i].class) = old[i];
-    }
-    free(old);
-    return true;
+        return DECODED_FOREIGN;
+    return payload && plan_layout(plan, layout, payload) ? DECODED : DECODED_UNREADABLE;
 }
 
 /* Returns NULL when out of memory. */
-__attribute__((noinline)) static const struct plan *add_plan(struct stream_decoder *decoder,
-                                                             const bt_event_class *class)
+__attribute__((noinline)) static const struct plan *
+add_plan(struct stream_decoder *decoder, const bt_event_class *class, uint64_t hash)
 {
-    struct plan *plan = make_room(decoder) ? make_plan(class) : NULL;
+    struct plan *plan = calloc(1, sizeof(*plan));
 
-    if (plan) {
-        *find_slot(decoder, class) = (struct slot){class, plan};
-        decoder->used++;
-    }
+    if (!plan)
+        return NULL;
+    plan->class = class;
+    plan->result = make_plan(plan);
+    table_add(&decoder->plans, &plan->in_table, hash);
     return plan;
 }
 
 static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event_class *class)
 {
-    const struct slot *slot = find_slot(decoder, class);
+    const uint64_t hash = hash_mix((uint64_t)(uintptr_t) class);
+    const struct plan *plan;
 
-    return slot->class ? slot->plan : add_plan(decoder, class);
+    table_find(plan, &decoder->plans, hash, in_table, plan->class == class);
+    return plan ? plan : add_plan(decoder, class, hash);
 }
 
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream)

@@ -124,30 +124,30 @@ static void use_beacon(struct input *input, const bt_message *message)
         assembler_advance(input->assembler, now_ns);
 }
 
-/* Returns false if the message has no times: they depend on the stream class. */
-static bool times_of_discarded_events(const bt_message *message, const bt_stream_class *class,
-                                      struct loss *loss)
-{
-    return bt_stream_class_discarded_events_have_default_clock_snapshots(class) &&
-           time_of_snapshot(
-               bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const(message),
-               &loss->begin_ns) &&
-           time_of_snapshot(
-               bt_message_discarded_events_borrow_end_default_clock_snapshot_const(message),
-               &loss->end_ns);
-}
+/* What babeltrace2 tells of lost events and of lost packets, by functions of two names. */
+struct discarded {
+    const bt_stream *(*stream)(const bt_message *message);
+    bt_property_availability (*count)(const bt_message *message, uint64_t *count);
+    bt_bool (*has_times)(const bt_stream_class *class);
+    const bt_clock_snapshot *(*begin)(const bt_message *message);
+    const bt_clock_snapshot *(*end)(const bt_message *message);
+};
 
-static bool times_of_discarded_packets(const bt_message *message, const bt_stream_class *class,
-                                       struct loss *loss)
-{
-    return bt_stream_class_discarded_packets_have_default_clock_snapshots(class) &&
-           time_of_snapshot(
-               bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const(message),
-               &loss->begin_ns) &&
-           time_of_snapshot(
-               bt_message_discarded_packets_borrow_end_default_clock_snapshot_const(message),
-               &loss->end_ns);
-}
+static const struct discarded discarded_events = {
+    bt_message_discarded_events_borrow_stream_const,
+    bt_message_discarded_events_get_count,
+    bt_stream_class_discarded_events_have_default_clock_snapshots,
+    bt_message_discarded_events_borrow_beginning_default_clock_snapshot_const,
+    bt_message_discarded_events_borrow_end_default_clock_snapshot_const,
+};
+
+static const struct discarded discarded_packets = {
+    bt_message_discarded_packets_borrow_stream_const,
+    bt_message_discarded_packets_get_count,
+    bt_stream_class_discarded_packets_have_default_clock_snapshots,
+    bt_message_discarded_packets_borrow_beginning_default_clock_snapshot_const,
+    bt_message_discarded_packets_borrow_end_default_clock_snapshot_const,
+};
 
 static void note_loss(struct input *input, const bt_stream *stream, struct loss *loss)
 {
@@ -164,44 +164,45 @@ static void note_loss(struct input *input, const bt_stream *stream, struct loss 
 }
 
 /*
- * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. Of a
- * ring that was copied it is all since the session's start.
+ * A loss of unknown size counts as one, never as none: babeltrace sets the count to 0 then. lost is
+ * the member of loss that it is told in.
  */
-static void use_discarded_events(struct input *input, const bt_message *message)
+static void use_discarded(struct input *input, const bt_message *message,
+                          const struct discarded *discarded, struct loss *loss, uint64_t *lost,
+                          uint64_t *counter)
 {
-    const bt_stream *stream = bt_message_discarded_events_borrow_stream_const(message);
-    struct loss loss = {.has_times = false};
-    const bool is_known = bt_message_discarded_events_get_count(message, &loss.events) ==
-                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
+    const bt_stream *stream = discarded->stream(message);
+    const bool is_known = discarded->count(message, lost) == BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
     if (input->only && !is_known)
+        return; /* of a ring that was copied it is all since the session's start */
+    /* whether there are times depends on the stream class */
+    loss->has_times = discarded->has_times(bt_stream_borrow_class_const(stream)) &&
+                      time_of_snapshot(discarded->begin(message), &loss->begin_ns) &&
+                      time_of_snapshot(discarded->end(message), &loss->end_ns);
+    if (input->is_second && loss->has_times &&
+        assembler_has_read_until(input->assembler, loss->end_ns))
         return;
-    loss.has_times =
-        times_of_discarded_events(message, bt_stream_borrow_class_const(stream), &loss);
-    if (input->is_second && loss.has_times &&
-        assembler_has_read_until(input->assembler, loss.end_ns))
-        return;
-    input->counts.discarded_events += is_known ? loss.events : 1;
-    note_loss(input, stream, &loss);
+    *counter += is_known ? *lost : 1;
+    note_loss(input, stream, loss);
+}
+
+static void use_discarded_events(struct input *input, const bt_message *message)
+{
+    struct loss loss = {.has_times = false};
+
+    use_discarded(input, message, &discarded_events, &loss, &loss.events,
+                  &input->counts.discarded_events);
 }
 
 /* With only-traces they are left out on purpose. */
 static void use_discarded_packets(struct input *input, const bt_message *message)
 {
-    const bt_stream *stream = bt_message_discarded_packets_borrow_stream_const(message);
     struct loss loss = {.has_times = false};
-    const bool is_known = bt_message_discarded_packets_get_count(message, &loss.packets) ==
-                          BT_PROPERTY_AVAILABILITY_AVAILABLE;
 
-    if (input->only)
-        return;
-    loss.has_times =
-        times_of_discarded_packets(message, bt_stream_borrow_class_const(stream), &loss);
-    if (input->is_second && loss.has_times &&
-        assembler_has_read_until(input->assembler, loss.end_ns))
-        return;
-    input->counts.discarded_packets += is_known ? loss.packets : 1;
-    note_loss(input, stream, &loss);
+    if (!input->only)
+        use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
+                      &input->counts.discarded_packets);
 }
 
 static void use_message(struct input *input, const bt_message *message)

@@ -14,7 +14,7 @@
 #define RECENT 16 /* a power of two */
 
 struct known {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     const bt_stream *stream;
     struct stream_decoder *decoder;
 };
@@ -24,19 +24,9 @@ struct streams {
     struct known *recent[RECENT];
 };
 
-static struct known *known_of(const struct cds_hlist_node *link)
-{
-    return caa_container_of(link, struct known, in_table);
-}
-
 static uint64_t hash_of(uint64_t seed, const bt_stream *stream)
 {
     return hash_mix(seed ^ (uint64_t)(uintptr_t)stream);
-}
-
-static uint64_t hash_of_known(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, known_of(link)->stream);
 }
 
 static void free_known(struct known *known)
@@ -45,16 +35,16 @@ static void free_known(struct known *known)
     free(known);
 }
 
-static void free_linked(struct cds_hlist_node *link)
+static void free_linked(struct table_link *link)
 {
-    free_known(known_of(link));
+    free_known(caa_container_of(link, struct known, in_table));
 }
 
 struct streams *streams_new(void)
 {
     struct streams *streams = calloc(1, sizeof(*streams));
 
-    if (!streams || !table_init(&streams->table, hash_of_known)) {
+    if (!streams || !table_init(&streams->table)) {
         free(streams);
         return NULL;
     }
@@ -74,12 +64,8 @@ static struct known *find(const struct streams *streams, const bt_stream *stream
     const uint64_t hash = hash_of(streams->table.seed, stream);
     struct known *known;
 
-    cds_hlist_for_each_entry_2(known, table_bucket(&streams->table, hash), in_table)
-    {
-        if (known->stream == stream)
-            return known;
-    }
-    return NULL;
+    table_find(known, &streams->table, hash, in_table, known->stream == stream);
+    return known;
 }
 
 static struct known *add(struct streams *streams, const bt_stream *stream)

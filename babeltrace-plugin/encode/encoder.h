@@ -65,6 +65,11 @@ struct encoder {
     void (*free)(struct encoder *encoder);
 };
 
+static inline size_t encoder_least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* A core annotation at the very start or end says what kind, timestamp and duration say already. */
 static inline bool is_implied(const struct span *span, const struct span_entry *entry)
 {

@@ -6,6 +6,7 @@
 #include "json.h"
 
 #include "babeltrace-plugin/base/utf8.h"
+#include "plain.h"
 
 static const char hex_digits[] = "0123456789abcdef";
 
@@ -89,15 +90,11 @@ static inline int is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\' && byte != '|';
 }
 
-/* Sixteen bytes, which gcc and clang compare at once on any processor that can. */
-typedef signed char bytes16 __attribute__((vector_size(16)));
-typedef uint64_t words2 __attribute__((vector_size(16)));
-
-/* is_plain() of all sixteen: signed, so that what is beyond ASCII is less than a space. */
-static inline bool is_plain_16(bytes16 bytes)
+/* is_plain() of all sixteen. */
+static inline bool is_plain_16(plain_bytes bytes)
 {
-    const words2 others = (words2)((bytes < 0x20) | (bytes == 0x7f) | (bytes == '"') |
-                                   (bytes == '\\') | (bytes == '|'));
+    const plain_words others = (plain_words)((bytes < 0x20) | (bytes == 0x7f) | (bytes == '"') |
+                                             (bytes == '\\') | (bytes == '|'));
 
     return (others[0] | others[1]) == 0;
 }
@@ -137,60 +134,6 @@ static size_t write_character(char **at, const unsigned char *bytes, size_t leng
     return 1;
 }
 
-/*
- * The short pieces below load and store their two halves, which overlap, so that no length needs a
- * loop. They return false, nothing of use written, if the text is not plain.
- */
-static inline bool write_4_to_7(char *at, const char *bytes, size_t length)
-{
-    uint32_t first, last;
-
-    memcpy(&first, bytes, sizeof(first));
-    memcpy(&last, bytes + length - sizeof(last), sizeof(last));
-    memcpy(at, &first, sizeof(first));
-    memcpy(at + length - sizeof(last), &last, sizeof(last));
-    return is_plain_16((bytes16)(words2){first | (uint64_t)last << 32, JSON_REPEAT(' ')});
-}
-
-static inline bool write_8_to_15(char *at, const char *bytes, size_t length)
-{
-    uint64_t first, last;
-
-    memcpy(&first, bytes, sizeof(first));
-    memcpy(&last, bytes + length - sizeof(last), sizeof(last));
-    memcpy(at, &first, sizeof(first));
-    memcpy(at + length - sizeof(last), &last, sizeof(last));
-    return is_plain_16((bytes16)(words2){first, last});
-}
-
-static inline bool write_16(char *at, const char *bytes)
-{
-    bytes16 block;
-
-    memcpy(&block, bytes, sizeof(block));
-    memcpy(at, &block, sizeof(block));
-    return is_plain_16(block);
-}
-
-/* Nearly all text is this. */
-static inline bool write_plain(char *at, struct text text)
-{
-    size_t done = 0;
-
-    if (text.length < 4)
-        return text.length == 0;
-    if (text.length < 8)
-        return write_4_to_7(at, text.data, text.length);
-    if (text.length < 16)
-        return write_8_to_15(at, text.data, text.length);
-    for (; text.length - done > 16; done += 16) {
-        if (!write_16(at + done, text.data + done))
-            return false;
-    }
-    done = text.length - 16;
-    return write_16(at + done, text.data + done);
-}
-
 /* Any text, the plain stretches of it sixteen bytes at a step. */
 static char *write_mixed(char *at, struct text text, char pipe)
 {
@@ -198,9 +141,9 @@ static char *write_mixed(char *at, struct text text, char pipe)
     size_t length = text.length;
 
     while (length) {
-        size_t taken = sizeof(bytes16);
+        size_t taken = sizeof(plain_bytes);
 
-        if (length >= taken && write_16(at, (const char *)bytes))
+        if (length >= taken && plain_copy_16(at, (const char *)bytes, is_plain_16))
             at += taken;
         else
             taken = write_character(&at, bytes, length, pipe);
@@ -246,7 +189,7 @@ char *json_put_string(char *at, struct text text, size_t limit, char pipe, bool 
         at = write_beginning(at, text, limit, pipe);
         *cut = true;
     } else {
-        at = write_plain(at, text) ? at + text.length : write_mixed(at, text, pipe);
+        at = plain_copy(at, text, is_plain_16) ? at + text.length : write_mixed(at, text, pipe);
         if (at[-1] == 's')
             at = hide_v1_marker(start, at);
     }

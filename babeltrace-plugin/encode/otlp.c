@@ -85,11 +85,6 @@ struct writing {
     struct tag_keys *keys;
 };
 
-static size_t otlp_smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- attributes ------------------------------------------------------------------------------ */
 
 static char *otlp_put_integer_value(char *at, int64_t integer)
@@ -429,11 +424,11 @@ static size_t otlp_size_limit(const struct span *span)
 {
     const size_t entry = PB_TEXT_MAX(LIMIT_KEY) + PB_TEXT_MAX(LIMIT_VALUE);
     const size_t remote =
-        span->remote ? PB_TEXT_MAX(otlp_smaller(span->remote->service.length, LIMIT_NAME)) : 0;
+        span->remote ? PB_TEXT_MAX(encoder_least(span->remote->service.length, LIMIT_NAME)) : 0;
 
     static_assert(3 * sizeof(struct span_entry) >= 64, "the header makes room for the rest");
-    return 1280 + remote + PB_TEXT_MAX(otlp_smaller(span->name_length, LIMIT_NAME)) +
-           otlp_smaller(PB_TEXT_MAX(span->log_length - span->first_entry), LIMIT_SPAN + 3 * entry);
+    return 1280 + remote + PB_TEXT_MAX(encoder_least(span->name_length, LIMIT_NAME)) +
+           encoder_least(PB_TEXT_MAX(span->log_length - span->first_entry), LIMIT_SPAN + 3 * entry);
 }
 
 /* Returns NULL when out of memory. */

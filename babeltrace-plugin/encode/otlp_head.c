@@ -12,11 +12,6 @@
 #define SCOPE              PB_BYTES(1) /* of ScopeSpans */
 #define VALUE_ARRAY        PB_BYTES(5)
 
-static size_t otlp_limited(size_t length)
-{
-    return length < LIMIT_NAME ? length : LIMIT_NAME;
-}
-
 /* An array of one text. */
 static char *otlp_write_addresses(char *begin, struct text address, bool *cut)
 {
@@ -74,11 +69,12 @@ static char *otlp_write_head(char *at, const struct resource *resource, bool *cu
     return pb_end(length, at);
 }
 
-size_t otlp_head_size_limit(const struct resource *resource)
+/* No head of the resource is longer. */
+static size_t otlp_head_size_limit(const struct resource *resource)
 {
-    return 512 + PB_TEXT_MAX(otlp_limited(resource->service.length)) +
-           PB_TEXT_MAX(otlp_limited(resource->version.length)) +
-           PB_TEXT_MAX(otlp_limited(resource->host.length));
+    return 512 + PB_TEXT_MAX(text_cut(resource->service, LIMIT_NAME).length) +
+           PB_TEXT_MAX(text_cut(resource->version, LIMIT_NAME).length) +
+           PB_TEXT_MAX(text_cut(resource->host, LIMIT_NAME).length);
 }
 
 /* Copies the text to *at, and *at behind it. */

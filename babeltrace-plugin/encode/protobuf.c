@@ -26,7 +26,7 @@ static char *put_bytes(char *at, struct text text)
     const char *from = text.data;
 
     while (from < end) {
-        if (end - from >= 16 && pb_copy_16(at, from)) {
+        if (end - from >= 16 && plain_copy_16(at, from, pb_is_plain_16)) {
             from += 16;
             at += 16;
         } else if (*from == '\0') { /* legal, but many a data base has no room for it */

@@ -10,7 +10,7 @@
 #ifndef BLKIN_OUTPUT_PROTOBUF_H
 #define BLKIN_OUTPUT_PROTOBUF_H
 
-#include "babeltrace-plugin/base/text.h"
+#include "plain.h"
 
 #include <endian.h>
 #include <stdbool.h>
@@ -85,64 +85,12 @@ static inline void pb_put_padded(char *at, uint32_t value, int bytes)
 #define PB_PADDED     4 /* bytes of one, up to PB_PADDED_MAX */
 #define PB_PADDED_MAX ((UINT32_C(1) << 28) - 1)
 
-/* Eight bytes of which none is NUL or beyond ASCII. */
-static inline bool pb_is_plain(uint64_t word)
+/* None is NUL or beyond ASCII. */
+static inline bool pb_is_plain_16(plain_bytes bytes)
 {
-    const uint64_t ones = UINT64_C(0x0101010101010101);
+    const plain_words others = (plain_words)(bytes <= 0);
 
-    return ((word | (word - ones)) & ones * 0x80) == 0;
-}
-
-/* Sixteen bytes, of which gcc and clang look at all at once on any processor that can. */
-static inline bool pb_copy_16(char *at, const char *bytes)
-{
-    typedef signed char bytes16 __attribute__((vector_size(16)));
-    typedef uint64_t words2 __attribute__((vector_size(16)));
-    bytes16 block;
-    words2 others;
-
-    memcpy(&block, bytes, sizeof(block));
-    memcpy(at, &block, sizeof(block));
-    others = (words2)(block <= 0);
     return (others[0] | others[1]) == 0;
-}
-
-/*
- * Copies a text and tells whether it is plain: nearly all are. The pieces overlap, so that no
- * length needs a loop of bytes.
- */
-static inline bool pb_copy_plain(char *at, struct text text)
-{
-    const char *const last = text.data + text.length;
-    char *const end = at + text.length;
-    uint64_t first8, last8;
-    uint32_t first4, last4;
-    bool is_plain = true;
-
-    if (text.length >= 16) {
-        for (const char *from = text.data; last - from > 16; from += 16, at += 16)
-            is_plain &= pb_copy_16(at, from);
-        return pb_copy_16(end - 16, last - 16) && is_plain;
-    }
-    if (text.length >= 8) {
-        memcpy(&first8, text.data, 8);
-        memcpy(&last8, last - 8, 8);
-        memcpy(at, &first8, 8);
-        memcpy(end - 8, &last8, 8);
-        return pb_is_plain(first8) && pb_is_plain(last8);
-    }
-    if (text.length >= 4) {
-        memcpy(&first4, text.data, 4);
-        memcpy(&last4, last - 4, 4);
-        memcpy(at, &first4, 4);
-        memcpy(end - 4, &last4, 4);
-        return pb_is_plain(first4 | (uint64_t)last4 << 32);
-    }
-    for (size_t i = 0; i < text.length; i++) {
-        at[i] = text.data[i];
-        is_plain &= text.data[i] > 0;
-    }
-    return is_plain;
 }
 
 /* Any text, at most limit bytes of it. */
@@ -154,7 +102,7 @@ char *pb_put_mixed(char *at, struct text text, size_t limit, bool *cut);
  */
 static inline char *pb_put_characters(char *at, struct text text, size_t limit, bool *cut)
 {
-    if (text.length <= limit && pb_copy_plain(at, text))
+    if (text.length <= limit && plain_copy(at, text, pb_is_plain_16))
         return at + text.length;
     return pb_put_mixed(at, text, limit, cut);
 }

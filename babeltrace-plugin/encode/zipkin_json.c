@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/hex.h"
 #include "json.h"
 #include "protocol.h"
 #include "tag_keys.h"
@@ -170,14 +171,9 @@ static char *write_times(char *at, struct zipkin_json *encoder, const struct spa
     return json_put_integer(at, end > start ? end - start : 1);
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static size_t endpoint_size_limit(const struct endpoint *endpoint)
 {
-    return 256 + JSON_STRING_MAX(smaller(endpoint->service.length, LIMIT_NAME)) +
+    return 256 + JSON_STRING_MAX(encoder_least(endpoint->service.length, LIMIT_NAME)) +
            JSON_STRING_MAX(sizeof(endpoint->ipv4)) + JSON_STRING_MAX(sizeof(endpoint->ipv6));
 }
 
@@ -404,8 +400,8 @@ static size_t size_limit(const struct span *span)
     const size_t most = LIMIT_SPAN + 2 * JSON_STRING_MAX(LIMIT_KEY + LIMIT_VALUE);
 
     static_assert(6 * sizeof(struct span_entry) >= 128, "the header makes room for the rest");
-    return fixed + JSON_STRING_MAX(smaller(span->name_length, LIMIT_NAME)) +
-           smaller(JSON_STRING_MAX(span->log_length - span->first_entry), most);
+    return fixed + JSON_STRING_MAX(encoder_least(span->name_length, LIMIT_NAME)) +
+           encoder_least(JSON_STRING_MAX(span->log_length - span->first_entry), most);
 }
 
 static char *write_cached(char *at, const struct endpoint_json *endpoint, struct writing *writing)
@@ -466,28 +462,16 @@ static bool encode(struct encoder *encoder, struct buffer *buffer, const struct 
     return true;
 }
 
-static bool read_hex(const char *at, uint64_t *value)
-{
-    *value = 0;
-    for (unsigned i = 0; i < 16; i++) {
-        const unsigned char c = (unsigned char)at[i];
-
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f'))
-            return false;
-        *value = *value << 4 | (c <= '9' ? c - 48U : c - 87U);
-    }
-    return true;
-}
-
+/* Of 16 or 32 digits, up to the quote. */
 static void trace_of(struct text span, uint64_t id[2])
 {
-    const char *at = span.data + strlen("{\"traceId\":\"");
+    const size_t before = strlen("{\"traceId\":\"");
+    const char *quote =
+        span.length > before ? memchr(span.data + before, '"', span.length - before) : NULL;
 
-    id[0] = id[1] = 0;
-    if (span.length < strlen("{\"traceId\":\"") + 32 || !read_hex(at, &id[1]) || at[16] == '"')
-        return;
-    id[0] = id[1];
-    if (!read_hex(at + 16, &id[1]))
+    if (!quote ||
+        !hex_read_trace((struct text){span.data + before, (size_t)(quote - span.data) - before},
+                        &id[0], &id[1]))
         id[0] = id[1] = 0;
 }
 
@@ -503,7 +487,7 @@ static void zipkin_json_free(struct encoder *encoder)
 /* Its first bytes are its ids. */
 static void describe(struct text unit, char *line, size_t size)
 {
-    const size_t length = smaller(unit.length, 60);
+    const size_t length = encoder_least(unit.length, 60);
 
     snprintf(line, size, "%.*s...", (int)length, unit.data);
 }

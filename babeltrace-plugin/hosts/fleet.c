@@ -135,13 +135,6 @@ static uint64_t hash_of(uint64_t seed, uint32_t hosts, uint32_t metric, uint32_t
     return hash_mix(hash_mix(seed ^ ((uint64_t)hosts << 32 | metric)) ^ instance);
 }
 
-static uint64_t hash_of_row(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct fleet_row *row = cds_hlist_entry(link, struct fleet_row, in_table);
-
-    return hash_of(seed, row->hosts, row->metric, row->instance);
-}
-
 struct fleet *fleet_new(const char *groups, struct error *error)
 {
     struct fleet *fleet = calloc(1, sizeof(*fleet));
@@ -151,7 +144,7 @@ struct fleet *fleet_new(const char *groups, struct error *error)
         return NULL;
     fleet->names = names_new(NAMES_MAX, NAMES_BYTES);
     fleet->hosts = names_new(HOSTS_MAX, HOSTS_BYTES);
-    if (table_init(&fleet->table, hash_of_row) && fleet->names && fleet->hosts &&
+    if (table_init(&fleet->table) && fleet->names && fleet->hosts &&
         read_groups(fleet, groups, error))
         return fleet;
     fleet_free(fleet);
@@ -190,12 +183,9 @@ static struct fleet_row *find(const struct fleet *fleet, uint32_t hosts, uint32_
     const uint64_t hash = hash_of(fleet->table.seed, hosts, metric, instance);
     struct fleet_row *row;
 
-    cds_hlist_for_each_entry_2(row, table_bucket(&fleet->table, hash), in_table)
-    {
-        if (row->hosts == hosts && row->metric == metric && row->instance == instance)
-            return row;
-    }
-    return NULL;
+    table_find(row, &fleet->table, hash, in_table,
+               row->hosts == hosts && row->metric == metric && row->instance == instance);
+    return row;
 }
 
 /* Of names without room there is one row for all: that of "others" thrice. */

@@ -63,7 +63,7 @@ struct fleet_row {
     uint32_t instance;
     uint32_t unit;
     bool is_counter;
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     uint64_t samples; /* since it is there, as is increase; fleet_begin_period() sets both to 0 */
     uint64_t increase;
     struct fleet_window windows[FLEET_WINDOWS]; /* by number modulo */

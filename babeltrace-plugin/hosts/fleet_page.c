@@ -5,10 +5,7 @@
  */
 #include "fleet_page.h"
 
-#include "babeltrace-plugin/base/label.h"
-
 #include <ctype.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 double metric_name(char name[METRIC_NAME_MAX], const char *prefix, struct text metric,
@@ -57,108 +54,57 @@ double view_name(char name[METRIC_NAME_MAX], const char *prefix, const struct ho
     return scale;
 }
 
-/* ---- order ----------------------------------------------------------------------------------- */
+/* ---- metrics --------------------------------------------------------------------------------- */
 
+/* A row on its way to the page. */
 struct shown_row {
+    const struct fleet *fleet;
     const struct fleet_row *row;
     const struct fleet_window *window; /* NULL: none is shown */
-    const char *metric, *hosts, *instance;
+    struct text metric, hosts, instance;
 };
 
-static int compare(const void *one, const void *other)
+static void print_labels(struct page *page, const struct shown_row *row)
 {
-    const struct shown_row *a = one, *b = other;
-    int order = strcmp(a->metric, b->metric);
-
-    if (!order)
-        order = strcmp(a->hosts, b->hosts);
-    return order ? order : strcmp(a->instance, b->instance);
+    page_label(page, "hosts", row->hosts);
+    page_label(page, "name", row->instance);
 }
 
-/* Those that are of something, by metric. Returns NULL when out of memory. */
-static struct shown_row *sort_rows(const struct fleet *fleet, int64_t now_ns, size_t *count)
+static void print_stat(struct page *page, const struct shown_row *row, const char *stat,
+                       double value)
 {
-    const struct names *names = fleet_names(fleet);
-    struct shown_row *rows = calloc(fleet_rows(fleet) + 1, sizeof(*rows));
-
-    *count = 0;
-    for (size_t i = 0; rows && i < fleet_rows(fleet); i++) {
-        const struct fleet_row *row = fleet_row(fleet, i);
-
-        if (names_text(names, row->metric).length)
-            rows[(*count)++] = (struct shown_row){
-                row,
-                fleet_shown(row, now_ns),
-                names_text(names, row->metric).data,
-                names_text(names, row->hosts).data,
-                names_text(names, row->instance).data,
-            };
-    }
-    if (rows)
-        qsort(rows, *count, sizeof(*rows), compare);
-    return rows;
+    print_labels(page, row);
+    page_label(page, "stat", text_of(stat));
+    page_end(page, value);
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
-
-static void print_head(struct printer *page, const char *name, const char *more, const char *type,
-                       const char *help)
+static void print_metric(struct page *page, const struct shown_row *row)
 {
-    print(page, "# HELP %s%s %s\n", name, more, help);
-    print(page, "# TYPE %s%s %s\n", name, more, type);
-}
-
-static void print_labels(struct printer *page, const char *name, const char *more,
-                         const struct shown_row *row)
-{
-    print(page, "%s%s{", name, more);
-    print_label(page, "hosts", text_of(row->hosts));
-    print_string(page, ",");
-    print_label(page, "name", text_of(row->instance));
-}
-
-static void print_stats(struct printer *page, const char *name, const char *more, double scale,
-                        const struct shown_row *row)
-{
-    const double average = fleet_average(row->row, row->window);
+    const bool is_counter = row->row->is_counter;
+    const struct fleet_window *window = row->window;
+    const double average = window ? fleet_average(row->row, window) : 0;
+    char name[METRIC_NAME_MAX];
+    const double scale = metric_name(name, "blkin_hosts_", row->metric,
+                                     names_text(fleet_names(row->fleet), row->row->unit));
     const struct {
         const char *name;
         double value;
-    } stats[] = {{"sum", average * (double)row->window->hosts},
+    } stats[] = {{"sum", window ? average * (double)window->hosts : 0},
                  {"average", average},
-                 {"min", row->window->min},
-                 {"max", row->window->max}};
+                 {"min", window ? window->min : 0},
+                 {"max", window ? window->max : 0}};
 
+    if (is_counter) {
+        page_begin(page, PAGE_COUNTER, "Of all hosts of a group.", name, "_total");
+        print_labels(page, row);
+        page_end_whole(page, row->row->increase, scale);
+    }
     /* of no host from the beginning on: a sum is not known */
-    for (size_t i = row->window->hosts == 0; i < sizeof(stats) / sizeof(stats[0]); i++) {
-        print_labels(page, name, more, row);
-        print(page, ",stat=\"%s\"} %.15g\n", stats[i].name, stats[i].value * scale);
-    }
-}
-
-/* All rows of one metric; if a name is of counters and gauges, those of the other kind are left
- * out. */
-static void print_metric(struct printer *page, const struct fleet *fleet,
-                         const struct shown_row *rows, size_t count)
-{
-    const bool is_counter = rows->row->is_counter;
-    const char *more = is_counter ? "_per_second" : "";
-    char name[METRIC_NAME_MAX];
-    const double scale = metric_name(name, "blkin_hosts_", text_of(rows->metric),
-                                     names_text(fleet_names(fleet), rows->row->unit));
-
-    if (is_counter)
-        print_head(page, name, "_total", "counter", "Of all hosts of a group.");
-    for (size_t i = 0; is_counter && i < count; i++) {
-        if (!rows[i].row->is_counter)
-            continue;
-        print_labels(page, name, "_total", &rows[i]);
-        print_value(page, rows[i].row->increase, scale);
-    }
-    print_head(page, name, more, "gauge", "Over the hosts of a group, in the latest window.");
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].row->is_counter == is_counter && rows[i].window)
-            print_stats(page, name, more, scale, &rows[i]);
+    for (size_t i = window && window->hosts == 0; window && i < sizeof(stats) / sizeof(stats[0]);
+         i++) {
+        page_begin(page, PAGE_GAUGE, "Over the hosts of a group, in the latest window.", name,
+                   is_counter ? "_per_second" : "");
+        print_stat(page, row, stats[i].name, stats[i].value * scale);
     }
 }
 
@@ -170,13 +116,13 @@ static struct text first_word(const char *words)
 }
 
 /* The sum of metrics in a window, of one instance of a group. Returns false if one is not there. */
-static bool sum_up(const struct fleet *fleet, const struct shown_row *of, const char *metrics,
-                   double *sum)
+static bool sum_up(const struct shown_row *of, const char *metrics, double *sum)
 {
     *sum = 0;
     while (*metrics) {
         const struct text name = first_word(metrics);
-        const struct fleet_row *row = fleet_find(fleet, of->row->hosts, name, of->row->instance);
+        const struct fleet_row *row =
+            fleet_find(of->fleet, of->row->hosts, name, of->row->instance);
         const struct fleet_window *window =
             row ? &row->windows[(uint64_t)of->window->number % FLEET_WINDOWS] : NULL;
 
@@ -189,154 +135,109 @@ static bool sum_up(const struct fleet *fleet, const struct shown_row *of, const 
     return true;
 }
 
-static void print_view_stat(struct printer *page, const char *name, const char *stat, double value,
-                            const struct host_view *view, const struct shown_row *row)
+static void print_view_stat(struct page *page, const struct shown_row *row, const char *stat,
+                            double value, const struct host_view *view)
 {
-    char same[METRIC_NAME_MAX];
-    const double scale = view_name(same, "", view);
+    char name[METRIC_NAME_MAX];
+    const double scale = view_name(name, "blkin_hosts_", view);
 
     value *= (view->kind == HOST_VIEW_PERCENT ? 100 : 1) * (view->scale != 0 ? view->scale : 1);
     if (view->most != 0 && value > view->most)
         value = view->most;
-    print_labels(page, name, "", row);
-    print(page, ",stat=\"%s\"} %.15g\n", stat, value * scale);
+    page_begin(page, PAGE_GAUGE, "Over the hosts of a group.", name, "");
+    print_stat(page, row, stat, value * scale);
 }
 
 /* Of ns by the interval the least and the most are known, too. */
-static void print_view(struct printer *page, const char *name, const struct fleet *fleet,
-                       const struct host_view *view, const struct shown_row *row)
+static void print_view(struct page *page, const struct shown_row *row, const struct host_view *view)
 {
     const struct fleet_window *window = row->window;
     double sum, by = (double)window->elapsed_ns;
 
-    if (!sum_up(fleet, row, view->metrics, &sum) ||
-        (view->by && !sum_up(fleet, row, view->by, &by)) || by <= 0)
+    if (!sum_up(row, view->metrics, &sum) || (view->by && !sum_up(row, view->by, &by)) || by <= 0)
         return;
-    print_view_stat(page, name, "average", sum / by, view, row);
+    print_view_stat(page, row, "average", sum / by, view);
     if (view->by || strchr(view->metrics, ' '))
         return;
-    print_view_stat(page, name, "min", window->min / 1e9, view, row);
-    print_view_stat(page, name, "max", window->max / 1e9, view, row);
+    print_view_stat(page, row, "min", window->min / 1e9, view);
+    print_view_stat(page, row, "max", window->max / 1e9, view);
 }
 
-/* Rates are the metrics' own. */
-static void print_views(struct printer *page, const struct fleet *fleet,
-                        const struct shown_row *rows, size_t count)
+/* Those that begin with the row's metric. Rates are the metrics' own. */
+static void print_views(struct page *page, const struct shown_row *row)
 {
-    size_t views_count;
-    const struct host_view *views = host_views(&views_count);
+    size_t count;
+    const struct host_view *views = host_views(&count);
 
-    for (size_t i = 0; i < views_count; i++) {
-        const struct text metric = first_word(views[i].metrics);
-        char name[METRIC_NAME_MAX];
-        bool has_head = false;
-
-        (void)view_name(name, "blkin_hosts_", &views[i]);
-        for (size_t k = 0; k < count; k++) {
-            if (!rows[k].window || views[i].kind == HOST_VIEW_RATE || !view_is_shown(&views[i]) ||
-                !text_is(metric, rows[k].metric))
-                continue;
-            if (!has_head)
-                print_head(page, name, "", "gauge", "Over the hosts of a group.");
-            has_head = true;
-            print_view(page, name, fleet, &views[i], &rows[k]);
-        }
+    for (size_t i = 0; row->window && i < count; i++) {
+        if (views[i].kind != HOST_VIEW_RATE && view_is_shown(&views[i]) &&
+            text_equal(first_word(views[i].metrics), row->metric))
+            print_view(page, row, &views[i]);
     }
 }
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
 struct group {
-    const char *hosts;
     uint64_t reporting, samples;
-    int64_t window; /* the latest; 0: none */
+    int64_t window; /* the latest, and 1; 0: none */
+    bool is_there;
 };
 
-static int compare_groups(const void *one, const void *other)
+static void add_to_group(struct group *group, const struct shown_row *row)
 {
-    const struct group *a = one, *b = other;
-
-    return strcmp(a->hosts, b->hosts);
+    group->is_there = true;
+    group->samples += row->row->samples;
+    if (row->window && row->window->hosts > group->reporting)
+        group->reporting = row->window->hosts;
+    if (row->window && row->window->number + 1 > group->window)
+        group->window = row->window->number + 1;
 }
 
-/* One for each row; then those of the same group are put together. */
-static size_t sum_groups(struct group *groups, const struct shown_row *rows, size_t count)
+static void print_group(struct page *page, struct text hosts, const struct group *group)
 {
-    size_t last = 0;
-
-    for (size_t i = 0; i < count; i++)
-        groups[i] =
-            (struct group){rows[i].hosts, rows[i].window ? rows[i].window->hosts : 0,
-                           rows[i].row->samples, rows[i].window ? rows[i].window->number + 1 : 0};
-    qsort(groups, count, sizeof(*groups), compare_groups);
-    for (size_t i = 1; i < count; i++) {
-        struct group *group = &groups[last];
-
-        if (strcmp(groups[i].hosts, group->hosts) != 0) {
-            groups[++last] = groups[i];
-            continue;
-        }
-        group->samples += groups[i].samples;
-        if (groups[i].reporting > group->reporting)
-            group->reporting = groups[i].reporting;
-        if (groups[i].window > group->window)
-            group->window = groups[i].window;
-    }
-    return count ? last + 1 : 0;
-}
-
-static void print_group(struct printer *page, const char *name, const struct group *group,
-                        double value)
-{
-    print(page, "%s{", name);
-    print_label(page, "hosts", text_of(group->hosts));
-    print(page, "} %.15g\n", value);
-}
-
-static void print_groups(struct printer *page, const struct shown_row *rows, size_t row_count)
-{
-    static const char reporting[] = "blkin_hosts_reporting",
-                      samples[] = "blkin_hosts_samples_total",
-                      window[] = "blkin_hosts_window_end_seconds";
-    struct group *groups = calloc(row_count + 1, sizeof(*groups));
-    size_t count;
-
-    if (!groups) {
-        page->has_failed = true;
+    page_begin(page, PAGE_GAUGE, "Hosts that there were, in the latest window.",
+               "blkin_hosts_reporting", "");
+    page_label(page, "hosts", hosts);
+    page_end_whole(page, group->reporting, 1);
+    page_begin(page, PAGE_COUNTER, "Metrics between two samples of a host, added up.",
+               "blkin_hosts_samples_total", "");
+    page_label(page, "hosts", hosts);
+    page_end_whole(page, group->samples, 1);
+    if (!group->window)
         return;
+    page_begin(page, PAGE_GAUGE, "Until when the latest window is, since 1970.",
+               "blkin_hosts_window_end_seconds", "");
+    page_label(page, "hosts", hosts);
+    page_end(page, (double)group->window * (double)FLEET_WINDOW_NS / 1e9);
+}
+
+void fleet_page(struct page *page, const struct fleet *fleet, int64_t now_ns)
+{
+    const struct names *names = fleet_names(fleet);
+    struct group *groups = calloc(names_count(names), sizeof(*groups));
+
+    page->text.has_failed |= !groups;
+    for (size_t i = 0; groups && i < fleet_rows(fleet); i++) {
+        const struct fleet_row *row = fleet_row(fleet, i);
+        const struct shown_row shown = {
+            .fleet = fleet,
+            .row = row,
+            .window = fleet_shown(row, now_ns),
+            .metric = names_text(names, row->metric),
+            .hosts = names_text(names, row->hosts),
+            .instance = names_text(names, row->instance),
+        };
+
+        if (!shown.metric.length)
+            continue;
+        add_to_group(&groups[row->hosts], &shown);
+        print_metric(page, &shown);
+        print_views(page, &shown);
     }
-    count = sum_groups(groups, rows, row_count);
-    print_head(page, reporting, "", "gauge", "Hosts that there were, in the latest window.");
-    for (size_t i = 0; i < count; i++)
-        print_group(page, reporting, &groups[i], (double)groups[i].reporting);
-    print_head(page, samples, "", "counter", "Metrics between two samples of a host, added up.");
-    for (size_t i = 0; i < count; i++)
-        print_group(page, samples, &groups[i], (double)groups[i].samples);
-    print_head(page, window, "", "gauge", "Until when the latest window is, since 1970.");
-    for (size_t i = 0; i < count; i++) {
-        if (groups[i].window)
-            print_group(page, window, &groups[i],
-                        (double)groups[i].window * (double)FLEET_WINDOW_NS / 1e9);
+    for (uint32_t id = 0; groups && id < names_count(names); id++) {
+        if (groups[id].is_there)
+            print_group(page, names_text(names, id), &groups[id]);
     }
     free(groups);
-}
-
-void fleet_page(struct printer *page, const struct fleet *fleet, int64_t now_ns)
-{
-    size_t count, next;
-    struct shown_row *rows = sort_rows(fleet, now_ns, &count);
-
-    if (!rows) {
-        page->has_failed = true;
-        return;
-    }
-    if (count)
-        print_groups(page, rows, count);
-    for (size_t i = 0; i < count; i = next) {
-        for (next = i + 1; next < count && strcmp(rows[next].metric, rows[i].metric) == 0;)
-            next++;
-        print_metric(page, fleet, rows + i, next - i);
-    }
-    print_views(page, fleet, rows, count);
-    free(rows);
 }

@@ -19,29 +19,18 @@
 #ifndef BLKIN_ACCOUNT_FLEET_PAGE_H
 #define BLKIN_ACCOUNT_FLEET_PAGE_H
 
-#include "babeltrace-plugin/base/printer.h"
 #include "fleet.h"
 #include "host_view.h"
-
-#include <inttypes.h>
+#include "page.h"
 
 #define METRIC_NAME_MAX 320
 
-void fleet_page(struct printer *page, const struct fleet *fleet, int64_t now_ns);
+void fleet_page(struct page *page, const struct fleet *fleet, int64_t now_ns);
 
 /* Prometheus' name of a metric with its unit, behind `prefix`; and what its values are to be
  * multiplied with. */
 double metric_name(char name[METRIC_NAME_MAX], const char *prefix, struct text metric,
                    struct text unit);
-
-/* "} VALUE": to the last one, if it is not scaled. */
-static inline void print_value(struct printer *page, uint64_t value, double scale)
-{
-    if (scale == 1)
-        print(page, "} %" PRIu64 "\n", value);
-    else
-        print(page, "} %.15g\n", (double)value * scale);
-}
 
 /* The same of a view: blkin_host_disk_busy_percent. What a metric says by itself is not shown. */
 double view_name(char name[METRIC_NAME_MAX], const char *prefix, const struct host_view *view);

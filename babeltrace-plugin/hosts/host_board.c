@@ -5,11 +5,9 @@
  */
 #include "host_board.h"
 
-#include "babeltrace-plugin/base/label.h"
 #include "fleet_page.h"
 #include "host_view.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -79,60 +77,12 @@ void host_board_take(struct host_board *board, const struct sample *sample)
     pthread_mutex_unlock(&board->lock);
 }
 
-/* Up to the next blank. */
-static struct text next_word(struct text *text)
-{
-    const char *blank = text->length ? memchr(text->data, ' ', text->length) : NULL;
-    const struct text word = {text->data, blank ? (size_t)(blank - text->data) : text->length};
-    const size_t used = word.length + (blank != NULL);
-
-    *text = (struct text){text->data + used, text->length - used};
-    return word;
-}
-
-/* NAME:UNIT:KIND. */
-static bool read_name(struct text word, struct sample_metric *metric)
-{
-    const char *colon = word.length ? memchr(word.data, ':', word.length) : NULL;
-    const size_t length = colon ? (size_t)(colon - word.data) : 0;
-
-    if (!length || word.length < length + 3 || word.data[word.length - 2] != ':' ||
-        word.length - 2 == length)
-        return false;
-    metric->name = (struct text){word.data, length};
-    metric->unit = (struct text){colon + 1, word.length - length - 3};
-    metric->is_counter = word.data[word.length - 1] == 'c';
-    return true;
-}
-
 static size_t read_names(struct text names, struct sample_metric metrics[SAMPLE_METRICS_MAX])
 {
     size_t count = 0;
 
     while (names.length && count < SAMPLE_METRICS_MAX) {
-        if (!read_name(next_word(&names), &metrics[count++]))
-            return 0;
-    }
-    return count;
-}
-
-static bool read_number(struct text word, uint64_t *value)
-{
-    *value = 0;
-    for (size_t i = 0; i < word.length; i++) {
-        if (word.data[i] < '0' || word.data[i] > '9')
-            return false;
-        *value = *value * 10 + (uint64_t)(word.data[i] - '0');
-    }
-    return word.length > 0 && word.length < 21;
-}
-
-static size_t read_values(struct text text, uint64_t values[SAMPLE_METRICS_MAX])
-{
-    size_t count = 0;
-
-    while (text.length && count < SAMPLE_METRICS_MAX) {
-        if (!read_number(next_word(&text), &values[count++]))
+        if (!history_read_name(&names, &metrics[count++]))
             return 0;
     }
     return count;
@@ -160,103 +110,34 @@ void host_board_take_event(struct host_board *board, const struct event *event, 
         sample.metrics = known->metrics;
         sample.count = known->count;
     }
-    if (sample.count && read_values(event->values, values) == sample.count)
+    if (sample.count &&
+        history_read_values(event->values, values, SAMPLE_METRICS_MAX) == sample.count)
         take(board, &sample);
     pthread_mutex_unlock(&board->lock);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-/* A metric, or a view, of a host. */
-struct line {
-    struct text name;
-    const struct sample_series *series;
-    size_t metric;
-};
-
-struct lines {
-    struct line *all;
-    size_t count, room;
-    bool has_failed;
-};
-
-static void add_line(struct lines *lines, struct line line)
+static void print_labels(struct page *page, const struct sample_series *series)
 {
-    if (lines->count == lines->room) {
-        const size_t room = lines->room ? 2 * lines->room : 1024;
-        struct line *all = realloc(lines->all, room * sizeof(*all));
-
-        lines->has_failed |= !all;
-        if (!all)
-            return;
-        lines->all = all;
-        lines->room = room;
-    }
-    lines->all[lines->count++] = line;
+    page_label(page, "host", text_of(series->host));
+    page_label(page, "name", text_of(series->instance));
 }
 
-static int compare(const void *one, const void *other)
+static void print_metrics(struct page *page, const struct sample_series *series)
 {
-    const struct line *a = one, *b = other;
-    const size_t length = a->name.length < b->name.length ? a->name.length : b->name.length;
-    int order = length ? memcmp(a->name.data, b->name.data, length) : 0;
+    for (size_t i = 0; i < series->count; i++) {
+        const struct sample_metric *metric = &series->metrics[i];
+        char name[METRIC_NAME_MAX];
+        const double scale = metric_name(name, "blkin_host_", metric->name, metric->unit);
 
-    if (!order)
-        order = (a->name.length > b->name.length) - (a->name.length < b->name.length);
-    if (!order)
-        order = strcmp(a->series->host, b->series->host);
-    return order ? order : strcmp(a->series->instance, b->series->instance);
-}
-
-static void print_labels(struct printer *page, const char *name, const char *more,
-                         const struct sample_series *series)
-{
-    print(page, "%s%s{", name, more);
-    print_label(page, "host", text_of(series->host));
-    print_string(page, ",");
-    print_label(page, "name", text_of(series->instance));
-}
-
-/* All of one name; those that are of the other kind than the first are left out. */
-static void print_metric(struct printer *page, const struct line *lines, size_t count)
-{
-    const struct sample_metric *metric = &lines->series->metrics[lines->metric];
-    const char *more = metric->is_counter ? "_total" : "";
-    char name[METRIC_NAME_MAX];
-    const double scale = metric_name(name, "blkin_host_", metric->name, metric->unit);
-
-    print(page, "# HELP %s%s As the kernel has it.\n", name, more);
-    print(page, "# TYPE %s%s %s\n", name, more, metric->is_counter ? "counter" : "gauge");
-    for (size_t i = 0; i < count; i++) {
-        const struct sample_series *series = lines[i].series;
-
-        if (series->metrics[lines[i].metric].is_counter != metric->is_counter ||
-            !(series->present >> lines[i].metric & 1))
+        if (!(series->present >> i & 1))
             continue;
-        print_labels(page, name, more, series);
-        print_value(page, series->values[lines[i].metric], scale);
+        page_begin(page, metric->is_counter ? PAGE_COUNTER : PAGE_GAUGE, "As the kernel has it.",
+                   name, metric->is_counter ? "_total" : "");
+        print_labels(page, series);
+        page_end_whole(page, series->values[i], scale);
     }
-}
-
-static void print_metrics(struct printer *page, const struct host_board *board)
-{
-    struct lines lines = {.count = 0};
-
-    for (const struct sample_series *series = samples_first(board->samples); series;
-         series = samples_next(board->samples, series)) {
-        for (size_t i = 0; i < series->count; i++)
-            add_line(&lines, (struct line){series->metrics[i].name, series, i});
-    }
-    if (lines.count)
-        qsort(lines.all, lines.count, sizeof(*lines.all), compare);
-    for (size_t i = 0, next; i < lines.count; i = next) {
-        for (next = i + 1;
-             next < lines.count && text_equal(lines.all[next].name, lines.all[i].name);)
-            next++;
-        print_metric(page, lines.all + i, next - i);
-    }
-    page->has_failed |= lines.has_failed;
-    free(lines.all);
 }
 
 static int find_metric(const void *context, const char *name, size_t length)
@@ -270,65 +151,49 @@ static int find_metric(const void *context, const char *name, size_t length)
     return -1;
 }
 
-static void print_view(struct printer *page, const struct host_view *view, const struct line *lines,
-                       size_t count)
+static void print_views(struct page *page, const struct sample_series *series)
 {
-    char name[METRIC_NAME_MAX];
-    const double scale = view_name(name, "blkin_host_", view);
-    bool has_head = false;
-
-    for (size_t i = 0; i < count; i++) {
-        const struct sample_series *series = lines[i].series;
-        const struct host_interval interval = {
-            .from = (uint64_t)series->before_ns,
-            .to = (uint64_t)series->time_ns,
-            .before = series->before,
-            .after = series->values,
-            .find = find_metric,
-            .context = series,
-        };
-        double value;
-
-        if (strcmp(series->group, view->group) != 0 || !series->before_ns ||
-            !host_view_value(view, &interval, &value))
-            continue;
-        if (!has_head)
-            print(page, "# HELP %s Between the two latest samples.\n# TYPE %s gauge\n", name, name);
-        has_head = true;
-        print_labels(page, name, "", series);
-        print(page, "} %.15g\n", value * scale);
-    }
-}
-
-static void print_views(struct printer *page, const struct host_board *board)
-{
-    struct lines lines = {.count = 0};
+    const struct host_interval interval = {
+        .from = (uint64_t)series->before_ns,
+        .to = (uint64_t)series->time_ns,
+        .before = series->before,
+        .after = series->values,
+        .find = find_metric,
+        .context = series,
+    };
     size_t count;
     const struct host_view *views = host_views(&count);
 
-    for (const struct sample_series *series = samples_first(board->samples); series;
-         series = samples_next(board->samples, series))
-        add_line(&lines, (struct line){{"", 0}, series, 0});
-    if (lines.count)
-        qsort(lines.all, lines.count, sizeof(*lines.all), compare);
-    for (size_t i = 0; lines.count && i < count; i++) {
-        if (view_is_shown(&views[i]))
-            print_view(page, &views[i], lines.all, lines.count);
+    for (size_t i = 0; series->before_ns && i < count; i++) {
+        char name[METRIC_NAME_MAX];
+        double value;
+
+        if (!view_is_shown(&views[i]) || strcmp(series->group, views[i].group) != 0 ||
+            !host_view_value(&views[i], &interval, &value))
+            continue;
+        value *= view_name(name, "blkin_host_", &views[i]);
+        page_begin(page, PAGE_GAUGE, "Between the two latest samples.", name, "");
+        print_labels(page, series);
+        page_end(page, value);
     }
-    page->has_failed |= lines.has_failed;
-    free(lines.all);
 }
 
 char *host_board_page(void *context)
 {
     struct host_board *board = context;
-    struct printer page = {.has_failed = false};
+    const struct sample_series *series;
+    struct printer text = {.has_failed = false};
+    struct page page = {.count = 0};
 
     pthread_mutex_lock(&board->lock);
-    print_metrics(&page, board);
-    print_views(&page, board);
+    table_for_each(series, samples_all(board->samples), in_table)
+    {
+        print_metrics(&page, series);
+        print_views(&page, series);
+    }
     if (board->fleet)
         fleet_page(&page, board->fleet, board->latest_ns);
     pthread_mutex_unlock(&board->lock);
-    return print_end(&page);
+    page_print(&page, &text);
+    return print_end(&text);
 }

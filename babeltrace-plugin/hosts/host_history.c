@@ -25,9 +25,9 @@ static struct text take_word(struct text *text)
     return word;
 }
 
-/* NAME:UNIT:KIND. Returns false if it is none. */
-static bool read_name(struct text word, size_t *length, bool *is_counter)
+bool history_read_name(struct text *names, struct sample_metric *name)
 {
+    const struct text word = take_word(names);
     const char *colon;
 
     if (word.length < 5 || word.data[word.length - 2] != ':')
@@ -35,9 +35,10 @@ static bool read_name(struct text word, size_t *length, bool *is_counter)
     colon = memchr(word.data, ':', word.length - 2);
     if (!colon || colon == word.data)
         return false;
-    *length = (size_t)(colon - word.data);
-    *is_counter = word.data[word.length - 1] == 'c';
-    return *is_counter || word.data[word.length - 1] == 'g';
+    name->name = (struct text){word.data, (size_t)(colon - word.data)};
+    name->unit = (struct text){colon + 1, word.length - name->name.length - 3};
+    name->is_counter = word.data[word.length - 1] == 'c';
+    return name->is_counter || word.data[word.length - 1] == 'g';
 }
 
 static bool read_names(struct layout *layout)
@@ -45,15 +46,13 @@ static bool read_names(struct layout *layout)
     struct text left = {layout->text, layout->length};
 
     while (left.length) {
-        const struct text word = take_word(&left);
-        bool is_counter;
-        size_t length;
+        struct sample_metric name;
 
-        if (layout->count == HISTORY_VALUES_MAX || !read_name(word, &length, &is_counter))
+        if (layout->count == HISTORY_VALUES_MAX || !history_read_name(&left, &name))
             return false;
-        layout->names[layout->count].offset = (uint32_t)(word.data - layout->text);
-        layout->names[layout->count].length = (uint32_t)length;
-        layout->counters |= (uint32_t)is_counter << layout->count;
+        layout->names[layout->count].offset = (uint32_t)(name.name.data - layout->text);
+        layout->names[layout->count].length = (uint32_t)name.name.length;
+        layout->counters |= (uint32_t)name.is_counter << layout->count;
         layout->count++;
     }
     return layout->count > 0;
@@ -125,13 +124,12 @@ static bool read_number(struct text word, uint64_t *number)
     return word.length > 0;
 }
 
-/* How many; 0: they make no sense. */
-static uint32_t read_values(struct text text, uint64_t *values)
+size_t history_read_values(struct text text, uint64_t *values, size_t max)
 {
-    uint32_t count = 0;
+    size_t count = 0;
 
     while (text.length) {
-        if (count == HISTORY_VALUES_MAX || !read_number(take_word(&text), &values[count]))
+        if (count == max || !read_number(take_word(&text), &values[count]))
             return 0;
         count++;
     }
@@ -155,7 +153,7 @@ static void thin_out(struct history *history)
     uint32_t to = 1;
 
     for (uint32_t i = 2; i < history->count; i += i < half ? 2 : 1) {
-        struct sample *sample = history_at(history, i);
+        struct history_sample *sample = history_at(history, i);
 
         if (i <= half) {
             sample->is_anew |= history_at(history, i - 1)->is_anew;
@@ -181,7 +179,7 @@ static bool begin_anew(struct history *history, uint32_t value_count)
 }
 
 /* Is a counter smaller than it was? */
-static bool is_anew(const struct history *history, const struct sample *before,
+static bool is_anew(const struct history *history, const struct history_sample *before,
                     const uint64_t *values)
 {
     if (!history->layout)
@@ -195,14 +193,15 @@ static bool is_anew(const struct history *history, const struct sample *before,
 
 static bool append(struct history *history, int64_t time_ns, bool is_other, const uint64_t *values)
 {
-    const struct sample *last = history->count ? history_at(history, history->count - 1) : NULL;
+    const struct history_sample *last =
+        history->count ? history_at(history, history->count - 1) : NULL;
     const bool has_begun_anew = last && is_anew(history, last, values);
-    struct sample *sample;
+    struct history_sample *sample;
 
     if (history->count == HISTORY_SAMPLES)
         thin_out(history);
     sample = history_at(history, history->count++);
-    *sample = (struct sample){.time_ns = time_ns, .is_anew = is_other || has_begun_anew};
+    *sample = (struct history_sample){.time_ns = time_ns, .is_anew = is_other || has_begun_anew};
     memcpy(sample->values, values, history->value_count * sizeof(*values));
     return has_begun_anew;
 }
@@ -232,7 +231,7 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
 {
     const bool is_other = event->thread != history->thread;
     uint64_t values[HISTORY_VALUES_MAX];
-    const uint32_t count = read_values(event->values, values);
+    const uint32_t count = (uint32_t)history_read_values(event->values, values, HISTORY_VALUES_MAX);
     enum history_added why = HISTORY_INVALID;
 
     if (!count || !use_names(history, layouts, event->names, count, &why))
@@ -262,8 +261,8 @@ static uint64_t distance(int64_t a, int64_t b)
     return (uint64_t)b - (uint64_t)a;
 }
 
-static void look_at(const struct history *history, const struct sample *before,
-                    struct sample *sample)
+static void look_at(const struct history *history, const struct history_sample *before,
+                    struct history_sample *sample)
 {
     const struct host_interval interval = {
         .from = 0,
@@ -286,8 +285,8 @@ static void look_at(const struct history *history, const struct sample *before,
 }
 
 /* In the time from start_ns to end_ns, which is later. */
-static uint64_t overlap(const struct sample *before, const struct sample *sample, int64_t start_ns,
-                        int64_t end_ns)
+static uint64_t overlap(const struct history_sample *before, const struct history_sample *sample,
+                        int64_t start_ns, int64_t end_ns)
 {
     const int64_t from = before->time_ns > start_ns ? before->time_ns : start_ns;
     const int64_t until = sample->time_ns < end_ns ? sample->time_ns : end_ns;
@@ -316,8 +315,8 @@ struct range history_range(struct history *history, unsigned view, int64_t start
     double weights = 0;
 
     for (uint32_t i = history->layout ? history->count : 0; i-- > 1;) {
-        const struct sample *before = history_at(history, i - 1);
-        struct sample *sample = history_at(history, i);
+        const struct history_sample *before = history_at(history, i - 1);
+        struct history_sample *sample = history_at(history, i);
         const uint64_t common = overlap(before, sample, start_ns, last_ns);
 
         if (sample->time_ns <= start_ns)
@@ -341,66 +340,70 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-void history_save(const struct history *history, struct state_writer *writer)
+static void history_fields_state(struct history *history, struct state *state)
+{
+    state_number(state, &history->thread);
+    state_number(state, &history->sequence);
+    history->period_ns =
+        state_limited(state, history->period_ns, (uint64_t)PERIOD_MAX_MS * 1000000);
+}
+
+static void sample_state(struct history_sample *sample, uint32_t value_count, struct state *state)
+{
+    state_signed(state, &sample->time_ns);
+    state_bool(state, &sample->is_anew);
+    for (uint32_t value = 0; value < value_count; value++)
+        state_number(state, &sample->values[value]);
+}
+
+void history_save(struct history *history, struct state *state)
 {
     const struct layout *layout = history->layout;
 
-    state_put_text(writer,
+    state_put_text(state,
                    layout ? (struct text){layout->text, layout->length} : (struct text){NULL, 0});
-    state_put_number(writer, history->thread);
-    state_put_number(writer, history->sequence);
-    state_put_number(writer, history->period_ns);
-    state_put_number(writer, history->value_count);
-    state_put_number(writer, history->count);
-    for (uint32_t i = 0; i < history->count; i++) {
-        const struct sample *sample = history_at(history, i);
-
-        state_put_signed(writer, sample->time_ns);
-        state_put_number(writer, sample->is_anew);
-        for (uint32_t value = 0; value < history->value_count; value++)
-            state_put_number(writer, sample->values[value]);
-    }
+    history_fields_state(history, state);
+    state_put_number(state, history->value_count);
+    state_put_number(state, history->count);
+    for (uint32_t i = 0; i < history->count; i++)
+        sample_state(history_at(history, i), history->value_count, state);
 }
 
-static void restore_sample(struct history *history, uint32_t i, struct state_reader *reader)
+static void restore_sample(struct history *history, uint32_t i, struct state *state)
 {
-    struct sample *sample = history_at(history, i);
+    struct history_sample *sample = history_at(history, i);
 
-    *sample = (struct sample){.time_ns = state_get_signed(reader)};
-    sample->is_anew = state_get_bool(reader);
-    for (uint32_t value = 0; value < history->value_count; value++)
-        sample->values[value] = state_get_number(reader);
+    *sample = (struct history_sample){.time_ns = 0};
+    sample_state(sample, history->value_count, state);
     if (i && sample->time_ns <= history_at(history, i - 1)->time_ns)
-        state_set_damaged(reader);
+        state_set_damaged(state);
     history->count = i + 1;
 }
 
-void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader)
+void history_restore(struct history *history, struct layouts *layouts, struct state *state)
 {
-    const struct text names = state_get_text(reader);
+    const struct text names = state_get_text(state);
     uint32_t value_count, count;
     bool is_valid;
 
     if (names.length) {
         history->layout = get_layout(layouts, names, &is_valid);
         if (!history->layout && is_valid)
-            state_set_no_memory(reader);
+            state_set_no_memory(state);
         else if (!history->layout)
-            state_set_damaged(reader);
+            state_set_damaged(state);
     }
-    history->thread = state_get_number(reader);
-    history->sequence = state_get_number(reader);
-    history->period_ns = state_get_limited(reader, (uint64_t)PERIOD_MAX_MS * 1000000);
-    value_count = (uint32_t)state_get_limited(reader, HISTORY_VALUES_MAX);
-    count = (uint32_t)state_get_limited(reader, HISTORY_SAMPLES);
+    history_fields_state(history, state);
+    value_count = (uint32_t)state_get_limited(state, HISTORY_VALUES_MAX);
+    count = (uint32_t)state_get_limited(state, HISTORY_SAMPLES);
     if (!value_count || (history->layout && history->layout->count != value_count))
-        state_set_damaged(reader);
-    if (!state_is_good(reader))
+        state_set_damaged(state);
+    if (!state_is_good(state))
         return;
     if (!begin_anew(history, value_count)) {
-        state_set_no_memory(reader);
+        state_set_no_memory(state);
         return;
     }
-    for (uint32_t i = 0; i < count && state_is_good(reader); i++)
-        restore_sample(history, i, reader);
+    for (uint32_t i = 0; i < count && state_is_good(state); i++)
+        restore_sample(history, i, state);
 }

@@ -24,6 +24,18 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
+struct sample_metric {
+    struct text name;
+    struct text unit;
+    bool is_counter; /* else a gauge */
+};
+
+/* Takes NAME:UNIT:KIND off names. Returns false if it is none. */
+bool history_read_name(struct text *names, struct sample_metric *name);
+
+/* How many there are, up to max; 0: they make no sense. */
+size_t history_read_values(struct text text, uint64_t *values, size_t max);
+
 /* What the values are, in their order; kept once for all groups that have the same. */
 struct layout {
     struct layout *next;
@@ -49,7 +61,7 @@ void layouts_free(struct layouts *layouts);
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-struct sample {
+struct history_sample {
     int64_t time_ns;
     bool is_anew; /* of the time before it nothing is known: who counts has begun anew */
     bool is_seen; /* `views` are computed */
@@ -85,12 +97,12 @@ void history_free(struct history *history);
 
 static inline size_t history_sample_size(const struct history *history)
 {
-    return sizeof(struct sample) + history->value_count * sizeof(uint64_t);
+    return sizeof(struct history_sample) + history->value_count * sizeof(uint64_t);
 }
 
-static inline struct sample *history_at(const struct history *history, uint32_t i)
+static inline struct history_sample *history_at(const struct history *history, uint32_t i)
 {
-    return (struct sample *)(void *)(history->samples + i * history_sample_size(history));
+    return (struct history_sample *)(void *)(history->samples + i * history_sample_size(history));
 }
 
 /* The time of the last one; INT64_MIN: there is none. */
@@ -122,7 +134,7 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-void history_save(const struct history *history, struct state_writer *writer);
-void history_restore(struct history *history, struct layouts *layouts, struct state_reader *reader);
+void history_save(struct history *history, struct state *state);
+void history_restore(struct history *history, struct layouts *layouts, struct state *state);
 
 #endif

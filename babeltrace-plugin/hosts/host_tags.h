@@ -21,6 +21,9 @@ enum host_group {
     HOST_GROUPS
 };
 
+/* No span waits for one that is read more rarely. */
+#define HOST_WAIT_PERIOD_NS INT64_C(5000000000)
+
 /* Is it one of these? Of a group that is the whole host's, instances are not. */
 bool host_group_find(struct text group, struct text instance, enum host_group *found);
 

@@ -24,24 +24,12 @@ static uint64_t hash_of(uint64_t seed, struct text host, struct text group, stru
     return hash_text(hash_text(hash_text(seed, host), group), instance);
 }
 
-static struct sample_series *series_of(const struct cds_hlist_node *link)
-{
-    return cds_hlist_entry(link, struct sample_series, in_table);
-}
-
-static uint64_t hash_of_series(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct sample_series *series = series_of(link);
-
-    return hash_of(seed, text_of(series->host), text_of(series->group), text_of(series->instance));
-}
-
 struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*gone)(void *),
                             void *context)
 {
     struct samples *table = calloc(1, sizeof(*table));
 
-    if (!table || !table_init(&table->series, hash_of_series)) {
+    if (!table || !table_init(&table->series)) {
         free(table);
         return NULL;
     }
@@ -62,23 +50,12 @@ static size_t bytes_of(const struct sample *sample)
     return bytes + sample->count * (sizeof(struct sample_metric) + 2 * sizeof(uint64_t));
 }
 
-static size_t bytes_of_series(const struct sample_series *series)
-{
-    const struct sample sample = {.host = text_of(series->host),
-                                  .group = text_of(series->group),
-                                  .instance = text_of(series->instance),
-                                  .metrics = series->metrics,
-                                  .count = series->count};
-
-    return bytes_of(&sample);
-}
-
 static void remove_series(struct samples *table, struct sample_series *series)
 {
     if (table->gone)
         table->gone(table->context);
     table_remove(&table->series, &series->in_table);
-    table->bytes -= bytes_of_series(series);
+    table->bytes -= series->bytes;
     free(series);
 }
 
@@ -110,13 +87,10 @@ static struct sample_series *find(const struct samples *table, struct text host,
     const uint64_t hash = hash_of(table->series.seed, host, group, instance);
     struct sample_series *series;
 
-    cds_hlist_for_each_entry_2(series, table_bucket(&table->series, hash), in_table)
-    {
-        if (text_is(host, series->host) && text_is(group, series->group) &&
-            text_is(instance, series->instance))
-            return series;
-    }
-    return NULL;
+    table_find(series, &table->series, hash, in_table,
+               text_is(host, series->host) && text_is(group, series->group) &&
+                   text_is(instance, series->instance));
+    return series;
 }
 
 static bool has_metrics(const struct sample_series *series, const struct sample *sample)
@@ -159,7 +133,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
 
     if (!series)
         return NULL;
-    *series = (struct sample_series){.count = sample->count};
+    *series = (struct sample_series){.count = sample->count, .bytes = bytes};
     series->values = (uint64_t *)(series + 1);
     series->before = series->values + sample->count;
     series->metrics = (struct sample_metric *)(series->before + sample->count);
@@ -174,7 +148,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
     }
     table_add(&table->series, &series->in_table,
               hash_of(table->series.seed, sample->host, sample->group, sample->instance));
-    table->bytes += bytes_of_series(series);
+    table->bytes += bytes;
     return series;
 }
 
@@ -255,25 +229,15 @@ bool samples_take(struct samples *table, const struct sample *sample)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
-                                         struct text instance)
+const struct sample_series *samples_find(const struct samples *table, struct text host,
+                                         struct text group, struct text instance)
 {
     return find(table, host, group, instance);
 }
 
-const struct sample_series *samples_first(const struct samples *table)
+const struct table *samples_all(const struct samples *table)
 {
-    const struct cds_hlist_node *first = table_first(&table->series);
-
-    return first ? series_of(first) : NULL;
-}
-
-const struct sample_series *samples_next(const struct samples *table,
-                                         const struct sample_series *series)
-{
-    const struct cds_hlist_node *next = table_next(&table->series, &series->in_table);
-
-    return next ? series_of(next) : NULL;
+    return &table->series;
 }
 
 uint64_t samples_no_room(const struct samples *table)

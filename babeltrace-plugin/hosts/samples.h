@@ -9,14 +9,9 @@
 
 #include "babeltrace-plugin/base/table.h"
 #include "fleet.h"
+#include "host_history.h"
 
 #define SAMPLE_METRICS_MAX 64 /* of a group: as many bits as `present` has */
-
-struct sample_metric {
-    struct text name;
-    struct text unit;
-    bool is_counter;
-};
 
 /* One sample of a group's instance. */
 struct sample {
@@ -43,7 +38,8 @@ struct sample_series {
     uint64_t *before;  /* of the one before that */
     int64_t before_ns; /* 0: there is none */
     uint64_t before_present;
-    struct cds_hlist_node in_table;
+    size_t bytes; /* of all of it */
+    struct table_link in_table;
 };
 
 /* Texts live until gone() is called. */
@@ -64,13 +60,11 @@ bool samples_take(struct samples *table, const struct sample *sample);
 void samples_forget(struct samples *table, int64_t before_ns);
 
 /* NULL: there is none of these names. */
-const struct sample_series *samples_find(struct samples *table, struct text host, struct text group,
-                                         struct text instance);
+const struct sample_series *samples_find(const struct samples *table, struct text host,
+                                         struct text group, struct text instance);
 
-/* In no order. */
-const struct sample_series *samples_first(const struct samples *table);
-const struct sample_series *samples_next(const struct samples *table,
-                                         const struct sample_series *series);
+/* All series, for table_for_each(): `in_table` is their link. */
+const struct table *samples_all(const struct samples *table);
 
 /* Samples of series beyond max_bytes, or without a right name: they were left out. */
 uint64_t samples_no_room(const struct samples *table);

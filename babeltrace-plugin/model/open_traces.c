@@ -14,7 +14,7 @@
 #define FIRST_ROOM 4U
 
 struct open_trace {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct cds_list_head by_age;
     uint64_t id_high;
     uint64_t id;
@@ -39,16 +39,9 @@ static uint64_t hash_of_ids(uint64_t seed, uint64_t high, uint64_t low)
     return hash_mix(hash_mix(seed ^ low) ^ high);
 }
 
-static uint64_t hash_of(uint64_t seed, const struct cds_hlist_node *link)
+static void free_trace(struct table_link *link)
 {
-    const struct open_trace *trace = cds_hlist_entry(link, struct open_trace, in_table);
-
-    return hash_of_ids(seed, trace->id_high, trace->id);
-}
-
-static void free_trace(struct cds_hlist_node *link)
-{
-    struct open_trace *trace = cds_hlist_entry(link, struct open_trace, in_table);
+    struct open_trace *trace = caa_container_of(link, struct open_trace, in_table);
 
     free(trace->spans);
     free(trace);
@@ -63,7 +56,7 @@ struct open_traces *open_traces_new(const struct open_traces_options *options)
     traces->options = *options;
     traces->now = INT64_MIN;
     CDS_INIT_LIST_HEAD(&traces->by_age);
-    if (table_init(&traces->table, hash_of))
+    if (table_init(&traces->table))
         return traces;
     free(traces);
     return NULL;
@@ -190,12 +183,8 @@ static struct open_trace *find_trace(struct open_traces *traces, uint64_t high, 
     const uint64_t hash = hash_of_ids(traces->table.seed, high, low);
     struct open_trace *trace;
 
-    cds_hlist_for_each_entry_2(trace, table_bucket(&traces->table, hash), in_table)
-    {
-        if (trace->id == low && trace->id_high == high)
-            return trace;
-    }
-    return new_trace(traces, hash, high, low);
+    table_find(trace, &traces->table, hash, in_table, trace->id == low && trace->id_high == high);
+    return trace ? trace : new_trace(traces, hash, high, low);
 }
 
 static bool make_room(struct open_traces *traces, struct open_trace *trace)
@@ -253,7 +242,7 @@ void open_traces_each(const struct open_traces *traces, open_traces_fn *each, vo
     const struct open_trace *trace;
 
     cds_list_for_each_entry(trace, &traces->by_age, by_age)
-        each(context, trace->id_high, trace->id, trace->last, trace->spans, trace->count);
+        each(context, trace->last, trace->spans, trace->count);
 }
 
 bool open_traces_put_back(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,

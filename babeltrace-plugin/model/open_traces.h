@@ -55,8 +55,8 @@ bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_
  * their spans in theirs, into a new one, which closes none meanwhile: last is when the trace's last
  * span came. open_traces_put_back() returns false when out of memory.
  */
-typedef void open_traces_fn(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
-                            const struct trace_span *spans, uint32_t count);
+typedef void open_traces_fn(void *context, int64_t last, const struct trace_span *spans,
+                            uint32_t count);
 void open_traces_each(const struct open_traces *traces, open_traces_fn *each, void *context);
 bool open_traces_put_back(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
                           int64_t last, const struct trace_span *span, size_t bytes);

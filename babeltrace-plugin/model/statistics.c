@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
-#include "calls.h"
 
 #include <stdlib.h>
 
@@ -23,7 +22,7 @@ struct pair {
 
 /* Stands before a row or an edge, in one block of memory. */
 struct head {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct pair pair;
 };
 
@@ -50,11 +49,6 @@ static uint64_t hash_of(uint64_t seed, struct pair pair)
     return hash_mix(seed ^ ((uint64_t)pair.first << 32 | pair.second));
 }
 
-static uint64_t hash_of_head(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, cds_hlist_entry(link, struct head, in_table)->pair);
-}
-
 struct statistics *statistics_new(struct names *names)
 {
     struct statistics *statistics = calloc(1, sizeof(*statistics));
@@ -62,8 +56,7 @@ struct statistics *statistics_new(struct names *names)
     if (!statistics)
         return NULL;
     statistics->names = names;
-    if (table_init(&statistics->rows.table, hash_of_head) &&
-        table_init(&statistics->edges.table, hash_of_head))
+    if (table_init(&statistics->rows.table) && table_init(&statistics->edges.table))
         return statistics;
     statistics_free(statistics);
     return NULL;
@@ -126,12 +119,9 @@ static void *find_pair(const struct items *items, struct pair pair)
     const uint64_t hash = hash_of(items->table.seed, pair);
     struct head *head;
 
-    cds_hlist_for_each_entry_2(head, table_bucket(&items->table, hash), in_table)
-    {
-        if (head->pair.first == pair.first && head->pair.second == pair.second)
-            return head + 1;
-    }
-    return NULL;
+    table_find(head, &items->table, hash, in_table,
+               head->pair.first == pair.first && head->pair.second == pair.second);
+    return head ? head + 1 : NULL;
 }
 
 static bool are_full(const struct items *items)
@@ -192,7 +182,7 @@ struct statistics_edge *statistics_edge_of(struct statistics *statistics, uint32
 
 /* ---- adding */
 
-static bool count_span(struct statistics_row *row, const struct trace_span *span)
+bool statistics_count(struct statistics_row *row, const struct trace_span *span)
 {
     if (span->duration_ns && !histogram_add(&row->duration, span->duration_ns))
         return false;
@@ -206,88 +196,7 @@ bool statistics_add_span(struct statistics *statistics, const struct trace_span 
 {
     struct statistics_row *row = statistics_row_of(statistics, span->service, span->name);
 
-    return row && count_span(row, span);
-}
-
-bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked)
-{
-    for (uint32_t i = 0; i < linked->count; i++) {
-        const struct trace_span *span = &linked->spans[i];
-        struct statistics_row *row;
-
-        if (!span->duration_ns)
-            continue;
-        row = statistics_row_of(statistics, span->service, span->name);
-        if (!row || !histogram_add(&row->self, linked->nodes[i].self_ns))
-            return false;
-    }
-    return true;
-}
-
-static bool add_calls_of(struct statistics *statistics, const struct trace_model *linked,
-                         uint32_t span)
-{
-    struct trace_call calls[TRACE_CALLS_MAX];
-    const int count = trace_calls(linked, span, calls);
-
-    for (int i = 0; i < count; i++) {
-        struct statistics_edge *edge =
-            statistics_edge_of(statistics, calls[i].caller, calls[i].callee);
-
-        if (!edge ||
-            (calls[i].duration_ns && !histogram_add(&edge->duration, calls[i].duration_ns)))
-            return false;
-        edge->calls++;
-        edge->errors += calls[i].is_error;
-    }
-    return true;
-}
-
-bool statistics_add_calls(struct statistics *statistics, const struct trace_model *linked)
-{
-    for (uint32_t i = 0; i < linked->count; i++) {
-        if (!add_calls_of(statistics, linked, i))
-            return false;
-    }
-    return true;
-}
-
-static bool count_linked(struct statistics *statistics, struct statistics_row *row,
-                         const struct trace_model *linked, uint32_t i)
-{
-    const struct trace_span *span = &linked->spans[i];
-
-    return count_span(row, span) &&
-           (!span->duration_ns || histogram_add(&row->self, linked->nodes[i].self_ns)) &&
-           add_calls_of(statistics, linked, i);
-}
-
-/* So many rows are found before the first of them is written to: till then all are in the cache. */
-#define ROWS_AHEAD 16U
-
-bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked)
-{
-    struct statistics_row *rows[ROWS_AHEAD];
-
-    for (uint32_t first = 0; first < linked->count; first += ROWS_AHEAD) {
-        const uint32_t left = linked->count - first;
-        const uint32_t count = left < ROWS_AHEAD ? left : ROWS_AHEAD;
-
-        for (uint32_t i = 0; i < count; i++) {
-            const struct trace_span *span = &linked->spans[first + i];
-
-            rows[i] = statistics_row_of(statistics, span->service, span->name);
-            if (!rows[i])
-                return false;
-            histogram_fetch(&rows[i]->duration, span->duration_ns);
-            histogram_fetch(&rows[i]->self, linked->nodes[first + i].self_ns);
-        }
-        for (uint32_t i = 0; i < count; i++) {
-            if (!count_linked(statistics, rows[i], linked, first + i))
-                return false;
-        }
-    }
-    return true;
+    return row && statistics_count(row, span);
 }
 
 /* ---- periods */

@@ -38,7 +38,7 @@ struct statistics_edge {
     uint32_t callee;
     uint64_t calls;
     uint64_t errors;
-    struct histogram duration; /* see calls.h */
+    struct histogram duration; /* see tools/trace/calls.h */
 };
 
 struct statistics;
@@ -47,13 +47,12 @@ struct statistics;
 struct statistics *statistics_new(struct names *names);
 void statistics_free(struct statistics *statistics);
 
-/* Out of memory: these return false, and only a part is added. */
-bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked);
-
-/* For who sees spans before their traces: count and duration now, the rest with the trace. */
+/*
+ * Counts the span, and its duration: in its row, or in one that was found before. Out of memory:
+ * these return false. Whoever has the trace adds self times and calls: tools/trace/calls.h.
+ */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
-bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked);
-bool statistics_add_calls(struct statistics *statistics, const struct trace_model *linked);
+bool statistics_count(struct statistics_row *row, const struct trace_span *span);
 
 /* Returns NULL when out of memory. For who merges what others have counted. */
 struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t service,

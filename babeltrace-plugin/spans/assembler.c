@@ -28,11 +28,8 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     assembler->sink = sink;
     assembler->sink_context = context;
     assembler->endpoints = endpoint_table_new();
-    assembler->sequences = sequence_table_new();
     assembler->sources = source_table_new();
-    assembler->recent = recent_table_new();
-    if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sequences ||
-        !assembler->sources || !assembler->recent) {
+    if (!open_spans_init(&assembler->open) || !assembler->endpoints || !assembler->sources) {
         assembler_free(assembler);
         return NULL;
     }
@@ -47,9 +44,8 @@ void assembler_free(struct assembler *assembler)
     queue_free(&assembler->closing);
     queue_free(&assembler->streaming);
     open_spans_destroy(&assembler->open);
-    recent_table_free(assembler->recent);
+    recent_destroy(&assembler->recent);
     source_table_free(assembler->sources);
-    sequence_table_free(assembler->sequences);
     endpoint_table_free(assembler->endpoints);
     free(assembler);
 }

@@ -34,6 +34,7 @@
 #include "closing.h"
 #include "event.h"
 #include "span.h"
+#include "state.h"
 
 /* Takes a sample of a host's metrics, of that time by the clock that spans have. */
 typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
@@ -153,5 +154,22 @@ bool assembler_is_starved(const struct assembler *assembler);
 
 /* Valid until the next call. */
 const struct assembler_counts *assembler_counts(struct assembler *assembler);
+
+/* ---- from one run to the next: save.c -------------------------------------------------------- */
+
+/*
+ * Saves what an assembler carries from one trace to the next, where a recording is cut into several
+ * that are read one by one: open spans, the last sequence numbers of threads, what is known of
+ * clocks and losses, and which spans were given out last. is_live: without spans, for who reads a
+ * live session. What comes until he is back he will never see, and so no end of what is open now.
+ */
+void assembler_save(struct assembler *assembler, bool is_live, struct state *state);
+
+/* Into a new assembler, which is to be thrown away if the state is not good then. */
+void assembler_restore(struct assembler *assembler, struct state *state);
+
+/* All of a finished span that waits; and back, for free(): NULL if the state is not good then. */
+void span_save(const struct span *span, struct assembler *assembler, struct state *state);
+struct kept_span *span_restore(struct assembler *assembler, size_t spare, struct state *state);
 
 #endif

@@ -12,6 +12,19 @@
 #include "recent.h"
 #include "source.h"
 
+#ifndef SEQUENCE_PLACES
+#define SEQUENCE_PLACES 16384 /* a power of two */
+#endif
+
+/* The last event of each thread, by the thread's hash. */
+struct sequences {
+    struct sequence_place {
+        uint64_t series; /* 0: free; threads are never numbered 0 */
+        uint64_t sequence;
+        int64_t time_ns;
+    } places[SEQUENCE_PLACES];
+};
+
 struct assembler {
     struct assembler_options options;
     struct open_spans open;
@@ -19,9 +32,7 @@ struct assembler {
     struct queue closing;
     struct queue streaming;
     struct endpoint_table *endpoints;
-    struct sequence_table *sequences;
     struct source_table *sources;
-    struct recent_table *recent;
     bool is_starved;   /* an event, or a part of one, was lost for want of memory */
     bool has_offsets;  /* any clock that is off */
     bool has_losses;   /* any that LTTng tells of, from anywhere */
@@ -33,6 +44,8 @@ struct assembler {
     void *sink_context;
     struct assembler_counts counts;
     uint64_t saves; /* states that were written: the last one's serial */
+    struct recent recent;
+    struct sequences sequences;
 };
 
 /* A part of the span had no room. */
@@ -66,11 +79,8 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 /* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
 
-/* The last sequence number of each thread. Returns NULL when out of memory. */
-struct sequence_table *sequence_table_new(void);
-void sequence_table_free(struct sequence_table *table);
-void sequence_table_save(const struct sequence_table *table, struct state_writer *writer);
-void sequence_table_restore(struct sequence_table *table, struct state_reader *reader);
+void sequences_save(const struct sequences *sequences, struct state *state);
+void sequences_restore(struct sequences *sequences, struct state *state);
 
 /* Counts and notes events of its thread that are missing before this event of the span API, or of a
  * host. */

@@ -143,60 +143,34 @@ bool clock_is_of_use(const struct clock *clock, int64_t since_ns)
     return false;
 }
 
-static void save_voice(const struct clock_voice *voice, struct state_writer *writer)
-{
-    state_put_number(writer, voice->count);
-    if (!voice->count)
-        return;
-    state_put_number(writer, voice->next);
-    state_put_signed(writer, voice->pid);
-    state_put_signed(writer, voice->last_ns);
-    for (unsigned i = 0; i < CLOCK_SAMPLES; i++) {
-        state_put_signed(writer, voice->samples[i].time_ns);
-        state_put_signed(writer, voice->samples[i].offset_ns);
-    }
-}
-
-void clock_save(const struct clock *clock, struct state_writer *writer)
-{
-    state_put_number(writer, clock->is_settled);
-    state_put_signed(writer, clock->offset_ns);
-    state_put_signed(writer, clock->since_ns);
-    state_put_signed(writer, clock->before_offset_ns);
-    for (unsigned i = 0; i < CLOCK_VOICES; i++)
-        save_voice(&clock->voices[i], writer);
-}
-
 /* INT64_MIN is none: see distance(). */
-static int64_t get_offset(struct state_reader *reader)
+static void offset_state(int64_t *offset_ns, struct state *state)
 {
-    const int64_t offset_ns = state_get_signed(reader);
-
-    if (offset_ns == INT64_MIN)
-        state_set_damaged(reader);
-    return offset_ns;
+    state_signed(state, offset_ns);
+    if (*offset_ns == INT64_MIN)
+        state_set_damaged(state);
 }
 
-static void restore_voice(struct clock_voice *voice, struct state_reader *reader)
+static void voice_state(struct clock_voice *voice, struct state *state)
 {
-    *voice = (struct clock_voice){.count = (unsigned)state_get_limited(reader, CLOCK_SAMPLES + 1)};
+    voice->count = (unsigned)state_limited(state, voice->count, CLOCK_SAMPLES + 1);
     if (!voice->count)
         return;
-    voice->next = (unsigned)state_get_limited(reader, CLOCK_SAMPLES - 1);
-    voice->pid = state_get_signed(reader);
-    voice->last_ns = state_get_time(reader);
+    voice->next = (unsigned)state_limited(state, voice->next, CLOCK_SAMPLES - 1);
+    state_signed(state, &voice->pid);
+    state_time(state, &voice->last_ns);
     for (unsigned i = 0; i < CLOCK_SAMPLES; i++) {
-        voice->samples[i].time_ns = state_get_time(reader);
-        voice->samples[i].offset_ns = get_offset(reader);
+        state_time(state, &voice->samples[i].time_ns);
+        offset_state(&voice->samples[i].offset_ns, state);
     }
 }
 
-void clock_restore(struct clock *clock, struct state_reader *reader)
+void clock_state(struct clock *clock, struct state *state)
 {
-    clock->is_settled = state_get_bool(reader);
-    clock->offset_ns = get_offset(reader);
-    clock->since_ns = state_get_time(reader);
-    clock->before_offset_ns = get_offset(reader);
+    state_bool(state, &clock->is_settled);
+    offset_state(&clock->offset_ns, state);
+    state_time(state, &clock->since_ns);
+    offset_state(&clock->before_offset_ns, state);
     for (unsigned i = 0; i < CLOCK_VOICES; i++)
-        restore_voice(&clock->voices[i], reader);
+        voice_state(&clock->voices[i], state);
 }

@@ -67,8 +67,8 @@ struct clock {
  */
 bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns);
 
-void clock_save(const struct clock *clock, struct state_writer *writer);
-void clock_restore(struct clock *clock, struct state_reader *reader);
+/* Writes it, or reads it into one of all zeros. */
+void clock_state(struct clock *clock, struct state *state);
 
 /* Whether it knows of an offset, or something of a process that was heard of after since_ns. */
 bool clock_is_of_use(const struct clock *clock, int64_t since_ns);

@@ -14,7 +14,7 @@
 
 /* What the endpoint was made of, as the trace gave it; the service is endpoint.service. */
 struct entry {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct endpoint endpoint;
     struct text ip; /* as the service: points to the bytes after the struct */
     int64_t port;
@@ -39,19 +39,6 @@ static uint64_t hash_of(uint64_t seed, struct text service, struct text ip, int6
     return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
 }
 
-static uint64_t hash_of_entry(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct entry *entry = caa_container_of(link, struct entry, in_table);
-
-    return hash_of(seed, entry->endpoint.service, entry->ip, entry->port);
-}
-
-static struct text cut(struct text text)
-{
-    return (struct text){text.data,
-                         text.length < ENDPOINT_TEXT_MAX ? text.length : ENDPOINT_TEXT_MAX};
-}
-
 static bool is_of(const struct entry *entry, struct text service, struct text ip, int64_t port)
 {
     return entry->port == port && text_equal(entry->endpoint.service, service) &&
@@ -60,14 +47,15 @@ static bool is_of(const struct entry *entry, struct text service, struct text ip
 
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
 {
-    return is_of(entry_of(endpoint), cut(service), cut(ip), port);
+    return is_of(entry_of(endpoint), text_cut(service, ENDPOINT_TEXT_MAX),
+                 text_cut(ip, ENDPOINT_TEXT_MAX), port);
 }
 
 struct endpoint_table *endpoint_table_new(void)
 {
     struct endpoint_table *table = calloc(1, sizeof(*table));
 
-    if (!table || !table_init(&table->entries, hash_of_entry)) {
+    if (!table || !table_init(&table->entries)) {
         free(table);
         return NULL;
     }
@@ -75,7 +63,7 @@ struct endpoint_table *endpoint_table_new(void)
     return table;
 }
 
-static void free_entry(struct cds_hlist_node *link)
+static void free_entry(struct table_link *link)
 {
     free(caa_container_of(link, struct entry, in_table));
 }
@@ -136,19 +124,6 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
     return entry;
 }
 
-static const struct entry *find(const struct endpoint_table *table, struct text service,
-                                struct text ip, int64_t port, uint64_t hash)
-{
-    const struct entry *entry;
-
-    cds_hlist_for_each_entry_2(entry, table_bucket(&table->entries, hash), in_table)
-    {
-        if (is_of(entry, service, ip, port))
-            return entry;
-    }
-    return NULL;
-}
-
 /* Returns NULL when out of memory. */
 static const struct entry *add(struct endpoint_table *table, struct text service, struct text ip,
                                int64_t port, uint64_t hash)
@@ -170,12 +145,12 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
     const struct entry *entry = table->last;
     uint64_t hash;
 
-    service = cut(service);
-    ip = cut(ip);
+    service = text_cut(service, ENDPOINT_TEXT_MAX);
+    ip = text_cut(ip, ENDPOINT_TEXT_MAX);
     if (entry && is_of(entry, service, ip, port))
         return &entry->endpoint;
     hash = hash_of(table->entries.seed, service, ip, port);
-    entry = find(table, service, ip, port, hash);
+    table_find(entry, &table->entries, hash, in_table, is_of(entry, service, ip, port));
     if (!entry)
         entry = add(table, service, ip, port, hash);
     if (!entry)
@@ -199,51 +174,60 @@ bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpo
 /* What a reference is: one of these, or FIRST + the endpoint's number. */
 enum { NONE, OVERFLOW, FIRST };
 
-void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
-                   struct state_writer *writer)
+static void save(const struct endpoint_table *table, const struct endpoint *endpoint,
+                 struct state *state)
 {
     struct entry *entry;
 
     if (!endpoint || endpoint_is_overflow(table, endpoint)) {
-        state_put_number(writer, endpoint ? OVERFLOW : NONE);
+        state_put_number(state, endpoint ? OVERFLOW : NONE);
         return;
     }
     entry = (struct entry *)(uintptr_t)entry_of(endpoint);
-    if (entry->saved_in == writer->serial) {
-        state_put_number(writer, FIRST + (uint64_t)entry->number);
+    if (entry->saved_in == state->serial) {
+        state_put_number(state, FIRST + (uint64_t)entry->number);
         return;
     }
-    entry->saved_in = writer->serial;
-    entry->number = writer->endpoints++;
-    state_put_number(writer, FIRST + (uint64_t)entry->number);
-    state_put_text(writer, endpoint->service);
-    state_put_text(writer, entry->ip);
-    state_put_signed(writer, entry->port);
+    entry->saved_in = state->serial;
+    entry->number = state->endpoints_written++;
+    state_put_number(state, FIRST + (uint64_t)entry->number);
+    state_put_text(state, endpoint->service);
+    state_put_text(state, entry->ip);
+    state_put_signed(state, entry->port);
 }
 
-static const struct endpoint *restore_new(struct endpoint_table *table, struct state_reader *reader)
+static const struct endpoint *restore_new(struct endpoint_table *table, struct state *state)
 {
-    const struct text service = state_get_text(reader), ip = state_get_text(reader);
-    const int64_t port = state_get_signed(reader);
+    const struct text service = state_get_text(state), ip = state_get_text(state);
+    const int64_t port = state_get_signed(state);
     const struct endpoint *endpoint;
 
-    if (!state_is_good(reader))
+    if (!state_is_good(state))
         return NULL;
     endpoint = endpoint_get(table, service, ip, port);
-    if (!endpoint || !state_reader_number(&reader->endpoints, endpoint))
-        state_set_no_memory(reader);
+    if (!endpoint || !state_number_thing(&state->endpoints, endpoint))
+        state_set_no_memory(state);
     return endpoint;
 }
 
-const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader)
+static const struct endpoint *restore(struct endpoint_table *table, struct state *state)
 {
-    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->endpoints.count);
+    const uint64_t reference = state_get_limited(state, FIRST + (uint64_t)state->endpoints.count);
 
-    if (!state_is_good(reader) || reference == NONE)
+    if (!state_is_good(state) || reference == NONE)
         return NULL;
     if (reference == OVERFLOW)
         return &table->overflow.endpoint;
-    if (reference - FIRST < reader->endpoints.count)
-        return reader->endpoints.things[reference - FIRST];
-    return restore_new(table, reader);
+    if (reference - FIRST < state->endpoints.count)
+        return state->endpoints.things[reference - FIRST];
+    return restore_new(table, state);
+}
+
+void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
+                    struct state *state)
+{
+    if (state->write)
+        save(table, *endpoint, state);
+    else
+        *endpoint = restore(table, state);
 }

@@ -54,10 +54,9 @@ bool endpoint_table_is_starved(const struct endpoint_table *table);
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
 
-/* A reference to an endpoint of the table, or to none: NULL; and back. */
-void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
-                   struct state_writer *writer);
-const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state_reader *reader);
+/* Writes or reads a reference to an endpoint of the table, or to none: NULL. */
+void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
+                    struct state *state);
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
 

@@ -286,139 +286,95 @@ void hold_free(struct hold *hold)
 
 /* ---- from one run to the next ---------------------------------------------------------------- */
 
-static void save_origin(const struct origin *origin, struct state_writer *writer)
+static void origin_state(struct origin *origin, struct state *state)
 {
-    state_put_text(writer, origin->host);
-    state_put_signed(writer, origin->clock);
-    state_put_text(writer, origin->process);
-    state_put_signed(writer, origin->pid);
-    state_put_signed(writer, origin->tid);
+    state_bytes(state, &origin->host);
+    state_signed(state, &origin->clock);
+    state_bytes(state, &origin->process);
+    state_signed(state, &origin->pid);
+    state_signed(state, &origin->tid);
 }
 
-static void restore_origin(struct origin *origin, struct state_reader *reader)
+static void event_state(struct event *event, struct state *state)
 {
-    origin->host = state_get_text(reader);
-    origin->clock = state_get_signed(reader);
-    origin->process = state_get_text(reader);
-    origin->pid = state_get_signed(reader);
-    origin->tid = state_get_signed(reader);
+    event->kind = (enum event_kind)state_limited(state, event->kind, EVENT_METRIC);
+    state_signed(state, &event->time_ns);
+    origin_state(&event->origin, state);
+    state_number(state, &event->trace_id_high);
+    state_number(state, &event->trace_id);
+    state_number(state, &event->span_id);
+    state_number(state, &event->parent_id);
+    state_bytes(state, &event->span_name);
+    state_bytes(state, &event->service);
+    state_bytes(state, &event->ip);
+    state_signed(state, &event->port);
+    state_bytes(state, &event->key);
+    state_bytes(state, &event->value);
+    state_signed(state, &event->integer);
+    state_bytes(state, &event->log);
+    state_number(state, &event->duration_ns);
+    state_signed(state, &event->age_ns);
+    state_number(state, &event->thread);
+    state_number(state, &event->sequence);
+    state_number(state, &event->span_kind);
+    state_number(state, &event->flags);
+    state_number(state, &event->dropped);
+    state_number(state, &event->realtime);
 }
 
-static void save_event(const struct event *event, struct state_writer *writer)
+static void loss_state(struct loss *loss, struct state *state)
 {
-    state_put_number(writer, event->kind);
-    state_put_signed(writer, event->time_ns);
-    save_origin(&event->origin, writer);
-    state_put_number(writer, event->trace_id_high);
-    state_put_number(writer, event->trace_id);
-    state_put_number(writer, event->span_id);
-    state_put_number(writer, event->parent_id);
-    state_put_text(writer, event->span_name);
-    state_put_text(writer, event->service);
-    state_put_text(writer, event->ip);
-    state_put_signed(writer, event->port);
-    state_put_text(writer, event->key);
-    state_put_text(writer, event->value);
-    state_put_signed(writer, event->integer);
-    state_put_text(writer, event->log);
-    state_put_number(writer, event->duration_ns);
-    state_put_signed(writer, event->age_ns);
-    state_put_number(writer, event->thread);
-    state_put_number(writer, event->sequence);
-    state_put_number(writer, event->span_kind);
-    state_put_number(writer, event->flags);
-    state_put_number(writer, event->dropped);
-    state_put_number(writer, event->realtime);
+    origin_state(&loss->origin, state);
+    state_bool(state, &loss->has_times);
+    state_signed(state, &loss->begin_ns);
+    state_signed(state, &loss->end_ns);
+    state_number(state, &loss->events);
+    state_number(state, &loss->packets);
 }
 
-static void restore_event(struct event *event, struct state_reader *reader)
+static void record_state(struct record *record, struct state *state)
 {
-    event->kind = (enum event_kind)state_get_limited(reader, EVENT_METRIC);
-    event->time_ns = state_get_signed(reader);
-    restore_origin(&event->origin, reader);
-    event->trace_id_high = state_get_number(reader);
-    event->trace_id = state_get_number(reader);
-    event->span_id = state_get_number(reader);
-    event->parent_id = state_get_number(reader);
-    event->span_name = state_get_text(reader);
-    event->service = state_get_text(reader);
-    event->ip = state_get_text(reader);
-    event->port = state_get_signed(reader);
-    event->key = state_get_text(reader);
-    event->value = state_get_text(reader);
-    event->integer = state_get_signed(reader);
-    event->log = state_get_text(reader);
-    event->duration_ns = state_get_number(reader);
-    event->age_ns = state_get_signed(reader);
-    event->thread = state_get_number(reader);
-    event->sequence = state_get_number(reader);
-    event->span_kind = state_get_number(reader);
-    event->flags = state_get_number(reader);
-    event->dropped = state_get_number(reader);
-    event->realtime = state_get_number(reader);
-}
-
-static void save_loss(const struct loss *loss, struct state_writer *writer)
-{
-    save_origin(&loss->origin, writer);
-    state_put_number(writer, loss->has_times);
-    state_put_signed(writer, loss->begin_ns);
-    state_put_signed(writer, loss->end_ns);
-    state_put_number(writer, loss->events);
-    state_put_number(writer, loss->packets);
-}
-
-static void restore_loss(struct loss *loss, struct state_reader *reader)
-{
-    restore_origin(&loss->origin, reader);
-    loss->has_times = state_get_bool(reader);
-    loss->begin_ns = state_get_signed(reader);
-    loss->end_ns = state_get_signed(reader);
-    loss->events = state_get_number(reader);
-    loss->packets = state_get_number(reader);
+    if (record->is_loss)
+        loss_state(&record->of.loss, state);
+    else
+        event_state(&record->of.event, state);
 }
 
 enum { END, EVENT, LOSS };
 
-static void save_line(const struct line *line, struct state_writer *writer)
+static void save_line(const struct line *line, struct state *state)
 {
     struct record *record;
 
     for (size_t at = line->head; at < line->buffer.length; at += record->size) {
         record = (struct record *)(void *)(line->buffer.data + at);
         set_texts(record);
-        state_put_number(writer, record->is_loss ? LOSS : EVENT);
-        state_put_signed(writer, record->time_ns);
-        if (record->is_loss)
-            save_loss(&record->of.loss, writer);
-        else
-            save_event(&record->of.event, writer);
+        state_put_number(state, record->is_loss ? LOSS : EVENT);
+        state_put_signed(state, record->time_ns);
+        record_state(record, state);
     }
 }
 
-void hold_save(const struct hold *hold, struct state_writer *writer)
+void hold_save(const struct hold *hold, struct state *state)
 {
-    save_line(&hold->line, writer);
-    save_line(&hold->before, writer); /* there is one of the two: hold_end_trace() */
-    state_put_number(writer, END);
+    save_line(&hold->line, state);
+    save_line(&hold->before, state); /* there is one of the two: hold_end_trace() */
+    state_put_number(state, END);
 }
 
-void hold_restore(struct hold *hold, struct state_reader *reader)
+void hold_restore(struct hold *hold, struct state *state)
 {
     int64_t last_ns = INT64_MIN;
     uint64_t type;
 
-    while ((type = state_get_limited(reader, LOSS)) != END) {
-        struct record record = {.time_ns = state_get_signed(reader), .is_loss = type == LOSS};
+    while ((type = state_get_limited(state, LOSS)) != END) {
+        struct record record = {.time_ns = state_get_signed(state), .is_loss = type == LOSS};
 
-        if (record.is_loss)
-            restore_loss(&record.of.loss, reader);
-        else
-            restore_event(&record.of.event, reader);
+        record_state(&record, state);
         if (record.time_ns < last_ns)
-            state_set_damaged(reader);
-        else if (state_is_good(reader) && !append(&hold->before, &record))
-            state_set_no_memory(reader);
+            state_set_damaged(state);
+        else if (state_is_good(state) && !append(&hold->before, &record))
+            state_set_no_memory(state);
         last_ns = record.time_ns;
     }
 }

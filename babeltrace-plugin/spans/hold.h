@@ -37,9 +37,9 @@ void hold_flush(struct hold *hold);
 /* How many events wait. */
 uint64_t hold_events(const struct hold *hold);
 
-void hold_save(const struct hold *hold, struct state_writer *writer);
+void hold_save(const struct hold *hold, struct state *state);
 
 /* Into a new one, in whose trace no event has come yet. */
-void hold_restore(struct hold *hold, struct state_reader *reader);
+void hold_restore(struct hold *hold, struct state *state);
 
 #endif

@@ -95,29 +95,35 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
 
 /* ---- from one run to the next ---------------------------------------------------------------- */
 
-void losses_save(const struct losses *losses, struct state_writer *writer)
+static void forgotten_state(struct losses *losses, struct state *state)
 {
-    const struct loss_ring *ring = losses->ring;
-    const unsigned count = ring ? ring->count : 0;
-
-    state_put_number(writer, losses->has_forgotten);
-    state_put_signed(writer, losses->forgotten_begin_ns);
-    state_put_signed(writer, losses->forgotten_end_ns);
-    state_put_number(writer, count);
-    /* the oldest first: of a ring that is full it is the next one's place */
-    for (unsigned i = 0; i < count; i++) {
-        const struct loss_interval *interval =
-            &ring->intervals[(ring->next + LOSSES_MAX - count + i) % LOSSES_MAX];
-
-        state_put_signed(writer, interval->begin_ns);
-        state_put_signed(writer, interval->end_ns);
-        state_put_signed(writer, interval->pid);
-        state_put_number(writer, interval->events);
-        state_put_number(writer, interval->packets);
-    }
+    state_bool(state, &losses->has_forgotten);
+    state_signed(state, &losses->forgotten_begin_ns);
+    state_signed(state, &losses->forgotten_end_ns);
 }
 
-void losses_restore(struct losses *losses, struct state_reader *reader)
+static void interval_state(struct loss_interval *interval, struct state *state)
+{
+    state_signed(state, &interval->begin_ns);
+    state_signed(state, &interval->end_ns);
+    state_signed(state, &interval->pid);
+    state_number(state, &interval->events);
+    state_number(state, &interval->packets);
+}
+
+void losses_save(struct losses *losses, struct state *state)
+{
+    struct loss_ring *ring = losses->ring;
+    const unsigned count = ring ? ring->count : 0;
+
+    forgotten_state(losses, state);
+    state_put_number(state, count);
+    /* the oldest first: of a ring that is full it is the next one's place */
+    for (unsigned i = 0; i < count; i++)
+        interval_state(&ring->intervals[(ring->next + LOSSES_MAX - count + i) % LOSSES_MAX], state);
+}
+
+void losses_restore(struct losses *losses, struct state *state)
 {
     struct loss_ring *ring = losses->ring;
     uint64_t count;
@@ -126,21 +132,15 @@ void losses_restore(struct losses *losses, struct state_reader *reader)
     losses->ring = ring;
     if (ring)
         ring->next = ring->count = 0;
-    losses->has_forgotten = state_get_bool(reader);
-    losses->forgotten_begin_ns = state_get_signed(reader);
-    losses->forgotten_end_ns = state_get_signed(reader);
+    forgotten_state(losses, state);
     if (losses->has_forgotten)
         losses->last_end_ns = losses->forgotten_end_ns;
-    count = state_get_limited(reader, LOSSES_MAX);
-    for (; count && state_is_good(reader); count--) {
+    count = state_get_limited(state, LOSSES_MAX);
+    for (; count && state_is_good(state); count--) {
         struct loss_interval interval;
 
-        interval.begin_ns = state_get_signed(reader);
-        interval.end_ns = state_get_signed(reader);
-        interval.pid = state_get_signed(reader);
-        interval.events = state_get_number(reader);
-        interval.packets = state_get_number(reader);
-        if (state_is_good(reader) && !losses_add(losses, &interval))
-            state_set_no_memory(reader);
+        interval_state(&interval, state);
+        if (state_is_good(state) && !losses_add(losses, &interval))
+            state_set_no_memory(state);
     }
 }

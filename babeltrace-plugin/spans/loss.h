@@ -51,8 +51,8 @@ bool losses_add(struct losses *losses, const struct loss_interval *interval);
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,
                     struct loss_sum *sum);
 
-void losses_save(const struct losses *losses, struct state_writer *writer);
-void losses_restore(struct losses *losses, struct state_reader *reader);
+void losses_save(struct losses *losses, struct state *state);
+void losses_restore(struct losses *losses, struct state *state);
 
 /* Cheap enough for every span: most never get further. */
 static inline bool losses_may_touch(const struct losses *losses, int64_t start_ns)

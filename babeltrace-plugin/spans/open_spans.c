@@ -21,19 +21,12 @@ static uint64_t hash_of(uint64_t seed, uint64_t trace_id, uint64_t span_id)
     return hash_mix(trace_id ^ hash_mix(seed ^ span_id));
 }
 
-static uint64_t hash_of_open(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct open_span *open = caa_container_of(link, struct open_span, in_table);
-
-    return hash_of(seed, open->span.trace_id, open->span.id);
-}
-
 bool open_spans_init(struct open_spans *spans)
 {
     CDS_INIT_LIST_HEAD(&spans->pool);
     spans->pool_length = 0;
     spans->has_halves = spans->is_starved = false;
-    return table_init(&spans->table, hash_of_open);
+    return table_init(&spans->table);
 }
 
 static void free_open_span(struct open_span *open)
@@ -55,26 +48,22 @@ void open_spans_destroy(struct open_spans *spans)
     table_destroy(&spans->table, NULL);
 }
 
-static struct cds_hlist_head *bucket_of(const struct open_spans *spans, uint64_t trace_id,
-                                        uint64_t span_id)
+static bool is_of(const struct open_span *open, uint64_t trace_id, uint64_t span_id)
 {
-    return table_bucket(&spans->table, hash_of(spans->table.seed, trace_id, span_id));
+    return open->span.id == span_id && open->span.trace_id == trace_id;
 }
 
-static bool is_of_span(const struct event *event, const struct open_span *open)
-{
-    return open->span.id == event->span_id && open->span.trace_id == event->trace_id;
-}
+/* For all that have these ids. */
+#define FOR_EACH_OF(open, spans, of_trace, of_span)                                           \
+    table_for_each_of(open, &(spans)->table, hash_of((spans)->table.seed, of_trace, of_span), \
+                      in_table) if (is_of(open, of_trace, of_span))
 
 struct open_span *open_spans_find(struct open_spans *spans, const struct event *event)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, event->trace_id, event->span_id)
     {
-        if (!is_of_span(event, open))
-            continue;
         if (!open->streaming &&
             endpoint_is(open->span.endpoint, event->service, event->ip, event->port))
             return open;
@@ -86,12 +75,11 @@ struct open_span *open_spans_find(struct open_spans *spans, const struct event *
 struct open_span *open_spans_find_at(struct open_spans *spans, const struct event *event,
                                      const struct endpoint *endpoint)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, event->trace_id, event->span_id)
     {
-        if (is_of_span(event, open) && open->span.endpoint == endpoint && !open->streaming)
+        if (open->span.endpoint == endpoint && !open->streaming)
             return open;
     }
     return NULL;
@@ -112,12 +100,11 @@ static int32_t pid_of(const struct event *event)
 
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, event->trace_id, event->span_id);
     struct open_span *open, *of_process = NULL, *of_host = NULL;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, event->trace_id, event->span_id)
     {
-        if (!open->streaming || !is_of_span(event, open))
+        if (!open->streaming)
             continue;
         if (open->thread == event->thread)
             return open;
@@ -134,13 +121,11 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
 struct open_span *open_spans_find_repeated(struct open_spans *spans, const struct span *span,
                                            struct text host)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, span->trace_id, span->id);
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, span->trace_id, span->id)
     {
-        if (open->streaming && open->span.id == span->id && open->span.trace_id == span->trace_id &&
-            open->span.kind == span->kind && is_on_host(host, open))
+        if (open->streaming && open->span.kind == span->kind && is_on_host(host, open))
             return open;
     }
     return NULL;
@@ -148,13 +133,11 @@ struct open_span *open_spans_find_repeated(struct open_spans *spans, const struc
 
 static struct open_span *find_around(struct open_spans *spans, const struct open_span *step)
 {
-    struct cds_hlist_head *bucket = bucket_of(spans, step->span.trace_id, step->span.parent_id);
     struct open_span *open;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, step->span.trace_id, step->span.parent_id)
     {
-        if (open->streaming && open->span.id == step->span.parent_id &&
-            open->span.trace_id == step->span.trace_id && open->source == step->source)
+        if (open->streaming && open->source == step->source)
             return open;
     }
     return NULL;
@@ -180,16 +163,13 @@ void open_spans_note_step(struct open_spans *spans, const struct open_span *step
 
 bool open_spans_has_client(struct open_spans *spans, const struct span *span)
 {
-    struct cds_hlist_head *bucket;
     struct open_span *open;
 
     if (!spans->has_halves)
         return false;
-    bucket = bucket_of(spans, span->trace_id, span->id);
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, span->trace_id, span->id)
     {
-        if (open->span.id == span->id && open->span.trace_id == span->trace_id &&
-            open->span.kind == SPAN_CLIENT && open->span.endpoint != span->endpoint)
+        if (open->span.kind == SPAN_CLIENT && open->span.endpoint != span->endpoint)
             return true;
     }
     return false;
@@ -233,18 +213,15 @@ void open_spans_give(struct open_spans *spans, struct open_span *open)
     spans->pool_length++;
 }
 
-static struct open_span *find_surplus(struct cds_hlist_head *bucket, uint64_t trace_id,
-                                      uint64_t span_id)
+static struct open_span *find_surplus(struct open_spans *spans, uint64_t trace_id, uint64_t span_id)
 {
     struct open_span *open, *oldest = NULL;
     unsigned alike = 0;
 
-    cds_hlist_for_each_entry_2(open, bucket, in_table)
+    FOR_EACH_OF(open, spans, trace_id, span_id)
     {
-        if (open->span.id != span_id || open->span.trace_id != trace_id)
-            continue;
         alike++;
-        if (!oldest || open->last_event_ns < oldest->last_event_ns)
+        if (!oldest || open->span.recorded_ns < oldest->span.recorded_ns)
             oldest = open;
     }
     return alike < ALIKE_MAX ? NULL : oldest;
@@ -273,7 +250,7 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
         free_open_span(open);
         return NULL;
     }
-    *surplus = find_surplus(table_bucket(&spans->table, hash), event->trace_id, event->span_id);
+    *surplus = find_surplus(spans, event->trace_id, event->span_id);
     table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
@@ -284,7 +261,7 @@ bool open_spans_put(struct open_spans *spans, struct open_span *open)
     const struct span *span = &open->span;
     const uint64_t hash = hash_of(spans->table.seed, span->trace_id, span->id);
 
-    if (find_surplus(table_bucket(&spans->table, hash), span->trace_id, span->id))
+    if (find_surplus(spans, span->trace_id, span->id))
         return false;
     table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
@@ -299,7 +276,7 @@ void queue_init(struct queue *queue, int64_t timeout_ns)
 
 void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns)
 {
-    open->last_event_ns = open->span.recorded_ns = now_ns;
+    open->span.recorded_ns = now_ns;
     cds_list_del(&open->in_queue);
     cds_list_add_tail(&open->in_queue, &queue->spans);
 }
@@ -316,7 +293,7 @@ struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
     struct open_span *open = queue_first(queue);
 
     /* unsigned: the difference of any two int64_t fits, a trace may hold any */
-    if (open && (uint64_t)now_ns - (uint64_t)open->last_event_ns < (uint64_t)queue->timeout_ns)
+    if (open && (uint64_t)now_ns - (uint64_t)open->span.recorded_ns < (uint64_t)queue->timeout_ns)
         return NULL;
     return open;
 }

@@ -14,10 +14,9 @@
 #include <urcu/list.h>
 
 struct open_span {
-    struct cds_hlist_node in_table; /* in one cache line with the ids, which the search reads */
-    struct span span;
+    struct table_link in_table; /* in one cache line with the ids, which the search reads */
+    struct span span;           /* while there is no timestamp, start_ns tells of the first event */
     struct cds_list_head in_queue;
-    int64_t last_event_ns; /* of the first, span.start_ns tells while there is no timestamp */
     struct source *source;
     uint64_t thread; /* that has begun it; 0: not known */
     int32_t pid;     /* 0: not known */
@@ -103,7 +102,7 @@ void open_spans_give(struct open_spans *spans, struct open_span *open);
 
 /* Every span of a queue waits equally long, so the first in is the first out. */
 struct queue {
-    struct cds_list_head spans; /* by last_event_ns */
+    struct cds_list_head spans; /* by span.recorded_ns */
     int64_t timeout_ns;
 };
 

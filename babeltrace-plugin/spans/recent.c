@@ -9,28 +9,9 @@
 
 #include <stdlib.h>
 
-struct client {
-    uint64_t hash;
-    const struct endpoint *endpoint;
-};
-
-struct recent_table {
-    uint64_t streamed[RECENT_PLACES];
-    struct client clients[RECENT_PLACES];
-    bool has_clients; /* any: many a trace has servers only */
-    uint32_t *shared; /* NULL: none */
-};
-
-struct recent_table *recent_table_new(void)
+void recent_destroy(struct recent *recent)
 {
-    return calloc(1, sizeof(struct recent_table));
-}
-
-void recent_table_free(struct recent_table *table)
-{
-    if (table)
-        free(table->shared);
-    free(table);
+    free(recent->shared);
 }
 
 static uint64_t hash_of(const struct span *span)
@@ -44,19 +25,19 @@ static uint64_t hash_of_streamed(const struct span *span, const struct source *s
     return hash_mix(hash_of(span) ^ source->host_hash ^ span->kind);
 }
 
-void recent_note_streamed(struct recent_table *table, const struct span *span,
+void recent_note_streamed(struct recent *recent, const struct span *span,
                           const struct source *source)
 {
     const uint64_t hash = hash_of_streamed(span, source);
 
-    table->streamed[hash & (RECENT_PLACES - 1)] = hash;
+    recent->streamed[hash & (RECENT_PLACES - 1)] = hash;
 }
 
-bool recent_take_streamed(struct recent_table *table, const struct span *span,
+bool recent_take_streamed(struct recent *recent, const struct span *span,
                           const struct source *source)
 {
     const uint64_t hash = hash_of_streamed(span, source);
-    uint64_t *place = &table->streamed[hash & (RECENT_PLACES - 1)];
+    uint64_t *place = &recent->streamed[hash & (RECENT_PLACES - 1)];
 
     if (*place != hash)
         return false;
@@ -64,23 +45,23 @@ bool recent_take_streamed(struct recent_table *table, const struct span *span,
     return true;
 }
 
-void recent_note_client(struct recent_table *table, const struct span *span)
+void recent_note_client(struct recent *recent, const struct span *span)
 {
     const uint64_t hash = hash_of(span);
 
-    table->clients[hash & (RECENT_PLACES - 1)] = (struct client){hash, span->endpoint};
-    table->has_clients = true;
+    recent->clients[hash & (RECENT_PLACES - 1)] = (struct recent_client){hash, span->endpoint};
+    recent->has_clients = true;
 }
 
-bool recent_has_client(const struct recent_table *table, const struct span *span)
+bool recent_has_client(const struct recent *recent, const struct span *span)
 {
-    const struct client *place;
+    const struct recent_client *place;
     uint64_t hash;
 
-    if (!table->has_clients)
+    if (!recent->has_clients)
         return false;
     hash = hash_of(span);
-    place = &table->clients[hash & (RECENT_PLACES - 1)];
+    place = &recent->clients[hash & (RECENT_PLACES - 1)];
     return place->hash == hash && place->endpoint && place->endpoint != span->endpoint;
 }
 
@@ -89,69 +70,70 @@ static uint64_t hash_of_shared(const struct span *span)
     return hash_mix(span->trace_id ^ hash_mix(span->id ^ span->endpoint->hash));
 }
 
-void recent_note_shared(struct recent_table *table, const struct span *span)
+void recent_note_shared(struct recent *recent, const struct span *span)
 {
     const uint64_t hash = hash_of_shared(span);
 
-    if (!table->shared)
-        table->shared = calloc(RECENT_SHARED_PLACES, sizeof(*table->shared));
-    if (table->shared)
-        table->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
+    if (!recent->shared)
+        recent->shared = calloc(RECENT_SHARED_PLACES, sizeof(*recent->shared));
+    if (recent->shared)
+        recent->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
 }
 
-bool recent_has_shared(const struct recent_table *table, const struct span *span)
+bool recent_has_shared(const struct recent *recent, const struct span *span)
 {
     uint64_t hash;
 
-    if (!table->shared)
+    if (!recent->shared)
         return false;
     hash = hash_of_shared(span);
-    return hash >> 32 && table->shared[hash & (RECENT_SHARED_PLACES - 1)] == (uint32_t)(hash >> 32);
+    return hash >> 32 &&
+           recent->shared[hash & (RECENT_SHARED_PLACES - 1)] == (uint32_t)(hash >> 32);
 }
 
 /* ---- from one run to the next ---------------------------------------------------------------- */
 
 /* Each of the three ends with 0, which stands for a place that is free. */
-void recent_save(const struct recent_table *table, const struct endpoint_table *endpoints,
-                 struct state_writer *writer)
+void recent_save(struct recent *recent, struct endpoint_table *endpoints, struct state *state)
 {
     for (size_t i = 0; i < RECENT_PLACES; i++) {
-        if (table->streamed[i])
-            state_put_number(writer, table->streamed[i]);
+        if (recent->streamed[i])
+            state_put_number(state, recent->streamed[i]);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
     for (size_t i = 0; i < RECENT_PLACES; i++) {
-        if (!table->clients[i].hash)
+        if (!recent->clients[i].hash)
             continue;
-        state_put_number(writer, table->clients[i].hash);
-        endpoint_save(endpoints, table->clients[i].endpoint, writer);
+        state_put_number(state, recent->clients[i].hash);
+        endpoint_state(endpoints, &recent->clients[i].endpoint, state);
     }
-    state_put_number(writer, 0);
-    for (uint64_t i = 0; table->shared && i < RECENT_SHARED_PLACES; i++) {
-        if (table->shared[i])
-            state_put_number(writer, (uint64_t)table->shared[i] << 32 | i);
+    state_put_number(state, 0);
+    for (uint64_t i = 0; recent->shared && i < RECENT_SHARED_PLACES; i++) {
+        if (recent->shared[i])
+            state_put_number(state, (uint64_t)recent->shared[i] << 32 | i);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
 }
 
-void recent_restore(struct recent_table *table, struct endpoint_table *endpoints,
-                    struct state_reader *reader)
+void recent_restore(struct recent *recent, struct endpoint_table *endpoints, struct state *state)
 {
     uint64_t hash;
 
-    while ((hash = state_get_number(reader)))
-        table->streamed[hash & (RECENT_PLACES - 1)] = hash;
-    while ((hash = state_get_number(reader))) {
-        table->clients[hash & (RECENT_PLACES - 1)] =
-            (struct client){hash, endpoint_restore(endpoints, reader)};
-        table->has_clients = true;
+    while ((hash = state_get_number(state)))
+        recent->streamed[hash & (RECENT_PLACES - 1)] = hash;
+    while ((hash = state_get_number(state))) {
+        struct recent_client *place = &recent->clients[hash & (RECENT_PLACES - 1)];
+
+        place->hash = hash;
+        endpoint_state(endpoints, &place->endpoint, state);
+        recent->has_clients = true;
     }
-    while ((hash = state_get_number(reader))) {
-        if (!table->shared)
-            table->shared = calloc(RECENT_SHARED_PLACES, sizeof(*table->shared));
-        if (!table->shared)
-            state_set_no_memory(reader);
+    while ((hash = state_get_number(state))) {
+        if (!recent->shared)
+            recent->shared = calloc(RECENT_SHARED_PLACES, sizeof(*recent->shared));
+        if (!recent->shared)
+            state_set_no_memory(state);
         else
-            table->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
+            recent->shared[hash & (RECENT_SHARED_PLACES - 1)] = (uint32_t)(hash >> 32);
     }
 }

@@ -20,28 +20,37 @@
 #define RECENT_PLACES 8192 /* a power of two */
 #endif
 
-struct recent_table;
+struct recent_client {
+    uint64_t hash;
+    const struct endpoint *endpoint;
+};
 
-/* Returns NULL when out of memory. */
-struct recent_table *recent_table_new(void);
-void recent_table_free(struct recent_table *table);
+/* All zero: none. */
+struct recent {
+    uint64_t streamed[RECENT_PLACES];
+    struct recent_client clients[RECENT_PLACES];
+    bool has_clients; /* any: many a trace has servers only */
+    uint32_t *shared; /* NULL: none */
+};
+
+void recent_destroy(struct recent *recent);
 
 /* A streamed span was given out, with its end. */
-void recent_note_streamed(struct recent_table *table, const struct span *span,
+void recent_note_streamed(struct recent *recent, const struct span *span,
                           const struct source *source);
 
 /*
  * Whether a streamed span of the same ids and kind from the same host was noted, in whichever
  * session; if so it is forgotten, since a span has one duplicate at the most.
  */
-bool recent_take_streamed(struct recent_table *table, const struct span *span,
+bool recent_take_streamed(struct recent *recent, const struct span *span,
                           const struct source *source);
 
 /* A client's span was given out. */
-void recent_note_client(struct recent_table *table, const struct span *span);
+void recent_note_client(struct recent *recent, const struct span *span);
 
 /* Whether a client's span of the same ids, from another endpoint, was noted. */
-bool recent_has_client(const struct recent_table *table, const struct span *span);
+bool recent_has_client(const struct recent *recent, const struct span *span);
 
 /*
  * A server's half was given out as shared. What is looked for here may come much later than a half
@@ -52,14 +61,12 @@ bool recent_has_client(const struct recent_table *table, const struct span *span
 #define RECENT_SHARED_PLACES (1U << 17)
 #endif
 
-void recent_note_shared(struct recent_table *table, const struct span *span);
+void recent_note_shared(struct recent *recent, const struct span *span);
 
 /* Whether one of the same ids and endpoint was noted. */
-bool recent_has_shared(const struct recent_table *table, const struct span *span);
+bool recent_has_shared(const struct recent *recent, const struct span *span);
 
-void recent_save(const struct recent_table *table, const struct endpoint_table *endpoints,
-                 struct state_writer *writer);
-void recent_restore(struct recent_table *table, struct endpoint_table *endpoints,
-                    struct state_reader *reader);
+void recent_save(struct recent *recent, struct endpoint_table *endpoints, struct state *state);
+void recent_restore(struct recent *recent, struct endpoint_table *endpoints, struct state *state);
 
 #endif

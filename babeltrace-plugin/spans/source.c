@@ -24,19 +24,12 @@ static uint64_t hash_of(uint64_t seed, struct text host, int64_t clock)
     return hash_text(seed ^ hash_mix((uint64_t)clock), host);
 }
 
-static uint64_t hash_of_source(uint64_t seed, const struct cds_hlist_node *link)
-{
-    const struct source *source = caa_container_of(link, struct source, in_table);
-
-    return hash_of(seed, source->host, source->clock);
-}
-
 static bool is_source_of(const struct source *source, const struct origin *origin)
 {
     return source->clock == origin->clock && text_equal(source->host, origin->host);
 }
 
-static void free_source(struct cds_hlist_node *link)
+static void free_source(struct table_link *link)
 {
     struct source *source = caa_container_of(link, struct source, in_table);
 
@@ -55,7 +48,7 @@ struct source_table *source_table_new(void)
 {
     struct source_table *table = calloc(1, sizeof(*table));
 
-    if (!table || !table_init(&table->sources, hash_of_source)) {
+    if (!table || !table_init(&table->sources)) {
         free(table);
         return NULL;
     }
@@ -86,19 +79,6 @@ static struct source *source_new(const struct origin *origin)
     return source;
 }
 
-static struct source *find(const struct source_table *table, const struct origin *origin,
-                           uint64_t hash)
-{
-    struct source *source;
-
-    cds_hlist_for_each_entry_2(source, table_bucket(&table->sources, hash), in_table)
-    {
-        if (is_source_of(source, origin))
-            return source;
-    }
-    return NULL;
-}
-
 /* Returns NULL when out of memory, or of room. */
 static struct source *add(struct source_table *table, const struct origin *origin, uint64_t hash)
 {
@@ -119,7 +99,7 @@ struct source *source_get(struct source_table *table, const struct origin *origi
     if (*recent && is_source_of(*recent, origin))
         return *recent;
     hash = hash_of(table->sources.seed, origin->host, origin->clock);
-    source = find(table, origin, hash);
+    table_find(source, &table->sources, hash, in_table, is_source_of(source, origin));
     if (!source)
         source = add(table, origin, hash);
     if (!source)
@@ -133,57 +113,56 @@ struct source *source_get(struct source_table *table, const struct origin *origi
 /* What a reference is: one of these, or FIRST + the source's number. */
 enum { NONE, OVERFLOW, FIRST };
 
-void source_save(const struct source_table *table, struct source *source,
-                 struct state_writer *writer)
+void source_save(const struct source_table *table, struct source *source, struct state *state)
 {
     if (source == &table->overflow) {
-        state_put_number(writer, OVERFLOW);
+        state_put_number(state, OVERFLOW);
         return;
     }
-    if (source->saved_in == writer->serial) {
-        state_put_number(writer, FIRST + (uint64_t)source->number);
+    if (source->saved_in == state->serial) {
+        state_put_number(state, FIRST + (uint64_t)source->number);
         return;
     }
-    source->saved_in = writer->serial;
-    source->number = writer->sources++;
-    state_put_number(writer, FIRST + (uint64_t)source->number);
-    state_put_text(writer, source->host);
-    state_put_signed(writer, source->clock);
-    losses_save(&source->losses, writer);
-    losses_save(&source->gaps, writer);
-    clock_save(&source->correction, writer);
+    source->saved_in = state->serial;
+    source->number = state->sources_written++;
+    state_put_number(state, FIRST + (uint64_t)source->number);
+    state_put_text(state, source->host);
+    state_put_signed(state, source->clock);
+    losses_save(&source->losses, state);
+    losses_save(&source->gaps, state);
+    clock_state(&source->correction, state);
 }
 
-static struct source *restore_new(struct source_table *table, struct state_reader *reader)
+static struct source *restore_new(struct source_table *table, struct state *state)
 {
-    struct origin origin = {.host = state_get_text(reader)};
+    struct origin origin = {.host = state_get_text(state)};
     struct source *source;
 
-    origin.clock = state_get_signed(reader);
-    if (!state_is_good(reader))
+    origin.clock = state_get_signed(state);
+    if (!state_is_good(state))
         return NULL;
     source = source_get(table, &origin);
-    if (source->is_overflow || !state_reader_number(&reader->sources, source)) {
-        state_set_no_memory(reader);
+    if (source->is_overflow || !state_number_thing(&state->sources, source)) {
+        state_set_no_memory(state);
         return NULL;
     }
-    losses_restore(&source->losses, reader);
-    losses_restore(&source->gaps, reader);
-    clock_restore(&source->correction, reader);
+    losses_restore(&source->losses, state);
+    losses_restore(&source->gaps, state);
+    clock_state(&source->correction, state);
     return source;
 }
 
-struct source *source_restore(struct source_table *table, struct state_reader *reader)
+struct source *source_restore(struct source_table *table, struct state *state)
 {
-    const uint64_t reference = state_get_limited(reader, FIRST + (uint64_t)reader->sources.count);
+    const uint64_t reference = state_get_limited(state, FIRST + (uint64_t)state->sources.count);
 
-    if (!state_is_good(reader) || reference == NONE)
+    if (!state_is_good(state) || reference == NONE)
         return NULL;
     if (reference == OVERFLOW)
         return &table->overflow;
-    if (reference - FIRST < reader->sources.count)
-        return (struct source *)(uintptr_t)reader->sources.things[reference - FIRST];
-    return restore_new(table, reader);
+    if (reference - FIRST < state->sources.count)
+        return (struct source *)(uintptr_t)state->sources.things[reference - FIRST];
+    return restore_new(table, state);
 }
 
 static bool is_of_use(const struct source *source, int64_t since_ns)
@@ -192,20 +171,20 @@ static bool is_of_use(const struct source *source, int64_t since_ns)
            clock_is_of_use(&source->correction, since_ns);
 }
 
-void sources_save(const struct source_table *table, int64_t since_ns, struct state_writer *writer)
+void sources_save(const struct source_table *table, int64_t since_ns, struct state *state)
 {
     struct source *source;
 
     table_for_each(source, &table->sources, in_table)
     {
-        if (source->saved_in != writer->serial && is_of_use(source, since_ns))
-            source_save(table, source, writer);
+        if (source->saved_in != state->serial && is_of_use(source, since_ns))
+            source_save(table, source, state);
     }
-    state_put_number(writer, NONE);
+    state_put_number(state, NONE);
 }
 
-void sources_restore(struct source_table *table, struct state_reader *reader)
+void sources_restore(struct source_table *table, struct state *state)
 {
-    while (source_restore(table, reader))
+    while (source_restore(table, state))
         ;
 }

@@ -11,10 +11,10 @@
 #include "event.h"
 #include "loss.h"
 
-#include <urcu/hlist.h>
+#include "babeltrace-plugin/base/table.h"
 
 struct source {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     struct text host;
     int64_t clock;
     uint64_t host_hash;
@@ -41,12 +41,11 @@ void source_table_free(struct source_table *table);
 struct source *source_get(struct source_table *table, const struct origin *origin);
 
 /* A reference to a source of the table, and back: NULL if that fails. */
-void source_save(const struct source_table *table, struct source *source,
-                 struct state_writer *writer);
-struct source *source_restore(struct source_table *table, struct state_reader *reader);
+void source_save(const struct source_table *table, struct source *source, struct state *state);
+struct source *source_restore(struct source_table *table, struct state *state);
 
 /* Those that are not saved yet, and tell of what was not before since_ns. */
-void sources_save(const struct source_table *table, int64_t since_ns, struct state_writer *writer);
-void sources_restore(struct source_table *table, struct state_reader *reader);
+void sources_save(const struct source_table *table, int64_t since_ns, struct state *state);
+void sources_restore(struct source_table *table, struct state *state);
 
 #endif

@@ -109,6 +109,7 @@ struct kept_span *span_keep(const struct span *span, size_t spare)
     if (!kept)
         return NULL;
     kept->next = NULL;
+    kept->since_ns = 0;
     kept->span = *span;
     kept->span.log = kept->log;
     kept->span.log_capacity = span->log_length + (uint32_t)spare;

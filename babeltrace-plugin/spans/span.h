@@ -124,7 +124,8 @@ bool span_add(struct span *span, enum span_entry_type type, struct text key, str
 
 /* A span that outlives the call that it was given in: it and its log are one allocation. */
 struct kept_span {
-    struct kept_span *next; /* its keeper's */
+    struct kept_span *next; /* its keeper's, */
+    int64_t since_ns;       /* as is this */
     struct span span;
     char log[];
 };

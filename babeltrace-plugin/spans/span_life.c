@@ -31,7 +31,7 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
 static void set_times(struct open_span *open)
 {
     if (!open->streaming && !open->has_timestamp)
-        open->span.end_ns = open->last_event_ns;
+        open->span.end_ns = open->span.recorded_ns;
 }
 
 void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
@@ -77,13 +77,13 @@ static void set_shared(struct assembler *assembler, struct open_span *open)
 {
     struct span *span = &open->span;
 
-    if (span->kind == SPAN_LOCAL && !open->streaming && recent_has_shared(assembler->recent, span))
+    if (span->kind == SPAN_LOCAL && !open->streaming && recent_has_shared(&assembler->recent, span))
         span->kind = SPAN_SERVER;
     span->shared = span->kind == SPAN_SERVER && (open_spans_has_client(&assembler->open, span) ||
-                                                 recent_has_client(assembler->recent, span) ||
-                                                 recent_has_shared(assembler->recent, span));
+                                                 recent_has_client(&assembler->recent, span) ||
+                                                 recent_has_shared(&assembler->recent, span));
     if (span->shared)
-        recent_note_shared(assembler->recent, span);
+        recent_note_shared(&assembler->recent, span);
 }
 
 /* As the host itself has told when the trace was taken. */
@@ -126,11 +126,11 @@ static void give_out(struct assembler *assembler, struct open_span *open)
         assembler_tag_loss_in(assembler, open);
     set_shared(assembler, open);
     if (open->streaming && open->closing) {
-        recent_note_streamed(assembler->recent, &open->span, open->source);
+        recent_note_streamed(&assembler->recent, &open->span, open->source);
         open_spans_note_step(&assembler->open, open);
     }
     if (open->span.kind == SPAN_CLIENT)
-        recent_note_client(assembler->recent, &open->span);
+        recent_note_client(&assembler->recent, &open->span);
     if (assembler->has_offsets)
         assembler_correct_times(assembler, &open->span, open->source);
     assembler->counts.spans_finished++;

@@ -19,48 +19,24 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#ifndef SEQUENCE_PLACES
-#define SEQUENCE_PLACES 16384 /* a power of two */
-#endif
-
-struct place {
-    uint64_t series; /* 0: free; threads are never numbered 0 */
-    uint64_t sequence;
-    int64_t time_ns;
-};
-
-struct sequence_table {
-    struct place places[SEQUENCE_PLACES];
-};
-
-struct sequence_table *sequence_table_new(void)
-{
-    return calloc(1, sizeof(struct sequence_table));
-}
-
-void sequence_table_free(struct sequence_table *table)
-{
-    free(table);
-}
-
 /* Ends with series 0, which there is none of. */
-void sequence_table_save(const struct sequence_table *table, struct state_writer *writer)
+void sequences_save(const struct sequences *sequences, struct state *state)
 {
     for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
-        const struct place *place = &table->places[i];
+        const struct sequence_place *place = &sequences->places[i];
 
         if (!place->series)
             continue;
-        state_put_number(writer, place->series);
-        state_put_number(writer, place->sequence);
-        state_put_signed(writer, place->time_ns);
+        state_put_number(state, place->series);
+        state_put_number(state, place->sequence);
+        state_put_signed(state, place->time_ns);
     }
-    state_put_number(writer, 0);
+    state_put_number(state, 0);
 }
 
-static struct place *place_of(struct sequence_table *table, uint64_t series)
+static struct sequence_place *place_of(struct sequences *sequences, uint64_t series)
 {
-    return &table->places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
+    return &sequences->places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
 }
 
 /*
@@ -75,16 +51,17 @@ static uint64_t series_of(const struct event *event)
     return event->thread ^ which << BLKIN_THREAD_BITS;
 }
 
-void sequence_table_restore(struct sequence_table *table, struct state_reader *reader)
+void sequences_restore(struct sequences *sequences, struct state *state)
 {
     uint64_t series;
 
-    while ((series = state_get_number(reader))) {
-        struct place *place = place_of(table, series);
+
+    while ((series = state_get_number(state))) {
+        struct sequence_place *place = place_of(sequences, series);
 
         place->series = series;
-        place->sequence = state_get_number(reader);
-        place->time_ns = state_get_signed(reader);
+        place->sequence = state_get_number(state);
+        place->time_ns = state_get_signed(state);
     }
 }
 
@@ -96,7 +73,8 @@ bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns
 bool assembler_has_read(const struct assembler *assembler, const struct event *event)
 {
     const uint64_t series = series_of(event);
-    const struct place *place = place_of(assembler->sequences, series);
+    const struct sequence_place *place =
+        &assembler->sequences.places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
 
     if (event->kind < EVENT_SPAN)
         return assembler_has_read_until(assembler, event->time_ns);
@@ -129,11 +107,11 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
  * for numbers that do not go up (a hostile or a broken trace). They were recorded since *since_ns,
  * the time of the event before, which is set only then.
  */
-static uint64_t missing_before(struct sequence_table *table, const struct event *event,
+static uint64_t missing_before(struct sequences *sequences, const struct event *event,
                                int64_t *since_ns)
 {
     const uint64_t series = series_of(event);
-    struct place *place = place_of(table, series);
+    struct sequence_place *place = place_of(sequences, series);
     uint64_t missing = 0;
 
     if (place->series == series && event->sequence > place->sequence &&
@@ -166,7 +144,7 @@ note_gap(struct assembler *assembler, const struct event *event, uint64_t missin
 void assembler_note_sequence(struct assembler *assembler, const struct event *event)
 {
     int64_t since_ns;
-    const uint64_t missing = missing_before(assembler->sequences, event, &since_ns);
+    const uint64_t missing = missing_before(&assembler->sequences, event, &since_ns);
 
     if (event->kind == EVENT_METRIC)
         assembler->counts.metrics_missing += missing; /* no span is touched */

@@ -64,7 +64,7 @@ static bool is_repeated(struct assembler *assembler, struct open_span *open,
         return false;
     streamed = open_spans_find_repeated(&assembler->open, span, origin->host);
     if (!streamed)
-        return recent_take_streamed(assembler->recent, span,
+        return recent_take_streamed(&assembler->recent, span,
                                     source_get(assembler->sources, origin));
     assembler_set_end(&streamed->span, span->end_ns);
     streamed->left_open |= open->left_open;
@@ -84,7 +84,7 @@ static void give_out(struct assembler *assembler, struct open_span *open,
         assembler_mark_incomplete(assembler, span, ENDED_WITH_SPAN);
     /* its server may be one of the original's, and end later */
     if (assembler->has_original && span->kind == SPAN_CLIENT)
-        recent_note_client(assembler->recent, span);
+        recent_note_client(&assembler->recent, span);
     if (assembler->has_offsets)
         assembler_correct_times(assembler, span, source_get(assembler->sources, origin));
     assembler->counts.spans_finished++;

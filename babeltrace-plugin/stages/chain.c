@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-#define STAGES_MAX 64 /* of a saved chain */
-
 void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context)
 {
     *chain = (struct chain){.deliver = deliver, .context = context, .now_ns = INT64_MIN};
@@ -114,20 +112,17 @@ void chain_hand_over(struct chain *chain)
     }
 }
 
-void chain_save(const struct chain *chain, struct assembler *assembler, struct state_writer *writer)
+void chain_save(struct chain *chain, struct assembler *assembler, struct state *state)
 {
-    uint64_t count = 0;
-
-    for (const struct stage *stage = chain->first; stage; stage = stage->next)
-        count += stage->kind->save != NULL;
-    state_put_signed(writer, chain->now_ns);
-    state_put_number(writer, count);
-    for (const struct stage *stage = chain->first; stage; stage = stage->next) {
+    state_put_signed(state, chain->now_ns);
+    for (struct stage *stage = chain->first; stage; stage = stage->next) {
         if (!stage->kind->save)
             continue;
-        state_put_text(writer, text_of(stage->kind->name));
-        stage->kind->save(stage, assembler, writer);
+        state_put_bool(state, true);
+        state_put_text(state, text_of(stage->kind->name));
+        stage->kind->save(stage, assembler, state);
     }
+    state_put_bool(state, false);
 }
 
 static struct stage *chain_find_stage(const struct chain *chain, struct text name)
@@ -139,25 +134,18 @@ static struct stage *chain_find_stage(const struct chain *chain, struct text nam
     return NULL;
 }
 
-void chain_restore(struct chain *chain, struct assembler *assembler, struct state_reader *reader)
+void chain_restore(struct chain *chain, struct assembler *assembler, struct state *state)
 {
-    uint64_t count;
+    chain->now_ns = state_get_signed(state);
+    while (state_get_bool(state)) {
+        const struct text name = state_get_text(state);
+        struct stage *stage = state_is_good(state) ? chain_find_stage(chain, name) : NULL;
 
-    chain->now_ns = state_get_signed(reader);
-    count = state_get_limited(reader, STAGES_MAX);
-    while (count-- && state_is_good(reader)) {
-        const struct text name = state_get_text(reader);
-        struct stage *stage = state_is_good(reader) ? chain_find_stage(chain, name) : NULL;
-
-        if (!stage) {
-            state_set_damaged(reader);
+        if (!stage || stage->kind->held(stage)) { /* not there, or twice in one state */
+            state_set_damaged(state);
             return;
         }
-        if (stage->kind->held(stage)) { /* twice in one state */
-            state_set_damaged(reader);
-            return;
-        }
-        stage->kind->restore(stage, assembler, reader);
+        stage->kind->restore(stage, assembler, state);
         stage->counts.in += stage->kind->held(stage);
         chain->counts.in += stage->kind->held(stage);
     }

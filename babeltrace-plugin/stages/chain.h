@@ -47,10 +47,9 @@ struct stage_kind {
     uint64_t (*held)(const struct stage *stage);
     /* What is held is another run's: it is saved, and not counted here any more. */
     void (*hand_over)(struct stage *stage);
-    void (*save)(const struct stage *stage, struct assembler *assembler,
-                 struct state_writer *writer);
+    void (*save)(struct stage *stage, struct assembler *assembler, struct state *state);
     /* Into a new one. */
-    void (*restore)(struct stage *stage, struct assembler *assembler, struct state_reader *reader);
+    void (*restore)(struct stage *stage, struct assembler *assembler, struct state *state);
     void (*free)(struct stage *stage);
 };
 
@@ -106,14 +105,13 @@ bool chain_flush_some_off(struct chain *chain, unsigned most);
 void chain_hand_over(struct chain *chain);
 
 /* The names and the states of all stages. */
-void chain_save(const struct chain *chain, struct assembler *assembler,
-                struct state_writer *writer);
+void chain_save(struct chain *chain, struct assembler *assembler, struct state *state);
 
 /*
  * Into a new chain with all the stages of that one, in any order; the assembler is restored
- * already. One that is not there makes the reader damaged.
+ * already. One that is not there makes the state damaged.
  */
-void chain_restore(struct chain *chain, struct assembler *assembler, struct state_reader *reader);
+void chain_restore(struct chain *chain, struct assembler *assembler, struct state *state);
 
 uint64_t chain_held(const struct chain *chain);
 

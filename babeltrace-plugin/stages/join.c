@@ -34,27 +34,13 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static uint64_t join_hash_of_group(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return join_hash_of_number(seed, cds_hlist_entry(link, struct group, in_table)->id);
-}
-
-static uint64_t join_hash_of_half(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return join_hash_of_number(seed, cds_hlist_entry(link, struct half, in_table)->key);
-}
-
 struct group *join_find_group(const struct join *join, uint64_t id)
 {
     struct group *group;
 
-    cds_hlist_for_each_entry_2(
-        group, table_bucket(&join->groups, join_hash_of_number(join->groups.seed, id)), in_table)
-    {
-        if (group->id == id)
-            return group;
-    }
-    return NULL;
+    table_find(group, &join->groups, join_hash_of_number(join->groups.seed, id), in_table,
+               group->id == id);
+    return group;
 }
 
 void join_add_half(struct join *join, struct half *half)
@@ -153,7 +139,7 @@ static bool join_is_known(const struct join *join, const struct half *client)
     struct half *half;
     unsigned seen = 0;
 
-    cds_hlist_for_each_entry_2(half, table_bucket(&join->halves, hash), in_table)
+    table_for_each_of(half, &join->halves, hash, in_table)
     {
         if (half->key != client->key)
             continue;
@@ -279,7 +265,8 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
     return join_hold(join, group, span, half, is_half);
 }
 
-bool join_take(struct join *join, struct span *span, int64_t now_ns)
+/* Whether the span is held. If not it goes on in its trace, which may be another one by now. */
+static bool join_add(struct join *join, struct span *span)
 {
     const bool is_marked = span->trace_id_high == JOIN_TRACE_HIGH;
     struct half half;
@@ -287,65 +274,82 @@ bool join_take(struct join *join, struct span *span, int64_t now_ns)
 
     if (!is_marked && !has_key)
         return false;
-    join_advance(join, now_ns);
+    join_advance(&join->stage);
     if (span->kind == SPAN_CLIENT && has_key)
         join_add_client(join, &half);
     return is_marked && join_take_marked(join, span, &half, has_key);
 }
 
+static void join_take(struct stage *stage, struct span *span)
+{
+    const bool has_to_do =
+        span->trace_id_high == JOIN_TRACE_HIGH || span->kind == SPAN_CLIENT; /* with joining */
+
+    if (!has_to_do || !join_add(join_of(stage), span))
+        stage_pass(stage, span);
+}
+
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-struct join_counts join_counts(const struct join *join)
+struct join_counts join_stage_counts(const struct stage *stage)
 {
-    return join->counts;
+    return join_of(stage)->counts;
 }
 
-struct join *join_new(const struct join_options *options, join_deliver_fn *deliver, void *context)
+static uint64_t join_held(const struct stage *stage)
 {
-    struct join *join = calloc(1, sizeof(*join));
-
-    if (!join)
-        return NULL;
-    join->options = *options;
-    join->deliver = deliver;
-    join->context = context;
-    join->now_ns = INT64_MIN;
-    for (enum queue_kind kind = 0; kind < QUEUES; kind++)
-        CDS_INIT_LIST_HEAD(&join->queues[kind]);
-    if (table_init(&join->groups, join_hash_of_group) &&
-        table_init(&join->halves, join_hash_of_half))
-        return join;
-    join_free(join);
-    return NULL;
+    return join_of(stage)->counts.spans_held;
 }
 
-static void join_free_spans(struct kept_span *kept)
+static void join_free_group(struct table_link *link)
 {
+    struct group *group = caa_container_of(link, struct group, in_table);
     struct kept_span *next;
 
-    for (; kept; kept = next) {
+    for (struct kept_span *kept = group->first; kept; kept = next) {
         next = kept->next;
         free(kept);
     }
-}
-
-static void join_free_group(struct cds_hlist_node *link)
-{
-    struct group *group = cds_hlist_entry(link, struct group, in_table);
-
-    join_free_spans(group->first);
     free(group);
 }
 
-void join_free(struct join *join)
+static void join_free(struct stage *stage)
 {
+    struct join *join = join_of(stage);
     struct queued *client;
 
-    if (!join)
-        return;
     while ((client = join_first_of(join, CLIENTS)))
         join_forget_client(join, cds_list_entry(&client->link, struct client, queued.link));
     table_destroy(&join->halves, NULL);
     table_destroy(&join->groups, join_free_group);
     free(join);
+}
+
+static const struct stage_kind join_kind = {
+    .name = "join",
+    .take = join_take,
+    .advance = join_advance,
+    .flush_some = join_flush_some,
+    .held = join_held,
+    .hand_over = join_hand_over,
+    .save = join_save,
+    .restore = join_restore,
+    .free = join_free,
+};
+
+struct stage *join_stage_new(const struct join_options *options)
+{
+    struct join *join = calloc(1, sizeof(*join));
+
+    if (!join)
+        return NULL;
+    join->stage.kind = &join_kind;
+    join->options = *options;
+    join->now_ns = INT64_MIN;
+    for (enum queue_kind kind = 0; kind < QUEUES; kind++)
+        CDS_INIT_LIST_HEAD(&join->queues[kind]);
+    if (table_init(&join->groups) && table_init(&join->halves))
+        return &join->stage;
+    join_free(&join->stage);
+    return NULL;
 }

@@ -1,6 +1,5 @@
 /*
- * Joining: the two halves of a request between programs that send each other no ids. Finished
- * spans pass through here behind the assembler.
+ * Joining, a stage: the two halves of a request between programs that send each other no ids.
  *
  * Both halves have a tag of the same key (tracepoints/format/join.h). The server's begins a trace
  * of its own, whose id is marked; all spans of such a trace are held until the client is known.
@@ -23,8 +22,7 @@
 
 #include "tracepoints/format/join.h"
 
-#include "babeltrace-plugin/spans/span.h"
-#include "babeltrace-plugin/spans/state.h"
+#include "chain.h"
 
 #define JOIN_SETTLE_NS INT64_C(100000000)
 
@@ -53,53 +51,9 @@ struct join_counts {
     uint64_t unheld;     /* spans passed on at once, for want of memory */
 };
 
-struct join;
+/* It is off where programs' halves are not to be joined. Returns NULL when out of memory. */
+struct stage *join_stage_new(const struct join_options *options);
 
-/*
- * Is told of each span that was held, when it is known whose it is. The span is valid during the
- * call only.
- */
-typedef void join_deliver_fn(void *context, struct span *span);
-
-/* Returns NULL when out of memory. */
-struct join *join_new(const struct join_options *options, join_deliver_fn *deliver, void *context);
-
-/* What is held is not given out: see join_flush_some(). NULL is allowed. */
-void join_free(struct join *join);
-
-/* Of join_add(), for a span that may have something to do with joining. */
-bool join_take(struct join *join, struct span *span, int64_t now_ns);
-
-/*
- * Whether the span is held: then it is given to deliver() later. If not it is the caller's to pass
- * on, in its trace, which may be another one by now. Gives out before what is due.
- */
-static inline bool join_add(struct join *join, struct span *span, int64_t now_ns)
-{
-    return (span->trace_id_high == JOIN_TRACE_HIGH || span->kind == SPAN_CLIENT) &&
-           join_take(join, span, now_ns);
-}
-
-/* Trace time has reached now_ns: gives out what is due. */
-void join_advance(struct join *join, int64_t now_ns);
-
-/* No other span will come: gives out so many traces, and returns whether there are more. */
-bool join_flush_some(struct join *join, unsigned traces);
-
-struct join_counts join_counts(const struct join *join);
-
-/*
- * Of a recording in several traces: what waits at a trace's end waits for the next one. It is not
- * counted here any more, but where it is restored. Only join_save() and
- * join_free() may follow.
- */
-void join_hand_over(struct join *join);
-
-struct assembler;
-
-void join_save(const struct join *join, struct assembler *assembler, struct state_writer *writer);
-
-/* Into a new one; the assembler is restored already. */
-void join_restore(struct join *join, struct assembler *assembler, struct state_reader *reader);
+struct join_counts join_stage_counts(const struct stage *stage);
 
 #endif

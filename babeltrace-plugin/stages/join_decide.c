@@ -51,7 +51,7 @@ static void join_give_out(struct join *join, struct group *top, uint64_t high, u
         join->counts.spans_held--;
         join->counts.held_bytes -= kept_bytes(kept);
         join_set_trace(&kept->span, high, low);
-        join->deliver(join->context, &kept->span);
+        stage_pass(&join->stage, &kept->span);
         free(kept);
     }
 }
@@ -217,16 +217,19 @@ static void join_end_waits(struct join *join, enum queue_kind kind)
         join_end_wait(join, kind, first);
 }
 
-void join_advance(struct join *join, int64_t now_ns)
+void join_advance(struct stage *stage)
 {
-    if (now_ns > join->now_ns)
-        join->now_ns = now_ns;
+    struct join *join = join_of(stage);
+
+    if (stage_now(stage) > join->now_ns)
+        join->now_ns = stage_now(stage);
     for (enum queue_kind kind = 0; kind < QUEUES; kind++)
         join_end_waits(join, kind);
 }
 
-bool join_flush_some(struct join *join, unsigned traces)
+bool join_flush_some(struct stage *stage, unsigned traces)
 {
+    struct join *join = join_of(stage);
     struct queued *first = NULL;
 
     for (enum queue_kind kind = SETTLING; kind <= OPEN; kind++) {

@@ -32,7 +32,7 @@ struct queued {
 };
 
 struct half {
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     bool is_client;
     bool is_taken; /* a client's: it is a parent */
     bool is_late;  /* a server's: it was counted as such */
@@ -55,7 +55,7 @@ struct client {
 /* A trace whose id is marked. */
 struct group {
     struct queued queued;
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
     uint64_t id;
     enum queue_kind kind;       /* of the queue; without meaning if it is below another one */
     struct group *above;        /* the one whose spans it has become part of; NULL: none */
@@ -70,15 +70,26 @@ struct group {
 };
 
 struct join {
+    struct stage stage;
     struct join_options options;
-    join_deliver_fn *deliver;
-    void *context;
     int64_t now_ns;
     struct cds_list_head queues[QUEUES];
     struct table groups;
     struct table halves;
     struct join_counts counts;
 };
+
+static inline struct join *join_of(const struct stage *stage)
+{
+    return (struct join *)(uintptr_t)stage;
+}
+
+/* Of the stage: see struct stage_kind. */
+void join_advance(struct stage *stage);
+bool join_flush_some(struct stage *stage, unsigned traces);
+void join_hand_over(struct stage *stage);
+void join_save(struct stage *stage, struct assembler *assembler, struct state *state);
+void join_restore(struct stage *stage, struct assembler *assembler, struct state *state);
 
 static inline size_t kept_bytes(const struct kept_span *kept)
 {
@@ -161,7 +172,7 @@ static inline bool join_covers(const struct join *join, const struct half *clien
 struct search {
     const struct join *join;
     const struct half *half;
-    struct cds_hlist_node *next;
+    struct table_link *next;
     unsigned seen;
 };
 
@@ -169,7 +180,7 @@ static inline struct search join_search(const struct join *join, const struct ha
 {
     const uint64_t hash = join_hash_of_number(join->halves.seed, half->key);
 
-    return (struct search){join, half, table_bucket(&join->halves, hash)->next, 0};
+    return (struct search){join, half, table_first_of(&join->halves, hash), 0};
 }
 
 static inline bool join_search_is_crowded(const struct search *search)
@@ -183,9 +194,9 @@ static inline struct half *join_search_next(struct search *search)
     const struct half *half = search->half;
 
     while (search->next && !join_search_is_crowded(search)) {
-        struct half *other = cds_hlist_entry(search->next, struct half, in_table);
+        struct half *other = caa_container_of(search->next, struct half, in_table);
 
-        search->next = search->next->next;
+        search->next = table_from(search->next->next, search->next->hash);
         if (other->key != half->key)
             continue;
         search->seen++;

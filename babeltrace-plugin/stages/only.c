@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
+#include "babeltrace-plugin/base/read_at.h"
 #include "babeltrace-plugin/base/table.h"
 #include "only_found.h"
 
@@ -22,10 +23,10 @@
 
 /* A line. */
 struct wanted {
-    struct cds_hlist_node in_table; /* by the lower half of the id; of a line with * in no table */
-    struct wanted *next;            /* of those */
-    uint64_t number;                /* the line's */
-    uint64_t high;                  /* 0: not known */
+    struct table_link in_table; /* by the lower half of the id; of a line with * in no table */
+    struct wanted *next;        /* of those */
+    uint64_t number;            /* the line's */
+    uint64_t high;              /* 0: not known */
     uint64_t low;
     int64_t from_ns;
     int64_t until_ns;
@@ -36,9 +37,8 @@ struct wanted {
 
 struct only {
     struct table wanted;
-    struct wanted *any;  /* the lines with *, in their order */
-    struct wanted *sent; /* those with -* */
-    int64_t clock_ns;    /* 0: not told */
+    struct wanted *any; /* the lines with *, and with -*, in their order */
+    int64_t clock_ns;   /* 0: not told */
     struct found *found;
     int64_t oldest_ns; /* of all events */
     int64_t newest_ns;
@@ -49,19 +49,9 @@ static uint64_t hash_of(uint64_t seed, uint64_t low)
     return hash_mix(seed ^ low);
 }
 
-static struct wanted *wanted_of(const struct cds_hlist_node *link)
+static void free_linked(struct table_link *link)
 {
-    return caa_container_of(link, struct wanted, in_table);
-}
-
-static uint64_t hash_of_wanted(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, wanted_of(link)->low);
-}
-
-static void free_linked(struct cds_hlist_node *link)
-{
-    free(wanted_of(link));
+    free(caa_container_of(link, struct wanted, in_table));
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -168,10 +158,7 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
         free(wanted);
         return false;
     }
-    if (is_any && wanted->is_sent) {
-        wanted->next = only->sent;
-        only->sent = wanted;
-    } else if (is_any) {
+    if (is_any) {
         **last_any = wanted;
         *last_any = &wanted->next;
     } else {
@@ -224,7 +211,7 @@ struct only *only_of_text(struct text text, const char *name, const char *found,
 {
     struct only *only = calloc(1, sizeof(*only));
 
-    if (!only || !table_init(&only->wanted, hash_of_wanted) || !(only->found = found_new()))
+    if (!only || !table_init(&only->wanted) || !(only->found = found_new()))
         error_set(error, "only-traces \"%s\": out of memory", name);
     else if (add_lines(only, text, name, error) &&
              (!found || found_prepare(only->found, found, error)))
@@ -233,43 +220,20 @@ struct only *only_of_text(struct text text, const char *name, const char *found,
     return NULL;
 }
 
-static void free_list(struct wanted *list)
-{
-    while (list) {
-        struct wanted *next = list->next;
-
-        free(list);
-        list = next;
-    }
-}
-
 void only_free(struct only *only)
 {
     if (!only)
         return;
-    free_list(only->any);
-    free_list(only->sent);
+    for (struct wanted *next; only->any; only->any = next) {
+        next = only->any->next;
+        free(only->any);
+    }
     table_destroy(&only->wanted, free_linked);
     found_free(only->found);
     free(only);
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
-
-static bool read_all(int fd, char *data, size_t length)
-{
-    while (length) {
-        const ssize_t count = read(fd, data, length);
-
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return false;
-        data += count;
-        length -= (size_t)count;
-    }
-    return true;
-}
 
 static struct only *read_file(int fd, const char *path, const char *found, struct error *error)
 {
@@ -285,7 +249,7 @@ static struct only *read_file(int fd, const char *path, const char *found, struc
     data = malloc((size_t)status.st_size + 1);
     if (!data)
         error_set(error, "only-traces \"%s\": out of memory", path);
-    else if (!read_all(fd, data, (size_t)status.st_size))
+    else if (read_at(fd, data, (size_t)status.st_size, 0) < (size_t)status.st_size)
         error_set(error, "only-traces \"%s\": cannot be read", path);
     else
         only = only_of_text((struct text){data, (size_t)status.st_size}, path, found, error);
@@ -322,19 +286,18 @@ static bool is_in_time(const struct wanted *wanted, int64_t time_ns)
 }
 
 /* Is there a line of that kind, for this trace or among those for all? */
-static bool has_line(const struct only *only, const struct wanted *all, bool is_sent, uint64_t high,
-                     uint64_t low, int64_t time_ns)
+static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint64_t low,
+                     int64_t time_ns)
 {
     const struct wanted *wanted;
 
-    cds_hlist_for_each_entry_2(wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, low)),
-                               in_table)
-    {
-        if (wanted->is_sent == is_sent && fits(wanted, high, low) && is_in_time(wanted, time_ns))
-            return true;
-    }
-    for (wanted = all; wanted; wanted = wanted->next) {
-        if (is_in_time(wanted, time_ns))
+    table_find(wanted, &only->wanted, hash_of(only->wanted.seed, low), in_table,
+               wanted->is_sent == is_sent && fits(wanted, high, low) &&
+                   is_in_time(wanted, time_ns));
+    if (wanted)
+        return true;
+    for (wanted = only->any; wanted; wanted = wanted->next) {
+        if (wanted->is_sent == is_sent && is_in_time(wanted, time_ns))
             return true;
     }
     return false;
@@ -342,13 +305,13 @@ static bool has_line(const struct only *only, const struct wanted *all, bool is_
 
 bool only_wants(const struct only *only, uint64_t trace_id_high, uint64_t trace_id, int64_t time_ns)
 {
-    return has_line(only, only->any, false, trace_id_high, trace_id, time_ns);
+    return has_line(only, false, trace_id_high, trace_id, time_ns);
 }
 
 bool only_was_sent(const struct only *only, const struct span *span)
 {
     return span->recorded_ns &&
-           has_line(only, only->sent, true, span->trace_id_high, span->trace_id, span->recorded_ns);
+           has_line(only, true, span->trace_id_high, span->trace_id, span->recorded_ns);
 }
 
 void only_note_time(struct only *only, int64_t time_ns)
@@ -363,8 +326,9 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 {
     const struct wanted *wanted, *first = only->any;
 
-    cds_hlist_for_each_entry_2(
-        wanted, table_bucket(&only->wanted, hash_of(only->wanted.seed, trace_id)), in_table)
+    while (first && first->is_sent)
+        first = first->next;
+    table_for_each_of(wanted, &only->wanted, hash_of(only->wanted.seed, trace_id), in_table)
     {
         if (!wanted->is_sent && fits(wanted, trace_id_high, trace_id) &&
             (!first || wanted->number < first->number))

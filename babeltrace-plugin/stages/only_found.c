@@ -23,9 +23,9 @@ struct found_span {
 };
 
 struct found_trace {
-    struct cds_hlist_node in_table; /* by the lower half of its id */
-    struct found_trace *next;       /* in the order in which they were found */
-    uint64_t high;                  /* 0: no span knows it */
+    struct table_link in_table; /* by the lower half of its id */
+    struct found_trace *next;   /* in the order in which they were found */
+    uint64_t high;              /* 0: no span knows it */
     uint64_t low;
     int64_t begin_ns; /* of the first of its spans */
     uint64_t count;   /* of its spans, */
@@ -49,16 +49,11 @@ static uint64_t hash_of(uint64_t seed, uint64_t low)
     return hash_mix(seed ^ low);
 }
 
-static uint64_t hash_of_trace(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, caa_container_of(link, struct found_trace, in_table)->low);
-}
-
 struct found *found_new(void)
 {
     struct found *found = calloc(1, sizeof(*found));
 
-    if (!found || !table_init(&found->traces, hash_of_trace)) {
+    if (!found || !table_init(&found->traces)) {
         free(found);
         return NULL;
     }
@@ -89,14 +84,10 @@ static struct found_trace *find(const struct found *found, const struct span *sp
 {
     struct found_trace *trace;
 
-    cds_hlist_for_each_entry_2(
-        trace, table_bucket(&found->traces, hash_of(found->traces.seed, span->trace_id)), in_table)
-    {
-        if (trace->low == span->trace_id &&
-            (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high))
-            return trace;
-    }
-    return NULL;
+    table_find(trace, &found->traces, hash_of(found->traces.seed, span->trace_id), in_table,
+               trace->low == span->trace_id &&
+                   (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high));
+    return trace;
 }
 
 /* Returns NULL when out of memory, or of room. */
@@ -301,12 +292,9 @@ static bool is_ours(const char *path)
 
 static bool set_paths(struct found *found, const char *path)
 {
-    const size_t size = strlen(path) + sizeof(".new");
-
     found->path = strdup(path);
-    found->temporary = malloc(size);
-    if (found->temporary)
-        (void)snprintf(found->temporary, size, "%s.new", path);
+    if (asprintf(&found->temporary, "%s.new", path) < 0)
+        found->temporary = NULL;
     return found->path && found->temporary;
 }
 

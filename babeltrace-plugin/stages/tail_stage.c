@@ -12,7 +12,6 @@
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/statistics.h"
 #include "babeltrace-plugin/model/tail.h"
-#include "babeltrace-plugin/spans/save.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>
@@ -157,7 +156,8 @@ static const char *tail_reason(struct tail_stage *tail, const struct closed_trac
     if (!closed->is_linked)
         return "no memory to decide";
     why = tail_rules_fit(tail->rules, &trace, tail->statistics);
-    (void)statistics_add_trace(tail->statistics, closed->model);
+    for (uint32_t i = 0; i < closed->model->count; i++)
+        (void)statistics_add_span(tail->statistics, &closed->model->spans[i]);
     return why;
 }
 
@@ -319,178 +319,162 @@ static void tail_stage_hand_over(struct stage *stage)
     tail_of(stage)->has_handed_over = true;
 }
 
-static void tail_save_histogram(const struct histogram *histogram, struct state_writer *writer)
+static void tail_range_state(struct histogram *histogram, struct state *state)
 {
-    struct histogram_bucket bucket = {0};
-    uint64_t sum, count = 0;
+    uint64_t sum;
 
     memcpy(&sum, &histogram->sum, sizeof(sum));
-    state_put_number(writer, histogram->zeros);
-    state_put_signed(writer, histogram->min);
-    state_put_signed(writer, histogram->max);
-    state_put_number(writer, sum);
-    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket))
-        count++;
-    state_put_number(writer, count);
-    bucket = (struct histogram_bucket){0};
-    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
-        state_put_signed(writer, bucket.index);
-        state_put_number(writer, bucket.count);
-    }
-}
-
-static void tail_restore_histogram(struct histogram *histogram, struct state_reader *reader)
-{
-    const uint64_t zeros = state_get_number(reader);
-    const int64_t min = state_get_signed(reader), max = state_get_signed(reader);
-    const uint64_t sum = state_get_number(reader);
-    uint64_t count = state_get_limited(reader, HISTOGRAM_OCTAVES << HISTOGRAM_SCALE);
-
-    while (count-- && state_is_good(reader)) {
-        const int64_t index = state_get_signed(reader);
-        const struct histogram_bucket bucket = {(int32_t)index, state_get_number(reader)};
-
-        if (index != bucket.index || !bucket.count ||
-            !histogram_add_bucket(histogram, HISTOGRAM_SCALE, &bucket))
-            state_set_damaged(reader);
-    }
-    histogram->zeros = zeros;
-    histogram->count += zeros;
-    histogram->min = min;
-    histogram->max = max;
+    state_number(state, &histogram->zeros);
+    state_signed(state, &histogram->min);
+    state_signed(state, &histogram->max);
+    state_number(state, &sum);
     memcpy(&histogram->sum, &sum, sizeof(sum));
 }
 
-/* What the rules ask: how long spans of an operation took, and how many there were. */
-static void tail_save_statistics(const struct tail_stage *tail, struct state_writer *writer)
+static void tail_save_histogram(struct histogram *histogram, struct state *state)
 {
-    const size_t rows = statistics_rows(tail->statistics);
+    struct histogram_bucket bucket = {0};
 
-    state_put_number(writer, rows);
-    for (size_t i = 0; i < rows; i++) {
-        const struct statistics_row *row = statistics_row(tail->statistics, i);
+    tail_range_state(histogram, state);
+    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
+        state_put_bool(state, true);
+        state_put_signed(state, bucket.index);
+        state_put_number(state, bucket.count);
+    }
+    state_put_bool(state, false);
+}
 
-        state_put_number(writer, statistics_row_is_other(row));
-        state_put_text(writer, names_text(tail->names, row->service));
-        state_put_text(writer, names_text(tail->names, row->name));
-        state_put_number(writer, row->spans);
-        state_put_number(writer, row->errors);
-        state_put_number(writer, row->ever);
-        tail_save_histogram(&row->duration, writer);
-        tail_save_histogram(&row->past, writer);
+static void tail_restore_histogram(struct histogram *histogram, struct state *state)
+{
+    histogram_clear(histogram);
+    tail_range_state(histogram, state);
+    histogram->count = histogram->zeros;
+    while (state_get_bool(state)) {
+        const int64_t index = state_get_signed(state);
+        const struct histogram_bucket bucket = {(int32_t)index, state_get_number(state)};
+
+        if (index != bucket.index || !bucket.count ||
+            !histogram_add_bucket(histogram, HISTOGRAM_SCALE, &bucket))
+            state_set_damaged(state);
     }
 }
 
-static void tail_restore_row(struct tail_stage *tail, struct state_reader *reader)
+static void tail_counts_state(struct statistics_row *row, struct state *state)
 {
-    const bool is_other = state_get_bool(reader);
-    const struct text service = state_get_text(reader), name = state_get_text(reader);
+    state_number(state, &row->spans);
+    state_number(state, &row->errors);
+    state_number(state, &row->ever);
+}
+
+/* What the rules ask: how long spans of an operation took, and how many there were. */
+static void tail_save_statistics(const struct tail_stage *tail, struct state *state)
+{
+    for (size_t i = 0; i < statistics_rows(tail->statistics); i++) {
+        struct statistics_row *row =
+            (struct statistics_row *)(uintptr_t)statistics_row(tail->statistics, i);
+
+        state_put_bool(state, true);
+        state_put_bool(state, statistics_row_is_other(row));
+        state_put_text(state, names_text(tail->names, row->service));
+        state_put_text(state, names_text(tail->names, row->name));
+        tail_counts_state(row, state);
+        tail_save_histogram(&row->duration, state);
+        tail_save_histogram(&row->past, state);
+    }
+    state_put_bool(state, false);
+}
+
+static void tail_restore_row(struct tail_stage *tail, struct state *state)
+{
+    const bool is_other = state_get_bool(state);
+    const struct text service = state_get_text(state), name = state_get_text(state);
     struct statistics_row *row =
         statistics_row_of(tail->statistics, is_other ? NAMES_OTHER : names_id(tail->names, service),
                           is_other ? NAMES_OTHER : names_id(tail->names, name));
 
     if (!row) {
-        state_set_no_memory(reader);
+        state_set_no_memory(state);
         return;
     }
-    row->spans = state_get_number(reader);
-    row->errors = state_get_number(reader);
-    row->ever = state_get_number(reader);
-    histogram_clear(&row->duration);
-    histogram_clear(&row->past);
-    tail_restore_histogram(&row->duration, reader);
-    tail_restore_histogram(&row->past, reader);
+    tail_counts_state(row, state);
+    tail_restore_histogram(&row->duration, state);
+    tail_restore_histogram(&row->past, state);
 }
 
 struct saving {
     struct assembler *assembler;
-    struct state_writer *writer;
+    struct state *state;
 };
 
-static void tail_save_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
-                            const struct trace_span *spans, uint32_t count)
+static void tail_save_trace(void *context, int64_t last, const struct trace_span *spans,
+                            uint32_t count)
 {
     const struct saving *saving = context;
 
-    (void)trace_id_high, (void)trace_id;
-    state_put_signed(saving->writer, last);
-    state_put_number(saving->writer, count);
-    for (uint32_t i = 0; i < count; i++)
-        span_save(&tail_kept_of(&spans[i])->span, saving->assembler, saving->writer);
+    state_put_bool(saving->state, true);
+    state_put_signed(saving->state, last);
+    for (uint32_t i = 0; i < count; i++) {
+        state_put_bool(saving->state, true);
+        span_save(&tail_kept_of(&spans[i])->span, saving->assembler, saving->state);
+    }
+    state_put_bool(saving->state, false);
 }
 
 static void tail_restore_span(struct tail_stage *tail, int64_t last, struct assembler *assembler,
-                              struct state_reader *reader)
+                              struct state *state)
 {
-    struct span span = {.log = NULL};
-    struct trace_span held_span;
-    struct kept_span *held;
+    struct kept_span *held = span_restore(assembler, 0, state);
+    struct trace_span for_model;
 
-    span_restore(&span, assembler, reader);
-    if (!state_is_good(reader)) {
-        free(span.log);
+    if (!held)
         return;
-    }
-    held = span_keep(&span, 0);
-    held_span = tail_for_model(tail, &span);
-    held_span.of = held;
-    if (!held || !open_traces_put_back(tail->open, span.trace_id_high, span.trace_id, last,
-                                       &held_span, sizeof(*held) + span.log_length)) {
-        free(held);
-        state_set_no_memory(reader);
-    }
-    free(span.log);
+    for_model = tail_for_model(tail, &held->span);
+    for_model.of = held;
+    if (open_traces_put_back(tail->open, held->span.trace_id_high, held->span.trace_id, last,
+                             &for_model, sizeof(*held) + held->span.log_length))
+        return;
+    free(held);
+    state_set_no_memory(state);
 }
 
-static void tail_stage_save(const struct stage *stage, struct assembler *assembler,
-                            struct state_writer *writer)
+static void tail_stage_save(struct stage *stage, struct assembler *assembler, struct state *state)
 {
     const struct tail_stage *tail = tail_of(stage);
-    uint64_t decided = 0;
 
-    state_put_signed(writer, tail->period_end_ns);
-    state_put_signed(writer, open_traces_now(tail->open));
-    tail_save_statistics(tail, writer);
-    for (size_t i = 0; i < DECIDED_PLACES; i++)
-        decided += tail->decided[i] != 0;
-    state_put_number(writer, decided);
+    state_put_signed(state, tail->period_end_ns);
+    state_put_signed(state, open_traces_now(tail->open));
+    tail_save_statistics(tail, state);
     for (size_t i = 0; i < DECIDED_PLACES; i++) {
         if (tail->decided[i])
-            state_put_number(writer, tail->decided[i]);
+            state_put_number(state, tail->decided[i]);
     }
-    state_put_number(writer, open_traces_counts(tail->open).open);
-    open_traces_each(tail->open, tail_save_trace, &(struct saving){assembler, writer});
+    state_put_number(state, 0); /* a place that is free */
+    open_traces_each(tail->open, tail_save_trace, &(struct saving){assembler, state});
+    state_put_bool(state, false);
 }
 
 static void tail_stage_restore(struct stage *stage, struct assembler *assembler,
-                               struct state_reader *reader)
+                               struct state *state)
 {
     struct tail_stage *tail = tail_of(stage);
+    uint64_t decided;
     int64_t now_ns;
-    uint64_t count;
 
-    tail->period_end_ns = state_get_signed(reader);
-    now_ns = state_get_signed(reader);
-    count = state_get_limited(reader, STATISTICS_ROWS_MAX);
-    while (count-- && state_is_good(reader))
-        tail_restore_row(tail, reader);
-    count = state_get_limited(reader, DECIDED_PLACES);
-    while (count-- && state_is_good(reader)) {
-        const uint64_t decided = state_get_number(reader);
-
+    tail->period_end_ns = state_get_signed(state);
+    now_ns = state_get_signed(state);
+    while (state_get_bool(state))
+        tail_restore_row(tail, state);
+    while ((decided = state_get_number(state)))
         tail_remember(tail, decided, decided & 1);
-    }
-    count = state_get_number(reader);
-    while (count-- && state_is_good(reader)) {
-        const int64_t last = state_get_signed(reader);
-        uint64_t spans = state_get_number(reader);
+    while (state_get_bool(state)) {
+        const int64_t last = state_get_signed(state);
 
         if (last > now_ns)
-            state_set_damaged(reader);
-        while (spans-- && state_is_good(reader))
-            tail_restore_span(tail, last, assembler, reader);
+            state_set_damaged(state);
+        while (state_get_bool(state))
+            tail_restore_span(tail, last, assembler, state);
     }
-    if (state_is_good(reader))
+    if (state_is_good(state))
         open_traces_set_now(tail->open, now_ns);
 }
 
@@ -542,10 +526,10 @@ static bool tail_set_up(struct tail_stage *tail, struct error *error)
     return tail->open != NULL;
 }
 
-static void tail_free_trace(void *context, uint64_t trace_id_high, uint64_t trace_id, int64_t last,
-                            const struct trace_span *spans, uint32_t count)
+static void tail_free_trace(void *context, int64_t last, const struct trace_span *spans,
+                            uint32_t count)
 {
-    (void)context, (void)trace_id_high, (void)trace_id, (void)last;
+    (void)context, (void)last;
     for (uint32_t i = 0; i < count; i++)
         free(tail_kept_of(&spans[i]));
 }

@@ -14,9 +14,8 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/spans/hold.h"
-#include "babeltrace-plugin/spans/save.h"
-#include "babeltrace-plugin/stages/hosts_stage.h"
-#include "babeltrace-plugin/stages/join_stage.h"
+#include "babeltrace-plugin/stages/hosts.h"
+#include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 
 #include <fcntl.h>
@@ -244,9 +243,9 @@ static bool append(void *context, const void *data, size_t length)
 static struct buffer save(struct assembler *assembler, struct hold *hold)
 {
     struct buffer buffer = {.length = 0};
-    struct state_writer writer = {.write = append, .context = &buffer};
+    struct state writer = {.write = append, .context = &buffer};
 
-    assembler_save(assembler, &writer);
+    assembler_save(assembler, false, &writer);
     hold_save(hold, &writer);
     chain_save(&chain, assembler, &writer);
     REQUIRE(!writer.has_failed);
@@ -269,7 +268,7 @@ static void change(struct input *source, char *data, size_t length)
 
 static void restore_and_go_on(struct input *source, struct text state)
 {
-    struct state_reader reader = {.left = state};
+    struct state reader = {.left = state};
     struct assembler *assembler = new_assembler();
     struct hold *hold = hold_new(assembler);
 
@@ -288,7 +287,7 @@ static void restore_and_go_on(struct input *source, struct text state)
         hold_end_trace(hold, (int64_t)take(source, 2) * 10000000);
         check_end(assembler, hold);
     }
-    state_reader_free(&reader);
+    state_free(&reader);
     hold_free(hold);
     chain_free(&chain);
     assembler_free(assembler);

@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error error;
     struct fleet *fleet = fleet_new("all=*;=a*", &error);
     struct host_board *board = host_board_new(true, NULL, &error);
-    struct printer page = {.has_failed = false};
+    struct printer text_of_page = {.has_failed = false};
+    struct page page = {.count = 0};
     const struct otlp_points_read told = otlp_points_read(text, add, fleet);
     char *shown;
 
@@ -46,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     REQUIRE(fleet_deltas_read(text.data, text.length, fleet, NOW));
     take_events(board, text);
     fleet_page(&page, fleet, NOW + FLEET_WINDOW_NS);
-    shown = print_end(&page);
+    page_print(&page, &text_of_page);
+    shown = print_end(&text_of_page);
     REQUIRE(shown);
     free(shown);
     shown = host_board_page(board);

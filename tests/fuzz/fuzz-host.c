@@ -8,7 +8,7 @@
  */
 #include "fuzz.h"
 
-#include "babeltrace-plugin/hosts/host.h"
+#include "babeltrace-plugin/stages/hosts_parts.h"
 
 #include <inttypes.h>
 
@@ -26,7 +26,8 @@ struct given {
 };
 
 static struct input source;
-static struct hosts *hosts;
+static struct chain chain;
+static struct stage *hosts;
 static struct given given[SPANS + 1];
 static uint64_t count, held, sequence;
 static int64_t now_ns;
@@ -74,7 +75,7 @@ static void check_tags(const struct span *span)
     }
 }
 
-static void deliver(void *context, struct span *span)
+static void deliver(void *context, const struct span *span)
 {
     (void)context;
     REQUIRE(span->id && span->id <= count && given[span->id].is_held && !given[span->id].is_out);
@@ -86,7 +87,7 @@ static void deliver(void *context, struct span *span)
 
 static void check_counts(void)
 {
-    const struct hosts_counts counts = hosts_counts(hosts);
+    const struct hosts_counts counts = hosts_stage_counts(hosts);
 
     REQUIRE(counts.spans_held == held && counts.held_bytes <= options.max_held_bytes);
     REQUIRE(counts.history_bytes <= options.max_history_bytes);
@@ -96,7 +97,7 @@ static void check_counts(void)
 /* Two periods, of those that are not too long to be waited for. */
 static void check_waits(void)
 {
-    hosts_advance(hosts, now_ns);
+    chain_advance(&chain, now_ns);
     for (uint64_t i = 1; i <= count; i++)
         REQUIRE(given[i].is_out || !given[i].is_held ||
                 (uint64_t)now_ns - (uint64_t)given[i].since_ns <= 2 * HOST_WAIT_PERIOD_NS);
@@ -159,7 +160,7 @@ static void add_sample(uint64_t choice)
     event.period_ms = (choice >> 4 & 3) ? 100 * (choice >> 4 & 3) : take(&source, 4);
     event.thread = 1 + (shape == 77);
     event.sequence = sequence += choice != 31;
-    hosts_add(hosts, &event, now_ns - (int64_t)(choice >> 6) * 1000000, now_ns);
+    hosts_stage_add(hosts, &event, now_ns - (int64_t)(choice >> 6) * 1000000, now_ns);
 }
 
 static void add_span(uint64_t choice)
@@ -176,11 +177,11 @@ static void add_span(uint64_t choice)
     if (host[0])
         REQUIRE(span_add(&span, SPAN_TAG_TEXT, text_of("lttng.host"), text_of(host), 0));
     given[count] = (struct given){.since_ns = now_ns};
-    if (hosts_wants(hosts, &span)) {
+    if (hosts_wants(hosts_of(hosts), &span)) {
         REQUIRE((uint64_t)span.end_ns - (uint64_t)span.start_ns >= (uint64_t)options.min_ns);
         given[count].is_held = true;
         held++;
-        hosts_hold(hosts, &span, now_ns);
+        chain_take(&chain, &span, now_ns);
     }
     free(span.log);
 }
@@ -207,17 +208,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     source = (struct input){data, data + size};
     count = held = sequence = 0;
     now_ns = INT64_C(1000000000000);
-    hosts = hosts_new(&options, deliver, NULL);
+    hosts = hosts_stage_new(&options);
     REQUIRE(hosts);
+    chain_init(&chain, deliver, NULL);
+    chain_append(&chain, hosts);
     while (source.at < source.end)
         step();
-    while (hosts_flush_some(hosts, 1 + (unsigned)(size % 3)))
+    while (chain_flush_some(&chain, 1 + (unsigned)(size % 3)))
         check_counts();
     check_counts();
     for (uint64_t i = 1; i <= count; i++)
         REQUIRE(given[i].is_out == given[i].is_held);
     REQUIRE(held == 0);
-    hosts_free(hosts);
+    chain_free(&chain);
     return 0;
 }
 

@@ -30,7 +30,8 @@ static struct given given[SPANS + 1];
 static uint64_t count, held;
 static int64_t now_ns;
 static struct join_options options;
-static struct join *join;
+static struct chain chain;
+static struct stage *join;
 
 static void check_parent(const struct given *server, const struct span *span)
 {
@@ -55,7 +56,7 @@ static void check_out(const struct span *span)
         check_parent(was, span);
 }
 
-static void deliver(void *context, struct span *span)
+static void deliver(void *context, const struct span *span)
 {
     (void)context;
     REQUIRE(given[span->id].is_held);
@@ -65,7 +66,7 @@ static void deliver(void *context, struct span *span)
 
 static void check_counts(void)
 {
-    const struct join_counts counts = join_counts(join);
+    const struct join_counts counts = join_stage_counts(join);
 
     REQUIRE(counts.halves == counts.joined + counts.unjoined + counts.ambiguous + counts.waiting);
     REQUIRE(counts.spans_held == held && counts.held_bytes <= options.max_bytes);
@@ -110,15 +111,11 @@ static void give(void)
     REQUIRE(span_set_name(&span, text_of("name")));
     if (new->key)
         add_key(&span, choice, new->key);
-    new->is_held = true; /* it may be given out before this returns, but then it is not held */
+    new->is_held = true;
     new->since_ns = now_ns;
-    if (join_add(join, &span, now_ns)) {
-        REQUIRE(new->high == JOIN_TRACE_HIGH);
-        held++;
-    } else {
-        new->is_held = false;
-        check_out(&span);
-    }
+    held++;
+    chain_take(&chain, &span, now_ns);
+    REQUIRE(new->is_out || new->high == JOIN_TRACE_HIGH);
     free(span.log);
 }
 
@@ -134,15 +131,15 @@ static void check_waits(void)
 static void end(void)
 {
     if (sum_of(source.at, 0) % 2 == 0 && count % 2) {
-        join_advance(join, INT64_MAX);
+        chain_advance(&chain, INT64_MAX);
         check_counts();
     }
-    while (join_flush_some(join, 1 + (unsigned)(count % 3)))
+    while (chain_flush_some(&chain, 1 + (unsigned)(count % 3)))
         check_counts();
     check_counts();
     for (uint64_t i = 1; i <= count; i++)
         REQUIRE(given[i].is_out);
-    REQUIRE(held == 0 && join_counts(join).waiting == 0);
+    REQUIRE(held == 0 && join_stage_counts(join).waiting == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -157,15 +154,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .skew_ns = (int64_t)(take(&source, 1) % 4) * 250000,
         .max_bytes = 2000 + take(&source, 1) * 200,
     };
-    join = join_new(&options, deliver, NULL);
+    join = join_stage_new(&options);
     REQUIRE(join);
+    chain_init(&chain, deliver, NULL);
+    chain_append(&chain, join);
     while (source.at < source.end && count < SPANS) {
         give();
         check_counts();
         check_waits();
     }
     end();
-    join_free(join);
+    chain_free(&chain);
     return 0;
 }
 

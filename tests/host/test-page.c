@@ -7,7 +7,7 @@
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "check.h"
 #include "tools/host/filter_rule.h"
-#include "babeltrace-plugin/encode/otlp_names.h"
+#include "tools/points/otlp_names.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_HOST_METRICS_H
 #define TESTS_HOST_METRICS_H
 
-#include "babeltrace-plugin/hosts/host.h"
+#include "babeltrace-plugin/stages/hosts.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

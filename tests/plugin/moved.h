@@ -10,7 +10,6 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "babeltrace-plugin/spans/hold.h"
-#include "babeltrace-plugin/spans/save.h"
 
 #include "check.h"
 
@@ -29,9 +28,9 @@ static inline bool append_bytes(void *context, const void *data, size_t length)
 static inline struct text saved_state(struct assembler *assembler, const struct hold *hold)
 {
     struct buffer buffer = {.length = 0};
-    struct state_writer writer = {.write = append_bytes, .context = &buffer};
+    struct state writer = {.write = append_bytes, .context = &buffer};
 
-    assembler_save(assembler, &writer);
+    assembler_save(assembler, false, &writer);
     if (hold)
         hold_save(hold, &writer);
     CHECK(!writer.has_failed);
@@ -42,7 +41,7 @@ static inline struct text saved_state(struct assembler *assembler, const struct 
 static inline struct assembler *moved(struct assembler *from, struct hold **hold)
 {
     const struct text state = saved_state(from, hold ? *hold : NULL);
-    struct state_reader reader = {.left = state};
+    struct state reader = {.left = state};
     struct assembler *to = assembler_new(&from->options, from->sink, from->sink_context);
     uint64_t open_bytes;
 
@@ -53,7 +52,7 @@ static inline struct assembler *moved(struct assembler *from, struct hold **hold
         hold_restore(*hold, &reader);
     }
     CHECK(state_is_good(&reader) && reader.left.length == 0);
-    state_reader_free(&reader);
+    state_free(&reader);
     free((char *)(uintptr_t)state.data);
     open_bytes = to->counts.open_bytes;
     CHECK(to->open.table.count == from->open.table.count);

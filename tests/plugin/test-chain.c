@@ -5,8 +5,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/stages/hosts_stage.h"
-#include "babeltrace-plugin/stages/join_stage.h"
+#include "babeltrace-plugin/stages/hosts.h"
+#include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 #include "check.h"
 #include "host_metrics.h"
@@ -131,7 +131,7 @@ static void end(struct run *run)
 static void check_cut(struct run *run, struct text state, struct text whole)
 {
     struct run other = {.hosts = NULL};
-    struct state_reader reader = {.left = {whole.data, whole.length - 1 - dice(state.length)}};
+    struct state reader = {.left = {whole.data, whole.length - 1 - dice(state.length)}};
 
     memcpy(other.order, run->order, sizeof(other.order));
     begin(&other);
@@ -139,7 +139,7 @@ static void check_cut(struct run *run, struct text state, struct text whole)
     chain_restore(&other.chain, other.assembler, &reader);
     CHECK(!state_is_good(&reader));
     CHECK(other.delivered == 0);
-    state_reader_free(&reader);
+    state_free(&reader);
     chain_free(&other.chain);
     assembler_free(other.assembler);
 }
@@ -147,18 +147,18 @@ static void check_cut(struct run *run, struct text state, struct text whole)
 static void move(struct run *run)
 {
     struct buffer buffer = {.length = 0};
-    struct state_writer writer = {.write = append_bytes, .context = &buffer};
-    struct state_reader reader;
+    struct state writer = {.write = append_bytes, .context = &buffer};
+    struct state reader;
     struct text of_chain;
     const uint64_t held = chain_held(&run->chain);
 
-    assembler_save(run->assembler, &writer);
+    assembler_save(run->assembler, false, &writer);
     chain_save(&run->chain, run->assembler, &writer);
     CHECK(!writer.has_failed);
     chain_hand_over(&run->chain);
     end(run);
     begin(run);
-    reader = (struct state_reader){.left = {buffer.data, buffer.length}};
+    reader = (struct state){.left = {buffer.data, buffer.length}};
     assembler_restore(run->assembler, &reader);
     of_chain = reader.left;
     chain_restore(&run->chain, run->assembler, &reader);
@@ -166,7 +166,7 @@ static void move(struct run *run)
     CHECK(chain_held(&run->chain) == held && chain_adds_up(&run->chain));
     if (dice(4) == 0)
         check_cut(run, of_chain, (struct text){buffer.data, buffer.length});
-    state_reader_free(&reader);
+    state_free(&reader);
     buffer_free(&buffer);
 }
 

@@ -368,7 +368,7 @@ static void ignore_span(void *context, struct span *span)
 /* Whether it is taken; then what is made of it must hold. */
 static bool takes(struct text state)
 {
-    struct state_reader reader = {.left = state};
+    struct state reader = {.left = state};
     struct assembler *assembler = assembler_new(&options, ignore_span, NULL);
     struct hold *hold = hold_new(assembler);
     bool is_taken;
@@ -376,7 +376,7 @@ static bool takes(struct text state)
     assembler_restore(assembler, &reader);
     hold_restore(hold, &reader);
     is_taken = state_is_good(&reader) && reader.left.length == 0;
-    state_reader_free(&reader);
+    state_free(&reader);
     if (is_taken) {
         for (unsigned i = 0; i < 100; i++)
             hold_add(hold, &recording[EVENTS - 100 + i].event);

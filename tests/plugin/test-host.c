@@ -7,7 +7,7 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "check.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
-#include "babeltrace-plugin/spans/save.h"
+#include "babeltrace-plugin/stages/hosts_parts.h"
 #include "host_metrics.h"
 #include "moved.h"
 
@@ -23,6 +23,7 @@ static char out[1 << 16];
 static uint64_t out_count;
 static uint64_t held;
 static uint64_t sequence;
+static struct chain chain;
 static const struct endpoint *endpoint; /* of spans; NULL: one that cannot be saved */
 
 static void note_tag(const struct span_entry *entry)
@@ -38,7 +39,7 @@ static void note_tag(const struct span_entry *entry)
                        key.data, (int)value.length, value.data);
 }
 
-static void deliver(void *context, struct span *span)
+static void deliver(void *context, const struct span *span)
 {
     const size_t length = strlen(out);
 
@@ -53,40 +54,49 @@ static void deliver(void *context, struct span *span)
     (void)strncat(out, "\n", sizeof(out) - strlen(out) - 1);
 }
 
-static struct hosts *begin_with(const struct hosts_options *with)
+static struct stage *append_new(const struct hosts_options *with, struct chain *to)
+{
+    struct stage *hosts = hosts_stage_new(with);
+
+    chain_init(to, deliver, NULL);
+    chain_append(to, hosts);
+    return hosts;
+}
+
+static struct stage *begin_with(const struct hosts_options *with)
 {
     out[0] = '\0';
     out_count = held = sequence = 0;
-    return hosts_new(with, deliver, NULL);
+    return append_new(with, &chain);
 }
 
-static struct hosts *begin(void)
+static struct stage *begin(void)
 {
     return begin_with(&options);
 }
 
-static struct hosts_counts end(struct hosts *hosts)
+static struct hosts_counts end(struct stage *hosts)
 {
     struct hosts_counts counts;
 
-    while (hosts_flush_some(hosts, 1))
-        CHECK(hosts_counts(hosts).spans_held == held);
-    counts = hosts_counts(hosts);
+    while (chain_flush_some(&chain, 1))
+        CHECK(hosts_stage_counts(hosts).spans_held == held);
+    counts = hosts_stage_counts(hosts);
     CHECK(counts.spans_held == 0 && held == 0 && counts.held_bytes == 0);
     CHECK(counts.history_bytes <= options.max_history_bytes);
-    hosts_free(hosts);
+    chain_free(&chain);
     return counts;
 }
 
-static void sample(struct hosts *hosts, const struct made_sample *made)
+static void sample(struct stage *hosts, const struct made_sample *made)
 {
     const struct event event = event_of_sample(made, ++sequence);
 
-    hosts_add(hosts, &event, made->time_ms * MS, made->time_ms * MS);
+    hosts_stage_add(hosts, &event, made->time_ms * MS, made->time_ms * MS);
 }
 
 /* Is it held? Else it needs none. */
-static bool give(struct hosts *hosts, const char *host, uint64_t id, int64_t start_ms,
+static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t start_ms,
                  int64_t end_ms)
 {
     struct span span;
@@ -94,17 +104,17 @@ static bool give(struct hosts *hosts, const char *host, uint64_t id, int64_t sta
 
     CHECK(span_of_host(&span, host, id, start_ms, end_ms));
     span.endpoint = endpoint ? endpoint : span.endpoint;
-    is_wanted = hosts_wants(hosts, &span);
+    is_wanted = hosts_wants(hosts_of(hosts), &span);
     if (is_wanted) {
         held++;
-        hosts_hold(hosts, &span, end_ms * MS);
+        chain_take(&chain, &span, end_ms * MS);
     }
     free(span.log);
     return is_wanted;
 }
 
 /* A disk: so many ms of work, and ms of all its requests, since it was made. */
-static void sample_disk(struct hosts *hosts, const char *name, int64_t time_ms, int64_t busy_ms,
+static void sample_disk(struct stage *hosts, const char *name, int64_t time_ms, int64_t busy_ms,
                         int64_t queue_ms)
 {
     char values[200];
@@ -128,7 +138,7 @@ static bool shows(const char *text)
 
 static void test_disk(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     for (int64_t i = 0; i <= 5; i++) {
         sample_disk(hosts, "vda", 1000 + i * TENTH, i, i);
@@ -147,7 +157,7 @@ static void test_disk(void)
  * there was one, and less than one is under way at a time. */
 static void test_disk_without_queue(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     for (int64_t i = 0; i <= 5; i++)
         sample_disk(hosts, "nvme0n1", 1000 + i * TENTH, i * 98, i * 30);
@@ -159,7 +169,7 @@ static void test_disk_without_queue(void)
 /* Least and most are of the steps; what stood out is of the span's own time. */
 static void test_least_and_most(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     sample_disk(hosts, "vdb", 1000, 0, 0);
     sample_disk(hosts, "vdb", 1100, 10, 0);
@@ -175,7 +185,7 @@ static void test_least_and_most(void)
     end(hosts);
 }
 
-static void sample_quietly(struct hosts *hosts, int64_t time_ms, int64_t times)
+static void sample_quietly(struct stage *hosts, int64_t time_ms, int64_t times)
 {
     char cpu[300], pressure[100], tcp[60];
 
@@ -195,7 +205,7 @@ static void sample_quietly(struct hosts *hosts, int64_t time_ms, int64_t times)
 
 static void test_quiet_host(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     for (int64_t i = 0; i < 20; i++)
         sample_quietly(hosts, 1000 + i * TENTH, i);
@@ -216,7 +226,7 @@ static void test_quiet_host(void)
 static const char *found_by(const char *group, const char *names, const char *before,
                             const char *after)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
     const char *said;
 
     sample(hosts, &(struct made_sample){"h", group, "", names, before, 1000, 0, 0});
@@ -273,7 +283,7 @@ static void test_crowded_cpus(void)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct hosts *hosts = begin();
+        struct stage *hosts = begin();
         char said[200];
 
         for (int64_t at = 1000; at <= 1100; at += 100) {
@@ -307,14 +317,14 @@ static void test_crowded_cpus(void)
 
 static void test_waiting(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     CHECK(!give(hosts, "store-2", 1, 0, 5000)); /* no metrics at all */
     for (int64_t i = 0; i < 4; i++)
         sample_disk(hosts, "vdb", 1000 + i * TENTH, i, 0);
     CHECK(give(hosts, "store-2", 2, 1150, 1330) && give(hosts, "store-2", 3, 1000, 1350));
-    CHECK(out_count == 0 && hosts_counts(hosts).spans_held == 2);
-    hosts_advance(hosts, 1399 * MS);
+    CHECK(out_count == 0 && hosts_stage_counts(hosts).spans_held == 2);
+    chain_advance(&chain, 1399 * MS);
     CHECK(out_count == 0);
     sample_disk(hosts, "vdb", 1400, 90, 0);
     CHECK(out_count == 2 && shows("2 system.device") &&
@@ -322,9 +332,9 @@ static void test_waiting(void)
 
     /* no sample comes: two periods, and it has what is known */
     CHECK(give(hosts, "store-2", 4, 1250, 1450));
-    hosts_advance(hosts, 1649 * MS);
+    chain_advance(&chain, 1649 * MS);
     CHECK(out_count == 2);
-    hosts_advance(hosts, 1650 * MS);
+    chain_advance(&chain, 1650 * MS);
     CHECK(out_count == 3 && shows("4 system.device=\"vdb\"") && shows("blkin.host_ms=200"));
 
     /* one that has gone silent is not waited for */
@@ -335,7 +345,7 @@ static void test_waiting(void)
 /* A group that is read once in a while holds nothing up, and the slowest of the others does. */
 static void test_periods(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     for (int64_t i = 0; i < 3; i++) {
         sample(hosts,
@@ -355,12 +365,12 @@ static void test_periods(void)
 
 static void test_begun_anew(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     sample_disk(hosts, "vdb", 1000, 500, 0);
     sample_disk(hosts, "vdb", 1100, 600, 0);
     sample_disk(hosts, "vdb", 1200, 3, 0);
-    CHECK(hosts_counts(hosts).anew == 1);
+    CHECK(hosts_stage_counts(hosts).anew == 1);
     CHECK(give(hosts, "store-2", 1, 1100, 1200) && shows("1\n"));
     /* another recorder's counters are no continuation, even where they are larger */
     sample(hosts, &(struct made_sample){"store-2", "disk", "vdb", DISK_NAMES, "9 9 9 9 100000000 9",
@@ -373,17 +383,17 @@ static void test_begun_anew(void)
 
 static void test_names_come_late(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     for (int64_t i = 0; i < 3; i++)
         sample(hosts, &(struct made_sample){"h", "run_queue", "", i == 2 ? RUN_QUEUE_NAMES : "",
                                             i == 1 ? "9" : "1", 1000 + i * 100, 0, 0});
-    CHECK(hosts_counts(hosts).unnamed == 2);
+    CHECK(hosts_stage_counts(hosts).unnamed == 2);
     CHECK(give(hosts, "h", 1, 1000, 1200) &&
           shows("running.min=1 system.process.count.running.max=9"));
     /* another list: what was is of no use */
     sample(hosts, &(struct made_sample){"h", "run_queue", "", "", "1 2", 1300, 0, 0});
-    CHECK(hosts_counts(hosts).unnamed == 3);
+    CHECK(hosts_stage_counts(hosts).unnamed == 3);
     end(hosts);
 }
 
@@ -408,18 +418,18 @@ static void test_nonsense(void)
         {"", "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"},
     };
     const size_t count = sizeof(cases) / sizeof(cases[0]);
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     for (size_t i = 0; i < count; i++)
         sample(hosts, &(struct made_sample){"h", "run_queue", "", cases[i].names, cases[i].values,
                                             1000 + (int64_t)i, 0, 0});
     /* a blank at the end is none between */
-    CHECK(hosts_counts(hosts).invalid == count - 2);
+    CHECK(hosts_stage_counts(hosts).invalid == count - 2);
     /* groups that nobody asks for, and instances of what has none */
     sample(hosts, &(struct made_sample){"h", "process", "x", "", "1", 2000, 0, 0});
     sample(hosts, &(struct made_sample){"h", "cpu", "cpu0", "", "1", 2000, 0, 0});
     sample(hosts, &(struct made_sample){"h", "disk", "", "", "1", 2000, 0, 0});
-    CHECK(hosts_counts(hosts).invalid == count - 2 && hosts_counts(hosts).unnamed == 0);
+    CHECK(hosts_stage_counts(hosts).invalid == count - 2 && hosts_stage_counts(hosts).unnamed == 0);
     /* any time, and a span of any */
     sample(hosts,
            &(struct made_sample){"h", "run_queue", "", RUN_QUEUE_NAMES, "1", INT64_MIN / MS, 0, 0});
@@ -429,7 +439,7 @@ static void test_nonsense(void)
 
 static void test_recorded_twice(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
     struct event event;
 
     sample_disk(hosts, "vdb", 1000, 0, 0);
@@ -437,8 +447,8 @@ static void test_recorded_twice(void)
     event = event_of_sample(
         &(struct made_sample){"store-2", "disk", "vdb", "", "9 0 0 0 90000000 0", 1100, 0, 0},
         sequence);
-    hosts_add(hosts, &event, 1100 * MS + 2000,
-              1100 * MS + 2000); /* by a session of another clock */
+    hosts_stage_add(hosts, &event, 1100 * MS + 2000,
+                    1100 * MS + 2000); /* by a session of another clock */
     CHECK(give(hosts, "store-2", 1, 1000, 1100) && shows("busy.min=90 system.disk.busy.max=90"));
     end(hosts);
 }
@@ -446,7 +456,7 @@ static void test_recorded_twice(void)
 /* Ten minutes at ten samples a second: the end in full resolution, and all of it as a whole. */
 static void test_long_span(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
     int64_t busy = 0;
 
     for (int64_t i = 0; i <= 6000; i++) {
@@ -466,7 +476,7 @@ static void test_long_span(void)
 static void test_memory(void)
 {
     struct hosts_options small = options;
-    struct hosts *hosts;
+    struct stage *hosts;
     char name[40];
 
     small.max_history_bytes = 200000;
@@ -475,14 +485,14 @@ static void test_memory(void)
     for (int i = 0; i < 1000; i++) {
         (void)snprintf(name, sizeof(name), "disk%d", i);
         sample_disk(hosts, name, 1000, 0, 0);
-        CHECK(hosts_counts(hosts).history_bytes <= small.max_history_bytes);
+        CHECK(hosts_stage_counts(hosts).history_bytes <= small.max_history_bytes);
     }
-    CHECK(hosts_counts(hosts).no_room > 900);
+    CHECK(hosts_stage_counts(hosts).no_room > 900);
     for (uint64_t id = 1; id <= 100; id++) {
         CHECK(give(hosts, "store-2", id, 900, 1050));
-        CHECK(hosts_counts(hosts).held_bytes <= small.max_held_bytes);
+        CHECK(hosts_stage_counts(hosts).held_bytes <= small.max_held_bytes);
     }
-    CHECK(hosts_counts(hosts).spans_early == out_count && out_count > 50);
+    CHECK(hosts_stage_counts(hosts).spans_early == out_count && out_count > 50);
     /* what has gone makes room after a while */
     sample_disk(hosts, "new", 2000000, 0, 0);
     sample_disk(hosts, "new", 2000100, 100, 0);
@@ -493,61 +503,63 @@ static void test_memory(void)
 /* Each of them would make the next sample slower. */
 static void test_instances_without_end(void)
 {
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
     char name[40];
 
     for (int i = 0; i < 100000; i++) {
         (void)snprintf(name, sizeof(name), "disk%d", i);
         sample_disk(hosts, name, 1000, 0, 0);
     }
-    CHECK(hosts_counts(hosts).no_room == 100000 - 256);
+    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
     /* those that are known go on, and others take the place of silent ones */
     sample_disk(hosts, "disk7", 1100, 100, 0);
-    CHECK(hosts_counts(hosts).no_room == 100000 - 256);
+    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
     sample_disk(hosts, "new", 2000000, 0, 0);
-    CHECK(hosts_counts(hosts).no_room == 100000 - 256);
+    CHECK(hosts_stage_counts(hosts).no_room == 100000 - 256);
     end(hosts);
 }
 
 /* ---- from one trace to the next -------------------------------------------------------------- */
 
-static struct hosts *moved_hosts(struct hosts *from, struct assembler **assembler)
+static struct stage *moved_hosts(struct stage *from, struct assembler **assembler)
 {
     struct buffer buffer = {.length = 0};
-    struct state_writer writer = {.write = append_bytes, .context = &buffer};
-    struct hosts *to = hosts_new(&options, deliver, NULL);
-    struct state_reader reader;
+    struct state writer = {.write = append_bytes, .context = &buffer};
+    const struct hosts_counts before = hosts_stage_counts(from);
+    struct hosts_counts after;
+    struct stage *to;
+    struct state reader;
     struct text hosts_bytes;
 
-    assembler_save(*assembler, &writer);
-    hosts_save(from, *assembler, &writer);
+    assembler_save(*assembler, false, &writer);
+    chain_save(&chain, *assembler, &writer);
     CHECK(!writer.has_failed);
+    chain_hand_over(&chain);
+    CHECK(hosts_stage_counts(from).spans_held == 0);
+    chain_free(&chain);
+    to = append_new(&options, &chain);
     assembler_free(*assembler);
     *assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
-    reader = (struct state_reader){.left = {buffer.data, buffer.length}};
+    reader = (struct state){.left = {buffer.data, buffer.length}};
     assembler_restore(*assembler, &reader);
     hosts_bytes = reader.left;
-    hosts_restore(to, *assembler, &reader);
+    chain_restore(&chain, *assembler, &reader);
     CHECK(state_is_good(&reader) && reader.left.length == 0);
-    CHECK(memcmp(&(uint64_t[]){hosts_counts(to).spans_held, hosts_counts(to).held_bytes,
-                               hosts_counts(to).history_bytes},
-                 &(uint64_t[]){hosts_counts(from).spans_held, hosts_counts(from).held_bytes,
-                               hosts_counts(from).history_bytes},
-                 3 * sizeof(uint64_t)) == 0);
-    hosts_hand_over(from);
-    CHECK(hosts_counts(from).spans_held == 0);
-    hosts_free(from);
+    after = hosts_stage_counts(to);
+    CHECK(after.spans_held == before.spans_held && after.held_bytes == before.held_bytes &&
+          after.history_bytes == before.history_bytes);
     /* any part of it is no state, and harmless */
     for (size_t length = 0; length < hosts_bytes.length; length += 13) {
-        struct hosts *other = hosts_new(&options, deliver, NULL);
-        struct state_reader cut = {.left = {hosts_bytes.data, length}};
+        struct state cut = {.left = {hosts_bytes.data, length}};
+        struct chain other;
 
-        hosts_restore(other, *assembler, &cut);
+        (void)append_new(&options, &other);
+        chain_restore(&other, *assembler, &cut);
         CHECK(!state_is_good(&cut));
-        state_reader_free(&cut);
-        hosts_free(other);
+        state_free(&cut);
+        chain_free(&other);
     }
-    state_reader_free(&reader);
+    state_free(&reader);
     free(buffer.data);
     return to;
 }
@@ -556,7 +568,7 @@ static void test_moved(void)
 {
     struct assembler *assembler =
         assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
-    struct hosts *hosts = begin();
+    struct stage *hosts = begin();
 
     endpoint = endpoint_get(assembler->endpoints, text_of("store-2"), text_of(""), 0);
     for (int64_t i = 0; i < 3; i++)
@@ -564,7 +576,7 @@ static void test_moved(void)
     CHECK(give(hosts, "store-2", 1, 1100, 1250));
     hosts = moved_hosts(hosts, &assembler);
     endpoint = NULL;
-    hosts_advance(hosts, 1300 * MS);
+    chain_advance(&chain, 1300 * MS);
     CHECK(out_count == 0);
     /* names need not come again */
     sample(hosts,

@@ -7,7 +7,6 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "check.h"
 #include "babeltrace-plugin/spans/assembler_parts.h"
-#include "babeltrace-plugin/spans/save.h"
 #include "join_spans.h"
 #include "moved.h"
 
@@ -36,61 +35,68 @@ static void note(const struct span *span)
                        span->parent_id);
 }
 
-static void deliver(void *context, struct span *span)
-{
-    uint64_t *held = context;
+static struct chain chain;
+static uint64_t held; /* by what was given, and what came out */
 
-    --*held;
+static void deliver(void *context, const struct span *span)
+{
+    (void)context;
+    held--;
     note(span);
 }
 
-static uint64_t held;
+static struct stage *begin_with(const struct join_options *with, chain_deliver_fn *to)
+{
+    struct stage *join = join_stage_new(with);
 
-static struct join *begin(const struct join_options *with)
+    chain_init(&chain, to, NULL);
+    chain_append(&chain, join);
+    return join;
+}
+
+static struct stage *begin(const struct join_options *with)
 {
     out[0] = '\0';
     out_count = held = 0;
     is_quiet = false;
-    return join_new(with, deliver, &held);
+    return begin_with(with, deliver);
 }
 
-static void check_sums(const struct join *join)
+static void check_sums(const struct stage *join)
 {
-    const struct join_counts counts = join_counts(join);
+    const struct join_counts counts = join_stage_counts(join);
 
     CHECK(counts.halves == counts.joined + counts.unjoined + counts.ambiguous + counts.waiting);
     CHECK(counts.spans_held == held);
     CHECK(counts.held_bytes <= options.max_bytes);
 }
 
-static struct join_counts end(struct join *join)
+static struct join_counts end(struct stage *join)
 {
     struct join_counts counts;
 
-    while (join_flush_some(join, 1))
+    while (chain_flush_some(&chain, 1))
         check_sums(join);
     check_sums(join);
-    counts = join_counts(join);
+    counts = join_stage_counts(join);
     CHECK(held == 0 && counts.waiting == 0);
-    join_free(join);
+    chain_free(&chain);
     return counts;
 }
 
 /* At the time of its end, or when it comes. */
-static void give_at(struct join *join, int64_t now_ms, struct made made)
+static void give_at(struct stage *join, int64_t now_ms, struct made made)
 {
     struct span span;
 
     CHECK(make_span(&span, &made));
-    if (join_add(join, &span, now_ms * MS))
-        held++;
-    else
-        note(&span);
+    held++;
+    chain_take(&chain, &span, now_ms * MS);
     free(span.log);
     check_sums(join);
 }
 
-static void give(struct join *join, struct made made)
+static void give(struct stage *join, struct made made)
 {
     give_at(join, made.end_ms, made);
 }
@@ -107,7 +113,7 @@ static void give(struct join *join, struct made made)
 
 static void test_server_first(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     give(join, CALL(7, 72, 71, 12, 14));
@@ -115,7 +121,7 @@ static void test_server_first(void)
     CHECK(held == 2);
     give(join, CLIENT(0, 1, 10, 3, 10, 16, 99));
     CHECK_TEXT(out, "1/10<3 "); /* that one never waits */
-    join_advance(join, 16 * MS + JOIN_SETTLE_NS);
+    chain_advance(&chain, 16 * MS + JOIN_SETTLE_NS);
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 ");
     give(join, CALL(7, 73, 71, 12, 40)); /* what ends after its root, too */
     CHECK_TEXT(out, "1/10<3 1/72<71 1/71<10 1/73<71 ");
@@ -125,14 +131,14 @@ static void test_server_first(void)
 
 static void test_client_first(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
 
     give(join, CLIENT(5, 1, 10, 0, 10, 16, 99));
     give_at(join, 17, CALL(7, 72, 71, 12, 14));
     give_at(join, 17, SERVER(7, 71, 11, 15, 99));
-    join_advance(join, 17 * MS + JOIN_SETTLE_NS - 1);
+    chain_advance(&chain, 17 * MS + JOIN_SETTLE_NS - 1);
     CHECK(held == 2);
-    join_advance(join, 17 * MS + JOIN_SETTLE_NS);
+    chain_advance(&chain, 17 * MS + JOIN_SETTLE_NS);
     CHECK_TEXT(out, "1/10<0 1/72<71 1/71<10 ");
     CHECK(end(join).joined == 1);
 }
@@ -141,7 +147,7 @@ static void test_client_first(void)
 static struct span_entry tag_entry;
 static char tag_text[33];
 
-static void look_for_tag(void *context, struct span *span)
+static void look_for_tag(void *context, const struct span *span)
 {
     (void)context;
     CHECK(span->trace_id_high == 5 && span->trace_id == 1);
@@ -157,30 +163,32 @@ static void look_for_tag(void *context, struct span *span)
 
 static void test_tag(void)
 {
-    struct join *join = join_new(&options, look_for_tag, NULL);
     const struct made server = SERVER(0x7abc, 71, 11, 15, 99),
                       client = CLIENT(5, 1, 10, 0, 10, 16, 99);
     struct span span;
 
-    CHECK(make_span(&span, &server) && join_add(join, &span, 15 * MS));
+    (void)begin_with(&options, look_for_tag);
+    CHECK(make_span(&span, &server));
+    chain_take(&chain, &span, 15 * MS);
     free(span.log);
-    CHECK(make_span(&span, &client) && !join_add(join, &span, 16 * MS));
+    CHECK(chain_held(&chain) == 1 && make_span(&span, &client));
+    chain_take(&chain, &span, 16 * MS);
     free(span.log);
-    CHECK(!join_flush_some(join, 10));
+    CHECK(chain.counts.out == 1 && chain_flush_some(&chain, 10) && chain.counts.out == 2);
     CHECK_TEXT(tag_text, "626c6b2d6a6f696e0000000000007abc");
-    join_free(join);
+    chain_free(&chain);
 }
 
 static void test_unjoined(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     give(join, CALL(7, 72, 71, 12, 14));
     give(join, SERVER(7, 71, 11, 15, 99));
-    join_advance(join, 15 * MS + options.wait_ns - 1);
+    chain_advance(&chain, 15 * MS + options.wait_ns - 1);
     CHECK(held == 2);
-    join_advance(join, 15 * MS + options.wait_ns);
+    chain_advance(&chain, 15 * MS + options.wait_ns);
     CHECK_TEXT(out, "m7/72<71 m7/71<0 ");
     give_at(join, 2100, CLIENT(0, 1, 10, 0, 10, 16, 99)); /* too late */
     give_at(join, 2101, CLIENT(0, 1, 10, 0, 10, 16, 99));
@@ -191,13 +199,13 @@ static void test_unjoined(void)
 /* A request that takes longer than the wait, which begins at its end. */
 static void test_slow_request(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
 
     give(join, CALL(7, 72, 71, 1000, 1001));
     give(join, CALL(7, 73, 71, 30000, 30001));
     give(join, SERVER(7, 71, 10, 55000, 99));
     give(join, CLIENT(0, 1, 10, 0, 9, 55001, 99));
-    join_advance(join, 60 * SECOND);
+    chain_advance(&chain, 60 * SECOND);
     CHECK_TEXT(out, "1/10<0 1/72<71 1/73<71 1/71<10 ");
     CHECK(end(join).joined == 1);
 }
@@ -215,7 +223,7 @@ static void test_places(void)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct join *join = begin(&options);
+        struct stage *join = begin(&options);
         struct made server = SERVER(1, 2, 20, 30, 42), client = CLIENT(0, 9, 8, 0, 10, 40, 42);
         struct join_counts counts;
 
@@ -235,13 +243,13 @@ static void test_places(void)
 /* A killed server: what there is of the request. A root that comes later still is counted. */
 static void test_rootless(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     give(join, CALL(7, 72, 71, 1000, 1001));
-    join_advance(join, 61000 * MS);
+    chain_advance(&chain, 61000 * MS);
     CHECK(held == 1);
-    join_advance(join, 61001 * MS);
+    chain_advance(&chain, 61001 * MS);
     CHECK_TEXT(out, "m7/72<71 ");
     give_at(join, 62000, SERVER(7, 71, 10, 62000, 99));
     CHECK_TEXT(out, "m7/72<71 m7/71<0 ");
@@ -260,14 +268,14 @@ static void test_times(void)
                    {0, 8, false},  {21, 30, false}, {12, 18, false}, {0, 500, true}};
 
     for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
-        struct join *join = begin(&options);
+        struct stage *join = begin(&options);
 
         give(join, SERVER(7, 71, 10, 20, 99));
         give_at(join, 30, CLIENT(0, 1, 10, 0, clients[i].from_ms, clients[i].to_ms, 99));
         CHECK(end(join).joined == clients[i].fits);
     }
     for (int i = 0; i < 2; i++) { /* the ends of time */
-        struct join *join = begin(&options);
+        struct stage *join = begin(&options);
         struct made client = CLIENT(0, 1, 10, 0, 0, 0, 99);
         struct span span;
 
@@ -275,7 +283,9 @@ static void test_times(void)
         CHECK(make_span(&span, &client));
         span.start_ns = i ? INT64_MIN : INT64_MAX;
         span.end_ns = INT64_MAX;
-        CHECK(!join_add(join, &span, 30 * MS));
+        held++;
+        chain_take(&chain, &span, 30 * MS);
+        CHECK(chain.counts.out == 1);
         free(span.log);
         CHECK(end(join).joined == (uint64_t)i);
     }
@@ -284,7 +294,7 @@ static void test_times(void)
 /* Addresses and ports recur: requests of the same key, one after the other. */
 static void test_recurring(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     is_quiet = true;
@@ -300,19 +310,19 @@ static void test_recurring(void)
 
 static void test_two_clients(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
 
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
     give_at(join, 16, SERVER(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 2, 20, 0, 10, 17, 99));
-    join_advance(join, SECOND);
+    chain_advance(&chain, SECOND);
     CHECK_TEXT(out, "1/10<0 2/20<0 m7/71<0 ");
     CHECK(end(join).ambiguous == 1);
 }
 
 static void test_two_servers(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
 
     give(join, SERVER(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
@@ -323,7 +333,7 @@ static void test_two_servers(void)
     give(join, SERVER(7, 71, 11, 15, 99));
     give(join, CLIENT(0, 1, 10, 0, 10, 16, 99));
     give_at(join, 200, SERVER(8, 81, 12, 15, 99));
-    join_advance(join, 3 * SECOND);
+    chain_advance(&chain, 3 * SECOND);
     CHECK_TEXT(out, "1/10<0 1/71<10 m8/81<0 ");
     CHECK(end(join).ambiguous == 1);
 }
@@ -331,14 +341,14 @@ static void test_two_servers(void)
 /* Of two sessions that record the same. */
 static void test_twice(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     for (int i = 0; i < 2; i++) {
         give_at(join, 15, SERVER(7, 71, 11, 15, 99));
         give_at(join, 16, CLIENT(0, 1, 10, 0, 10, 16, 99));
     }
-    join_advance(join, SECOND);
+    chain_advance(&chain, SECOND);
     CHECK_TEXT(out, "1/10<0 1/10<0 1/71<10 1/71<0 ");
     counts = end(join);
     CHECK(counts.halves == 1 && counts.joined == 1);
@@ -347,7 +357,7 @@ static void test_twice(void)
 /* What is none of ours goes through at once. */
 static void test_others(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     give(join, (struct made){0, 1, 2, 0, 1, 2, 99, SPAN_SERVER, {0, 0, 0}}); /* not marked */
@@ -371,7 +381,7 @@ static const uint64_t orders[][4] = {{4, 3, 2, 1}, {1, 2, 3, 4}, {2, 4, 1, 3}, {
 static void test_chain(void)
 {
     for (size_t order = 0; order < sizeof(orders) / sizeof(orders[0]); order++) {
-        struct join *join = begin(&options);
+        struct stage *join = begin(&options);
 
         give_at(join, 100, CLIENT(0, 100, 1, 0, 0, 100, 1000));
         for (int i = 0; i < 4; i++) {
@@ -385,7 +395,7 @@ static void test_chain(void)
             give_at(join, 100, CALL(100 + tier, 10 * tier + 2, 10 * tier, from + 2, to - 2));
             give_at(join, 100, SERVER(100 + tier, 10 * tier, from, to, 999 + tier));
         }
-        join_advance(join, 10 * SECOND);
+        chain_advance(&chain, 10 * SECOND);
         CHECK(strstr(out, "100/1<0 ") && strstr(out, "100/10<1 ") && strstr(out, "100/20<11 ") &&
               strstr(out, "100/30<21 ") && strstr(out, "100/40<31 ") && strstr(out, "100/42<40 "));
         CHECK(!strchr(out, 'm') && out_count == 12);
@@ -396,13 +406,13 @@ static void test_chain(void)
 /* Without anybody before it, a chain has the id of its first server's trace. */
 static void test_chain_of_its_own(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     give(join, SERVER(8, 81, 13, 14, 100));
     give(join, CLIENT(MARK, 7, 72, 71, 12, 15, 100));
     give(join, SERVER(7, 71, 11, 16, 99));
-    join_advance(join, 10 * SECOND);
+    chain_advance(&chain, 10 * SECOND);
     CHECK_TEXT(out, "m7/72<71 m7/71<0 m7/81<72 ");
     counts = end(join);
     CHECK(counts.joined == 1 && counts.unjoined == 1);
@@ -411,7 +421,7 @@ static void test_chain_of_its_own(void)
 /* Two servers that call each other within the same moment. */
 static void test_circle(void)
 {
-    struct join *join = begin(&options);
+    struct stage *join = begin(&options);
     struct join_counts counts;
 
     give(join, CLIENT(MARK, 7, 72, 71, 10, 20, 100));
@@ -487,7 +497,7 @@ static void check_request(const struct span *span)
     out_count++;
 }
 
-static void deliver_and_check(void *context, struct span *span)
+static void deliver_and_check(void *context, const struct span *span)
 {
     (void)context;
     held--;
@@ -495,30 +505,30 @@ static void deliver_and_check(void *context, struct span *span)
 }
 
 /* From one trace of a recording to the next. What was counted is added up. */
-static struct join *move(struct join *join, struct assembler **assembler,
-                         struct join_counts *counted)
+static struct stage *move(struct stage *join, struct assembler **assembler,
+                          struct join_counts *counted)
 {
     struct buffer state = {.length = 0};
-    struct state_writer writer = {.write = append_bytes, .context = &state};
-    struct state_reader reader;
+    struct state writer = {.write = append_bytes, .context = &state};
+    struct state reader;
 
-    CHECK(join_counts(join).spans_held == held);
-    join_hand_over(join);
-    counted->halves += join_counts(join).halves;
-    counted->joined += join_counts(join).joined;
-    assembler_save(*assembler, &writer);
-    join_save(join, *assembler, &writer);
+    CHECK(join_stage_counts(join).spans_held == held);
+    chain_hand_over(&chain);
+    counted->halves += join_stage_counts(join).halves;
+    counted->joined += join_stage_counts(join).joined;
+    assembler_save(*assembler, false, &writer);
+    chain_save(&chain, *assembler, &writer);
     CHECK(!writer.has_failed);
-    join_free(join);
+    chain_free(&chain);
     assembler_free(*assembler);
     *assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
-    join = join_new(&options, deliver_and_check, NULL);
-    reader = (struct state_reader){.left = {state.data, state.length}};
+    join = begin_with(&options, deliver_and_check);
+    reader = (struct state){.left = {state.data, state.length}};
     assembler_restore(*assembler, &reader);
-    join_restore(join, *assembler, &reader);
+    chain_restore(&chain, *assembler, &reader);
     CHECK(state_is_good(&reader) && reader.left.length == 0);
-    CHECK(join_counts(join).spans_held == held);
-    state_reader_free(&reader);
+    CHECK(join_stage_counts(join).spans_held == held);
+    state_free(&reader);
     buffer_free(&state);
     return join;
 }
@@ -528,7 +538,7 @@ static void test_random(size_t parts)
 {
     struct assembler *assembler =
         assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
-    struct join *join = join_new(&options, deliver_and_check, NULL);
+    struct stage *join = begin_with(&options, deliver_and_check);
     struct join_counts counts, before = {.halves = 0};
     uint64_t servers = 0;
 
@@ -551,10 +561,8 @@ static void test_random(size_t parts)
         if (i % parts == parts - 1)
             join = move(join, &assembler, &before);
         span.endpoint = endpoint_get(assembler->endpoints, text_of("s"), text_of(""), 0);
-        if (join_add(join, &span, arrivals[i].at_ms * MS))
-            held++;
-        else
-            check_request(&span);
+        held++;
+        chain_take(&chain, &span, arrivals[i].at_ms * MS);
         free(span.log);
     }
     counts = end(join);
@@ -570,14 +578,14 @@ static void test_random(size_t parts)
 static void flood(struct made (*make)(uint64_t), size_t max_bytes)
 {
     struct join_options little = options;
-    struct join *join;
+    struct stage *join;
 
     little.max_bytes = max_bytes;
     join = begin(&little);
     is_quiet = true;
     for (uint64_t i = 0; i < MANY; i++) {
         give_at(join, 1 + (int64_t)(i / 1000), make(i));
-        CHECK(join_counts(join).held_bytes <= max_bytes);
+        CHECK(join_stage_counts(join).held_bytes <= max_bytes);
     }
     (void)end(join);
     CHECK(out_count == MANY);

@@ -12,7 +12,9 @@
 
 static uint64_t out, held;
 
-static void deliver(void *context, struct span *span)
+static struct chain chain;
+
+static void deliver(void *context, const struct span *span)
 {
     (void)context;
     (void)span;
@@ -21,7 +23,7 @@ static void deliver(void *context, struct span *span)
 }
 
 /* The test's own allocations do not fail. */
-static void give(struct join *join, struct made made)
+static void give(struct made made)
 {
     const struct starve asked = starve;
     struct span span;
@@ -31,49 +33,48 @@ static void give(struct join *join, struct made made)
     CHECK(make_span(&span, &made));
     spent = starve.count - asked.count;
     starve.fail_at = asked.fail_at ? asked.fail_at + spent : 0;
-    if (join_add(join, &span, made.end_ms * MS))
-        held++;
-    else
-        out++;
+    held++;
+    chain_take(&chain, &span, made.end_ms * MS);
     free(span.log);
 }
 
-static void work(struct join *join)
+static void work(struct stage *join)
 {
     uint64_t in = 0;
 
     for (uint64_t i = 1; i <= REQUESTS; i++) {
         const int64_t at = (int64_t)i * 10;
 
-        give(join,
-             (struct made){JOIN_TRACE_HIGH, i, 2, 1, at + 2, at + 3, 0, SPAN_LOCAL, {0, 0, 0}});
-        give(join, (struct made){
-                       JOIN_TRACE_HIGH, i, 3, 1, at + 2, at + 4, i + 1, SPAN_CLIENT, {0, 0, 0}});
-        give(join,
-             (struct made){JOIN_TRACE_HIGH, i, 1, 0, at + 1, at + 5, i, SPAN_SERVER, {0, 0, 0}});
+        give((struct made){JOIN_TRACE_HIGH, i, 2, 1, at + 2, at + 3, 0, SPAN_LOCAL, {0, 0, 0}});
+        give(
+            (struct made){JOIN_TRACE_HIGH, i, 3, 1, at + 2, at + 4, i + 1, SPAN_CLIENT, {0, 0, 0}});
+        give((struct made){JOIN_TRACE_HIGH, i, 1, 0, at + 1, at + 5, i, SPAN_SERVER, {0, 0, 0}});
         if (i % 3 == 1)
-            give(join, (struct made){0, i, 9, 0, at, at + 6, i, SPAN_CLIENT, {0, 0, 0}});
+            give((struct made){0, i, 9, 0, at, at + 6, i, SPAN_CLIENT, {0, 0, 0}});
         in += 3 + (i % 3 == 1);
     }
-    while (join_flush_some(join, 1))
+    while (chain_flush_some(&chain, 1))
         ;
     CHECK(out == in && held == 0);
-    CHECK(join_counts(join).spans_held == 0 && join_counts(join).waiting == 0);
+    CHECK(join_stage_counts(join).spans_held == 0 && join_stage_counts(join).waiting == 0);
 }
 
 static uint64_t run_once(uint64_t fail_at, bool and_after, uint64_t *count)
 {
     const struct join_options options = {
         .wait_ns = 30 * MS, .root_wait_ns = 50 * MS, .skew_ns = MS, .max_bytes = 4000};
-    struct join *join;
+    struct stage *join;
 
     out = held = 0;
     starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
-    join = join_new(&options, deliver, NULL);
+    chain_init(&chain, deliver, NULL);
+    join = join_stage_new(&options);
     CHECK(join || fail_at);
-    if (join)
+    if (join) {
+        chain_append(&chain, join);
         work(join);
-    join_free(join);
+    }
+    chain_free(&chain);
     CHECK(starve.live == 0);
     *count = starve.count;
     return starve.failed;

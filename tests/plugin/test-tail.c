@@ -5,6 +5,7 @@
  */
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/tail.h"
+#include "tools/trace/calls.h"
 #include "check.h"
 
 #include <math.h>

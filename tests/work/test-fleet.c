@@ -6,7 +6,7 @@
 #include "babeltrace-plugin/hosts/fleet_page.h"
 #include "babeltrace-plugin/hosts/host_board.h"
 #include "check.h"
-#include "babeltrace-plugin/encode/otlp_names.h"
+#include "tools/points/otlp_names.h"
 #include "tools/points/otlp_points.h"
 #include "tools/merged/fleet_deltas.h"
 #include "tools/merged/merged.h"
@@ -230,6 +230,7 @@ static void test_deltas(void)
     char *document, *page;
     struct merged *again = merged_new();
     struct printer printer = {.has_failed = false};
+    struct page of_hosts = {.count = 0};
     struct error error;
     json_t *json;
 
@@ -262,7 +263,8 @@ static void test_deltas(void)
     CHECK(fleet_rows(again->fleet) == fleet_rows(whole));
     for (size_t i = 0; i < fleet_rows(whole); i++)
         CHECK(fleet_row(again->fleet, i)->samples == fleet_row(told.merged->fleet, i)->samples);
-    fleet_page(&printer, whole, (int64_t)(times[0] * 1e9) + BEGIN);
+    fleet_page(&of_hosts, whole, (int64_t)(times[0] * 1e9) + BEGIN);
+    page_print(&of_hosts, &printer);
     page = print_end(&printer);
     CHECK(page && strstr(page, "blkin_hosts_samples_total{hosts=\"all\"} 3000\n"));
     free(page);

@@ -5,8 +5,8 @@
  */
 #include "check.h"
 #include "tools/otlp/otlp_decode.h"
-#include "babeltrace-plugin/encode/otlp_fields.h"
-#include "babeltrace-plugin/encode/otlp_write.h"
+#include "tools/otlp/otlp_fields.h"
+#include "tools/otlp/otlp_write.h"
 #include "babeltrace-plugin/encode/protocol.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #include "list.h"
 
-#include "babeltrace-plugin/encode/otlp_names.h"
+#include "tools/points/otlp_names.h"
 #include "observe.h"
 #include "tools/base/text.h"
 

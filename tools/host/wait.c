@@ -5,7 +5,7 @@
  */
 #include "wait.h"
 
-#include "babeltrace-plugin/hosts/host.h"
+#include "babeltrace-plugin/hosts/host_tags.h"
 #include "babeltrace-plugin/params.h"
 #include "settings.h"
 

@@ -19,24 +19,15 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static uint64_t hash_of_host(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_text(seed, text_of(cds_hlist_entry(link, struct host, in_table)->name));
-}
-
 static struct host *find_host(struct board *board, const char *name, int64_t now_ms)
 {
     const uint64_t hash = hash_text(board->hosts.seed, text_of(name));
     struct host *host;
 
-    cds_hlist_for_each_entry_2(host, table_bucket(&board->hosts, hash), in_table)
-    {
-        if (strcmp(host->name, name) == 0) {
-            host->used_ms = now_ms;
-            return host;
-        }
-    }
-    return NULL;
+    table_find(host, &board->hosts, hash, in_table, strcmp(host->name, name) == 0);
+    if (host)
+        host->used_ms = now_ms;
+    return host;
 }
 
 static struct host *add_host(struct board *board, const char *name, int64_t now_ms)
@@ -418,7 +409,7 @@ bool board_open(struct board *board, int64_t traces_per_s, int64_t now_ms)
         boot = (uint64_t)wall_clock_ns();
     (void)snprintf(board->boot, sizeof(board->boot), "%016" PRIx64, boot);
     board->ring = calloc(board->room, sizeof(*board->ring));
-    return table_init(&board->hosts, hash_of_host) && board->ring;
+    return table_init(&board->hosts) && board->ring;
 }
 
 void board_close(struct board *board)

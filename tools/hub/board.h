@@ -62,7 +62,7 @@ struct host {
     int64_t used_ms;               /* when board_host() was asked for it last */
     int64_t since_ns;              /* since when it is there, or not; of the wall clock */
     struct host_counts counts;
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
 };
 
 /* It has asked or posted: it is not only a name that others use. */

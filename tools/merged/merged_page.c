@@ -232,11 +232,13 @@ static void print_root(struct printer *page, const struct merged *merged)
 char *merged_page(const struct merged *merged, int64_t now_ns)
 {
     struct printer page = {0};
+    struct page of_hosts = {.count = 0};
 
     print_root(&page, merged);
     print_workers(&page, merged, now_ns);
     print_labelled(&page, merged, false);
     print_labelled(&page, merged, true);
-    fleet_page(&page, merged->fleet, now_ns);
+    fleet_page(&of_hosts, merged->fleet, now_ns);
+    page_print(&of_hosts, &page);
     return print_end(&page);
 }

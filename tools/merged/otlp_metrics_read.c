@@ -6,7 +6,7 @@
  */
 #include "otlp_metrics.h"
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
+#include "tools/otlp/otlp_fields.h"
 #include "tools/otlp/otlp_decode.h"
 
 struct reading {

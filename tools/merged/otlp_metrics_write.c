@@ -5,7 +5,7 @@
  */
 #include "otlp_metrics.h"
 
-#include "babeltrace-plugin/encode/otlp_write.h"
+#include "tools/otlp/otlp_write.h"
 
 /* What is written around a data point, and around a message, at most; without texts. */
 #define POINT_MAX 256U

@@ -6,7 +6,7 @@
 #ifndef BLKIN_OUTPUT_OTLP_VALUE_H
 #define BLKIN_OUTPUT_OTLP_VALUE_H
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
+#include "otlp_fields.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,9 +6,9 @@
  */
 #include "otlp_points.h"
 
-#include "babeltrace-plugin/encode/otlp_fields.h"
-#include "babeltrace-plugin/encode/otlp_names.h"
-#include "babeltrace-plugin/encode/otlp_write.h"
+#include "tools/otlp/otlp_fields.h"
+#include "otlp_names.h"
+#include "tools/otlp/otlp_write.h"
 
 #include <ctype.h>
 #include <math.h>

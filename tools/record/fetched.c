@@ -31,27 +31,22 @@ static uint64_t hash_of(uint64_t seed, struct trace_id id)
     return hash_mix(seed ^ id.low);
 }
 
-static struct fetched_trace *trace_of(const struct cds_hlist_node *link)
+static struct fetched_trace *trace_of(const struct table_link *link)
 {
-    return cds_hlist_entry(link, struct fetched_trace, in_table);
-}
-
-static uint64_t hash_of_trace(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_of(seed, trace_of(link)->id);
+    return caa_container_of(link, struct fetched_trace, in_table);
 }
 
 struct fetched *fetched_new(void)
 {
     struct fetched *fetched = calloc(1, sizeof(*fetched));
 
-    if (fetched && table_init(&fetched->traces, hash_of_trace))
+    if (fetched && table_init(&fetched->traces))
         return fetched;
     free(fetched);
     return NULL;
 }
 
-static void free_trace(struct cds_hlist_node *link)
+static void free_trace(struct table_link *link)
 {
     struct fetched_trace *trace = trace_of(link);
 
@@ -86,12 +81,8 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
     const uint64_t hash = hash_of(fetched->traces.seed, id);
     struct fetched_trace *trace;
 
-    cds_hlist_for_each_entry_2(trace, table_bucket(&fetched->traces, hash), in_table)
-    {
-        if (trace_id_equal(trace->id, id))
-            return trace;
-    }
-    return NULL;
+    table_find(trace, &fetched->traces, hash, in_table, trace_id_equal(trace->id, id));
+    return trace;
 }
 
 /* Those that are older than that, and not open. */

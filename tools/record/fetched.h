@@ -25,7 +25,7 @@ struct fetched_trace {
     uint64_t spans;
     bool is_cut;
     struct ids have, want;
-    struct cds_hlist_node in_table;
+    struct table_link in_table;
 };
 
 struct fetched;

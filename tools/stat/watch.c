@@ -13,6 +13,7 @@
 #include "tap_reader.h"
 #include "tools/base/control.h"
 #include "tools/base/output.h"
+#include "tools/trace/calls.h"
 #include "tools/trace/traces.h"
 
 #include <errno.h>

@@ -5,6 +5,8 @@
  */
 #include "summary.h"
 
+#include "calls.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "stage.h"
 
 #include "babeltrace-plugin/encode/resource.h"
+#include "tools/trace/calls.h"
 
 #include <fnmatch.h>
 

@@ -6,8 +6,8 @@
 #ifndef BLKIN_OUTPUT_OTLP_WRITE_H
 #define BLKIN_OUTPUT_OTLP_WRITE_H
 
-#include "encoder.h"
-#include "protobuf.h"
+#include "babeltrace-plugin/encode/encoder.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 
 static inline char *otlp_put_text(char *at, char tag, struct text text)
 {

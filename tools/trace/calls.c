@@ -1,11 +1,11 @@
 /*
- * Spans as calls from one service to another.
+ * Spans as calls from one service to another, and whole traces in statistics.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "calls.h"
 
-#include "names.h"
+#include "babeltrace-plugin/model/names.h"
 
 static int add_call(struct trace_call *calls, int count, uint32_t caller, uint32_t callee,
                     const struct trace_span *span, bool is_error)
@@ -78,4 +78,87 @@ int trace_calls(const struct trace_model *linked, uint32_t span,
         parent == TRACE_NONE || linked->spans[parent].service == self->service)
         return count;
     return add_call(calls, 0, linked->spans[parent].service, self->service, self, self->is_error);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked)
+{
+    for (uint32_t i = 0; i < linked->count; i++) {
+        const struct trace_span *span = &linked->spans[i];
+        struct statistics_row *row;
+
+        if (!span->duration_ns)
+            continue;
+        row = statistics_row_of(statistics, span->service, span->name);
+        if (!row || !histogram_add(&row->self, linked->nodes[i].self_ns))
+            return false;
+    }
+    return true;
+}
+
+static bool add_calls_of(struct statistics *statistics, const struct trace_model *linked,
+                         uint32_t span)
+{
+    struct trace_call calls[TRACE_CALLS_MAX];
+    const int count = trace_calls(linked, span, calls);
+
+    for (int i = 0; i < count; i++) {
+        struct statistics_edge *edge =
+            statistics_edge_of(statistics, calls[i].caller, calls[i].callee);
+
+        if (!edge ||
+            (calls[i].duration_ns && !histogram_add(&edge->duration, calls[i].duration_ns)))
+            return false;
+        edge->calls++;
+        edge->errors += calls[i].is_error;
+    }
+    return true;
+}
+
+bool statistics_add_calls(struct statistics *statistics, const struct trace_model *linked)
+{
+    for (uint32_t i = 0; i < linked->count; i++) {
+        if (!add_calls_of(statistics, linked, i))
+            return false;
+    }
+    return true;
+}
+
+static bool add_linked(struct statistics *statistics, struct statistics_row *row,
+                       const struct trace_model *linked, uint32_t i)
+{
+    const struct trace_span *span = &linked->spans[i];
+
+    return statistics_count(row, span) &&
+           (!span->duration_ns || histogram_add(&row->self, linked->nodes[i].self_ns)) &&
+           add_calls_of(statistics, linked, i);
+}
+
+/* So many rows are found before the first of them is written to: till then all are in the cache. */
+#define ROWS_AHEAD 16U
+
+bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked)
+{
+    struct statistics_row *rows[ROWS_AHEAD];
+
+    for (uint32_t first = 0; first < linked->count; first += ROWS_AHEAD) {
+        const uint32_t left = linked->count - first;
+        const uint32_t count = left < ROWS_AHEAD ? left : ROWS_AHEAD;
+
+        for (uint32_t i = 0; i < count; i++) {
+            const struct trace_span *span = &linked->spans[first + i];
+
+            rows[i] = statistics_row_of(statistics, span->service, span->name);
+            if (!rows[i])
+                return false;
+            histogram_fetch(&rows[i]->duration, span->duration_ns);
+            histogram_fetch(&rows[i]->self, linked->nodes[first + i].self_ns);
+        }
+        for (uint32_t i = 0; i < count; i++) {
+            if (!add_linked(statistics, rows[i], linked, first + i))
+                return false;
+        }
+    }
+    return true;
 }

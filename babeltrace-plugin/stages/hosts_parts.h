@@ -1,20 +1,20 @@
 /*
- * Inside of host.h: what its parts share.
+ * Inside of hosts.h: what its parts share.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_CORE_HOST_PARTS_H
-#define BLKIN_CORE_HOST_PARTS_H
+#ifndef BLKIN_STAGES_HOSTS_PARTS_H
+#define BLKIN_STAGES_HOSTS_PARTS_H
 
 #include "babeltrace-plugin/base/table.h"
-#include "host.h"
-#include "host_tags.h"
+#include "babeltrace-plugin/hosts/host_tags.h"
+#include "hosts.h"
 
 #include <urcu/list.h>
 
 /* Most that a group's instance takes for its samples. */
 #define HISTORY_BYTES_MAX \
-    (HISTORY_SAMPLES * (sizeof(struct sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
+    (HISTORY_SAMPLES * (sizeof(struct history_sample) + HISTORY_VALUES_MAX * sizeof(uint64_t)))
 
 /*
  * Of one host and group. Each sample looks its instance up in a list, and each span looks at all of
@@ -34,34 +34,25 @@ static inline uint64_t host_distance(int64_t a, int64_t b)
     return (uint64_t)b - (uint64_t)a;
 }
 
-struct held {
-    struct held *next;
-    int64_t since_ns; /* trace time */
-    struct span span; /* its log is not set */
-    char log[];
-};
-
 struct host {
-    struct cds_hlist_node in_table; /* by its name */
-    struct cds_list_head in_all;    /* in the order in which they came */
+    struct table_link in_table;  /* by its name */
+    struct cds_list_head in_all; /* in the order in which they came */
     struct cds_list_head in_waiting;
     struct host_part *parts[HOST_GROUPS];
     unsigned part_count[HOST_GROUPS];
     struct host_part *next[HOST_GROUPS]; /* whose sample comes next, as they are read in an order */
-    struct held
-        *first; /* the one that has waited for longest; NULL: the host is not in `waiting` */
-    struct held *last;
-    int64_t complete_ns; /* all samples of before have come */
-    int64_t wait_ns;     /* no span waits for longer */
+    struct kept_span *first;             /* the one that has waited for longest, in trace time; */
+    struct kept_span *last;              /* NULL: the host is not in `waiting` */
+    int64_t complete_ns;                 /* all samples of before have come */
+    int64_t wait_ns;                     /* no span waits for longer */
     uint32_t name_length;
     char name[];
 };
 
 struct hosts {
-    struct hosts_gate gate; /* first of all */
+    struct stage stage;
     struct hosts_options options;
-    hosts_deliver_fn *deliver;
-    void *context;
+    bool is_open; /* metrics of any host have come */
     struct table table;
     struct cds_list_head all;
     struct cds_list_head waiting; /* hosts that have spans which wait, in the order of that */
@@ -72,6 +63,27 @@ struct hosts {
     struct hosts_counts counts;
 };
 
+static inline struct hosts *hosts_of(const struct stage *stage)
+{
+    return (struct hosts *)(uintptr_t)stage;
+}
+
+/* Of the stage: see struct stage_kind. */
+void hosts_hand_over(struct stage *stage);
+void hosts_save(struct stage *stage, struct assembler *assembler, struct state *state);
+void hosts_restore(struct stage *stage, struct assembler *assembler, struct state *state);
+
+/* The host that the span is of. */
+bool hosts_knows(const struct hosts *hosts, const struct span *span);
+
+/* Is the span to be tagged? Inline: asked for each span. */
+static inline bool hosts_wants(const struct hosts *hosts, const struct span *span)
+{
+    return hosts->is_open &&
+           (uint64_t)span->end_ns - (uint64_t)span->start_ns >= (uint64_t)hosts->options.min_ns &&
+           hosts_knows(hosts, span);
+}
+
 /* NULL: there is none. */
 struct host *hosts_find(const struct hosts *hosts, struct text name);
 struct host_part *hosts_find_part(struct host *host, enum host_group group, struct text instance);
@@ -80,7 +92,8 @@ struct host_part *hosts_find_part(struct host *host, enum host_group group, stru
 struct host *hosts_new_host(struct hosts *hosts, struct text name);
 struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum host_group group,
                                  struct text instance);
-struct held *hosts_append(struct hosts *hosts, struct host *host, const struct span *span,
-                          int64_t since_ns);
+
+/* Behind all that wait at the host. */
+void hosts_append(struct hosts *hosts, struct host *host, struct kept_span *held);
 
 #endif

@@ -12,10 +12,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_ANALYSIS_CALLS_H
-#define BLKIN_ANALYSIS_CALLS_H
+#ifndef BLKIN_TRACE_CALLS_H
+#define BLKIN_TRACE_CALLS_H
 
-#include "model.h"
+#include "babeltrace-plugin/model/statistics.h"
 
 struct trace_call {
     uint32_t caller; /* services, never NAMES_NONE */
@@ -31,5 +31,13 @@ struct trace_call {
  * linked. */
 int trace_calls(const struct trace_model *linked, uint32_t span,
                 struct trace_call calls[TRACE_CALLS_MAX]);
+
+/* Counts the trace's spans, with their durations and self times, and its calls. Out of memory:
+ * these return false, and only a part is added. */
+bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked);
+
+/* For who has counted the spans before their trace was there. */
+bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked);
+bool statistics_add_calls(struct statistics *statistics, const struct trace_model *linked);
 
 #endif

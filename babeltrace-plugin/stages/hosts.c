@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "host_parts.h"
+#include "hosts_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"
 
@@ -13,35 +13,21 @@
 
 /* ---- hosts ----------------------------------------------------------------------------------- */
 
-static struct host *host_of(const struct cds_hlist_node *link)
-{
-    return cds_hlist_entry(link, struct host, in_table);
-}
-
-static struct text name_of(const struct host *host)
+static struct text hosts_name_of(const struct host *host)
 {
     return (struct text){host->name, host->name_length};
-}
-
-static uint64_t hash_of_host(uint64_t seed, const struct cds_hlist_node *link)
-{
-    return hash_text(seed, name_of(host_of(link)));
 }
 
 struct host *hosts_find(const struct hosts *hosts, struct text name)
 {
     struct host *host;
 
-    cds_hlist_for_each_entry_2(
-        host, table_bucket(&hosts->table, hash_text(hosts->table.seed, name)), in_table)
-    {
-        if (text_equal(name_of(host), name))
-            return host;
-    }
-    return NULL;
+    table_find(host, &hosts->table, hash_text(hosts->table.seed, name), in_table,
+               text_equal(hosts_name_of(host), name));
+    return host;
 }
 
-static struct text host_of_span(const struct span *span)
+static struct text hosts_host_of_span(const struct span *span)
 {
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
@@ -53,29 +39,29 @@ static struct text host_of_span(const struct span *span)
 
 bool hosts_knows(const struct hosts *hosts, const struct span *span)
 {
-    return hosts_find(hosts, host_of_span(span)) != NULL;
+    return hosts_find(hosts, hosts_host_of_span(span)) != NULL;
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-static size_t part_bytes(const struct host_part *part)
+static size_t hosts_part_bytes(const struct host_part *part)
 {
     return sizeof(*part) + part->instance_length + part->history.room;
 }
 
-static size_t host_bytes(const struct host *host)
+static size_t hosts_host_bytes(const struct host *host)
 {
     return sizeof(*host) + host->name_length;
 }
 
-static size_t held_bytes(const struct held *held)
+static size_t hosts_held_bytes(const struct kept_span *held)
 {
     return sizeof(*held) + held->span.log_length;
 }
 
-static void free_part(struct hosts *hosts, struct host_part *part)
+static void hosts_free_part(struct hosts *hosts, struct host_part *part)
 {
-    hosts->counts.history_bytes -= part_bytes(part);
+    hosts->counts.history_bytes -= hosts_part_bytes(part);
     history_free(&part->history);
     free(part);
 }
@@ -84,7 +70,7 @@ static void free_part(struct hosts *hosts, struct host_part *part)
 #define FORGET_NS UINT64_C(600000000000)
 
 /* Returns whether there are others. */
-static bool forget_silent(struct hosts *hosts, struct host *host, int64_t now_ns)
+static bool hosts_forget_silent(struct hosts *hosts, struct host *host, int64_t now_ns)
 {
     bool are_left = false;
 
@@ -102,29 +88,29 @@ static bool forget_silent(struct hosts *hosts, struct host *host, int64_t now_ns
             }
             *at = part->next;
             host->part_count[group]--;
-            free_part(hosts, part);
+            hosts_free_part(hosts, part);
         }
     }
     return are_left;
 }
 
-static void sweep(struct hosts *hosts, int64_t now_ns)
+static void hosts_sweep(struct hosts *hosts, int64_t now_ns)
 {
     struct host *host, *next;
 
     cds_list_for_each_entry_safe(host, next, &hosts->all, in_all)
     {
-        if (!forget_silent(hosts, host, now_ns) && !host->first) {
+        if (!hosts_forget_silent(hosts, host, now_ns) && !host->first) {
             cds_list_del(&host->in_all);
             table_remove(&hosts->table, &host->in_table);
-            hosts->counts.history_bytes -= host_bytes(host);
+            hosts->counts.history_bytes -= hosts_host_bytes(host);
             free(host);
         }
     }
 }
 
-static bool fits(const struct hosts *hosts, const struct host *host, enum host_group group,
-                 size_t bytes)
+static bool hosts_fits(const struct hosts *hosts, const struct host *host, enum host_group group,
+                       size_t bytes)
 {
     return hosts->counts.history_bytes + bytes <= hosts->options.max_history_bytes &&
            (!host || host->part_count[group] < HOST_INSTANCES_MAX);
@@ -134,17 +120,17 @@ static bool fits(const struct hosts *hosts, const struct host *host, enum host_g
  * Room for another instance of the host, with so many bytes of samples? Disks and hosts come and
  * go. On return a host that was known may be no more.
  */
-static bool has_room(struct hosts *hosts, struct text name, enum host_group group, size_t bytes,
-                     int64_t now_ns)
+static bool hosts_has_room(struct hosts *hosts, struct text name, enum host_group group,
+                           size_t bytes, int64_t now_ns)
 {
-    if (fits(hosts, hosts_find(hosts, name), group, bytes))
+    if (hosts_fits(hosts, hosts_find(hosts, name), group, bytes))
         return true;
     if (hosts->has_swept && host_distance(hosts->swept_ns, now_ns) < FORGET_NS / 10)
         return false;
     hosts->has_swept = true;
     hosts->swept_ns = now_ns;
-    sweep(hosts, now_ns);
-    return fits(hosts, hosts_find(hosts, name), group, bytes);
+    hosts_sweep(hosts, now_ns);
+    return hosts_fits(hosts, hosts_find(hosts, name), group, bytes);
 }
 
 struct host *hosts_new_host(struct hosts *hosts, struct text name)
@@ -157,8 +143,8 @@ struct host *hosts_new_host(struct hosts *hosts, struct text name)
     host->name_length = (uint32_t)name.length;
     table_add(&hosts->table, &host->in_table, hash_text(hosts->table.seed, name));
     cds_list_add_tail(&host->in_all, &hosts->all);
-    hosts->counts.history_bytes += host_bytes(host);
-    hosts->gate.is_open = true;
+    hosts->counts.history_bytes += hosts_host_bytes(host);
+    hosts->is_open = true;
     return host;
 }
 
@@ -178,11 +164,11 @@ struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum ho
         at = &(*at)->next;
     *at = part;
     host->part_count[group]++;
-    hosts->counts.history_bytes += part_bytes(part);
+    hosts->counts.history_bytes += hosts_part_bytes(part);
     return part;
 }
 
-static bool is_of(const struct host_part *part, struct text instance)
+static bool hosts_is_of(const struct host_part *part, struct text instance)
 {
     return text_equal((struct text){part->instance, part->instance_length}, instance);
 }
@@ -191,8 +177,8 @@ struct host_part *hosts_find_part(struct host *host, enum host_group group, stru
 {
     struct host_part *part = host->next[group];
 
-    if (!part || !is_of(part, instance))
-        for (part = host->parts[group]; part && !is_of(part, instance);)
+    if (!part || !hosts_is_of(part, instance))
+        for (part = host->parts[group]; part && !hosts_is_of(part, instance);)
             part = part->next;
     host->next[group] = part ? part->next : NULL;
     return part;
@@ -204,7 +190,7 @@ struct host_part *hosts_find_part(struct host *host, enum host_group group, stru
  * The groups of a host are read one after the other, so all that are waited for have come for a
  * span when the one that is furthest behind has.
  */
-static void look_at_groups(struct host *host, int64_t now_ns)
+static void hosts_look_at_groups(struct host *host, int64_t now_ns)
 {
     host->complete_ns = INT64_MAX;
     host->wait_ns = 0;
@@ -223,7 +209,7 @@ static void look_at_groups(struct host *host, int64_t now_ns)
     }
 }
 
-static bool is_due(const struct host *host, const struct held *held, int64_t now_ns)
+static bool hosts_is_due(const struct host *host, const struct kept_span *held, int64_t now_ns)
 {
     return host->complete_ns >= held->span.end_ns ||
            host_distance(held->since_ns, now_ns) >= (uint64_t)host->wait_ns;
@@ -232,9 +218,9 @@ static bool is_due(const struct host *host, const struct held *held, int64_t now
 /* ---- spans that wait ------------------------------------------------------------------------- */
 
 /* The one that has waited for longest, with what is known. */
-static void give_out(struct hosts *hosts, struct host *host)
+static void hosts_give_out(struct hosts *hosts, struct host *host)
 {
-    struct held *held = host->first;
+    struct kept_span *held = host->first;
     struct span span = held->span;
     bool is_tagged;
 
@@ -244,50 +230,39 @@ static void give_out(struct hosts *hosts, struct host *host)
         cds_list_del(&host->in_waiting);
     }
     hosts->counts.spans_held--;
-    hosts->counts.held_bytes -= held_bytes(held);
+    hosts->counts.held_bytes -= hosts_held_bytes(held);
     span.log = malloc(span.log_length + SPARE);
     if (span.log) {
         memcpy(span.log, held->log, span.log_length);
         span.log_capacity = span.log_length + SPARE;
         hosts->counts.tags_lost += host_tag(&span, host->parts, &is_tagged);
         hosts->counts.spans_tagged += is_tagged;
-        hosts->deliver(hosts->context, &span);
+        stage_pass(&hosts->stage, &span);
     } else {
-        held->span.log = held->log;
         hosts->counts.tags_lost++;
-        hosts->deliver(hosts->context, &held->span);
+        stage_pass(&hosts->stage, &held->span);
     }
     free(span.log);
     free(held);
 }
 
-static void give_out_due(struct hosts *hosts, struct host *host, int64_t now_ns)
+static void hosts_give_out_due(struct hosts *hosts, struct host *host, int64_t now_ns)
 {
-    while (host->first && is_due(host, host->first, now_ns))
-        give_out(hosts, host);
+    while (host->first && hosts_is_due(host, host->first, now_ns))
+        hosts_give_out(hosts, host);
 }
 
-static void make_room(struct hosts *hosts, size_t bytes)
+static void hosts_make_room(struct hosts *hosts, size_t bytes)
 {
     while (hosts->counts.spans_held &&
            hosts->counts.held_bytes + bytes > hosts->options.max_held_bytes) {
         hosts->counts.spans_early++;
-        give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
+        hosts_give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
     }
 }
 
-struct held *hosts_append(struct hosts *hosts, struct host *host, const struct span *span,
-                          int64_t since_ns)
+void hosts_append(struct hosts *hosts, struct host *host, struct kept_span *held)
 {
-    struct held *held = malloc(sizeof(*held) + span->log_length);
-
-    if (!held)
-        return NULL;
-    held->next = NULL;
-    held->since_ns = since_ns;
-    held->span = *span;
-    if (span->log_length)
-        memcpy(held->log, span->log, span->log_length);
     if (host->last)
         host->last->next = held;
     else
@@ -296,46 +271,59 @@ struct held *hosts_append(struct hosts *hosts, struct host *host, const struct s
     if (host->first == held)
         cds_list_add_tail(&host->in_waiting, &hosts->waiting);
     hosts->counts.spans_held++;
-    hosts->counts.held_bytes += held_bytes(held);
-    return held;
+    hosts->counts.held_bytes += hosts_held_bytes(held);
 }
 
-void hosts_hold(struct hosts *hosts, const struct span *span, int64_t now_ns)
+static void hosts_hold(struct hosts *hosts, struct span *span, int64_t now_ns)
 {
-    struct host *host = hosts_find(hosts, host_of_span(span));
-    struct span untagged = *span;
+    struct host *host = hosts_find(hosts, hosts_host_of_span(span));
+    struct kept_span *held;
 
-    make_room(hosts, sizeof(struct held) + span->log_length);
-    if (hosts_append(hosts, host, span, now_ns)) {
-        look_at_groups(host, now_ns);
-        give_out_due(hosts, host, now_ns);
+    hosts_make_room(hosts, sizeof(*held) + span->log_length);
+    held = span_keep(span, 0);
+    if (!held) {
+        hosts->counts.tags_lost++;
+        stage_pass(&hosts->stage, span);
         return;
     }
-    hosts->counts.tags_lost++;
-    hosts->deliver(hosts->context, &untagged);
+    held->since_ns = now_ns;
+    hosts_append(hosts, host, held);
+    hosts_look_at_groups(host, now_ns);
+    hosts_give_out_due(hosts, host, now_ns);
 }
 
-void hosts_advance(struct hosts *hosts, int64_t now_ns)
+static void hosts_take(struct stage *stage, struct span *span)
 {
+    if (hosts_wants(hosts_of(stage), span))
+        hosts_hold(hosts_of(stage), span, stage_now(stage));
+    else
+        stage_pass(stage, span);
+}
+
+static void hosts_advance(struct stage *stage)
+{
+    struct hosts *hosts = hosts_of(stage);
     struct host *host, *next;
 
     cds_list_for_each_entry_safe(host, next, &hosts->waiting, in_waiting)
-        give_out_due(hosts, host, now_ns);
+        hosts_give_out_due(hosts, host, stage_now(stage));
 }
 
-bool hosts_flush_some(struct hosts *hosts, unsigned spans)
+static bool hosts_flush_some(struct stage *stage, unsigned spans)
 {
+    struct hosts *hosts = hosts_of(stage);
+
     for (; hosts->counts.spans_held; spans--) {
         if (spans == 0)
             return true;
-        give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
+        hosts_give_out(hosts, cds_list_entry(hosts->waiting.next, struct host, in_waiting));
     }
     return false;
 }
 
 /* ---- samples --------------------------------------------------------------------------------- */
 
-static void count(struct hosts *hosts, enum history_added added)
+static void hosts_count(struct hosts *hosts, enum history_added added)
 {
     struct hosts_counts *counts = &hosts->counts;
 
@@ -346,16 +334,16 @@ static void count(struct hosts *hosts, enum history_added added)
 }
 
 /* Returns NULL if there is no room. */
-static struct host_part *begin_part(struct hosts *hosts, struct host **host,
-                                    const struct event *event, enum host_group group,
-                                    int64_t now_ns)
+static struct host_part *hosts_begin_part(struct hosts *hosts, struct host **host,
+                                          const struct event *event, enum host_group group,
+                                          int64_t now_ns)
 {
     const struct text name = event->origin.host;
     const size_t bytes = sizeof(**host) + name.length + sizeof(struct host_part) +
                          event->instance.length + HISTORY_BYTES_MAX;
 
     if (name.length > HOST_TEXT_MAX || event->instance.length > HOST_TEXT_MAX ||
-        !has_room(hosts, name, group, bytes, now_ns))
+        !hosts_has_room(hosts, name, group, bytes, now_ns))
         return NULL;
     *host = hosts_find(hosts, name); /* to make room it may have gone */
     if (!*host)
@@ -363,7 +351,8 @@ static struct host_part *begin_part(struct hosts *hosts, struct host **host,
     return *host ? hosts_new_part(hosts, *host, group, event->instance) : NULL;
 }
 
-void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns, int64_t now_ns)
+static void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns,
+                      int64_t now_ns)
 {
     struct host *host = hosts_find(hosts, event->origin.host);
     struct host_part *part;
@@ -374,62 +363,54 @@ void hosts_add(struct hosts *hosts, const struct event *event, int64_t time_ns, 
         return;
     part = host ? hosts_find_part(host, group, event->instance) : NULL;
     if (!part)
-        part = begin_part(hosts, &host, event, group, now_ns);
+        part = hosts_begin_part(hosts, &host, event, group, now_ns);
     if (!part) {
         hosts->counts.no_room++;
         return;
     }
-    hosts->counts.history_bytes -= part_bytes(part);
+    hosts->counts.history_bytes -= hosts_part_bytes(part);
     added = history_add(&part->history, &hosts->layouts, event, time_ns);
-    hosts->counts.history_bytes += part_bytes(part);
-    count(hosts, added);
+    hosts->counts.history_bytes += hosts_part_bytes(part);
+    hosts_count(hosts, added);
     part->heard_ns = now_ns;
     if (host->first) {
-        look_at_groups(host, now_ns);
-        give_out_due(hosts, host, now_ns);
+        hosts_look_at_groups(host, now_ns);
+        hosts_give_out_due(hosts, host, now_ns);
     }
+}
+
+void hosts_stage_add(struct stage *stage, const struct event *event, int64_t time_ns,
+                     int64_t now_ns)
+{
+    stage->chain->now_ns = now_ns; /* it may pass spans on */
+    if (!stage->is_off)
+        hosts_add(hosts_of(stage), event, time_ns, now_ns);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-struct hosts_counts hosts_counts(const struct hosts *hosts)
+struct hosts_counts hosts_stage_counts(const struct stage *stage)
 {
-    return hosts->counts;
+    return hosts_of(stage)->counts;
 }
 
-struct hosts *hosts_new(const struct hosts_options *options, hosts_deliver_fn *deliver,
-                        void *context)
+static uint64_t hosts_held(const struct stage *stage)
 {
-    struct hosts *hosts = calloc(1, sizeof(*hosts));
-
-    if (!hosts)
-        return NULL;
-    hosts->options = *options;
-    hosts->gate.min_ns = options->min_ns;
-    hosts->deliver = deliver;
-    hosts->context = context;
-    for (enum host_group group = 0; group < HOST_GROUPS; group++)
-        host_group_views(group, hosts->views[group]);
-    CDS_INIT_LIST_HEAD(&hosts->all);
-    CDS_INIT_LIST_HEAD(&hosts->waiting);
-    if (table_init(&hosts->table, hash_of_host))
-        return hosts;
-    hosts_free(hosts);
-    return NULL;
+    return hosts_of(stage)->counts.spans_held;
 }
 
-static void free_host(struct hosts *hosts, struct host *host)
+static void hosts_free_host(struct hosts *hosts, struct host *host)
 {
     for (enum host_group group = 0; group < HOST_GROUPS; group++) {
         while (host->parts[group]) {
             struct host_part *next = host->parts[group]->next;
 
-            free_part(hosts, host->parts[group]);
+            hosts_free_part(hosts, host->parts[group]);
             host->parts[group] = next;
         }
     }
     while (host->first) {
-        struct held *next = host->first->next;
+        struct kept_span *next = host->first->next;
 
         free(host->first);
         host->first = next;
@@ -437,14 +418,43 @@ static void free_host(struct hosts *hosts, struct host *host)
     free(host);
 }
 
-void hosts_free(struct hosts *hosts)
+static void hosts_free(struct stage *stage)
 {
+    struct hosts *hosts = hosts_of(stage);
     struct host *host, *next;
 
-    if (!hosts)
-        return;
-    cds_list_for_each_entry_safe(host, next, &hosts->all, in_all) free_host(hosts, host);
+    cds_list_for_each_entry_safe(host, next, &hosts->all, in_all) hosts_free_host(hosts, host);
     table_destroy(&hosts->table, NULL);
     layouts_free(&hosts->layouts);
     free(hosts);
+}
+
+static const struct stage_kind hosts_kind = {
+    .name = "hosts",
+    .take = hosts_take,
+    .advance = hosts_advance,
+    .flush_some = hosts_flush_some,
+    .held = hosts_held,
+    .hand_over = hosts_hand_over,
+    .save = hosts_save,
+    .restore = hosts_restore,
+    .free = hosts_free,
+};
+
+struct stage *hosts_stage_new(const struct hosts_options *options)
+{
+    struct hosts *hosts = calloc(1, sizeof(*hosts));
+
+    if (!hosts)
+        return NULL;
+    hosts->stage.kind = &hosts_kind;
+    hosts->options = *options;
+    for (enum host_group group = 0; group < HOST_GROUPS; group++)
+        host_group_views(group, hosts->views[group]);
+    CDS_INIT_LIST_HEAD(&hosts->all);
+    CDS_INIT_LIST_HEAD(&hosts->waiting);
+    if (table_init(&hosts->table))
+        return &hosts->stage;
+    hosts_free(&hosts->stage);
+    return NULL;
 }
