@@ -55,7 +55,6 @@ void sequences_restore(struct sequences *sequences, struct state *state)
 {
     uint64_t series;
 
-
     while ((series = state_get_number(state))) {
         struct sequence_place *place = place_of(sequences, series);
 
