@@ -9,6 +9,7 @@
 #include "root.h"
 #include "worker.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static int has(int argc, char *argv[], const char *flag)
@@ -26,5 +27,10 @@ int work_command(int argc, char *argv[])
         return root_command(argc, argv);
     if (has(argc, argv, "--advise"))
         return advise_command(argc, argv);
+#ifdef HAS_KAFKA
     return worker_command(argc, argv);
+#else
+    fprintf(stderr, "%s: this build is without librdkafka: build it with that\n", argv[0]);
+    return 1;
+#endif
 }

@@ -3,9 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "worker.h"
-
-#ifdef HAS_KAFKA
+#include "worker_page.h"
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/printer.h"
@@ -48,13 +46,13 @@ static void print_exporter(struct printer *printer, const struct exporter_counts
 
 char *worker_page(void *context)
 {
-    const struct worker *worker = context;
+    const struct work_stage *stage = context;
     struct printer printer = {.has_failed = false};
     struct exporter_counts output;
 
     for (size_t i = 0; i < work_counters_count; i++)
-        print_counter(&printer, &work_counters[i], &worker->stage.counts);
-    if (worker->stage.keeper && keeper_exporter_counts(worker->stage.keeper, &output))
+        print_counter(&printer, &work_counters[i], &stage->counts);
+    if (stage->keeper && keeper_exporter_counts(stage->keeper, &output))
         print_exporter(&printer, &output);
     return print_end(&printer);
 }
@@ -72,9 +70,3 @@ void worker_account_line(const struct work_counts *counts, char line[ACCOUNT_LIN
                    counts->traces_kept, counts->messages, counts->messages_broken,
                    counts->offsets_missing);
 }
-
-#else
-
-typedef int this_build_is_without_librdkafka;
-
-#endif

@@ -1,0 +1,391 @@
+/*
+ * A member of the consumer group.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "group.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "ending.h"
+#include "host_topic.h"
+#include "span_topic.h"
+#include "tools/base/say.h"
+#include "tools/kafka/kafka_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMITTED_MS 30000 /* a transaction of the worker before may have to time out */
+#define POLL_MS      50    /* one wait for a message */
+#define BATCH        256   /* messages between looks at all else */
+#define TO_COME_MS   5000  /* a message's time may be so much later than ours */
+#define ASSIGNED_MS  8000  /* a rebalance, with a member that was killed */
+
+struct group {
+    struct group_options options;
+    rd_kafka_t *consumer;
+    struct span_topic *spans;
+    struct host_topic *hosts; /* NULL: there is no such topic */
+    struct transactions *transactions;
+    bool is_member;
+    bool says_no_broker; /* it was said that no broker answers */
+    bool says_times;     /* it was said that the log has the times of its writers */
+    int64_t idle_ns;
+};
+
+static bool group_is_of_hosts(const struct group *group, const char *topic)
+{
+    return group->hosts && strcmp(topic, group->options.hosts_topic) == 0;
+}
+
+struct fleet *group_fleet(const struct group *group)
+{
+    return group->hosts ? host_topic_fleet(group->hosts) : NULL;
+}
+
+/* ---- committing ------------------------------------------------------------------------------ */
+
+/* places: of partitions that were given back. */
+static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
+{
+    bool is_committed;
+
+    span_topic_add_places(group->spans, places);
+    if (group->hosts)
+        host_topic_add_places(group->hosts, places);
+    is_committed = transactions_commit(group->transactions, group->consumer, places);
+    rd_kafka_topic_partition_list_destroy(places);
+    if (!is_committed)
+        return false;
+    span_topic_committed(group->spans);
+    if (group->hosts)
+        host_topic_committed(group->hosts);
+    return true;
+}
+
+bool group_commit(struct group *group)
+{
+    return group_commit_with(group, rd_kafka_topic_partition_list_new(0));
+}
+
+/* ---- partitions come and go ------------------------------------------------------------------ */
+
+static void group_take_answer(rd_kafka_error_t *answer)
+{
+    if (answer)
+        ending_fail("partitions: %s", rd_kafka_error_string(answer));
+    rd_kafka_error_destroy(answer);
+}
+
+static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *partitions)
+{
+    rd_kafka_topic_partition_list_t *committed = rd_kafka_topic_partition_list_copy(partitions);
+    const rd_kafka_resp_err_t code = rd_kafka_committed(group->consumer, committed, COMMITTED_MS);
+    bool is_right = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+
+    if (!is_right)
+        ending_fail("what was committed cannot be read: %s", rd_kafka_err2str(code));
+    for (int i = 0; is_right && i < committed->cnt; i++)
+        is_right = group_is_of_hosts(group, committed->elems[i].topic)
+                       ? host_topic_assign(group->hosts, &committed->elems[i])
+                       : span_topic_assign(group->spans, &committed->elems[i]);
+    for (int i = 0; i < committed->cnt; i++) /* librdkafka does not want the metadata */
+        partitions->elems[i].offset = committed->elems[i].offset;
+    rd_kafka_topic_partition_list_destroy(committed);
+    group_take_answer(rd_kafka_incremental_assign(group->consumer, partitions));
+}
+
+/*
+ * What they have given is committed first. Where they are lost already, another worker counts it
+ * again, and it cannot be told apart any more from what is not.
+ */
+static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t *partitions)
+{
+    rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(partitions->cnt);
+
+    if (rd_kafka_assignment_lost(group->consumer))
+        ending_fail("the group has given our partitions to others: they did not hear of us for "
+                    "session.timeout.ms");
+    for (int i = 0; i < partitions->cnt; i++) {
+        const rd_kafka_topic_partition_t *one = &partitions->elems[i];
+
+        if (group_is_of_hosts(group, one->topic))
+            host_topic_give_back(group->hosts, one->partition, places);
+        else
+            span_topic_give_back(group->spans, one->partition, places);
+    }
+    (void)group_commit_with(group, places);
+    group_take_answer(rd_kafka_incremental_unassign(group->consumer, partitions));
+}
+
+static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
+                            rd_kafka_topic_partition_list_t *partitions, void *context)
+{
+    struct group *group = context;
+
+    (void)handle;
+    group->options.stage->counts.rebalances++;
+    say(BT_LOGGING_LEVEL_INFO, "%d partitions %s", partitions->cnt,
+        what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are ours" : "go to others");
+    if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+        group_assign(group, partitions);
+    else
+        group_give_back(group, partitions);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* The log's time, which no worker sees otherwise. Where a writer's clock is ahead: ours, so that
+ * the message closes nothing. */
+static int64_t group_time_of(struct group *group, const rd_kafka_message_t *message)
+{
+    rd_kafka_timestamp_type_t type;
+    const int64_t time_ms = rd_kafka_message_timestamp(message, &type);
+    int64_t now_ms;
+
+    if (type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && time_ms >= 0)
+        return time_ms;
+    if (!group->says_times) {
+        say(BT_LOGGING_LEVEL_WARNING,
+            "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
+            "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
+            rd_kafka_topic_name(message->rkt));
+        group->says_times = true;
+    }
+    now_ms = wall_clock_ns() / 1000000;
+    if (time_ms < 0 || time_ms > now_ms + TO_COME_MS) {
+        group->options.stage->counts.messages_skewed++;
+        return now_ms;
+    }
+    return time_ms;
+}
+
+static void group_take_event(struct group *group, const rd_kafka_message_t *message)
+{
+    const char *topic =
+        message->rkt ? rd_kafka_topic_name(message->rkt) : group->options.input->topic;
+    struct error error;
+
+    if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        kafka_describe(&error, topic, message->err, rd_kafka_message_errstr(message), "kafka-file");
+        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+    } else if (group_is_of_hosts(group, topic)) {
+        host_topic_end(group->hosts, message->partition);
+    } else {
+        span_topic_end(group->spans, message->partition, message->offset);
+    }
+}
+
+static void group_take(struct group *group, const rd_kafka_message_t *message)
+{
+    if (message->err)
+        group_take_event(group, message);
+    else if (group_is_of_hosts(group, rd_kafka_topic_name(message->rkt)))
+        host_topic_read(group->hosts, message, group_time_of(group, message));
+    else
+        span_topic_read(group->spans, message, group_time_of(group, message));
+}
+
+static rd_kafka_message_t *group_wait(struct group *group)
+{
+    rd_kafka_message_t *message = rd_kafka_consumer_poll(group->consumer, 0);
+
+    if (!message) {
+        const int64_t from_ns = clock_ns();
+
+        message = rd_kafka_consumer_poll(group->consumer, POLL_MS);
+        group->idle_ns += clock_ns() - from_ns;
+    }
+    return message;
+}
+
+void group_read(struct group *group)
+{
+    rd_kafka_message_t *message = group_wait(group);
+
+    if (!message)
+        span_topic_pass_time(group->spans);
+    for (int count = 1; message; count++) {
+        group_take(group, message);
+        rd_kafka_message_destroy(message);
+        message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
+                                                        : NULL;
+    }
+    span_topic_relieve(group->spans);
+}
+
+int64_t group_idle_ns(struct group *group)
+{
+    const int64_t idle_ns = group->idle_ns;
+
+    group->idle_ns = 0;
+    return idle_ns;
+}
+
+double group_behind_s(const struct group *group)
+{
+    const int64_t now_ms = wall_clock_ns() / 1000000;
+    const int64_t spans_ms = span_topic_behind_ms(group->spans, now_ms);
+    const int64_t hosts_ms = group->hosts ? host_topic_behind_ms(group->hosts, now_ms) : 0;
+
+    return (double)(spans_ms > hosts_ms ? spans_ms : hosts_ms) / 1e3;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void group_on_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+{
+    struct group *group = context;
+    char cause[512];
+
+    if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause))) {
+        ending_fail("%s%s", cause,
+                    group->options.is_named ? " (is there another worker of this instance?)" : "");
+    } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !group->says_no_broker) {
+        say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
+            group->options.input->brokers);
+        group->says_no_broker = true;
+    } else {
+        say(BT_LOGGING_LEVEL_INFO, "%s", reason);
+    }
+}
+
+static rd_kafka_t *group_consumer(struct group *group, struct error *error)
+{
+    /* the producer's options may be in the same file */
+    static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
+                                           "partition.assignment.strategy", NULL};
+    /*
+     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
+     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
+     * It would also keep its partitions for session.timeout.ms when it ends in good order.
+     */
+    const char *const settings[][2] = {
+        {"group.id", group->options.name},
+        {"enable.auto.commit", "false"},
+        {"enable.auto.offset.store", "false"},
+        {"auto.offset.reset", "earliest"},
+        {"partition.assignment.strategy", "cooperative-sticky"},
+        {"isolation.level", "read_committed"},
+        {"enable.partition.eof", "true"},
+        {"session.timeout.ms", "6000"}, /* the least that brokers allow, by default */
+        {"heartbeat.interval.ms", "1000"},
+        {"queued.max.messages.kbytes", "16384"},
+        {"fetch.wait.max.ms", "100"},
+        {"reconnect.backoff.max.ms", "2000"},
+        {"client.id", "blkin-work"},
+    };
+    const struct kafka_setup setup = {
+        .url = group->options.input,
+        .name = "input",
+        .file_name = "kafka-file",
+        .file = group->options.kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .count = sizeof(settings) / sizeof(settings[0]),
+        .context = group,
+        .error = group_on_error,
+        .rebalance = group_rebalance,
+        .log = kafka_log_line,
+    };
+
+    return kafka_open(RD_KAFKA_CONSUMER, &setup, error);
+}
+
+static bool group_open_topics(struct group *group, struct error *error)
+{
+    const struct group_options *options = &group->options;
+
+    error_set(error, "out of memory");
+    group->spans = span_topic_new(group->consumer, options->input->topic, options->stage,
+                                  options->max_open_bytes);
+    if (!group->spans)
+        return false;
+    if (!options->hosts_topic || !*options->hosts_topic)
+        return true;
+    group->hosts = host_topic_new(group->consumer, options->hosts_topic, options->host_groups,
+                                  options->stage, error);
+    return group->hosts != NULL;
+}
+
+struct group *group_open(const struct group_options *options, struct error *error)
+{
+    struct group *group = calloc(1, sizeof(*group));
+
+    error_set(error, "out of memory");
+    if (!group)
+        return NULL;
+    group->options = *options;
+    group->consumer = group_consumer(group, error);
+    if (group->consumer && group_open_topics(group, error)) {
+        (void)rd_kafka_poll_set_consumer(group->consumer);
+        return group;
+    }
+    group_close(group);
+    return NULL;
+}
+
+bool group_join(struct group *group, struct transactions *transactions, struct error *error)
+{
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(2);
+    const char *spans = group->options.input->topic;
+    rd_kafka_resp_err_t code;
+
+    group->transactions = transactions;
+    (void)rd_kafka_topic_partition_list_add(topics, spans, RD_KAFKA_PARTITION_UA);
+    if (group->hosts && !group_is_of_hosts(group, spans))
+        (void)rd_kafka_topic_partition_list_add(topics, group->options.hosts_topic,
+                                                RD_KAFKA_PARTITION_UA);
+    code = rd_kafka_subscribe(group->consumer, topics);
+    rd_kafka_topic_partition_list_destroy(topics);
+    if (code)
+        error_set(error, "input: %s", rd_kafka_err2str(code));
+    group->is_member = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return group->is_member;
+}
+
+/* ---- leaving --------------------------------------------------------------------------------- */
+
+/*
+ * librdkafka up to 2.1 aborts when a member leaves that was never told what is its own (its issue
+ * 4312). Returns false if it is not told soon.
+ */
+static bool group_wait_assigned(struct group *group)
+{
+    const uint64_t *rebalances = &group->options.stage->counts.rebalances;
+    const int64_t until_ms = clock_ms() + ASSIGNED_MS;
+    char *member = rd_kafka_memberid(group->consumer);
+    const bool has_joined = member && member[0];
+
+    rd_kafka_mem_free(group->consumer, member);
+    while (has_joined && *rebalances == 0 && clock_ms() < until_ms) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(group->consumer, 100);
+
+        if (message) /* another worker reads it then: nothing of it is committed */
+            rd_kafka_message_destroy(message);
+    }
+    return !has_joined || *rebalances > 0;
+}
+
+bool group_leave(struct group *group)
+{
+    if (!group->is_member)
+        return true;
+    if (!group_wait_assigned(group))
+        return false;
+    if (group_commit(group))
+        (void)rd_kafka_consumer_close(group->consumer);
+    return !ending_has_failed();
+}
+
+void group_close(struct group *group)
+{
+    if (!group)
+        return;
+    if (group->consumer)
+        rd_kafka_destroy(group->consumer);
+    span_topic_free(group->spans);
+    host_topic_free(group->hosts);
+    free(group);
+}

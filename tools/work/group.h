@@ -1,0 +1,54 @@
+/*
+ * A worker as a member of its consumer group: partitions of the topics of spans and of hosts'
+ * metrics come and go, and their messages are read.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WORK_GROUP_H
+#define BLKIN_TOOLS_WORK_GROUP_H
+
+#include "transaction.h"
+
+struct group_options {
+    const char *name;
+    const struct kafka_url *input; /* the topic of spans */
+    const char *kafka_file;
+    const char *hosts_topic; /* of hosts' metrics, in the same cluster; NULL or "": none */
+    const char *host_groups;
+    bool is_named; /* the instance: another worker may have the name by mistake */
+    struct work_stage *stage;
+    uint64_t max_open_bytes;
+};
+
+struct group;
+
+/* Speaks to nobody yet. Returns NULL with error set. */
+struct group *group_open(const struct group_options *options, struct error *error);
+/* NULL is allowed. */
+void group_close(struct group *group);
+
+/* Of hosts' metrics, since the last commit; NULL: there is no such topic. */
+struct fleet *group_fleet(const struct group *group);
+
+/* From now on the group gives it partitions. Returns false with error set. */
+bool group_join(struct group *group, struct transactions *transactions, struct error *error);
+
+/* Reads the messages that are there; without any, lets the time of the log pass. */
+void group_read(struct group *group);
+
+/* Commits what was counted with the places of all partitions. Returns false after ending_fail(). */
+bool group_commit(struct group *group);
+
+/*
+ * A last commit, then leaves the group, which commits what its partitions have. Returns false if
+ * that failed, or if the group has not yet told what is its own: end the process then.
+ */
+bool group_leave(struct group *group);
+
+/* The time that it has waited for messages since the last call. */
+int64_t group_idle_ns(struct group *group);
+
+/* Of the partition that is furthest behind; 0 where the log's end was reached. */
+double group_behind_s(const struct group *group);
+
+#endif
