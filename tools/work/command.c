@@ -5,14 +5,10 @@
  */
 #include "command.h"
 
-#include "advise.h"
-#include "root.h"
-#include "worker.h"
-
 #include <stdio.h>
 #include <string.h>
 
-static int has(int argc, char *argv[], const char *flag)
+static int command_has(int argc, char *argv[], const char *flag)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], flag) == 0)
@@ -23,9 +19,9 @@ static int has(int argc, char *argv[], const char *flag)
 
 int work_command(int argc, char *argv[])
 {
-    if (has(argc, argv, "--root"))
+    if (command_has(argc, argv, "--root"))
         return root_command(argc, argv);
-    if (has(argc, argv, "--advise"))
+    if (command_has(argc, argv, "--advise"))
         return advise_command(argc, argv);
 #ifdef HAS_KAFKA
     return worker_command(argc, argv);

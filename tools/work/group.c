@@ -8,8 +8,6 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "ending.h"
-#include "host_topic.h"
-#include "span_topic.h"
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_log.h"
 
@@ -19,29 +17,22 @@
 #define COMMITTED_MS 30000 /* a transaction of the worker before may have to time out */
 #define POLL_MS      50    /* one wait for a message */
 #define BATCH        256   /* messages between looks at all else */
-#define TO_COME_MS   5000  /* a message's time may be so much later than ours */
 #define ASSIGNED_MS  8000  /* a rebalance, with a member that was killed */
 
 struct group {
-    struct group_options options;
+    const struct work_settings *settings;
+    struct work_stage *stage;
     rd_kafka_t *consumer;
-    struct span_topic *spans;
-    struct host_topic *hosts; /* NULL: there is no such topic */
+    struct topics *topics;
     struct transactions *transactions;
     bool is_member;
     bool says_no_broker; /* it was said that no broker answers */
-    bool says_times;     /* it was said that the log has the times of its writers */
     int64_t idle_ns;
 };
 
-static bool group_is_of_hosts(const struct group *group, const char *topic)
-{
-    return group->hosts && strcmp(topic, group->options.hosts_topic) == 0;
-}
-
 struct fleet *group_fleet(const struct group *group)
 {
-    return group->hosts ? host_topic_fleet(group->hosts) : NULL;
+    return topics_fleet(group->topics);
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
@@ -51,17 +42,12 @@ static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list
 {
     bool is_committed;
 
-    span_topic_add_places(group->spans, places);
-    if (group->hosts)
-        host_topic_add_places(group->hosts, places);
+    topics_add_places(group->topics, places);
     is_committed = transactions_commit(group->transactions, group->consumer, places);
     rd_kafka_topic_partition_list_destroy(places);
-    if (!is_committed)
-        return false;
-    span_topic_committed(group->spans);
-    if (group->hosts)
-        host_topic_committed(group->hosts);
-    return true;
+    if (is_committed)
+        topics_committed(group->topics);
+    return is_committed;
 }
 
 bool group_commit(struct group *group)
@@ -87,9 +73,7 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
     if (!is_right)
         ending_fail("what was committed cannot be read: %s", rd_kafka_err2str(code));
     for (int i = 0; is_right && i < committed->cnt; i++)
-        is_right = group_is_of_hosts(group, committed->elems[i].topic)
-                       ? host_topic_assign(group->hosts, &committed->elems[i])
-                       : span_topic_assign(group->spans, &committed->elems[i]);
+        is_right = topics_assign(group->topics, &committed->elems[i]);
     for (int i = 0; i < committed->cnt; i++) /* librdkafka does not want the metadata */
         partitions->elems[i].offset = committed->elems[i].offset;
     rd_kafka_topic_partition_list_destroy(committed);
@@ -107,14 +91,8 @@ static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t
     if (rd_kafka_assignment_lost(group->consumer))
         ending_fail("the group has given our partitions to others: they did not hear of us for "
                     "session.timeout.ms");
-    for (int i = 0; i < partitions->cnt; i++) {
-        const rd_kafka_topic_partition_t *one = &partitions->elems[i];
-
-        if (group_is_of_hosts(group, one->topic))
-            host_topic_give_back(group->hosts, one->partition, places);
-        else
-            span_topic_give_back(group->spans, one->partition, places);
-    }
+    for (int i = 0; i < partitions->cnt; i++)
+        topics_give_back(group->topics, &partitions->elems[i], places);
     (void)group_commit_with(group, places);
     group_take_answer(rd_kafka_incremental_unassign(group->consumer, partitions));
 }
@@ -125,7 +103,7 @@ static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
     struct group *group = context;
 
     (void)handle;
-    group->options.stage->counts.rebalances++;
+    group->stage->counts.rebalances++;
     say(BT_LOGGING_LEVEL_INFO, "%d partitions %s", partitions->cnt,
         what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are ours" : "go to others");
     if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
@@ -136,55 +114,20 @@ static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The log's time, which no worker sees otherwise. Where a writer's clock is ahead: ours, so that
- * the message closes nothing. */
-static int64_t group_time_of(struct group *group, const rd_kafka_message_t *message)
-{
-    rd_kafka_timestamp_type_t type;
-    const int64_t time_ms = rd_kafka_message_timestamp(message, &type);
-    int64_t now_ms;
-
-    if (type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && time_ms >= 0)
-        return time_ms;
-    if (!group->says_times) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
-            "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
-            rd_kafka_topic_name(message->rkt));
-        group->says_times = true;
-    }
-    now_ms = wall_clock_ns() / 1000000;
-    if (time_ms < 0 || time_ms > now_ms + TO_COME_MS) {
-        group->options.stage->counts.messages_skewed++;
-        return now_ms;
-    }
-    return time_ms;
-}
-
-static void group_take_event(struct group *group, const rd_kafka_message_t *message)
-{
-    const char *topic =
-        message->rkt ? rd_kafka_topic_name(message->rkt) : group->options.input->topic;
-    struct error error;
-
-    if (message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        kafka_describe(&error, topic, message->err, rd_kafka_message_errstr(message), "kafka-file");
-        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
-    } else if (group_is_of_hosts(group, topic)) {
-        host_topic_end(group->hosts, message->partition);
-    } else {
-        span_topic_end(group->spans, message->partition, message->offset);
-    }
-}
-
 static void group_take(struct group *group, const rd_kafka_message_t *message)
 {
-    if (message->err)
-        group_take_event(group, message);
-    else if (group_is_of_hosts(group, rd_kafka_topic_name(message->rkt)))
-        host_topic_read(group->hosts, message, group_time_of(group, message));
-    else
-        span_topic_read(group->spans, message, group_time_of(group, message));
+    struct error error;
+
+    if (!message->err) {
+        topics_read(group->topics, message);
+    } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        topics_end(group->topics, message);
+    } else {
+        kafka_describe(
+            &error, message->rkt ? rd_kafka_topic_name(message->rkt) : group->settings->input.topic,
+            message->err, rd_kafka_message_errstr(message), "kafka-file");
+        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+    }
 }
 
 static rd_kafka_message_t *group_wait(struct group *group)
@@ -205,14 +148,14 @@ void group_read(struct group *group)
     rd_kafka_message_t *message = group_wait(group);
 
     if (!message)
-        span_topic_pass_time(group->spans);
+        topics_pass_time(group->topics);
     for (int count = 1; message; count++) {
         group_take(group, message);
         rd_kafka_message_destroy(message);
         message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
                                                         : NULL;
     }
-    span_topic_relieve(group->spans);
+    topics_relieve(group->topics);
 }
 
 int64_t group_idle_ns(struct group *group)
@@ -225,11 +168,7 @@ int64_t group_idle_ns(struct group *group)
 
 double group_behind_s(const struct group *group)
 {
-    const int64_t now_ms = wall_clock_ns() / 1000000;
-    const int64_t spans_ms = span_topic_behind_ms(group->spans, now_ms);
-    const int64_t hosts_ms = group->hosts ? host_topic_behind_ms(group->hosts, now_ms) : 0;
-
-    return (double)(spans_ms > hosts_ms ? spans_ms : hosts_ms) / 1e3;
+    return topics_behind_s(group->topics);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -241,10 +180,11 @@ static void group_on_error(rd_kafka_t *handle, int code, const char *reason, voi
 
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause))) {
         ending_fail("%s%s", cause,
-                    group->options.is_named ? " (is there another worker of this instance?)" : "");
+                    group->settings->is_named ? " (is there another worker of this instance?)"
+                                              : "");
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !group->says_no_broker) {
         say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
-            group->options.input->brokers);
+            group->settings->input.brokers);
         group->says_no_broker = true;
     } else {
         say(BT_LOGGING_LEVEL_INFO, "%s", reason);
@@ -262,7 +202,7 @@ static rd_kafka_t *group_consumer(struct group *group, struct error *error)
      * It would also keep its partitions for session.timeout.ms when it ends in good order.
      */
     const char *const settings[][2] = {
-        {"group.id", group->options.name},
+        {"group.id", group->settings->group},
         {"enable.auto.commit", "false"},
         {"enable.auto.offset.store", "false"},
         {"auto.offset.reset", "earliest"},
@@ -277,10 +217,10 @@ static rd_kafka_t *group_consumer(struct group *group, struct error *error)
         {"client.id", "blkin-work"},
     };
     const struct kafka_setup setup = {
-        .url = group->options.input,
+        .url = &group->settings->input,
         .name = "input",
         .file_name = "kafka-file",
-        .file = group->options.kafka_file,
+        .file = group->settings->kafka_file,
         .reserved = reserved,
         .settings = settings,
         .count = sizeof(settings) / sizeof(settings[0]),
@@ -293,32 +233,19 @@ static rd_kafka_t *group_consumer(struct group *group, struct error *error)
     return kafka_open(RD_KAFKA_CONSUMER, &setup, error);
 }
 
-static bool group_open_topics(struct group *group, struct error *error)
-{
-    const struct group_options *options = &group->options;
-
-    error_set(error, "out of memory");
-    group->spans = span_topic_new(group->consumer, options->input->topic, options->stage,
-                                  options->max_open_bytes);
-    if (!group->spans)
-        return false;
-    if (!options->hosts_topic || !*options->hosts_topic)
-        return true;
-    group->hosts = host_topic_new(group->consumer, options->hosts_topic, options->host_groups,
-                                  options->stage, error);
-    return group->hosts != NULL;
-}
-
-struct group *group_open(const struct group_options *options, struct error *error)
+struct group *group_open(const struct work_settings *settings, struct work_stage *stage,
+                         struct error *error)
 {
     struct group *group = calloc(1, sizeof(*group));
 
     error_set(error, "out of memory");
     if (!group)
         return NULL;
-    group->options = *options;
+    *group = (struct group){.settings = settings, .stage = stage};
     group->consumer = group_consumer(group, error);
-    if (group->consumer && group_open_topics(group, error)) {
+    if (group->consumer)
+        group->topics = topics_new(group->consumer, settings, stage, error);
+    if (group->topics) {
         (void)rd_kafka_poll_set_consumer(group->consumer);
         return group;
     }
@@ -328,17 +255,11 @@ struct group *group_open(const struct group_options *options, struct error *erro
 
 bool group_join(struct group *group, struct transactions *transactions, struct error *error)
 {
-    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(2);
-    const char *spans = group->options.input->topic;
-    rd_kafka_resp_err_t code;
+    rd_kafka_topic_partition_list_t *topics = topics_list(group->topics);
+    const rd_kafka_resp_err_t code = rd_kafka_subscribe(group->consumer, topics);
 
-    group->transactions = transactions;
-    (void)rd_kafka_topic_partition_list_add(topics, spans, RD_KAFKA_PARTITION_UA);
-    if (group->hosts && !group_is_of_hosts(group, spans))
-        (void)rd_kafka_topic_partition_list_add(topics, group->options.hosts_topic,
-                                                RD_KAFKA_PARTITION_UA);
-    code = rd_kafka_subscribe(group->consumer, topics);
     rd_kafka_topic_partition_list_destroy(topics);
+    group->transactions = transactions;
     if (code)
         error_set(error, "input: %s", rd_kafka_err2str(code));
     group->is_member = code == RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -353,7 +274,7 @@ bool group_join(struct group *group, struct transactions *transactions, struct e
  */
 static bool group_wait_assigned(struct group *group)
 {
-    const uint64_t *rebalances = &group->options.stage->counts.rebalances;
+    const uint64_t *rebalances = &group->stage->counts.rebalances;
     const int64_t until_ms = clock_ms() + ASSIGNED_MS;
     char *member = rd_kafka_memberid(group->consumer);
     const bool has_joined = member && member[0];
@@ -385,7 +306,6 @@ void group_close(struct group *group)
         return;
     if (group->consumer)
         rd_kafka_destroy(group->consumer);
-    span_topic_free(group->spans);
-    host_topic_free(group->hosts);
+    topics_free(group->topics);
     free(group);
 }

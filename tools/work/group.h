@@ -7,23 +7,14 @@
 #ifndef BLKIN_TOOLS_WORK_GROUP_H
 #define BLKIN_TOOLS_WORK_GROUP_H
 
+#include "topics.h"
 #include "transaction.h"
-
-struct group_options {
-    const char *name;
-    const struct kafka_url *input; /* the topic of spans */
-    const char *kafka_file;
-    const char *hosts_topic; /* of hosts' metrics, in the same cluster; NULL or "": none */
-    const char *host_groups;
-    bool is_named; /* the instance: another worker may have the name by mistake */
-    struct work_stage *stage;
-    uint64_t max_open_bytes;
-};
 
 struct group;
 
 /* Speaks to nobody yet. Returns NULL with error set. */
-struct group *group_open(const struct group_options *options, struct error *error);
+struct group *group_open(const struct work_settings *settings, struct work_stage *stage,
+                         struct error *error);
 /* NULL is allowed. */
 void group_close(struct group *group);
 

@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "root.h"
+#include "command.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "job.h"

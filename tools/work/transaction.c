@@ -21,7 +21,9 @@
 #define ASK_AGAIN_MS 200
 
 struct transactions {
-    struct transactions_options options;
+    const struct work_settings *settings;
+    struct work_stage *stage;
+    const struct fleet *fleet; /* NULL: no hosts' metrics */
     rd_kafka_t *producer;
     rd_kafka_topic_t *deltas, *kept; /* NULL: none */
     bool is_open;                    /* a transaction */
@@ -108,18 +110,19 @@ static bool transactions_emit_deltas(void *context, const char *data, size_t len
 
 static bool transactions_write_deltas(struct transactions *transactions)
 {
-    const struct transactions_options *options = &transactions->options;
+    const struct work_settings *settings = transactions->settings;
     struct deltas_head head = {.start_ns = transactions->period_ns, .end_ns = wall_clock_ns()};
 
     if (!transactions->deltas)
         return true;
-    (void)snprintf(head.instance, sizeof(head.instance), "%s", options->instance);
-    (void)snprintf(head.group, sizeof(head.group), "%s", options->group);
-    head.counts = work_counts_since(&options->stage->counts, &transactions->committed);
-    return deltas_write(&head, options->stage->statistics, &transactions->buffer,
+    (void)snprintf(head.instance, sizeof(head.instance), "%s", settings->instance);
+    (void)snprintf(head.group, sizeof(head.group), "%s", settings->group);
+    head.counts = work_counts_since(&transactions->stage->counts, &transactions->committed);
+    return deltas_write(&head, transactions->stage->statistics, &transactions->buffer,
                         transactions_emit_deltas, transactions) &&
-           (!options->fleet || fleet_deltas_write(&head, options->fleet, &transactions->buffer,
-                                                  transactions_emit_deltas, transactions));
+           (!transactions->fleet ||
+            fleet_deltas_write(&head, transactions->fleet, &transactions->buffer,
+                               transactions_emit_deltas, transactions));
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
@@ -165,7 +168,7 @@ static bool transactions_flush_kept(struct keeper *keeper)
 bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer,
                          const rd_kafka_topic_partition_list_t *places)
 {
-    struct work_stage *stage = transactions->options.stage;
+    struct work_stage *stage = transactions->stage;
 
     if (ending_has_failed())
         return false;
@@ -185,7 +188,7 @@ bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer
 
 bool transactions_has_news(const struct transactions *transactions)
 {
-    const struct work_counts *now = &transactions->options.stage->counts;
+    const struct work_counts *now = &transactions->stage->counts;
     const struct work_counts *before = &transactions->committed;
 
     return now->messages != before->messages || now->host_messages != before->host_messages ||
@@ -235,7 +238,7 @@ static bool transactions_init(struct transactions *transactions)
             ending_fail("transactions: %s", rd_kafka_error_string(answer));
         else if (clock_ms() > said_ms && !transactions->is_away) {
             say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers (%s): waiting for one",
-                transactions->options.brokers->brokers, rd_kafka_error_string(answer));
+                transactions->settings->input.brokers, rd_kafka_error_string(answer));
             transactions->is_away = true;
         }
         rd_kafka_error_destroy(answer);
@@ -248,25 +251,20 @@ static bool transactions_init(struct transactions *transactions)
     return true;
 }
 
-static rd_kafka_t *transactions_producer(const struct transactions_options *options,
-                                         struct error *error)
+static rd_kafka_t *transactions_producer(const struct work_settings *from, struct error *error)
 {
     static const char *const reserved[] = {"transactional.id", "enable.idempotence", "acks", NULL};
     const char *const settings[][2] = {
-        {"transactional.id", options->instance},
-        {"enable.idempotence", "true"},
-        {"compression.codec", "lz4"},
-        {"linger.ms", "5"},
-        {"message.max.bytes", "1000000"},
-        {"transaction.timeout.ms", "10000"},
-        {"reconnect.backoff.max.ms", "2000"},
-        {"client.id", "blkin-work"},
+        {"transactional.id", from->instance}, {"enable.idempotence", "true"},
+        {"compression.codec", "lz4"},         {"linger.ms", "5"},
+        {"message.max.bytes", "1000000"},     {"transaction.timeout.ms", "10000"},
+        {"reconnect.backoff.max.ms", "2000"}, {"client.id", "blkin-work"},
     };
     const struct kafka_setup setup = {
-        .url = options->brokers,
+        .url = &from->input,
         .name = "input",
         .file_name = "kafka-file",
-        .file = options->kafka_file,
+        .file = from->kafka_file,
         .reserved = reserved,
         .settings = settings,
         .count = sizeof(settings) / sizeof(settings[0]),
@@ -278,7 +276,8 @@ static rd_kafka_t *transactions_producer(const struct transactions_options *opti
     return kafka_open(RD_KAFKA_PRODUCER, &setup, error);
 }
 
-struct transactions *transactions_open(const struct transactions_options *options,
+struct transactions *transactions_open(const struct work_settings *settings,
+                                       struct work_stage *stage, const struct fleet *fleet,
                                        struct error *error)
 {
     struct transactions *transactions = calloc(1, sizeof(*transactions));
@@ -286,12 +285,13 @@ struct transactions *transactions_open(const struct transactions_options *option
     error_set(error, "out of memory");
     if (!transactions)
         return NULL;
-    *transactions = (struct transactions){.options = *options, .period_ns = wall_clock_ns()};
-    transactions->producer = transactions_producer(options, error);
+    *transactions = (struct transactions){
+        .settings = settings, .stage = stage, .fleet = fleet, .period_ns = wall_clock_ns()};
+    transactions->producer = transactions_producer(settings, error);
     if (transactions->producer) {
-        if (*options->deltas)
+        if (*settings->deltas)
             transactions->deltas =
-                rd_kafka_topic_new(transactions->producer, options->deltas, NULL);
+                rd_kafka_topic_new(transactions->producer, settings->deltas, NULL);
         error_set(error, "%s", "");
         if (transactions_init(transactions))
             return transactions;

@@ -9,27 +9,18 @@
 #ifndef BLKIN_TOOLS_WORK_TRANSACTION_H
 #define BLKIN_TOOLS_WORK_TRANSACTION_H
 
-#include "babeltrace-plugin/deliver/kafka_url.h"
 #include "babeltrace-plugin/hosts/fleet.h"
+#include "settings.h"
 #include "stage.h"
 
 #include <librdkafka/rdkafka.h>
 
-struct transactions_options {
-    const struct kafka_url *brokers;
-    const char *kafka_file;
-    const char *instance;
-    const char *group;
-    const char *deltas; /* the topic of what was counted; "": it is not written */
-    struct work_stage *stage;
-    const struct fleet *fleet; /* of hosts' metrics; NULL: there are none */
-};
-
 struct transactions;
 
-/* Waits for the brokers. Returns NULL: error is set, or "" after ending_fail() or when the worker
- * was asked to end. */
-struct transactions *transactions_open(const struct transactions_options *options,
+/* Waits for the brokers. fleet: of hosts' metrics; NULL: there are none. Returns NULL: error is
+ * set, or "" after ending_fail() or when the worker was asked to end. */
+struct transactions *transactions_open(const struct work_settings *settings,
+                                       struct work_stage *stage, const struct fleet *fleet,
                                        struct error *error);
 /* NULL is allowed. */
 void transactions_close(struct transactions *transactions);

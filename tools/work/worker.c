@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "worker.h"
+#include "command.h"
 
 #include "babeltrace-plugin/account/metrics_server.h"
 #include "babeltrace-plugin/base/monotonic.h"
@@ -18,7 +18,6 @@
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
 #include "tools/config/config.h"
-#include "tools/merged/deltas.h"
 #include "worker_page.h"
 
 #include <errno.h>
@@ -58,9 +57,7 @@ struct worker {
     struct config *config;
     bt_value *param_map;
     struct params params; /* the sink's */
-    struct kafka_url input;
-    char instance[DELTAS_NAME_MAX];
-    bool is_named; /* by the configuration: others must not have the name */
+    struct work_settings settings;
     struct work_stage stage;
     struct group *group;
     struct transactions *transactions;
@@ -101,7 +98,7 @@ static void worker_commit_if_due(struct worker *worker)
 {
     const int64_t now_ms = clock_ms(), passed_ms = now_ms - worker->committed_ms;
 
-    if (passed_ms < config_integer(worker->config, "commit-ms") ||
+    if (passed_ms < worker->settings.commit_ms ||
         (!transactions_has_news(worker->transactions) && passed_ms < QUIET_MS))
         return;
     worker->committed_ms = now_ms;
@@ -110,7 +107,7 @@ static void worker_commit_if_due(struct worker *worker)
 
 static void worker_run(struct worker *worker)
 {
-    notify("READY=1\nSTATUS=reads %s", worker->input.topic);
+    notify("READY=1\nSTATUS=reads %s", worker->settings.input.topic);
     worker->window_ns = clock_ns();
     worker->committed_ms = clock_ms();
     while (!ending_is_asked() && !ending_has_failed()) {
@@ -145,7 +142,7 @@ static bool worker_is_own_topic(const struct worker *worker, struct kafka_url *u
 
     return is_kafka_url(exporter_endpoint(options)) &&
            kafka_url_parse(url, "endpoint", "kafka-file", exporter_endpoint(options), &error) &&
-           strcmp(url->brokers, worker->input.brokers) == 0 &&
+           strcmp(url->brokers, worker->settings.input.brokers) == 0 &&
            exporter_protocol(options)->format == FORMAT_OTLP;
 }
 
@@ -165,7 +162,7 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
         worker->stage.keeper = keeper_new_exporter(&worker->params.exporter, &callbacks, error);
         return worker->stage.keeper != NULL;
     }
-    if (strcmp(url.topic, worker->input.topic) == 0) {
+    if (strcmp(url.topic, worker->settings.input.topic) == 0) {
         error_set(error, "endpoint: it is the topic that is read: kept traces would come again "
                          "and again");
         return false;
@@ -180,36 +177,47 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
 }
 
 /* One of its own unless it is given: then nobody waits for it to come back. */
-static void worker_set_instance(struct worker *worker)
+static void worker_set_instance(struct work_settings *settings, const char *given)
 {
-    const char *given = config_text(worker->config, "instance");
     char host[128] = "";
 
-    worker->is_named = given && *given;
+    settings->is_named = given && *given;
     (void)gethostname(host, sizeof(host) - 1);
-    if (worker->is_named)
-        (void)snprintf(worker->instance, sizeof(worker->instance), "%s", given);
+    if (settings->is_named)
+        (void)snprintf(settings->instance, sizeof(settings->instance), "%s", given);
     else
-        (void)snprintf(worker->instance, sizeof(worker->instance), "%s-%ld-%" PRIx64, host,
+        (void)snprintf(settings->instance, sizeof(settings->instance), "%s-%ld-%" PRIx64, host,
                        (long)getpid(), (uint64_t)wall_clock_ns());
 }
 
 static bool worker_read_config(struct worker *worker, struct error *error)
 {
-    const char *input = config_text(worker->config, "input");
+    const struct config *config = worker->config;
+    const char *input = config_text(config, "input");
+    struct work_settings *settings = &worker->settings;
 
     if (!input || !*input) {
         error_set(error, "input: expected the topic to read: kafka://BROKER[,BROKER]/TOPIC");
         return false;
     }
-    worker->param_map = config_sink_params(worker->config);
+    worker->param_map = config_sink_params(config);
     if (!worker->param_map) {
         error_set(error, "out of memory");
         return false;
     }
-    worker_set_instance(worker);
-    return kafka_url_parse(&worker->input, "input", "kafka-file", input, error) &&
-           params_read(&worker->params, worker->param_map, error);
+    if (!kafka_url_parse(&settings->input, "input", "kafka-file", input, error) ||
+        !params_read(&worker->params, worker->param_map, error))
+        return false;
+    settings->kafka_file = worker->params.exporter.transport.kafka_file;
+    settings->group = config_text(config, "group");
+    settings->deltas = config_text(config, "deltas");
+    settings->host_input = config_text(config, "host-input");
+    settings->host_groups = config_text(config, "host-groups");
+    settings->wait_ms = config_integer(config, "wait-ms");
+    settings->commit_ms = config_integer(config, "commit-ms");
+    settings->max_open_bytes = (uint64_t)worker->params.max_open_bytes;
+    worker_set_instance(settings, config_text(config, "instance"));
+    return true;
 }
 
 static bool worker_open_page(struct worker *worker, struct error *error)
@@ -225,45 +233,19 @@ static bool worker_open_page(struct worker *worker, struct error *error)
     return worker->page != NULL;
 }
 
-static bool worker_open_group(struct worker *worker, struct error *error)
-{
-    const struct group_options options = {
-        .name = config_text(worker->config, "group"),
-        .input = &worker->input,
-        .kafka_file = worker->params.exporter.transport.kafka_file,
-        .hosts_topic = config_text(worker->config, "host-input"),
-        .host_groups = config_text(worker->config, "host-groups"),
-        .is_named = worker->is_named,
-        .stage = &worker->stage,
-        .max_open_bytes = (uint64_t)worker->params.max_open_bytes,
-    };
-
-    worker->group = group_open(&options, error);
-    return worker->group != NULL;
-}
-
-static bool worker_open_transactions(struct worker *worker, struct error *error)
-{
-    const struct transactions_options options = {
-        .brokers = &worker->input,
-        .kafka_file = worker->params.exporter.transport.kafka_file,
-        .instance = worker->instance,
-        .group = config_text(worker->config, "group"),
-        .deltas = config_text(worker->config, "deltas"),
-        .stage = &worker->stage,
-        .fleet = group_fleet(worker->group),
-    };
-
-    worker->transactions = transactions_open(&options, error);
-    return worker->transactions != NULL;
-}
-
 static bool worker_open(struct worker *worker, struct error *error)
 {
+    const struct work_settings *settings = &worker->settings;
+
     error_set(error, "out of memory");
-    if (!work_stage_open(&worker->stage, config_integer(worker->config, "wait-ms")) ||
-        !worker_open_page(worker, error) || !worker_open_group(worker, error) ||
-        !worker_open_transactions(worker, error) || !worker_open_keeper(worker, error))
+    if (!work_stage_open(&worker->stage, settings->wait_ms) || !worker_open_page(worker, error))
+        return false;
+    worker->group = group_open(settings, &worker->stage, error);
+    if (!worker->group)
+        return false;
+    worker->transactions =
+        transactions_open(settings, &worker->stage, group_fleet(worker->group), error);
+    if (!worker->transactions || !worker_open_keeper(worker, error))
         return false;
     worker->has_joined = group_join(worker->group, worker->transactions, error);
     return worker->has_joined;
@@ -307,7 +289,7 @@ static int worker_work(struct worker *worker)
         bt_value_put_ref(worker->param_map);
         return 2;
     }
-    heap_prepare((size_t)worker->params.max_open_bytes);
+    heap_prepare((size_t)worker->settings.max_open_bytes);
     is_open = worker_open(worker, &error);
     if (is_open)
         worker_run(worker);

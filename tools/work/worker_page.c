@@ -10,8 +10,8 @@
 
 #include <inttypes.h>
 
-static void print_counter(struct printer *printer, const struct work_counter *counter,
-                          const struct work_counts *counts)
+static void worker_print_counter(struct printer *printer, const struct work_counter *counter,
+                                 const struct work_counts *counts)
 {
     const char *end = counter->kind == WORK_COUNTER ? "_total" : "";
 
@@ -26,7 +26,7 @@ static void print_counter(struct printer *printer, const struct work_counter *co
 }
 
 /* What has become of the spans of kept traces. */
-static void print_exporter(struct printer *printer, const struct exporter_counts *output)
+static void worker_print_exporter(struct printer *printer, const struct exporter_counts *output)
 {
     const struct counts counts = {.output = *output};
 
@@ -51,9 +51,9 @@ char *worker_page(void *context)
     struct exporter_counts output;
 
     for (size_t i = 0; i < work_counters_count; i++)
-        print_counter(&printer, &work_counters[i], &stage->counts);
+        worker_print_counter(&printer, &work_counters[i], &stage->counts);
     if (stage->keeper && keeper_exporter_counts(stage->keeper, &output))
-        print_exporter(&printer, &output);
+        worker_print_exporter(&printer, &output);
     return print_end(&printer);
 }
 
