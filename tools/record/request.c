@@ -41,7 +41,7 @@ bool request_has(const struct request *request, struct trace_id id)
 }
 
 /* One line, as it is a line's end in a file. */
-static void set_why(char to[WHY_MAX + 1], const char *why)
+static void request_copy_why(char to[WHY_MAX + 1], const char *why)
 {
     size_t length = strnlen(why, WHY_MAX);
 
@@ -56,7 +56,7 @@ static void set_why(char to[WHY_MAX + 1], const char *why)
 
 void request_set_why(struct request *request, const char *why)
 {
-    set_why(request->why, why);
+    request_copy_why(request->why, why);
 }
 
 bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why)
@@ -76,7 +76,7 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
     }
     wanted = &request->traces[request->count++];
     *wanted = (struct wanted){.id = id, .begin_ns = begin_ns};
-    set_why(wanted->why, why);
+    request_copy_why(wanted->why, why);
     return true;
 }
 
@@ -103,7 +103,7 @@ struct request_window requests_window(const struct request *list)
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static json_t *traces_json(const struct request *request)
+static json_t *request_traces_json(const struct request *request)
 {
     json_t *list = json_array();
 
@@ -133,7 +133,7 @@ json_t *request_json(const struct request *request)
         if (request->why[0])
             failed |= json_object_set_new(json, "why", json_string(request->why));
     } else if (json) {
-        failed = json_object_set_new(json, "traces", traces_json(request));
+        failed = json_object_set_new(json, "traces", request_traces_json(request));
     }
     if (json && request->left_out)
         failed |=
@@ -144,7 +144,8 @@ json_t *request_json(const struct request *request)
     return NULL;
 }
 
-static bool read_traces(struct request *request, const json_t *traces, size_t max, size_t *left)
+static bool request_read_traces(struct request *request, const json_t *traces, size_t max,
+                                size_t *left)
 {
     const json_t *trace;
     size_t i;
@@ -185,7 +186,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
         (void)snprintf(request->service, sizeof(request->service), "%s", service);
     request_set_why(request, why ? why : "");
     if (request->last_ms < 0 || request->last_ms > 86400000 ||
-        !read_traces(request, json_object_get(message, "traces"), max, left) ||
+        !request_read_traces(request, json_object_get(message, "traces"), max, left) ||
         (request->last_ms == 0 && request->count == 0 && left_out <= 0)) {
         requests_free(request);
         return NULL;
