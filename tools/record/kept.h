@@ -1,11 +1,11 @@
 /*
- * The kept folders (fetch.h): each is read by a child that sends its spans, one after the other,
- * the oldest first, and is deleted when the collector has taken all. One that the collector
- * refuses, or that ends its reader, waits while others pass, and is deleted after some tries. What
- * lies there is all that is known of them, so the agent may be killed at any time.
+ * The kept folders (fetch.h): a child reads one after the other, the oldest first, and sends its
+ * spans. A folder is deleted when the collector has taken all of it. A folder that the collector
+ * refuses, or that crashes its reader, waits while others pass, and is deleted after some tries.
+ * The folders on disk are the whole state, so the agent may be killed at any time.
  *
- * While the collector is away another child reads those that wait, and sends nothing: what there is
- * can be told at once.
+ * While the collector is away, another child reads the folders that wait and sends nothing: so what
+ * they have is known at once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -300,7 +300,6 @@ void recording_stop(struct recording *recording)
     timer_clear(recording->agent->loop, &recording->timer);
 }
 
-/* They are taken for there, also when the watcher finds none. */
 void recording_only_end(struct recording *recording)
 {
     recording->has_looked = true;

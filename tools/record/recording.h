@@ -1,8 +1,7 @@
 /*
- * The sessions of the agent: the recorder's ring, the alarm's, and a ring of what the host did, so
- * that it is not overwritten by spans, and is at hand without looking for it among them. Made or
- * adopted, looked at often, made anew when they are gone or a ring stands still. All that may hang
- * is done in a task.
+ * The agent's sessions of LTTng: the recorder's ring, the alarm's, and a ring of the host's
+ * metrics, which spans then cannot overwrite. The agent makes or adopts them, looks at them often,
+ * and makes them anew when they are gone or a ring stands still. Whatever may hang runs in a task.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -46,7 +45,7 @@ void recording_configure(struct recording *recording);
 /* Sessions are made, and looked at, until recording_stop(). */
 void recording_start(struct recording *recording);
 void recording_stop(struct recording *recording);
-/* Instead of both: the sessions are only to be ended, what they are like does not matter. */
+/* Instead of both, for --end: nobody looks at the sessions, which are taken for there. */
 void recording_only_end(struct recording *recording);
 /* Destroys the sessions. */
 void recording_end(struct recording *recording);

@@ -81,8 +81,8 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
 }
 
 /*
- * What they have given is committed first. Where they are lost already, another worker counts it
- * again, and it cannot be told apart any more from what is not.
+ * What was counted of these partitions is committed first. When the group has taken them already,
+ * another worker counts it again, and what was counted of them is in one sum with all else.
  */
 static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t *partitions)
 {

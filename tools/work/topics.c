@@ -70,7 +70,7 @@ static struct place topics_place(const struct topic_read *topic, const struct as
 /* The offset to read next. */
 static int64_t topics_next(const struct topic_read *topic, const struct assigned *assigned)
 {
-    return topic->is_of_hosts ? assigned->place.read_to : assigned->partition.next;
+    return topic->is_of_hosts ? assigned->place.read_to : partition_next(&assigned->partition);
 }
 
 /* ---- partitions come and go ------------------------------------------------------------------ */
@@ -263,8 +263,8 @@ void topics_committed(struct topics *topics)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* The log's time, which no worker sees otherwise. Where a writer's clock is ahead: ours, so that
- * the message closes nothing. */
+/* The log's time, which all workers see alike. Where a writer's clock is ahead it is our time, so
+ * that the message closes nothing. */
 static int64_t topics_time_of(struct topics *topics, const rd_kafka_message_t *message)
 {
     rd_kafka_timestamp_type_t type;
@@ -427,7 +427,7 @@ static struct assigned *topics_oldest(const struct topic_read *topic)
             continue;
         if (!found ||
             partition_due_ms(&assigned->partition) < partition_due_ms(&found->partition) ||
-            (!found->partition.open_traces.first && !found->partition.decided.first))
+            partition_is_empty(&found->partition))
             found = assigned;
     }
     return found;

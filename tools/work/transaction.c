@@ -37,7 +37,7 @@ struct transactions {
 
 enum answer { ANSWER_DONE, ANSWER_AGAIN, ANSWER_FAILED };
 
-/* Takes the error. Where a broker is away it is said once, and tried again. */
+/* Frees the error. A broker that is away is logged once, and asked again. */
 static enum answer transactions_judge(struct transactions *transactions, rd_kafka_error_t *answer,
                                       const char *what)
 {
@@ -127,8 +127,8 @@ static bool transactions_write_deltas(struct transactions *transactions)
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* Brokers that are away are waited for, also by one who is to end: for as long as their own
- * transaction time-out, after which they have thrown it away. */
+/* Waits for brokers that are away, also when the worker was asked to end: until their own time-out
+ * of transactions, after which they have aborted this one. */
 static bool transactions_commit_places(struct transactions *transactions, rd_kafka_t *consumer,
                                        const rd_kafka_topic_partition_list_t *places)
 {

@@ -1,9 +1,10 @@
 /*
- * blkin work: the worker.
+ * blkin work: a worker of a consumer group. One thread reads spans, puts traces together, counts
+ * them, and commits what it has counted and kept together with where it stands.
  *
- * What is promised: each span that the brokers have acknowledged is counted once, and each kept
- * trace written once, for readers of what is committed, however often workers and brokers are
- * killed. So whatever is not sure ends the worker: the next one goes on from what was committed.
+ * The promise: readers of what is committed find each span that the brokers have acknowledged
+ * counted once, and each kept trace once, however often workers and brokers are killed. So a worker
+ * that is not certain of something ends, and the next one goes on from the last commit.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,7 +21,6 @@
 #include "tools/config/config.h"
 #include "worker_page.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static const char usage[] =
     "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
 
 #define PAGE_MS   25   /* the page is served that often */
-#define QUIET_MS  5000 /* nothing new: a commit that shows that we live */
+#define QUIET_MS  5000 /* nothing new: a commit shows that the worker lives */
 #define WINDOW_NS INT64_C(1000000000)
 #define CLOSE_S   40 /* to leave the group, and to deliver kept traces */
 
@@ -176,7 +176,7 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
     return worker->stage.keeper != NULL;
 }
 
-/* One of its own unless it is given: then nobody waits for it to come back. */
+/* A name of its own, unless one is configured: nobody waits for the old name to come back. */
 static void worker_set_instance(struct work_settings *settings, const char *given)
 {
     char host[128] = "";
