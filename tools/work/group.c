@@ -30,9 +30,9 @@ struct group {
     int64_t idle_ns;
 };
 
-struct fleet *group_fleet(const struct group *group)
+const struct topics *group_topics(const struct group *group)
 {
-    return topics_fleet(group->topics);
+    return group->topics;
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
@@ -164,11 +164,6 @@ int64_t group_idle_ns(struct group *group)
 
     group->idle_ns = 0;
     return idle_ns;
-}
-
-double group_behind_s(const struct group *group)
-{
-    return topics_behind_s(group->topics);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

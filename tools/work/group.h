@@ -18,8 +18,7 @@ struct group *group_open(const struct work_settings *settings, struct work_stage
 /* NULL is allowed. */
 void group_close(struct group *group);
 
-/* Of hosts' metrics, since the last commit; NULL: there is no such topic. */
-struct fleet *group_fleet(const struct group *group);
+const struct topics *group_topics(const struct group *group);
 
 /* From now on the group gives it partitions. Returns false with error set. */
 bool group_join(struct group *group, struct transactions *transactions, struct error *error);
@@ -38,8 +37,5 @@ bool group_leave(struct group *group);
 
 /* The time that it has waited for messages since the last call. */
 int64_t group_idle_ns(struct group *group);
-
-/* Of the partition that is furthest behind; 0 where the log's end was reached. */
-double group_behind_s(const struct group *group);
 
 #endif

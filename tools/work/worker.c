@@ -77,7 +77,7 @@ static void worker_measure(struct worker *worker)
     if (length_ns < WINDOW_NS)
         return;
     worker->stage.counts.busy = 1 - (double)group_idle_ns(worker->group) / (double)length_ns;
-    worker->stage.counts.behind_s = group_behind_s(worker->group);
+    worker->stage.counts.behind_s = topics_behind_s(group_topics(worker->group));
     worker->window_ns = now_ns;
     notify("WATCHDOG=1");
 }
@@ -243,8 +243,8 @@ static bool worker_open(struct worker *worker, struct error *error)
     worker->group = group_open(settings, &worker->stage, error);
     if (!worker->group)
         return false;
-    worker->transactions =
-        transactions_open(settings, &worker->stage, group_fleet(worker->group), error);
+    worker->transactions = transactions_open(settings, &worker->stage,
+                                             topics_fleet(group_topics(worker->group)), error);
     if (!worker->transactions || !worker_open_keeper(worker, error))
         return false;
     worker->has_joined = group_join(worker->group, worker->transactions, error);

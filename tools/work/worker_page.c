@@ -7,22 +7,30 @@
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "tools/base/totals.h"
 
 #include <inttypes.h>
 
-static void worker_print_counter(struct printer *printer, const struct work_counter *counter,
-                                 const struct work_counts *counts)
+static void worker_print(struct printer *printer, const char *prefix, const char *name,
+                         bool is_counter, const char *help, uint64_t value)
 {
-    const char *end = counter->kind == WORK_COUNTER ? "_total" : "";
+    char whole[128];
 
-    print(printer, "# HELP blkin_work_%s%s %s\n", counter->name, end, counter->help);
-    print(printer, "# TYPE blkin_work_%s%s %s\n", counter->name, end,
-          counter->kind == WORK_COUNTER ? "counter" : "gauge");
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", prefix, name, is_counter ? "_total" : "");
+    print_metric(printer, whole, is_counter ? "counter" : "gauge", help, value);
+}
+
+static void worker_print_own(struct printer *printer, const struct work_counter *counter,
+                             const struct work_counts *counts)
+{
+    const char *name = counter->name;
+
     if (counter->kind == WORK_RATIO)
-        print(printer, "blkin_work_%s %.6g\n", counter->name, work_counter_ratio(counter, counts));
+        print(printer, "# HELP blkin_work_%s %s\n# TYPE blkin_work_%s gauge\nblkin_work_%s %.6g\n",
+              name, counter->help, name, name, work_counter_ratio(counter, counts));
     else
-        print(printer, "blkin_work_%s%s %" PRIu64 "\n", counter->name, end,
-              work_counter_value(counter, counts));
+        worker_print(printer, "blkin_work_", name, counter->kind == WORK_COUNTER, counter->help,
+                     work_counter_value(counter, counts));
 }
 
 /* What has become of the spans of kept traces. */
@@ -32,15 +40,10 @@ static void worker_print_exporter(struct printer *printer, const struct exporter
 
     for (size_t i = 0; i < counters_count; i++) {
         const struct counter *counter = &counters[i];
-        const char *end = counter->kind == COUNTER ? "_total" : "";
 
-        if (counter->section != SECTION_SPANS && counter->section != SECTION_SPOOL)
-            continue;
-        print(printer, "# HELP blkin_%s%s %s\n", counter->name, end, counter->help);
-        print(printer, "# TYPE blkin_%s%s %s\n", counter->name, end,
-              counter->kind == COUNTER ? "counter" : "gauge");
-        print(printer, "blkin_%s%s %" PRIu64 "\n", counter->name, end,
-              counter_value(counter, &counts));
+        if (counter->section == SECTION_SPANS || counter->section == SECTION_SPOOL)
+            worker_print(printer, "blkin_", counter->name, counter->kind == COUNTER, counter->help,
+                         counter_value(counter, &counts));
     }
 }
 
@@ -51,7 +54,7 @@ char *worker_page(void *context)
     struct exporter_counts output;
 
     for (size_t i = 0; i < work_counters_count; i++)
-        worker_print_counter(&printer, &work_counters[i], &stage->counts);
+        worker_print_own(&printer, &work_counters[i], &stage->counts);
     if (stage->keeper && keeper_exporter_counts(stage->keeper, &output))
         worker_print_exporter(&printer, &output);
     return print_end(&printer);
