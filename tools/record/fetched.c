@@ -214,19 +214,15 @@ static json_t *fetched_ids_json(const struct ids *ids, const struct ids *without
 json_t *fetched_json(const struct fetched_trace *trace)
 {
     char text[TRACE_ID_TEXT];
-    json_t *json;
 
     if (trace->spans == 0)
         return NULL;
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, so, so}", "id", text, "spans", (json_int_t)trace->spans, "have",
-                     fetched_ids_json(&trace->have, NULL), "want",
-                     fetched_ids_json(&trace->want, &trace->have));
-    if (json && trace->begin_ns)
-        (void)json_object_set_new(json, "begin", json_integer(trace->begin_ns));
-    if (json && trace->is_cut)
-        (void)json_object_set_new(json, "cut", json_true());
-    return json;
+    return json_pack("{ss, sI, so, so, so*, so*}", "id", text, "spans", (json_int_t)trace->spans,
+                     "have", fetched_ids_json(&trace->have, NULL), "want",
+                     fetched_ids_json(&trace->want, &trace->have), "begin",
+                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "cut",
+                     trace->is_cut ? json_true() : NULL);
 }
 
 void fetched_ring_is_new(struct fetched *fetched)

@@ -29,16 +29,10 @@ struct host {
     char error[192];      /* "": none */
 };
 
-struct part {
-    uint32_t host;
-    uint64_t spans;
-};
-
 struct trace {
     struct wanted wanted;
     struct ids have, want;
-    struct part *parts; /* the hosts that have some of it */
-    size_t part_count;
+    json_t *hosts; /* the names of those that have some of it; NULL: none */
     uint64_t spans;
     int64_t begin_ns; /* of the first one; 0: not known */
     bool is_cut;      /* not all ids are known */
@@ -82,7 +76,7 @@ static void ledger_free_entry(struct entry *entry)
     for (size_t i = 0; i < entry->trace_count; i++) {
         ids_free(&entry->traces[i].have);
         ids_free(&entry->traces[i].want);
-        free(entry->traces[i].parts);
+        json_decref(entry->traces[i].hosts);
     }
     free(entry->traces);
     free(entry->hosts);
@@ -230,18 +224,7 @@ void ledger_yield(struct ledger *ledger, const struct request *theirs)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void ledger_add_part(struct trace *trace, uint32_t host, uint64_t spans)
-{
-    struct part *more = reallocarray(trace->parts, trace->part_count + 1, sizeof(*trace->parts));
-
-    trace->spans += spans;
-    if (!more)
-        return;
-    trace->parts = more;
-    trace->parts[trace->part_count++] = (struct part){host, spans};
-}
-
-static void ledger_add_answer(struct entry *entry, uint32_t host, const json_t *answer)
+static void ledger_add_answer(struct entry *entry, struct host *host, const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = json_integer_value(json_object_get(answer, "spans"));
@@ -260,8 +243,11 @@ static void ledger_add_answer(struct entry *entry, uint32_t host, const json_t *
     }
     if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
         trace->begin_ns = begin_ns;
-    ledger_add_part(trace, host, spans > 0 ? (uint64_t)spans : 0);
-    entry->hosts[host].spans += spans > 0 ? (uint64_t)spans : 0;
+    if (!trace->hosts)
+        trace->hosts = json_array();
+    (void)json_array_append_new(trace->hosts, json_string(host->name));
+    trace->spans += spans > 0 ? (uint64_t)spans : 0;
+    host->spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
     trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), IDS_MAX);
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), IDS_MAX);
@@ -328,7 +314,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
     json_array_foreach(json_object_get(found, "traces"), i, answer)
-        ledger_add_answer(entry, (uint32_t)(host - entry->hosts), answer);
+        ledger_add_answer(entry, host, answer);
 }
 
 void ledger_drop(struct ledger *ledger, const json_t *dropped)
@@ -543,17 +529,14 @@ size_t ledger_open(const struct ledger *ledger)
 static json_t *ledger_trace_json(const struct entry *entry, const struct trace *trace)
 {
     const bool is_cut = trace->is_cut || entry->more;
-    json_t *hosts = json_array();
     char text[TRACE_ID_TEXT];
     uint64_t parent;
 
     trace_id_text(trace->wanted.id, text);
-    for (size_t i = 0; i < trace->part_count; i++)
-        (void)json_array_append_new(hosts, json_string(entry->hosts[trace->parts[i].host].name));
     return json_pack(
         "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
         is_cut ? (json_int_t)0 : (json_int_t)ids_missing(&trace->want, &trace->have, &parent),
-        "cut", is_cut, "hosts", hosts);
+        "cut", is_cut, "hosts", trace->hosts ? json_incref(trace->hosts) : json_array());
 }
 
 static json_t *ledger_host_json(const struct host *host)

@@ -122,26 +122,17 @@ static json_t *request_traces_json(const struct request *request)
 
 json_t *request_json(const struct request *request)
 {
-    json_t *json = json_pack("{ss, ss, ss, sI}", "type", "keep", "id", request->id, "host",
-                             request->host, "at", (json_int_t)request->at_ns);
-    int failed = json == NULL;
+    const bool is_last = request->last_ms > 0;
+    json_t *traces = is_last ? NULL : request_traces_json(request);
 
-    if (json && request->last_ms > 0) {
-        failed = json_object_set_new(json, "last_ms", json_integer(request->last_ms));
-        if (request->service[0])
-            failed |= json_object_set_new(json, "service", json_string(request->service));
-        if (request->why[0])
-            failed |= json_object_set_new(json, "why", json_string(request->why));
-    } else if (json) {
-        failed = json_object_set_new(json, "traces", request_traces_json(request));
-    }
-    if (json && request->left_out)
-        failed |=
-            json_object_set_new(json, "left_out", json_integer((json_int_t)request->left_out));
-    if (!failed)
-        return json;
-    json_decref(json);
-    return NULL;
+    if (!is_last && !traces)
+        return NULL;
+    return json_pack("{ss, ss, ss, sI, so*, ss*, ss*, so*, so*}", "type", "keep", "id", request->id,
+                     "host", request->host, "at", (json_int_t)request->at_ns, "last_ms",
+                     is_last ? json_integer(request->last_ms) : NULL, "service",
+                     is_last && request->service[0] ? request->service : NULL, "why",
+                     is_last && request->why[0] ? request->why : NULL, "traces", traces, "left_out",
+                     request->left_out ? json_integer((json_int_t)request->left_out) : NULL);
 }
 
 static bool request_read_traces(struct request *request, const json_t *traces, size_t max,

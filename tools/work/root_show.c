@@ -28,18 +28,16 @@ static json_t *root_workers_json(const struct merged *merged)
         const struct merged_worker *worker = &merged->workers[i];
         const struct work_counts *counts = &worker->counts;
         const bool is_there = worker_is_there(worker, now_ns);
-        json_t *row = json_pack("{ss, ss, so}", "worker", worker->instance, "state",
-                                is_there ? "there" : "away", "heard", json_time(worker->heard_ns));
 
-        (void)json_object_set_new(row, "busy_percent",
-                                  is_there ? json_real(round(counts->busy * 1000) / 10)
-                                           : json_null());
-        (void)json_object_set_new(
-            row, "behind_s", is_there ? json_real(round(counts->behind_s * 10) / 10) : json_null());
-        (void)json_object_set_new(row, "counted", json_integer((json_int_t)counts->spans_counted));
-        (void)json_object_set_new(row, "late", json_integer((json_int_t)counts->spans_late));
-        (void)json_object_set_new(row, "kept", json_integer((json_int_t)counts->spans_kept));
-        (void)json_array_append_new(list, row);
+        (void)json_array_append_new(
+            list,
+            json_pack(
+                "{ss, ss, so, so, so, sI, sI, sI}", "worker", worker->instance, "state",
+                is_there ? "there" : "away", "heard", json_time(worker->heard_ns), "busy_percent",
+                is_there ? json_real(round(counts->busy * 1000) / 10) : json_null(), "behind_s",
+                is_there ? json_real(round(counts->behind_s * 10) / 10) : json_null(), "counted",
+                (json_int_t)counts->spans_counted, "late", (json_int_t)counts->spans_late, "kept",
+                (json_int_t)counts->spans_kept));
     }
     return list;
 }
