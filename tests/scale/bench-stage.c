@@ -4,15 +4,18 @@
  * time there are, per span, the page faults; first with fresh memory, then with the memory of the
  * rounds before.
  *
- *     bench-stage [SPANS [ROUNDS]]
+ *     bench-stage [SPANS [ROUNDS [chain]]]
  *     valgrind --tool=callgrind --toggle-collect=read_log build/tests/scale/bench-stage
  * 200000 1
  *
- * Prints "NAME NS FAULTS" for the first round and for the best of the others.
+ * Prints "NAME NS FAULTS" for the first round and for the best of the others. With "chain" each
+ * span also passes five stages of the sink's chain that let all pass, for which it is decoded: what
+ * a worker would pay for using that.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "traces.h"
+#include "babeltrace-plugin/stages/chain.h"
 #include "tools/work/heap.h"
 #include "tools/work/stage.h"
 
@@ -159,6 +162,61 @@ static struct cost now(void)
     return (struct cost){(double)time.tv_sec * 1e9 + (double)time.tv_nsec, (double)usage.ru_minflt};
 }
 
+/* ---- the sink's chain ------------------------------------------------------------------------ */
+
+#define CHAIN_STAGES 5
+
+static bool has_chain;
+static struct chain chain;
+static struct endpoint_table *endpoints;
+static void (*close_trace)(void *context, const struct held_trace *trace);
+
+static bool skip_none(void *context, struct span *span)
+{
+    (void)context;
+    return span->id == 0;
+}
+
+static void deliver_nowhere(void *context, const struct span *span)
+{
+    (void)context;
+    (void)span;
+}
+
+static void open_chain(void)
+{
+    endpoints = endpoint_table_new();
+    chain_init(&chain, deliver_nowhere, NULL);
+    for (int i = 0; i < CHAIN_STAGES; i++) {
+        struct stage *stage = skip_stage_new("none", skip_none, NULL);
+
+        if (!stage || !endpoints)
+            fail("out of memory");
+        chain_append(&chain, stage);
+    }
+}
+
+static void close_through_chain(void *context, const struct held_trace *trace)
+{
+    static struct span whole;
+
+    for (const struct held_span *held = trace->first; held; held = held->next) {
+        const struct held_origin *from = held_origin(held);
+        const struct otlp_origin origin = {
+            .resource = from->resource, .scope = from->scope, .service = from->service};
+        struct otlp_span fast;
+
+        if (!otlp_read_span((struct text){held->raw, held->raw_length}, &fast) ||
+            !otlp_decode_span(&origin, &fast, endpoints, &whole))
+            fail("a span cannot be decoded");
+        chain_take(&chain, &whole, whole.end_ns);
+    }
+    chain_advance(&chain, whole.end_ns);
+    close_trace(context, trace);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
 static void open_stage(struct work_stage *stage)
 {
     static const char rules[] = "error\n* > 50ms\n";
@@ -168,6 +226,10 @@ static void open_stage(struct work_stage *stage)
     stage->rules = tail_rules_parse((struct text){rules, sizeof(rules) - 1}, "rules", &error);
     if (!work_stage_open(stage, WAIT_MS) || !stage->keeper || !stage->rules)
         fail("out of memory");
+    if (has_chain) {
+        close_trace = stage->assembly.close;
+        stage->assembly.close = close_through_chain;
+    }
 }
 
 __attribute__((noinline)) static struct cost read_log(void)
@@ -216,6 +278,9 @@ int main(int argc, char **argv)
     const int rounds = argc > 2 ? atoi(argv[2]) : 5;
     struct cost best = {.ns = 0};
 
+    has_chain = argc > 3 && strcmp(argv[3], "chain") == 0;
+    if (has_chain)
+        open_chain();
     make_log(wanted);
     heap_prepare(HEAP);
     for (int i = 0; i < rounds; i++) {
@@ -226,6 +291,8 @@ int main(int argc, char **argv)
         else if (best.ns == 0 || cost.ns < best.ns)
             best = cost;
     }
+    if (has_chain && (!chain_adds_up(&chain) || chain.counts.out != spans * (uint64_t)rounds))
+        fail("the chain has not passed all spans");
     if (best.ns > 0)
         (void)printf("stage %.1f %.4f\n", best.ns, best.faults);
     return 0;

@@ -7,6 +7,7 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 import json
 import os
+import pathlib
 import random
 import signal
 import subprocess
@@ -153,6 +154,7 @@ class Hosts(Pushed, unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
+        cls.data = pathlib.Path(folder.name)
         cls.broker = Broker(JARS, folder.name, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
         cls.broker.start()
         cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
@@ -453,6 +455,26 @@ class Hosts(Pushed, unittest.TestCase):
             return dict(line.rsplit(" ", 1) for line in (worker.get("/metrics") or "").splitlines() if line[:1] != "#")
         wait_until(lambda: page().get("blkin_work_host_points_total") == str(sent["points"]), lambda: str(page()), 60)
         self.assertEqual(page()["blkin_work_host_messages_broken_total"], "1")
+
+    def test_a_broker_loses_the_end(self):
+        """The log is shorter than what was read: what is written after the cut is counted, though its offsets were read before."""
+        self.begin("cut")
+        worker = self.service("worker", group=self.topic)
+        root = self.service("root", "--root")
+        first = self.sent(self.nodes("hosts=4", "seconds=2", "period-ms=100", "send-ms=100"))
+        self.wait_points(root, [worker, root], first["points"])
+        worker.end()
+        self.broker.kill()
+        for log in self.data.glob(f"**/{self.topic}-*/*.log"):
+            os.truncate(log, log.stat().st_size // 3)
+        self.broker.start()
+        self.broker.wait_ready()
+        second = self.sent(self.nodes("hosts=4", "seconds=1", "period-ms=100", "send-ms=1000", "seed=2"))
+        worker.start()
+        self.wait_points(root, [worker, root], first["points"] + second["points"])
+        self.assertEqual(points(root.document()), first["points"] + second["points"])
+        self.assertGreater(worker.value("blkin_work_offsets_missing_total"), 0)
+        self.assertIn("offsets are missing", worker.said())
 
     def test_wrong_groups(self):
         self.begin("groups")

@@ -24,14 +24,14 @@ struct graph {
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 /* The library only tells by which of its functions an error went. */
-static bool is_of_library(const bt_error_cause *cause)
+static bool graph_is_of_library(const bt_error_cause *cause)
 {
     return bt_error_cause_get_actor_type(cause) == BT_ERROR_CAUSE_ACTOR_TYPE_UNKNOWN &&
            strcmp(bt_error_cause_get_module_name(cause), "libbabeltrace2") == 0;
 }
 
 /* Without ": iter-addr=0x..., ..." and the like, which is for those who debug babeltrace2. */
-static size_t useful_length(const char *message)
+static size_t graph_useful_length(const char *message)
 {
     static const char *const noise[] = {"-addr=0x", "-status="};
     size_t length = strlen(message);
@@ -49,17 +49,17 @@ static size_t useful_length(const char *message)
     return length;
 }
 
-static void print_cause(const bt_error_cause *cause, const char *joint)
+static void graph_print_cause(const bt_error_cause *cause, const char *joint)
 {
     const char *message = bt_error_cause_get_message(cause);
 
     fputs(joint, stderr);
-    for (size_t i = 0, length = useful_length(message); i < length; i++)
+    for (size_t i = 0, length = graph_useful_length(message); i < length; i++)
         fputc(message[i] == '\n' ? ' ' : message[i], stderr);
 }
 
 /* What has happened first, then what followed from it. */
-static void print_error(const char *what)
+static void graph_print_error(const char *what)
 {
     const bt_error *error = bt_current_thread_take_error();
     const uint64_t count = error ? bt_error_get_cause_count(error) : 0;
@@ -69,9 +69,9 @@ static void print_error(const char *what)
     for (uint64_t i = 0; i < count; i++) {
         const bt_error_cause *cause = bt_error_borrow_cause_by_index(error, i);
 
-        if (is_of_library(cause) && i > 0)
+        if (graph_is_of_library(cause) && i > 0)
             continue;
-        print_cause(cause, joint);
+        graph_print_cause(cause, joint);
         joint = "; ";
     }
     fputc('\n', stderr);
@@ -83,34 +83,34 @@ static void print_error(const char *what)
 
 static bt_interrupter *interrupter;
 
-static void on_interrupt(int number)
+static void graph_on_interrupt(int number)
 {
     (void)number;
     bt_interrupter_set(interrupter);
 }
 
 /* By way of SIGINT, which the sink extends: see signals.h of the plugin. */
-static void on_end(int number)
+static void graph_on_end(int number)
 {
     (void)number;
     (void)raise(SIGINT);
 }
 
-static bool take_signals(void)
+static bool graph_take_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_interrupt};
+    struct sigaction action = {.sa_handler = graph_on_interrupt};
 
     interrupter = bt_interrupter_create();
     if (!interrupter)
         return false;
     sigemptyset(&action.sa_mask);
     (void)sigaction(SIGINT, &action, NULL);
-    action.sa_handler = on_end;
+    action.sa_handler = graph_on_end;
     (void)sigaction(SIGTERM, &action, NULL);
     return true;
 }
 
-static void leave_signals(void)
+static void graph_leave_signals(void)
 {
     (void)signal(SIGINT, SIG_IGN);
     (void)signal(SIGTERM, SIG_IGN);
@@ -119,7 +119,7 @@ static void leave_signals(void)
 
 /* ---- plugins --------------------------------------------------------------------------------- */
 
-static const bt_plugin *find_plugin(const char *name)
+static const bt_plugin *graph_find_plugin(const char *name)
 {
     const bt_plugin *plugin = NULL;
 
@@ -127,7 +127,7 @@ static const bt_plugin *find_plugin(const char *name)
     return plugin;
 }
 
-static const bt_plugin *find_installed(void)
+static const bt_plugin *graph_find_installed(void)
 {
     const bt_plugin_set *installed = NULL;
     const bt_plugin *found = NULL;
@@ -152,29 +152,29 @@ static struct plugins {
     const bt_plugin *ctf, *utils, *blkin;
 } plugins;
 
-static bool find_plugins(void)
+static bool graph_find_plugins(void)
 {
     if (plugins.blkin)
         return true;
-    plugins.ctf = find_plugin("ctf");
-    plugins.utils = find_plugin("utils");
+    plugins.ctf = graph_find_plugin("ctf");
+    plugins.utils = graph_find_plugin("utils");
     if (!plugins.ctf || !plugins.utils) {
-        print_error("babeltrace2's own plugins ctf and utils are not found: is the package "
-                    "libbabeltrace2-0 whole?");
+        graph_print_error("babeltrace2's own plugins ctf and utils are not found: is the package "
+                          "libbabeltrace2-0 whole?");
         return false;
     }
     (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE, &plugins.blkin);
     if (!plugins.blkin)
-        plugins.blkin = find_installed();
+        plugins.blkin = graph_find_installed();
     if (!plugins.blkin)
-        print_error("BlkKin's plugin for babeltrace2 is not found, neither in " PLUGIN_DIR
-                    " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there");
+        graph_print_error("BlkKin's plugin for babeltrace2 is not found, neither in " PLUGIN_DIR
+                          " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there");
     return plugins.blkin != NULL;
 }
 
 bool graph_can_run(void)
 {
-    return find_plugins();
+    return graph_find_plugins();
 }
 
 const bt_plugin *graph_ctf(void)
@@ -185,7 +185,7 @@ const bt_plugin *graph_ctf(void)
 /* ---- components ------------------------------------------------------------------------------ */
 
 /* Before the sources, as only it knows what an interruption is while something blocks. */
-static bool add_sink(struct graph *graph)
+static bool graph_add_sink(struct graph *graph)
 {
     const bt_component_class_sink *class =
         bt_plugin_borrow_sink_component_class_by_name_const(plugins.blkin, "zipkin");
@@ -193,14 +193,14 @@ static bool add_sink(struct graph *graph)
     if (!class || bt_graph_add_sink_component(graph->graph, class, "sink", graph->spec->sink_params,
                                               graph->spec->level,
                                               &graph->sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
-        print_error("cannot start the sink");
+        graph_print_error("cannot start the sink");
         return false;
     }
     return true;
 }
 
 /* To the muxer's free port: it grows a new one each time. */
-static bool connect_source(struct graph *graph, const bt_component_source *source)
+static bool graph_connect_source(struct graph *graph, const bt_component_source *source)
 {
     for (uint64_t i = 0; i < bt_component_source_get_output_port_count(source); i++) {
         const uint64_t last = bt_component_filter_get_input_port_count(graph->muxer) - 1;
@@ -215,7 +215,7 @@ static bool connect_source(struct graph *graph, const bt_component_source *sourc
 }
 
 /* {inputs: [input]}; NULL: out of memory. */
-static bt_value *source_params(const char *input)
+static bt_value *graph_source_params(const char *input)
 {
     bt_value *params = bt_value_map_create();
     bt_value *inputs;
@@ -231,7 +231,7 @@ static bt_value *source_params(const char *input)
 }
 
 /* What they would log comes as the causes of an error, too. */
-static bt_logging_level level_of_source(const struct graph *graph)
+static bt_logging_level graph_level_of_source(const struct graph *graph)
 {
     const bt_logging_level level = graph->spec->level;
 
@@ -239,37 +239,37 @@ static bt_logging_level level_of_source(const struct graph *graph)
 }
 
 /* No two of them have the same name. */
-static const bt_component_source *add_source(struct graph *graph, const char *class_name,
-                                             const char *name, const bt_value *params)
+static const bt_component_source *graph_add_source(struct graph *graph, const char *class_name,
+                                                   const char *name, const bt_value *params)
 {
     const bt_component_source *source = NULL;
 
     (void)bt_graph_add_source_component(
         graph->graph,
         bt_plugin_borrow_source_component_class_by_name_const(plugins.ctf, class_name), name,
-        params, level_of_source(graph), &source);
+        params, graph_level_of_source(graph), &source);
     return source;
 }
 
-static void print_input_error(const char *what, const char *input)
+static void graph_print_input_error(const char *what, const char *input)
 {
     char text[4352];
 
     (void)snprintf(text, sizeof(text), "%s %s", what, input);
-    print_error(text);
+    graph_print_error(text);
 }
 
-static bool add_live(struct graph *graph)
+static bool graph_add_live(struct graph *graph)
 {
     const char *url = graph->spec->live_url;
-    bt_value *params = source_params(url);
+    bt_value *params = graph_source_params(url);
     const bt_component_source *source = NULL;
     bool is_connected;
 
     if (params &&
         bt_value_map_insert_string_entry(params, "session-not-found-action", "continue") ==
             BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        source = add_source(graph, "lttng-live", "live", params);
+        source = graph_add_source(graph, "lttng-live", "live", params);
     bt_value_put_ref(params);
     is_connected = source && bt_graph_connect_ports(
                                  graph->graph,
@@ -277,29 +277,29 @@ static bool add_live(struct graph *graph)
                                  bt_component_sink_borrow_input_port_by_index_const(graph->sink, 0),
                                  NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK;
     if (!is_connected)
-        print_input_error("cannot read", url);
+        graph_print_input_error("cannot read", url);
     return is_connected;
 }
 
-static bool add_trace(struct graph *graph, const char *folder, unsigned number)
+static bool graph_add_trace(struct graph *graph, const char *folder, unsigned number)
 {
-    bt_value *params = source_params(folder);
+    bt_value *params = graph_source_params(folder);
     const bt_component_source *source = NULL;
     char name[32];
     bool is_connected;
 
     (void)snprintf(name, sizeof(name), "trace-%u", number);
     if (params)
-        source = add_source(graph, "fs", name, params);
+        source = graph_add_source(graph, "fs", name, params);
     bt_value_put_ref(params);
-    is_connected = source && connect_source(graph, source);
+    is_connected = source && graph_connect_source(graph, source);
     if (!is_connected)
-        print_input_error("cannot read the trace", folder);
+        graph_print_input_error("cannot read the trace", folder);
     return is_connected;
 }
 
 /* Each of its streams is an open file. */
-static void raise_limit_of_files(void)
+static void graph_raise_limit_of_files(void)
 {
     struct rlimit limit;
 
@@ -309,20 +309,20 @@ static void raise_limit_of_files(void)
     }
 }
 
-static bool add_traces(struct graph *graph)
+static bool graph_add_traces(struct graph *graph)
 {
     const bt_component_class_filter *class =
         bt_plugin_borrow_filter_component_class_by_name_const(plugins.utils, "muxer");
 
-    raise_limit_of_files();
-    if (!class ||
-        bt_graph_add_filter_component(graph->graph, class, "muxer", NULL, level_of_source(graph),
-                                      &graph->muxer) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
-        print_error("cannot start babeltrace2's muxer");
+    graph_raise_limit_of_files();
+    if (!class || bt_graph_add_filter_component(graph->graph, class, "muxer", NULL,
+                                                graph_level_of_source(graph), &graph->muxer) !=
+                      BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+        graph_print_error("cannot start babeltrace2's muxer");
         return false;
     }
     for (unsigned i = 0; graph->spec->traces[i]; i++) {
-        if (!add_trace(graph, graph->spec->traces[i], i))
+        if (!graph_add_trace(graph, graph->spec->traces[i], i))
             return false;
     }
     if (bt_graph_connect_ports(
@@ -330,53 +330,53 @@ static bool add_traces(struct graph *graph)
             bt_component_sink_borrow_input_port_by_index_const(graph->sink, 0),
             NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK)
         return true;
-    print_error("cannot connect the traces with the sink");
+    graph_print_error("cannot connect the traces with the sink");
     return false;
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static bool build(struct graph *graph)
+static bool graph_build(struct graph *graph)
 {
     graph->graph = bt_graph_create(0);
     if (!graph->graph ||
         bt_graph_add_interrupter(graph->graph, interrupter) != BT_GRAPH_ADD_INTERRUPTER_STATUS_OK) {
-        print_error("cannot make babeltrace2's graph");
+        graph_print_error("cannot make babeltrace2's graph");
         return false;
     }
-    return find_plugins() && add_sink(graph) &&
-           (graph->spec->live_url ? add_live(graph) : add_traces(graph));
+    return graph_find_plugins() && graph_add_sink(graph) &&
+           (graph->spec->live_url ? graph_add_live(graph) : graph_add_traces(graph));
 }
 
-static void wait_us(long us)
+static void graph_wait_us(long us)
 {
     const struct timespec time = {us / 1000000, us % 1000000 * 1000};
 
     (void)nanosleep(&time, NULL); /* a signal ends it */
 }
 
-static enum graph_status run(struct graph *graph)
+static enum graph_status graph_loop(struct graph *graph)
 {
     bt_graph_run_status status;
 
     do {
         status = bt_graph_run(graph->graph);
         if (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter))
-            wait_us(graph->spec->retry_us);
+            graph_wait_us(graph->spec->retry_us);
     } while (status == BT_GRAPH_RUN_STATUS_AGAIN && !bt_interrupter_is_set(interrupter));
     if (status == BT_GRAPH_RUN_STATUS_OK)
         return GRAPH_ENDED;
     if (bt_interrupter_is_set(interrupter))
         return GRAPH_INTERRUPTED;
     if (graph->spec->live_url)
-        print_input_error("reading ended:", graph->spec->live_url);
+        graph_print_input_error("reading ended:", graph->spec->live_url);
     else
-        print_error("reading failed");
+        graph_print_error("reading failed");
     return GRAPH_FAILED;
 }
 
 /* The sink ends with the graph: it delivers what was read. */
-static void end(struct graph *graph)
+static void graph_end(struct graph *graph)
 {
     bt_graph_put_ref(graph->graph);
     bt_current_thread_clear_error();
@@ -387,15 +387,15 @@ enum graph_status graph_run(const struct graph_spec *spec)
     struct graph graph = {.spec = spec};
     enum graph_status status = GRAPH_FAILED;
 
-    if (!take_signals()) {
-        print_error("cannot make babeltrace2's interrupter");
+    if (!graph_take_signals()) {
+        graph_print_error("cannot make babeltrace2's interrupter");
         return GRAPH_FAILED;
     }
-    if (build(&graph))
-        status = run(&graph);
+    if (graph_build(&graph))
+        status = graph_loop(&graph);
     else if (bt_interrupter_is_set(interrupter))
         status = GRAPH_INTERRUPTED;
-    end(&graph);
-    leave_signals();
+    graph_end(&graph);
+    graph_leave_signals();
     return status;
 }

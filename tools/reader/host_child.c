@@ -30,7 +30,7 @@ void host_child_set_run(host_child_run_fn *run)
 }
 
 /* What it tells systemd would be about the service. */
-static int run(void *argument)
+static int host_child_run(void *argument)
 {
     const struct host_child *host = argument;
 
@@ -46,7 +46,7 @@ static void begin(void *context)
     if (!host->is_wanted || host->child.pid)
         return;
     host->begun_ms = clock_ms();
-    if (!child_start(host->loop, &host->child, run, host)) {
+    if (!child_start(host->loop, &host->child, host_child_run, host)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot start `blkin host`: %s", strerror(errno));
         timer_set(host->loop, &host->retry, RETRY_MAX_MS);
     }

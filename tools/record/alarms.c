@@ -3,151 +3,258 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "agent.h"
+#include "alarms.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "heard.h"
 #include "tools/base/say.h"
+#include "watcher.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#define RULES_MAX     64
 #define SAID_AGAIN_MS 60000
 
-void alarms_begin(void *context)
-{
-    struct agent *agent = context;
+/* What came of a rule, since the start. */
+struct rule {
+    char why[128];
+    uint64_t alarms, held_back, dropped;
+};
 
-    heard_begin(&agent->heard);
+struct alarms {
+    struct agent *agent;
+    struct asking *asking;
+    struct recording *recording;
+    struct watcher watcher;
+    struct request *collected; /* of a poll */
+    struct rule rules[RULES_MAX];
+    size_t rule_count;
+    int64_t lost_said_ms;
+    bool has_polled;
+    struct heard heard;
+    bool has_heard; /* something since the last poll: */
+    struct {
+        uint64_t alarms, held_back, doubles, dropped;
+    } heard_now;
+};
+
+/* ---- alarm by alarm -------------------------------------------------------------------------- */
+
+static void alarms_begin(void *context)
+{
+    struct alarms *alarms = context;
+
+    heard_begin(&alarms->heard);
 }
 
-static struct rule *rule_of(struct agent *agent, const char *why)
+static struct rule *alarms_rule(struct alarms *alarms, const char *why)
 {
     size_t i = 0;
 
-    while (i < agent->rule_count && strcmp(agent->rules[i].why, why) != 0)
+    while (i < alarms->rule_count && strcmp(alarms->rules[i].why, why) != 0)
         i++;
     if (i == RULES_MAX) /* the last one is for all that have no place */
-        return &agent->rules[RULES_MAX - 1];
-    if (i == agent->rule_count) {
-        agent->rule_count++;
-        (void)snprintf(agent->rules[i].why, sizeof(agent->rules[i].why), "%s",
+        return &alarms->rules[RULES_MAX - 1];
+    if (i == alarms->rule_count) {
+        alarms->rule_count++;
+        (void)snprintf(alarms->rules[i].why, sizeof(alarms->rules[i].why), "%s",
                        i == RULES_MAX - 1 ? "(others)" : why);
     }
-    return &agent->rules[i];
+    return &alarms->rules[i];
 }
 
-static bool has_room(const struct agent *agent)
+static bool alarms_have_room(const struct alarms *alarms)
 {
-    const size_t collected = agent->collected ? agent->collected->count : 0;
+    const size_t collected = alarms->collected ? alarms->collected->count : 0;
 
-    return agent->pending.traces + collected < agent->pending.max;
+    return alarms->agent->pending.traces + collected < alarms->agent->pending.max;
 }
 
 /* By the wall clock. */
-static int64_t begin_of(const struct alarm *alarm)
+static int64_t alarms_begin_of(const struct alarm *alarm)
 {
     return wall_clock_ns() - clock_ns() + (int64_t)alarm->monotonic_ns -
            (int64_t)alarm->duration_ns;
 }
 
-void alarms_take(void *context, const struct alarm *alarm)
+static void alarms_take(void *context, const struct alarm *alarm)
 {
-    struct agent *agent = context;
+    struct alarms *alarms = context;
+    struct agent *agent = alarms->agent;
     const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
     struct rule *rule;
 
-    if (!heard_alarm(&agent->heard, alarm))
+    if (!heard_alarm(&alarms->heard, alarm))
         return;
-    agent->has_heard = true;
-    rule = rule_of(agent, alarm->why);
+    alarms->has_heard = true;
+    rule = alarms_rule(alarms, alarm->why);
     rule->held_back += alarm->dropped;
-    agent->heard_now.held_back += alarm->dropped;
+    alarms->heard_now.held_back += alarm->dropped;
     if (!id.high && !id.low)
         return;
     rule->alarms++;
-    agent->heard_now.alarms++;
+    alarms->heard_now.alarms++;
     if (fetched_has(agent->fetched, id, alarm->monotonic_ns) ||
         pending_has(&agent->pending, id, NULL) ||
-        (agent->collected && request_has(agent->collected, id))) {
-        agent->heard_now.doubles++;
+        (alarms->collected && request_has(alarms->collected, id))) {
+        alarms->heard_now.doubles++;
         return;
     }
-    if (!agent->collected)
-        agent->collected = request_new("", agent->host);
-    if (!agent->collected || !has_room(agent) ||
-        !request_add(agent->collected, id, begin_of(alarm), alarm->why)) {
+    if (!alarms->collected)
+        alarms->collected = request_new("", agent->host);
+    if (!alarms->collected || !alarms_have_room(alarms) ||
+        !request_add(alarms->collected, id, alarms_begin_of(alarm), alarm->why)) {
         rule->dropped++;
-        agent->heard_now.dropped++;
+        alarms->heard_now.dropped++;
     }
 }
 
 /* With the list of what was heard: what is saved before has neither. */
-static void count_heard(struct agent *agent)
+static void alarms_count_heard(struct alarms *alarms)
 {
-    agent->totals.alarms += agent->heard_now.alarms;
-    agent->totals.alarms_held_back += agent->heard_now.held_back;
-    agent->totals.alarms_double += agent->heard_now.doubles;
-    agent->totals.alarms_dropped += agent->heard_now.dropped;
-    memset(&agent->heard_now, 0, sizeof(agent->heard_now));
+    struct record_totals *totals = &alarms->agent->totals;
+
+    totals->alarms += alarms->heard_now.alarms;
+    totals->alarms_held_back += alarms->heard_now.held_back;
+    totals->alarms_double += alarms->heard_now.doubles;
+    totals->alarms_dropped += alarms->heard_now.dropped;
+    memset(&alarms->heard_now, 0, sizeof(alarms->heard_now));
 }
 
-static void say_lost(struct agent *agent, uint64_t lost)
+static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
 {
-    agent->totals.alarms_lost += lost;
-    if (clock_ms() - agent->lost_said_ms < SAID_AGAIN_MS && agent->lost_said_ms)
+    alarms->agent->totals.alarms_lost += lost;
+    if (clock_ms() - alarms->lost_said_ms < SAID_AGAIN_MS && alarms->lost_said_ms)
         return;
-    agent->lost_said_ms = clock_ms();
+    alarms->lost_said_ms = clock_ms();
     say(BT_LOGGING_LEVEL_WARNING,
         "%" PRIu64 " alarms were overwritten before they were seen: too many spans are slow; "
         "raise the limits of the rules, or lower their max=",
         lost);
 }
 
-static void say_newer(struct agent *agent, uint64_t newer)
+static void alarms_say_newer(struct alarms *alarms, uint64_t newer)
 {
-    if (agent->totals.alarms_newer == 0)
+    if (alarms->agent->totals.alarms_newer == 0)
         say(BT_LOGGING_LEVEL_WARNING,
             "a program of this host records alarms of a newer version, which are only counted: "
             "upgrade blkin here");
-    agent->totals.alarms_newer += newer;
+    alarms->agent->totals.alarms_newer += newer;
 }
 
-void alarms_polled(void *context, const struct watcher_poll *poll)
+static void alarms_polled(void *context, const struct watcher_poll *poll)
 {
-    struct agent *agent = context;
-    struct request *collected = agent->collected;
+    struct alarms *alarms = context;
+    struct agent *agent = alarms->agent;
+    struct request *collected = alarms->collected;
+    const uint64_t lost = poll->lost + (poll->is_well ? heard_end(&alarms->heard) : 0);
 
-    const uint64_t lost = poll->lost + (poll->is_well ? heard_end(&agent->heard) : 0);
-
-    agent->collected = NULL;
+    alarms->collected = NULL;
     if (lost)
-        say_lost(agent, lost);
+        alarms_say_lost(alarms, lost);
     if (poll->newer)
-        say_newer(agent, poll->newer);
-    if (!poll->is_well && agent->has_looked && agent->last.state == RECORDS)
-        sessions_look(&agent->sessions);
+        alarms_say_newer(alarms, poll->newer);
+    if (!poll->is_well && recording_is_on(alarms->recording))
+        recording_look(alarms->recording);
     if (poll->is_stalled) {
         say(BT_LOGGING_LEVEL_WARNING,
             "the alarm's session stands still on a CPU, as after a program was killed: it is made "
             "anew");
         agent->totals.rings_stalled++;
-        sessions_make_anew(&agent->sessions, SESSION_ALARM);
+        recording_make_anew(alarms->recording, SESSION_ALARM);
     }
     if (collected && collected->count) {
         agent->totals.traces_asked += collected->count;
-        asking_ask(agent, collected, NULL, config_integer(agent->config, "linger-ms"));
+        asking_ask(alarms->asking, collected, NULL, config_integer(agent->config, "linger-ms"));
     } else {
         requests_free(collected);
     }
-    if (agent->has_heard) {
-        count_heard(agent);
-        json_decref(agent->heard_list);
-        agent->heard_list = heard_json(&agent->heard);
+    if (alarms->has_heard) {
+        alarms_count_heard(alarms);
+        json_decref(agent->heard);
+        agent->heard = heard_json(&alarms->heard);
     }
-    if (agent->has_heard || lost)
+    if (alarms->has_heard || lost)
         agent_save(agent);
-    agent->has_heard = false;
-    agent->has_polled = true;
+    alarms->has_heard = false;
+    alarms->has_polled = true;
     agent_step(agent);
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static void alarms_are_over(void *context)
+{
+    const struct alarms *alarms = context;
+
+    agent_step(alarms->agent);
+}
+
+struct alarms *alarms_new(struct agent *agent, struct asking *asking, struct recording *recording)
+{
+    struct alarms *alarms = calloc(1, sizeof(*alarms));
+
+    if (!alarms)
+        return NULL;
+    alarms->agent = agent;
+    alarms->asking = asking;
+    alarms->recording = recording;
+    heard_read(&alarms->heard, agent->heard);
+    alarms->watcher = (struct watcher){.loop = agent->loop,
+                                       .session = recording_session(recording, SESSION_ALARM)->name,
+                                       .poll_ms = config_integer(agent->config, "alarm-poll-ms"),
+                                       .heard = &alarms->heard,
+                                       .begins = alarms_begin,
+                                       .alarm = alarms_take,
+                                       .polled = alarms_polled,
+                                       .over = alarms_are_over,
+                                       .context = alarms};
+    agent_path(agent, "runtime-dir", "record.alarm", alarms->watcher.folder);
+    return alarms;
+}
+
+void alarms_free(struct alarms *alarms)
+{
+    if (!alarms)
+        return;
+    requests_free(alarms->collected);
+    free(alarms);
+}
+
+void alarms_start(struct alarms *alarms)
+{
+    watcher_start(&alarms->watcher);
+}
+
+void alarms_stop(struct alarms *alarms)
+{
+    watcher_stop(&alarms->watcher);
+}
+
+bool alarms_are_watched(const struct alarms *alarms)
+{
+    return alarms->watcher.child.pid != 0;
+}
+
+bool alarms_have_polled(const struct alarms *alarms)
+{
+    return alarms->has_polled;
+}
+
+json_t *alarms_rules_json(const struct alarms *alarms)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < alarms->rule_count; i++) {
+        const struct rule *rule = &alarms->rules[i];
+
+        (void)json_array_append_new(
+            list, json_pack("{ss%, sI, sI, sI}", "rule", rule->why, strlen(rule->why), "alarms",
+                            (json_int_t)rule->alarms, "held_back", (json_int_t)rule->held_back,
+                            "dropped", (json_int_t)rule->dropped));
+    }
+    return list;
 }

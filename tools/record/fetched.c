@@ -31,7 +31,7 @@ static uint64_t hash_of(uint64_t seed, struct trace_id id)
     return hash_mix(seed ^ id.low);
 }
 
-static struct fetched_trace *trace_of(const struct table_link *link)
+static struct fetched_trace *fetched_trace_of(const struct table_link *link)
 {
     return caa_container_of(link, struct fetched_trace, in_table);
 }
@@ -46,9 +46,9 @@ struct fetched *fetched_new(void)
     return NULL;
 }
 
-static void free_trace(struct table_link *link)
+static void fetched_free_trace(struct table_link *link)
 {
-    struct fetched_trace *trace = trace_of(link);
+    struct fetched_trace *trace = fetched_trace_of(link);
 
     ids_free(&trace->have);
     ids_free(&trace->want);
@@ -57,7 +57,7 @@ static void free_trace(struct table_link *link)
 
 void fetched_free(struct fetched *fetched)
 {
-    table_destroy(&fetched->traces, free_trace);
+    table_destroy(&fetched->traces, fetched_free_trace);
     free(fetched);
 }
 
@@ -67,9 +67,7 @@ void fetched_each(const struct fetched *fetched,
     struct fetched_trace *trace;
 
     table_for_each(trace, &fetched->traces, in_table)
-
     {
-
         call(context, trace);
     }
 }
@@ -86,7 +84,7 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
 }
 
 /* Those that are older than that, and not open. */
-static void forget(struct fetched *fetched, int64_t before_mono_ns)
+static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
 {
     struct fetched_trace *trace;
 
@@ -97,16 +95,16 @@ static void forget(struct fetched *fetched, int64_t before_mono_ns)
         if (trace->until_mono_ns > fetched->forgotten_mono_ns)
             fetched->forgotten_mono_ns = trace->until_mono_ns;
         table_remove(&fetched->traces, &trace->in_table);
-        free_trace(&trace->in_table);
+        fetched_free_trace(&trace->in_table);
     }
 }
 
 /* Younger and younger ones, until there is room. */
-static void make_room(struct fetched *fetched)
+static void fetched_make_room(struct fetched *fetched)
 {
     for (int64_t age_ns = AGE_NS; fetched->traces.count >= TRACES_MAX && age_ns > 1000000000;
          age_ns /= 2)
-        forget(fetched, clock_ns() - age_ns);
+        fetched_forget(fetched, clock_ns() - age_ns);
 }
 
 struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
@@ -115,7 +113,7 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
 
     if (trace)
         return trace;
-    make_room(fetched);
+    fetched_make_room(fetched);
     trace = fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
     if (!trace)
         return NULL;
@@ -189,7 +187,7 @@ void fetched_add(struct fetched *fetched, const json_t *found)
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), IDS_MAX);
 }
 
-static json_t *ids_json(const struct ids *ids, const struct ids *without)
+static json_t *fetched_ids_json(const struct ids *ids, const struct ids *without)
 {
     json_t *list = json_array();
 
@@ -207,18 +205,15 @@ static json_t *ids_json(const struct ids *ids, const struct ids *without)
 json_t *fetched_json(const struct fetched_trace *trace)
 {
     char text[TRACE_ID_TEXT];
-    json_t *json;
 
     if (trace->spans == 0)
         return NULL;
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, so, so}", "id", text, "spans", (json_int_t)trace->spans, "have",
-                     ids_json(&trace->have, NULL), "want", ids_json(&trace->want, &trace->have));
-    if (json && trace->begin_ns)
-        (void)json_object_set_new(json, "begin", json_integer(trace->begin_ns));
-    if (json && trace->is_cut)
-        (void)json_object_set_new(json, "cut", json_true());
-    return json;
+    return json_pack("{ss, sI, so, so, so*, so*}", "id", text, "spans", (json_int_t)trace->spans,
+                     "have", fetched_ids_json(&trace->have, NULL), "want",
+                     fetched_ids_json(&trace->want, &trace->have), "begin",
+                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "cut",
+                     trace->is_cut ? json_true() : NULL);
 }
 
 void fetched_ring_is_new(struct fetched *fetched)
@@ -226,9 +221,7 @@ void fetched_ring_is_new(struct fetched *fetched)
     struct fetched_trace *trace;
 
     table_for_each(trace, &fetched->traces, in_table)
-
     {
-
         trace->until_ns = 0;
     }
     fetched->window_count = 0;
@@ -237,7 +230,7 @@ void fetched_ring_is_new(struct fetched *fetched)
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* A line; "": it cannot be read. */
-static void read_boot_id(char id[64])
+static void fetched_read_boot_id(char id[64])
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -250,7 +243,7 @@ static void read_boot_id(char id[64])
     (void)fclose(file);
 }
 
-static bool print_trace(FILE *file, const struct fetched_trace *trace)
+static bool fetched_print_trace(FILE *file, const struct fetched_trace *trace)
 {
     json_t *open = trace->is_open ? fetched_json(trace) : NULL;
     char text[TRACE_ID_TEXT];
@@ -267,19 +260,19 @@ static bool print_trace(FILE *file, const struct fetched_trace *trace)
 }
 
 /* Trace by trace: as one piece of JSON they would take some MB, each time. */
-static bool print_all(FILE *file, const struct fetched *fetched)
+static bool fetched_print_all(FILE *file, const struct fetched *fetched)
 {
     const struct fetched_trace *trace;
     const char *comma = "";
     char boot[64];
 
-    read_boot_id(boot);
+    fetched_read_boot_id(boot);
     (void)fprintf(file, "{\"boot\": \"%s\", \"forgotten\": %" PRId64 ", \"traces\": [", boot,
                   fetched->forgotten_mono_ns);
     table_for_each(trace, &fetched->traces, in_table)
     {
         (void)fprintf(file, "%s\n", comma);
-        if (!print_trace(file, trace))
+        if (!fetched_print_trace(file, trace))
             return false;
         comma = ",";
     }
@@ -296,8 +289,8 @@ char *fetched_text(struct fetched *fetched, size_t *length)
     FILE *file = open_memstream(&text, length);
     bool is_printed;
 
-    forget(fetched, clock_ns() - AGE_NS);
-    is_printed = file && print_all(file, fetched);
+    fetched_forget(fetched, clock_ns() - AGE_NS);
+    is_printed = file && fetched_print_all(file, fetched);
     if ((file && fclose(file) != 0) || !is_printed) {
         free(text);
         text = NULL;
@@ -305,7 +298,7 @@ char *fetched_text(struct fetched *fetched, size_t *length)
     return text;
 }
 
-static void load_trace(struct fetched *fetched, const json_t *json)
+static void fetched_load_trace(struct fetched *fetched, const json_t *json)
 {
     const char *why = json_string_value(json_object_get(json, "why"));
     struct trace_id id;
@@ -333,14 +326,14 @@ void fetched_load(struct fetched *fetched, const char *path)
     bool is_same;
     size_t i;
 
-    read_boot_id(now);
+    fetched_read_boot_id(now);
     is_same = boot && strcmp(boot, now) == 0;
     if (is_same)
         fetched->forgotten_mono_ns = json_integer_value(json_object_get(json, "forgotten"));
     json_array_foreach(json_object_get(json, "traces"), i, trace)
     {
         if (is_same || json_is_true(json_object_get(trace, "open")))
-            load_trace(fetched, trace);
+            fetched_load_trace(fetched, trace);
     }
     json_array_foreach(is_same ? json_object_get(json, "windows") : NULL, i, window)
         fetched_note_window(fetched,

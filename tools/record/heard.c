@@ -17,7 +17,7 @@ void heard_begin(struct heard *heard)
     }
 }
 
-static struct heard_program *program_of(struct heard *heard, uint32_t pid)
+static struct heard_program *heard_program_of(struct heard *heard, uint32_t pid)
 {
     struct heard_program *oldest = &heard->programs[0];
 
@@ -36,7 +36,7 @@ static struct heard_program *program_of(struct heard *heard, uint32_t pid)
 /* One that only tells of what was held back has no time. */
 bool heard_alarm(struct heard *heard, const struct alarm *alarm)
 {
-    struct heard_program *program = program_of(heard, alarm->pid);
+    struct heard_program *program = heard_program_of(heard, alarm->pid);
 
     if (heard->is_anew && alarm->sequence <= program->before) {
         if (alarm->monotonic_ns <= program->before_ns)

@@ -10,6 +10,7 @@
 #include "babeltrace-plugin/params.h"
 #include "babeltrace-plugin/spans/endpoint.h"
 #include "babeltrace-plugin/spans/span.h"
+#include "tools/base/output_lines.h"
 #include "tools/base/privileges.h"
 #include "tools/base/say.h"
 
@@ -34,36 +35,49 @@ struct incomplete_span {
     struct incomplete_span *next;
 };
 
+struct incomplete {
+    const struct agent *agent;
+    void (*told)(void *context, struct trace_id id);
+    void *context;
+    struct incomplete_span *waiting, *sent;
+    size_t count;
+    struct child child;
+    struct output_lines lines;
+    struct timer retry;
+    unsigned failures;
+    bool is_stopping;
+};
+
 /* ---- in the child ---------------------------------------------------------------------------- */
 
 static bool interrupted;
 
-static void on_end(int number)
+static void incomplete_on_end(int number)
 {
     (void)number;
     interrupted = true;
 }
 
-static bool is_interrupted(void *context)
+static bool incomplete_is_interrupted(void *context)
 {
     (void)context;
     return interrupted;
 }
 
-static void report(void *context, const char *message)
+static void incomplete_report(void *context, const char *message)
 {
     (void)context;
     fprintf(stderr, "%s\n", message);
 }
 
-static void add_tag(struct span *span, const char *key, const char *value)
+static void incomplete_add_tag(struct span *span, const char *key, const char *value)
 {
     if (value[0])
         (void)span_add(span, SPAN_TAG_TEXT, text_of(key), text_of(value), 0);
 }
 
-static void add_span(struct exporter *exporter, const struct endpoint *endpoint,
-                     const struct incomplete_span *of)
+static void incomplete_add_span(struct exporter *exporter, const struct endpoint *endpoint,
+                                const struct incomplete_span *of)
 {
     struct span span = {.trace_id_high = of->id.high,
                         .trace_id = of->id.low,
@@ -75,19 +89,20 @@ static void add_span(struct exporter *exporter, const struct endpoint *endpoint,
                         .end_ns = of->time_ns};
 
     (void)span_set_name(&span, text_of("incomplete"));
-    add_tag(&span, "blkin.kept", of->why);
-    add_tag(&span, "blkin.incomplete", of->lacks);
-    add_tag(&span, "blkin.hosts", of->hosts);
-    add_tag(&span, "blkin.held_from", of->held);
+    incomplete_add_tag(&span, "blkin.kept", of->why);
+    incomplete_add_tag(&span, "blkin.incomplete", of->lacks);
+    incomplete_add_tag(&span, "blkin.hosts", of->hosts);
+    incomplete_add_tag(&span, "blkin.held_from", of->held);
     exporter_add(exporter, &span);
     free(span.log);
 }
 
 /* No tap: it is the reader's. */
-static bool send_all(const struct incomplete *incomplete, struct params *params,
-                     struct error *error)
+static bool incomplete_send_all(const struct incomplete *incomplete, struct params *params,
+                                struct error *error)
 {
-    const struct exporter_callbacks callbacks = {is_interrupted, report, NULL, NULL};
+    const struct exporter_callbacks callbacks = {incomplete_is_interrupted, incomplete_report, NULL,
+                                                 NULL};
     struct endpoint_table *endpoints = endpoint_table_new();
     const struct endpoint *endpoint =
         endpoints ? endpoint_get(endpoints, text_of("blkin-record"), text_of(""), 0) : NULL;
@@ -103,7 +118,7 @@ static bool send_all(const struct incomplete *incomplete, struct params *params,
     if (!exporter)
         return false;
     for (const struct incomplete_span *span = incomplete->sent; span; span = span->next)
-        add_span(exporter, endpoint, span);
+        incomplete_add_span(exporter, endpoint, span);
     is_well = exporter_close(exporter, error);
     counts = exporter_counts(exporter);
     exporter_free(exporter);
@@ -114,18 +129,19 @@ static bool send_all(const struct incomplete *incomplete, struct params *params,
     return false;
 }
 
-static int run_child(void *argument)
+static int incomplete_run_child(void *argument)
 {
     const struct incomplete *incomplete = argument;
-    bt_value *map = config_sink_params(incomplete->config);
+    bt_value *map = config_sink_params(incomplete->agent->config);
     struct params params;
     struct error error = {.text = "out of memory"};
     bool is_well;
 
     output_lines_in_child(&incomplete->lines);
     privileges_give_up();
-    (void)signal(SIGTERM, on_end);
-    is_well = map && params_read(&params, map, &error) && send_all(incomplete, &params, &error);
+    (void)signal(SIGTERM, incomplete_on_end);
+    is_well = map && params_read(&params, map, &error) &&
+              incomplete_send_all(incomplete, &params, &error);
     if (!is_well)
         fprintf(stderr, "%s\n", error.text);
     bt_value_put_ref(map);
@@ -134,9 +150,9 @@ static int run_child(void *argument)
 
 /* ---- in the agent ---------------------------------------------------------------------------- */
 
-static void start(struct incomplete *incomplete);
+static void incomplete_start(struct incomplete *incomplete);
 
-static void free_list(struct incomplete_span *list)
+static void incomplete_free_list(struct incomplete_span *list)
 {
     while (list) {
         struct incomplete_span *next = list->next;
@@ -146,7 +162,7 @@ static void free_list(struct incomplete_span *list)
     }
 }
 
-static void ended(void *context, int status)
+static void incomplete_ended(void *context, int status)
 {
     struct incomplete *incomplete = context;
     struct incomplete_span *sent = incomplete->sent, **end = &incomplete->sent;
@@ -159,7 +175,7 @@ static void ended(void *context, int status)
             incomplete->count--;
             incomplete->told(incomplete->context, span->id);
         }
-        free_list(sent);
+        incomplete_free_list(sent);
     } else { /* once more, together with those that have come */
         while (*end)
             end = &(*end)->next;
@@ -168,46 +184,57 @@ static void ended(void *context, int status)
         incomplete->sent = NULL;
         incomplete->failures++;
     }
-    start(incomplete);
+    incomplete_start(incomplete);
 }
 
-static void retry(void *context)
+static void incomplete_retry(void *context)
 {
     struct incomplete *incomplete = context;
 
     incomplete->sent = incomplete->waiting;
     incomplete->waiting = NULL;
-    incomplete->child = (struct child){.ended = ended, .context = incomplete};
-    if (!output_lines_open(&incomplete->lines, incomplete->loop) ||
-        !child_start(incomplete->loop, &incomplete->child, run_child, incomplete)) {
+    incomplete->child = (struct child){.ended = incomplete_ended, .context = incomplete};
+    if (!output_lines_open(&incomplete->lines, incomplete->agent->loop) ||
+        !child_start(incomplete->agent->loop, &incomplete->child, incomplete_run_child,
+                     incomplete)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
-        ended(incomplete, 1);
+        incomplete_ended(incomplete, 1);
         return;
     }
     output_lines_started(&incomplete->lines);
 }
 
-static void start(struct incomplete *incomplete)
+static void incomplete_start(struct incomplete *incomplete)
 {
     const unsigned failures = incomplete->failures;
 
     if (incomplete->sent || !incomplete->waiting || incomplete->is_stopping)
         return;
-    timer_set(incomplete->loop, &incomplete->retry,
+    timer_set(incomplete->agent->loop, &incomplete->retry,
               failures ? backoff_ms(failures, FIRST_RETRY_MS, LAST_RETRY_MS) : 0);
 }
 
-void incomplete_open(struct incomplete *incomplete)
+struct incomplete *incomplete_new(const struct agent *agent,
+                                  void (*told)(void *context, struct trace_id id), void *context)
 {
+    struct incomplete *incomplete = calloc(1, sizeof(*incomplete));
+
+    if (!incomplete)
+        return NULL;
+    *incomplete = (struct incomplete){.agent = agent, .told = told, .context = context};
     incomplete->lines.input.fd = -1;
     (void)snprintf(incomplete->lines.source, sizeof(incomplete->lines.source), "incomplete");
-    incomplete->retry = (struct timer){.due = retry, .context = incomplete};
+    incomplete->retry = (struct timer){.due = incomplete_retry, .context = incomplete};
+    return incomplete;
 }
 
-void incomplete_close(struct incomplete *incomplete)
+void incomplete_free(struct incomplete *incomplete)
 {
-    free_list(incomplete->waiting);
-    free_list(incomplete->sent);
+    if (!incomplete)
+        return;
+    incomplete_free_list(incomplete->waiting);
+    incomplete_free_list(incomplete->sent);
+    free(incomplete);
 }
 
 bool incomplete_add(struct incomplete *incomplete, const struct verdict *verdict)
@@ -230,19 +257,24 @@ bool incomplete_add(struct incomplete *incomplete, const struct verdict *verdict
     incomplete->waiting = span;
     incomplete->count++;
     if (!incomplete->sent && incomplete->failures == 0)
-        start(incomplete);
+        incomplete_start(incomplete);
     return true;
 }
 
-bool incomplete_is_idle(const struct incomplete *incomplete)
+size_t incomplete_count(const struct incomplete *incomplete)
 {
-    return incomplete->count == 0;
+    return incomplete->count;
+}
+
+bool incomplete_is_running(const struct incomplete *incomplete)
+{
+    return incomplete->child.pid != 0;
 }
 
 void incomplete_stop(struct incomplete *incomplete)
 {
     incomplete->is_stopping = true;
-    timer_clear(incomplete->loop, &incomplete->retry);
+    timer_clear(incomplete->agent->loop, &incomplete->retry);
     if (incomplete->child.pid)
         (void)kill(incomplete->child.pid, SIGTERM);
 }

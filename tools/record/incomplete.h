@@ -7,37 +7,23 @@
 #ifndef BLKIN_TOOLS_INCOMPLETE_H
 #define BLKIN_TOOLS_INCOMPLETE_H
 
+#include "agent.h"
 #include "ledger.h"
-#include "tools/base/loop.h"
-#include "tools/base/output_lines.h"
-#include "tools/config/config.h"
 
-struct incomplete_span;
+struct incomplete;
 
-struct incomplete {
-    struct loop *loop;
-    const struct config *config;
-    /* They are delivered: so many; each of them is given. */
-    void (*told)(void *context, struct trace_id id);
-    void *context;
-    /* its own */
-    struct incomplete_span *waiting, *sent;
-    size_t count;
-    struct child child;
-    struct output_lines lines;
-    struct timer retry;
-    unsigned failures;
-    bool is_stopping;
-};
-
-void incomplete_open(struct incomplete *incomplete);
-void incomplete_close(struct incomplete *incomplete);
+/* told: the span of this trace is delivered. Returns NULL when out of memory. */
+struct incomplete *incomplete_new(const struct agent *agent,
+                                  void (*told)(void *context, struct trace_id id), void *context);
+void incomplete_free(struct incomplete *incomplete); /* NULL is allowed */
 
 /* Copies it. Returns false if too many wait: then nobody is told. */
 bool incomplete_add(struct incomplete *incomplete, const struct verdict *verdict);
 
-/* None waits. */
-bool incomplete_is_idle(const struct incomplete *incomplete);
+/* How many wait. */
+size_t incomplete_count(const struct incomplete *incomplete);
+/* A child runs. */
+bool incomplete_is_running(const struct incomplete *incomplete);
 
 /* Ends the child: what is not delivered within flush-timeout-ms is not. */
 void incomplete_stop(struct incomplete *incomplete);

@@ -10,9 +10,9 @@
 #include "fetch.h"
 #include "service_traces.h"
 #include "tools/base/folders.h"
-#include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
+#include "tools/reader/reader.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -33,29 +33,47 @@
 #define TRIES_MAX      6    /* of one that the collector refuses, or that ends its reader */
 #define FREE_PERMILLE  50   /* of the file system is left alone */
 
-static void step(struct kept *kept);
+struct kept {
+    struct agent *agent;
+    kept_found_fn *found;
+    void *context;
+    char look_file[4096]; /* of a reading that sends nothing: its spans */
+    char tap[128];
+    struct reader sender, looker;
+    struct kept_folder *list; /* the oldest first */
+    struct kept_folder *sent, *looked_at;
+    struct timer retry, poll;
+    uint64_t next_number;
+    uint64_t bytes;
+    int64_t send_begun_ms;
+    unsigned away;    /* tries in a row that found no collector: whatever they sent, */
+    int64_t retry_ms; /* nothing is to be sent before */
+    bool is_stopping;
+};
 
-static void path_of(const struct kept *kept, uint64_t number, const char *name,
-                    char path[PATH_ROOM])
+static void kept_step(struct kept *kept);
+
+static void kept_path_of(const struct kept *kept, uint64_t number, const char *name,
+                         char path[PATH_ROOM])
 {
-    path_set(path, "%s/kept-%" PRIu64 "%s", kept->folder, number, name);
+    path_set(path, "%s/kept-%" PRIu64 "%s", kept->agent->folder, number, name);
 }
 
 /* The traces of a service are only listed. */
-static bool is_list(const struct kept_folder *folder)
+static bool kept_is_list(const struct kept_folder *folder)
 {
     return folder->requests && folder->requests->service[0];
 }
 
 /* All that the last seconds had. */
-static bool is_window(const struct kept_folder *folder)
+static bool kept_is_window(const struct kept_folder *folder)
 {
     return folder->requests && folder->requests->last_ms > 0;
 }
 
 /* ---- in the children ------------------------------------------------------------------------- */
 
-static int read_traces(const char *path, const bt_value *params)
+static int kept_read_traces(const char *path, const bt_value *params)
 {
     size_t count = 0;
     char **traces = trace_folders(path, &count);
@@ -69,7 +87,7 @@ static int read_traces(const char *path, const bt_value *params)
     return status;
 }
 
-static bool put_only(bt_value *params, const char *path, const char *found)
+static bool kept_put_only(bt_value *params, const char *path, const char *found)
 {
     char only[PATH_ROOM];
 
@@ -78,21 +96,21 @@ static bool put_only(bt_value *params, const char *path, const char *found)
            reader_put_text(params, "only-found", found);
 }
 
-static int run_sender(void *argument)
+static int kept_run_sender(void *argument)
 {
     const struct kept *kept = argument;
     bt_value *params = reader_params(&kept->sender);
     char path[PATH_ROOM], found[PATH_ROOM];
 
-    path_of(kept, kept->sent->number, "", path);
+    kept_path_of(kept, kept->sent->number, "", path);
     path_set(found, "%s/found", path);
-    if (!put_only(params, path, found) || !reader_put_text(params, "tap", kept->tap))
+    if (!kept_put_only(params, path, found) || !reader_put_text(params, "tap", kept->tap))
         return 1;
-    return read_traces(path, params);
+    return kept_read_traces(path, params);
 }
 
 /* Into a file: nothing of the configuration matters. */
-static bt_value *look_params(const struct kept *kept)
+static bt_value *kept_look_params(const struct kept *kept)
 {
     bt_value *params = bt_value_map_create();
     char endpoint[PATH_ROOM];
@@ -105,21 +123,21 @@ static bt_value *look_params(const struct kept *kept)
     return NULL;
 }
 
-static int run_looker(void *argument)
+static int kept_run_looker(void *argument)
 {
     const struct kept *kept = argument;
     const struct kept_folder *folder = kept->looked_at;
-    bt_value *params = look_params(kept);
+    bt_value *params = kept_look_params(kept);
     char path[PATH_ROOM], found[PATH_ROOM];
     int status;
 
-    path_of(kept, folder->number, "", path);
+    kept_path_of(kept, folder->number, "", path);
     path_set(found, "%s/looked", path);
     (void)unlink(kept->look_file);
-    if (!put_only(params, path, found))
+    if (!kept_put_only(params, path, found))
         return 1;
-    status = read_traces(path, params);
-    if (status == 0 && is_list(folder) &&
+    status = kept_read_traces(path, params);
+    if (status == 0 && kept_is_list(folder) &&
         !service_traces_write(kept->look_file, folder->requests->service, found))
         status = 1;
     (void)unlink(kept->look_file);
@@ -128,7 +146,7 @@ static int run_looker(void *argument)
 
 /* ---- what there is --------------------------------------------------------------------------- */
 
-static void tell_found(struct kept *kept, struct kept_folder *folder, const json_t *found)
+static void kept_tell_found(struct kept *kept, struct kept_folder *folder, const json_t *found)
 {
     if (folder->is_found)
         return;
@@ -136,37 +154,37 @@ static void tell_found(struct kept *kept, struct kept_folder *folder, const json
     kept->found(kept->context, folder, found);
 }
 
-static bool read_found(struct kept *kept, struct kept_folder *folder, const char *name)
+static bool kept_read_found(struct kept *kept, struct kept_folder *folder, const char *name)
 {
     char path[PATH_ROOM];
     json_t *found;
 
-    path_of(kept, folder->number, name, path);
+    kept_path_of(kept, folder->number, name, path);
     found = json_load_file(path, 0, NULL);
     if (found)
-        tell_found(kept, folder, found);
+        kept_tell_found(kept, folder, found);
     json_decref(found);
     return found != NULL;
 }
 
-static void poll_found(void *context)
+static void kept_poll_found(void *context)
 {
     struct kept *kept = context;
 
     if (kept->sent && !kept->sent->is_found)
-        (void)read_found(kept, kept->sent, "/found");
-    step(kept);
+        (void)kept_read_found(kept, kept->sent, "/found");
+    kept_step(kept);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void remove_folder(struct kept *kept, struct kept_folder *folder)
+static void kept_remove_folder(struct kept *kept, struct kept_folder *folder)
 {
     struct kept_folder **at = &kept->list;
     char path[PATH_ROOM], gone[PATH_ROOM];
 
-    path_of(kept, folder->number, "", path);
-    path_of(kept, folder->number, ".gone", gone);
+    kept_path_of(kept, folder->number, "", path);
+    kept_path_of(kept, folder->number, ".gone", gone);
     saver_remove(path, gone); /* after what counts it is saved */
     while (*at != folder)
         at = &(*at)->next;
@@ -183,7 +201,7 @@ void kept_add(struct kept *kept, uint64_t number)
 
     if (!folder)
         return; /* it is found at the next start */
-    path_of(kept, number, "", path);
+    kept_path_of(kept, number, "", path);
     folder->number = number;
     folder->bytes = tree_bytes(path);
     folder->requests =
@@ -195,16 +213,22 @@ void kept_add(struct kept *kept, uint64_t number)
     kept->bytes += folder->bytes;
     if (number >= kept->next_number)
         kept->next_number = number + 1;
-    step(kept);
+    kept_step(kept);
 }
 
-size_t kept_count(const struct kept *kept)
+const struct kept_folder *kept_list(const struct kept *kept)
 {
-    size_t count = 0;
+    return kept->list;
+}
 
-    for (const struct kept_folder *folder = kept->list; folder; folder = folder->next)
-        count++;
-    return count;
+uint64_t kept_bytes(const struct kept *kept)
+{
+    return kept->bytes;
+}
+
+uint64_t kept_new_number(struct kept *kept)
+{
+    return kept->next_number++;
 }
 
 bool kept_is_told(const struct kept *kept)
@@ -216,34 +240,45 @@ bool kept_is_told(const struct kept *kept)
     return !folder;
 }
 
-bool kept_is_idle(const struct kept *kept)
+bool kept_is_running(const struct kept *kept)
 {
-    return !kept->list;
+    return kept->sender.child.pid || kept->looker.child.pid;
+}
+
+const char *kept_tap(const struct kept *kept)
+{
+    return kept->tap;
+}
+
+bool kept_account(const struct kept *kept, struct reader_account *account)
+{
+    return reader_account(&kept->sender, account);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
-static uint64_t room_on_disk(const struct kept *kept)
+static uint64_t kept_room_on_disk(const struct kept *kept)
 {
     struct statvfs status;
     uint64_t left, reserve;
 
-    if (statvfs(kept->folder, &status) != 0)
+    if (statvfs(kept->agent->folder, &status) != 0)
         return UINT64_MAX;
     left = (uint64_t)status.f_bavail * status.f_frsize;
     reserve = (uint64_t)status.f_blocks / 1000 * FREE_PERMILLE * status.f_frsize;
     return left > reserve ? left - reserve : 0;
 }
 
-static uint64_t room(const struct kept *kept, uint64_t max_bytes)
+static uint64_t kept_room(const struct kept *kept)
 {
-    const uint64_t on_disk = room_on_disk(kept);
+    const uint64_t max_bytes = (uint64_t)config_integer(kept->agent->config, "kept-max-bytes");
+    const uint64_t on_disk = kept_room_on_disk(kept);
     const uint64_t allowed = max_bytes > kept->bytes ? max_bytes - kept->bytes : 0;
 
     return on_disk < allowed ? on_disk : allowed;
 }
 
-static size_t count_traces(const struct request *requests)
+static size_t kept_count_traces(const struct request *requests)
 {
     size_t count = 0;
 
@@ -253,43 +288,44 @@ static size_t count_traces(const struct request *requests)
 }
 
 /* Deletes it undelivered, and counts that. */
-static void give_up(struct kept *kept, struct kept_folder *folder, uint64_t *total, const char *why)
+static void kept_give_up(struct kept *kept, struct kept_folder *folder, uint64_t *total,
+                         const char *why)
 {
-    const size_t traces = count_traces(folder->requests);
+    const size_t traces = kept_count_traces(folder->requests);
 
     say(BT_LOGGING_LEVEL_ERROR,
         "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered", folder->number,
         traces, why);
     ++*total;
-    kept->totals->traces_undelivered += traces;
-    tell_found(kept, folder, NULL);
-    kept->save(kept->context);
-    remove_folder(kept, folder);
+    kept->agent->totals.traces_undelivered += traces;
+    kept_tell_found(kept, folder, NULL);
+    agent_save(kept->agent);
+    kept_remove_folder(kept, folder);
 }
 
-uint64_t kept_make_room(struct kept *kept, uint64_t more, uint64_t max_bytes)
+uint64_t kept_make_room(struct kept *kept, uint64_t more)
 {
-    while (room(kept, max_bytes) < more) {
+    while (kept_room(kept) < more) {
         struct kept_folder *oldest = kept->list;
 
         while (oldest && (oldest == kept->sent || oldest == kept->looked_at))
             oldest = oldest->next;
         if (!oldest)
             break;
-        give_up(kept, oldest, &kept->totals->kept_dropped,
-                "has no room: kept-max-bytes, or the disk is full");
+        kept_give_up(kept, oldest, &kept->agent->totals.kept_dropped,
+                     "has no room: kept-max-bytes, or the disk is full");
     }
-    return room(kept, max_bytes);
+    return kept_room(kept);
 }
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void retry(void *context)
+static void kept_retry(void *context)
 {
-    step(context);
+    kept_step(context);
 }
 
-static void say_how_it_ended(const struct kept_folder *folder, int status)
+static void kept_say_how_it_ended(const struct kept_folder *folder, int status)
 {
     if (WIFSIGNALED(status))
         say(BT_LOGGING_LEVEL_WARNING,
@@ -302,7 +338,7 @@ static void say_how_it_ended(const struct kept_folder *folder, int status)
 
 /* Is it the folder that cannot be sent, as far as the sender's account tells? A collector that is
  * away leaves spans undelivered, and of a sender that has not begun nothing is known. */
-static bool is_folders_fault(const struct kept *kept, int status)
+static bool kept_is_folders_fault(const struct kept *kept, int status)
 {
     struct reader_account run;
 
@@ -312,49 +348,49 @@ static bool is_folders_fault(const struct kept *kept, int status)
            run.counts.output.outcome[OUTCOME_UNDELIVERED] == 0;
 }
 
-static void sending_failed(struct kept *kept, struct kept_folder *folder, int status)
+static void kept_sending_failed(struct kept *kept, struct kept_folder *folder, int status)
 {
-    const bool is_faulty = is_folders_fault(kept, status);
+    const bool is_faulty = kept_is_folders_fault(kept, status);
 
-    kept->totals->children_failed++;
-    kept->save(kept->context);
+    kept->agent->totals.children_failed++;
+    agent_save(kept->agent);
     if (kept->is_stopping)
         return;
-    say_how_it_ended(folder, status);
+    kept_say_how_it_ended(folder, status);
     if (!is_faulty) {
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     } else if (++folder->failures < TRIES_MAX) {
         folder->retry_ms = clock_ms() + backoff_ms(folder->failures, FIRST_RETRY_MS, LAST_RETRY_MS);
     } else {
-        give_up(kept, folder, &kept->totals->kept_refused,
-                WIFSIGNALED(status) ? "has ended its reader each time"
-                                    : "was refused by the collector each time");
+        kept_give_up(kept, folder, &kept->agent->totals.kept_refused,
+                     WIFSIGNALED(status) ? "has ended its reader each time"
+                                         : "was refused by the collector each time");
     }
 }
 
-static void sender_ended(void *context, int status)
+static void kept_sender_ended(void *context, int status)
 {
     struct kept *kept = context;
     struct kept_folder *folder = kept->sent;
 
-    (void)totals_add_run(&kept->totals->readers, kept->sender.stats_file);
-    (void)read_found(kept, folder, "/found");
+    (void)totals_add_run(&kept->agent->totals.readers, kept->sender.stats_file);
+    (void)kept_read_found(kept, folder, "/found");
     kept->sent = NULL;
     if (status == 0) {
         kept->away = 0;
-        tell_found(kept, folder, NULL);
-        kept->totals->kept_delivered++;
-        kept->save(kept->context);
-        remove_folder(kept, folder);
+        kept_tell_found(kept, folder, NULL);
+        kept->agent->totals.kept_delivered++;
+        agent_save(kept->agent);
+        kept_remove_folder(kept, folder);
     } else {
-        sending_failed(kept, folder, status);
+        kept_sending_failed(kept, folder, status);
     }
-    step(kept);
+    kept_step(kept);
 }
 
 /* The oldest whose time has come; those that only list are never sent, and all that the last
  * seconds had waits for traces that were slow. *later_ms: when there may be another one. */
-static struct kept_folder *next_to_send(const struct kept *kept, int64_t *later_ms)
+static struct kept_folder *kept_next_to_send(const struct kept *kept, int64_t *later_ms)
 {
     const int64_t now_ms = clock_ms();
     struct kept_folder *first = NULL;
@@ -364,24 +400,25 @@ static struct kept_folder *next_to_send(const struct kept *kept, int64_t *later_
         const int64_t due_ms =
             folder->retry_ms > kept->retry_ms ? folder->retry_ms : kept->retry_ms;
 
-        if (is_list(folder) || folder == kept->looked_at)
+        if (kept_is_list(folder) || folder == kept->looked_at)
             continue;
         if (due_ms > now_ms)
             *later_ms = due_ms < *later_ms ? due_ms : *later_ms;
-        else if (!first || (is_window(first) && !is_window(folder)))
+        else if (!first || (kept_is_window(first) && !kept_is_window(folder)))
             first = folder;
     }
     return first;
 }
 
-static void start_sender(struct kept *kept, struct kept_folder *folder)
+static void kept_start_sender(struct kept *kept, struct kept_folder *folder)
 {
     char name[32];
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
+    kept->sender.config = kept->agent->config;
     kept->sent = folder;
     kept->send_begun_ms = clock_ms();
-    if (!reader_start(&kept->sender, name, run_sender, kept)) {
+    if (!reader_start(&kept->sender, name, kept_run_sender, kept)) {
         kept->sent = NULL;
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     }
@@ -389,81 +426,81 @@ static void start_sender(struct kept *kept, struct kept_folder *folder)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-static void looker_ended(void *context, int status)
+static void kept_looker_ended(void *context, int status)
 {
     struct kept *kept = context;
     struct kept_folder *folder = kept->looked_at;
 
     kept->looked_at = NULL;
-    if (status == 0 && !read_found(kept, folder, "/looked"))
-        tell_found(kept, folder, NULL);
-    if (is_list(folder)) {
-        tell_found(kept, folder, NULL);
-        remove_folder(kept, folder);
+    if (status == 0 && !kept_read_found(kept, folder, "/looked"))
+        kept_tell_found(kept, folder, NULL);
+    if (kept_is_list(folder)) {
+        kept_tell_found(kept, folder, NULL);
+        kept_remove_folder(kept, folder);
     } else if (status != 0 && !kept->is_stopping) {
         if (folder == kept->sent)
-            tell_found(kept, folder, NULL); /* it is being sent: leave that to the sender */
+            kept_tell_found(kept, folder, NULL); /* it is being sent: leave that to the sender */
         else
-            give_up(kept, folder, &kept->totals->kept_damaged, "cannot be read");
+            kept_give_up(kept, folder, &kept->agent->totals.kept_damaged, "cannot be read");
     }
-    step(kept);
+    kept_step(kept);
 }
 
 /* One that waits for long, and one that fails: can it be read? */
-static struct kept_folder *next_to_look_at(const struct kept *kept)
+static struct kept_folder *kept_next_to_look_at(const struct kept *kept)
 {
     const bool is_slow = kept->sent && clock_ms() - kept->send_begun_ms > PATIENCE_MS;
 
     for (struct kept_folder *folder = kept->list; folder; folder = folder->next) {
         if (folder == kept->sent)
             continue;
-        if (is_list(folder) || (is_slow && !folder->is_found) ||
+        if (kept_is_list(folder) || (is_slow && !folder->is_found) ||
             (!folder->is_found && folder->failures + kept->away >= FAILURES_MAX))
             return folder;
     }
     return NULL;
 }
 
-static void start_looker(struct kept *kept, struct kept_folder *folder)
+static void kept_start_looker(struct kept *kept, struct kept_folder *folder)
 {
     char name[32];
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->looked_at = folder;
-    if (!reader_start(&kept->looker, name, run_looker, kept)) {
+    if (!reader_start(&kept->looker, name, kept_run_looker, kept)) {
         kept->looked_at = NULL;
-        timer_set(kept->loop, &kept->retry, FIRST_RETRY_MS);
+        timer_set(kept->agent->loop, &kept->retry, FIRST_RETRY_MS);
     }
 }
 
 /* ---- what is next ---------------------------------------------------------------------------- */
 
-static void step(struct kept *kept)
+static void kept_step(struct kept *kept)
 {
     struct kept_folder *folder;
     int64_t later_ms;
 
-    timer_clear(kept->loop, &kept->poll);
+    timer_clear(kept->agent->loop, &kept->poll);
     if (!kept->is_stopping && !kept->sent) {
-        folder = next_to_send(kept, &later_ms);
+        folder = kept_next_to_send(kept, &later_ms);
         if (folder)
-            start_sender(kept, folder);
+            kept_start_sender(kept, folder);
         if (!kept->sent && later_ms < INT64_MAX)
-            timer_set(kept->loop, &kept->retry, later_ms - clock_ms());
+            timer_set(kept->agent->loop, &kept->retry, later_ms - clock_ms());
     }
-    if (!kept->is_stopping && !kept->looked_at && (folder = next_to_look_at(kept)) != NULL)
-        start_looker(kept, folder);
+    if (!kept->is_stopping && !kept->looked_at && (folder = kept_next_to_look_at(kept)) != NULL)
+        kept_start_looker(kept, folder);
     if (kept->sent && !kept->sent->is_found)
-        timer_set(kept->loop, &kept->poll, POLL_MS);
+        timer_set(kept->agent->loop, &kept->poll, POLL_MS);
     else if (kept->sent && kept->list->next)
-        timer_set(kept->loop, &kept->poll, PATIENCE_MS);
+        timer_set(kept->agent->loop, &kept->poll, PATIENCE_MS);
 }
 
 void kept_stop(struct kept *kept)
 {
     kept->is_stopping = true;
-    timer_clear(kept->loop, &kept->retry);
-    timer_clear(kept->loop, &kept->poll);
+    timer_clear(kept->agent->loop, &kept->retry);
+    timer_clear(kept->agent->loop, &kept->poll);
     if (kept->sender.child.pid)
         (void)kill(kept->sender.child.pid, SIGTERM);
     if (kept->looker.child.pid)
@@ -472,13 +509,13 @@ void kept_stop(struct kept *kept)
 
 /* ---- what an earlier run has left ------------------------------------------------------------ */
 
-static bool clean_entry(struct kept *kept, const char *name)
+static bool kept_clean_entry(struct kept *kept, const char *name)
 {
     char path[PATH_ROOM];
     uint64_t number;
     int end = 0;
 
-    path_set(path, "%s/%s", kept->folder, name);
+    path_set(path, "%s/%s", kept->agent->folder, name);
     if (sscanf(name, "kept-%" SCNu64 "%n", &number, &end) == 1 && name[end] == '\0') {
         kept_add(kept, number);
         return true;
@@ -486,47 +523,75 @@ static bool clean_entry(struct kept *kept, const char *name)
     return (end == 0 && strcmp(name, "snapshot") != 0) || tree_remove(path);
 }
 
-bool kept_open(struct kept *kept, struct error *error)
+static void kept_open_readers(struct kept *kept)
 {
-    DIR *folder = opendir(kept->folder);
-    const struct dirent *entry;
+    const struct reader reader = {
+        .loop = kept->agent->loop, .config = kept->agent->config, .context = kept};
 
-    kept->sender.ended = sender_ended;
-    kept->looker.ended = looker_ended;
-    kept->sender.loop = kept->looker.loop = kept->loop;
-    kept->sender.config = kept->looker.config = kept->config;
-    kept->sender.context = kept->looker.context = kept;
+    kept->sender = kept->looker = reader;
+    kept->sender.ended = kept_sender_ended;
+    kept->looker.ended = kept_looker_ended;
+    agent_path(kept->agent, "state-dir", "record.stats", kept->sender.stats_file);
+    agent_path(kept->agent, "state-dir", "record.look.stats", kept->looker.stats_file);
     reader_open(&kept->sender);
     reader_open(&kept->looker);
     kept->looker.lines.dull = "events: ";
-    kept->retry = (struct timer){.due = retry, .context = kept};
-    kept->poll = (struct timer){.due = poll_found, .context = kept};
-    /* of one that was killed together with the agent before */
-    (void)totals_add_run(&kept->totals->readers, kept->sender.stats_file);
-    kept->save(kept->context);
-    kept->is_stopping = true; /* nothing begins before all are there */
-    while (folder && (entry = readdir(folder)) != NULL) {
-        if (!clean_entry(kept, entry->d_name))
-            say(BT_LOGGING_LEVEL_ERROR, "cannot remove %s/%s: %s", kept->folder, entry->d_name,
-                strerror(errno));
+}
+
+/* What an earlier run has left. Nothing begins before all of it is there. */
+static bool kept_load(struct kept *kept)
+{
+    DIR *folder = opendir(kept->agent->folder);
+    const struct dirent *entry;
+
+    if (!folder)
+        return false;
+    kept->is_stopping = true;
+    while ((entry = readdir(folder)) != NULL) {
+        if (!kept_clean_entry(kept, entry->d_name))
+            say(BT_LOGGING_LEVEL_ERROR, "cannot remove %s/%s: %s", kept->agent->folder,
+                entry->d_name, strerror(errno));
     }
     kept->is_stopping = false;
-    if (!folder) {
-        error_set(error, "cannot read %s: %s", kept->folder, strerror(errno));
-        return false;
-    }
     closedir(folder);
-    timer_set(kept->loop, &kept->retry, 0);
     return true;
+}
+
+struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
+                       struct error *error)
+{
+    struct kept *kept = calloc(1, sizeof(*kept));
+
+    error_set(error, "out of memory");
+    if (!kept)
+        return NULL;
+    *kept = (struct kept){.agent = agent, .found = found, .context = context};
+    agent_path(agent, "state-dir", "record.look", kept->look_file);
+    (void)snprintf(kept->tap, sizeof(kept->tap), "%.100s/record.tap",
+                   config_text(agent->config, "runtime-dir"));
+    kept_open_readers(kept);
+    kept->retry = (struct timer){.due = kept_retry, .context = kept};
+    kept->poll = (struct timer){.due = kept_poll_found, .context = kept};
+    /* of one that was killed together with the agent before */
+    (void)totals_add_run(&agent->totals.readers, kept->sender.stats_file);
+    agent_save(agent);
+    if (kept_load(kept)) {
+        timer_set(agent->loop, &kept->retry, 0);
+        return kept;
+    }
+    error_set(error, "cannot read %s: %s", agent->folder, strerror(errno));
+    kept_close(kept);
+    return NULL;
 }
 
 void kept_close(struct kept *kept)
 {
-    while (kept->list) {
+    while (kept && kept->list) {
         struct kept_folder *next = kept->list->next;
 
         requests_free(kept->list->requests);
         free(kept->list);
         kept->list = next;
     }
+    free(kept);
 }

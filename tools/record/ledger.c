@@ -29,16 +29,10 @@ struct host {
     char error[192];      /* "": none */
 };
 
-struct part {
-    uint32_t host;
-    uint64_t spans;
-};
-
 struct trace {
     struct wanted wanted;
     struct ids have, want;
-    struct part *parts; /* the hosts that have some of it */
-    size_t part_count;
+    json_t *hosts; /* the names of those that have some of it; NULL: none */
     uint64_t spans;
     int64_t begin_ns; /* of the first one; 0: not known */
     bool is_cut;      /* not all ids are known */
@@ -77,12 +71,12 @@ struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
     return ledger;
 }
 
-static void free_entry(struct entry *entry)
+static void ledger_free_entry(struct entry *entry)
 {
     for (size_t i = 0; i < entry->trace_count; i++) {
         ids_free(&entry->traces[i].have);
         ids_free(&entry->traces[i].want);
-        free(entry->traces[i].parts);
+        json_decref(entry->traces[i].hosts);
     }
     free(entry->traces);
     free(entry->hosts);
@@ -94,7 +88,7 @@ void ledger_free(struct ledger *ledger)
     while (ledger->entries) {
         struct entry *next = ledger->entries->next;
 
-        free_entry(ledger->entries);
+        ledger_free_entry(ledger->entries);
         ledger->entries = next;
     }
     free(ledger);
@@ -102,7 +96,7 @@ void ledger_free(struct ledger *ledger)
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static struct trace *find_trace(struct entry *entry, struct trace_id id)
+static struct trace *ledger_find_trace(struct entry *entry, struct trace_id id)
 {
     for (size_t i = 0; i < entry->trace_count; i++) {
         if (trace_id_equal(entry->traces[i].wanted.id, id))
@@ -111,7 +105,7 @@ static struct trace *find_trace(struct entry *entry, struct trace_id id)
     return NULL;
 }
 
-static struct trace *add_trace(struct entry *entry, const struct wanted *wanted)
+static struct trace *ledger_add_trace(struct entry *entry, const struct wanted *wanted)
 {
     if (entry->trace_count == entry->trace_room) {
         const size_t room = 2 * entry->trace_room + 4;
@@ -126,7 +120,7 @@ static struct trace *add_trace(struct entry *entry, const struct wanted *wanted)
     return &entry->traces[entry->trace_count++];
 }
 
-static bool set_hosts(struct entry *entry, const json_t *hosts)
+static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
 {
     const size_t count = json_array_size(hosts) < HOSTS_MAX ? json_array_size(hosts) : HOSTS_MAX;
 
@@ -145,7 +139,7 @@ static bool set_hosts(struct entry *entry, const json_t *hosts)
 }
 
 /* Those of persons are there for a while after they are done, all others only until then. */
-static void make_room(struct ledger *ledger)
+static void ledger_make_room(struct ledger *ledger)
 {
     struct entry **at = &ledger->entries;
     size_t named = 0;
@@ -156,14 +150,14 @@ static void make_room(struct ledger *ledger)
         named += entry->name[0] != '\0';
         if (entry->is_done && (entry->name[0] == '\0' || named > NAMED_MAX)) {
             *at = entry->next;
-            free_entry(entry);
+            ledger_free_entry(entry);
         } else {
             at = &entry->next;
         }
     }
 }
 
-static size_t count_entries(const struct ledger *ledger)
+static size_t ledger_count_entries(const struct ledger *ledger)
 {
     size_t count = 0;
 
@@ -173,14 +167,15 @@ static size_t count_entries(const struct ledger *ledger)
 }
 
 /* Who has asked last judges: all hosts see the same times. other NULL: we ask now. */
-static void leave(struct ledger *ledger, struct trace_id id, const struct request *other)
+static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct request *other)
 {
     for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
         const bool is_earlier =
             !other || other->at_ns > entry->head.at_ns ||
             (other->at_ns == entry->head.at_ns && strcmp(other->id, entry->head.id) > 0);
-        struct trace *trace =
-            entry->name[0] == '\0' && !entry->is_done && is_earlier ? find_trace(entry, id) : NULL;
+        struct trace *trace = entry->name[0] == '\0' && !entry->is_done && is_earlier
+                                  ? ledger_find_trace(entry, id)
+                                  : NULL;
 
         if (trace && !trace->is_judged) {
             trace->is_judged = true;
@@ -195,8 +190,9 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
     struct entry *entry;
     bool is_whole;
 
-    make_room(ledger);
-    entry = count_entries(ledger) < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
+    ledger_make_room(ledger);
+    entry =
+        ledger_count_entries(ledger) < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
     if (!entry)
         return false;
     entry->head = *request;
@@ -205,14 +201,14 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
     entry->timeout_ms = timeout_ms;
     if (name)
         (void)snprintf(entry->name, sizeof(entry->name), "%s", name);
-    is_whole = set_hosts(entry, hosts);
+    is_whole = ledger_set_hosts(entry, hosts);
     for (size_t i = 0; i < request->count && is_whole; i++) {
         if (!name)
-            leave(ledger, request->traces[i].id, NULL);
-        is_whole = add_trace(entry, &request->traces[i]) != NULL;
+            ledger_leave(ledger, request->traces[i].id, NULL);
+        is_whole = ledger_add_trace(entry, &request->traces[i]) != NULL;
     }
     if (!is_whole) {
-        free_entry(entry);
+        ledger_free_entry(entry);
         return false;
     }
     entry->next = ledger->entries;
@@ -223,23 +219,12 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
 void ledger_yield(struct ledger *ledger, const struct request *theirs)
 {
     for (size_t i = 0; i < theirs->count; i++)
-        leave(ledger, theirs->traces[i].id, theirs);
+        ledger_leave(ledger, theirs->traces[i].id, theirs);
 }
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void add_part(struct trace *trace, uint32_t host, uint64_t spans)
-{
-    struct part *more = reallocarray(trace->parts, trace->part_count + 1, sizeof(*trace->parts));
-
-    trace->spans += spans;
-    if (!more)
-        return;
-    trace->parts = more;
-    trace->parts[trace->part_count++] = (struct part){host, spans};
-}
-
-static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
+static void ledger_add_answer(struct entry *entry, struct host *host, const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = json_integer_value(json_object_get(answer, "spans"));
@@ -249,23 +234,26 @@ static void add_answer(struct entry *entry, uint32_t host, const json_t *answer)
 
     if (!trace_id_read(id_text, &wanted.id))
         return;
-    trace = find_trace(entry, wanted.id);
+    trace = ledger_find_trace(entry, wanted.id);
     if (!trace && entry->head.last_ms > 0 && entry->trace_count < TRACES_MAX)
-        trace = add_trace(entry, &wanted);
+        trace = ledger_add_trace(entry, &wanted);
     if (!trace) {
         entry->more += entry->head.last_ms > 0;
         return;
     }
     if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
         trace->begin_ns = begin_ns;
-    add_part(trace, host, spans > 0 ? (uint64_t)spans : 0);
-    entry->hosts[host].spans += spans > 0 ? (uint64_t)spans : 0;
+    if (!trace->hosts)
+        trace->hosts = json_array();
+    (void)json_array_append_new(trace->hosts, json_string(host->name));
+    trace->spans += spans > 0 ? (uint64_t)spans : 0;
+    host->spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
     trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), IDS_MAX);
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), IDS_MAX);
 }
 
-static struct host *find_host(struct entry *entry, const char *name)
+static struct host *ledger_find_host(struct entry *entry, const char *name)
 {
     for (size_t i = 0; i < entry->host_count; i++) {
         if (strcmp(entry->hosts[i].name, name) == 0)
@@ -275,7 +263,7 @@ static struct host *find_host(struct entry *entry, const char *name)
 }
 
 /* One that was not known when it was asked has heard it nevertheless. */
-static struct host *add_host(struct entry *entry, const char *name)
+static struct host *ledger_add_host(struct entry *entry, const char *name)
 {
     struct host *more;
 
@@ -292,7 +280,7 @@ static struct host *add_host(struct entry *entry, const char *name)
     return more;
 }
 
-static struct entry *find_entry(struct ledger *ledger, const char *id)
+static struct entry *ledger_find_entry(struct ledger *ledger, const char *id)
 {
     struct entry *entry = ledger->entries;
 
@@ -307,15 +295,15 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     const char *name = json_string_value(json_object_get(found, "host"));
     const char *problem = json_string_value(json_object_get(found, "error"));
     const json_int_t more = json_integer_value(json_object_get(found, "more"));
-    struct entry *entry = id ? find_entry(ledger, id) : NULL;
-    struct host *host = entry && name ? find_host(entry, name) : NULL;
+    struct entry *entry = id ? ledger_find_entry(ledger, id) : NULL;
+    struct host *host = entry && name ? ledger_find_host(entry, name) : NULL;
     const json_t *answer;
     size_t i;
 
     if (!entry || !name)
         return;
     if (!host)
-        host = add_host(entry, name);
+        host = ledger_add_host(entry, name);
     if (!host || host->state == HOST_ANSWERED)
         return;
     entry->waiting -= host->state == HOST_WAITING;
@@ -326,14 +314,14 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
     json_array_foreach(json_object_get(found, "traces"), i, answer)
-        add_answer(entry, (uint32_t)(host - entry->hosts), answer);
+        ledger_add_answer(entry, host, answer);
 }
 
 void ledger_drop(struct ledger *ledger, const json_t *dropped)
 {
     const char *id = json_string_value(json_object_get(dropped, "id"));
     const json_t *traces = json_object_get(dropped, "traces"), *text;
-    struct entry *entry = id ? find_entry(ledger, id) : NULL;
+    struct entry *entry = id ? ledger_find_entry(ledger, id) : NULL;
     size_t i;
 
     if (!entry)
@@ -342,8 +330,9 @@ void ledger_drop(struct ledger *ledger, const json_t *dropped)
     json_array_foreach(traces, i, text)
     {
         struct trace_id trace_id;
-        struct trace *trace =
-            trace_id_read(json_string_value(text), &trace_id) ? find_trace(entry, trace_id) : NULL;
+        struct trace *trace = trace_id_read(json_string_value(text), &trace_id)
+                                  ? ledger_find_trace(entry, trace_id)
+                                  : NULL;
 
         if (trace)
             trace->is_dropped = true;
@@ -352,19 +341,19 @@ void ledger_drop(struct ledger *ledger, const json_t *dropped)
 
 /* ---- judging --------------------------------------------------------------------------------- */
 
-static void join(struct printer *printer, const char *joint)
+static void ledger_join(struct printer *printer, const char *joint)
 {
     if (printer->buffer.length)
         print_string(printer, joint);
 }
 
-static bool is_held(const struct host *host, const struct trace *trace)
+static bool ledger_is_held(const struct host *host, const struct trace *trace)
 {
     return !trace->wanted.begin_ns || host->state != HOST_ANSWERED ||
            host->held_from_ns <= trace->wanted.begin_ns;
 }
 
-static void print_time(struct printer *printer, int64_t time_ns)
+static void ledger_print_time(struct printer *printer, int64_t time_ns)
 {
     json_t *text = json_time(time_ns);
 
@@ -374,69 +363,70 @@ static void print_time(struct printer *printer, int64_t time_ns)
 }
 
 /* In words; NULL: out of memory. "": nothing is missing. */
-static char *print_lacks(const struct entry *entry, const struct trace *trace, uint64_t missing)
+static char *ledger_print_lacks(const struct entry *entry, const struct trace *trace,
+                                uint64_t missing)
 {
     struct printer printer = {.has_failed = false};
 
     if (trace->spans == 0)
         print_string(&printer, "no host has any span of it");
     if (missing) {
-        join(&printer, "; ");
+        ledger_join(&printer, "; ");
         print(&printer, "%" PRIu64 " parent%s that no host has", missing, missing > 1 ? "s" : "");
     }
     if (trace->is_cut) {
-        join(&printer, "; ");
+        ledger_join(&printer, "; ");
         print_string(&printer, "too many spans to tell whether all are there");
     }
     if (entry->is_dropped || trace->is_dropped) {
-        join(&printer, "; ");
+        ledger_join(&printer, "; ");
         print_string(&printer,
                      "other hosts were not asked: the cap on all hosts (hub-traces-per-s)");
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];
-        const char *problem = host->state != HOST_ANSWERED ? "has not answered"
-                              : host->error[0]             ? host->error
-                              : !is_held(host, trace)      ? "does not reach back so far"
-                                                           : NULL;
+        const char *problem = host->state != HOST_ANSWERED   ? "has not answered"
+                              : host->error[0]               ? host->error
+                              : !ledger_is_held(host, trace) ? "does not reach back so far"
+                                                             : NULL;
 
         if (problem && printer.buffer.length < 4096) {
-            join(&printer, "; ");
+            ledger_join(&printer, "; ");
             print(&printer, "%s: %s", host->name, problem);
         }
     }
     return print_end(&printer);
 }
 
-static char *print_hosts(const struct entry *entry)
+static char *ledger_print_hosts(const struct entry *entry)
 {
     struct printer printer = {.has_failed = false};
 
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
         if (entry->hosts[i].state != HOST_ANSWERED)
             continue;
-        join(&printer, ", ");
+        ledger_join(&printer, ", ");
         print_string(&printer, entry->hosts[i].name);
     }
     return print_end(&printer);
 }
 
-static char *print_held(const struct entry *entry, const struct trace *trace)
+static char *ledger_print_held(const struct entry *entry, const struct trace *trace)
 {
     struct printer printer = {.has_failed = false};
 
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
-        if (is_held(&entry->hosts[i], trace))
+        if (ledger_is_held(&entry->hosts[i], trace))
             continue;
-        join(&printer, ", ");
+        ledger_join(&printer, ", ");
         print(&printer, "%s: ", entry->hosts[i].name);
-        print_time(&printer, entry->hosts[i].held_from_ns);
+        ledger_print_time(&printer, entry->hosts[i].held_from_ns);
     }
     return print_end(&printer);
 }
 
-static void judge_trace(struct ledger *ledger, const struct entry *entry, struct trace *trace,
-                        bool is_late)
+static void ledger_judge_trace(struct ledger *ledger, const struct entry *entry,
+                               struct trace *trace, bool is_late)
 {
     struct verdict verdict = {.id = trace->wanted.id,
                               .why = trace->wanted.why,
@@ -448,9 +438,9 @@ static void judge_trace(struct ledger *ledger, const struct entry *entry, struct
     char *lacks, *hosts, *held;
 
     verdict.missing = ids_missing(&trace->want, &trace->have, &verdict.parent);
-    lacks = print_lacks(entry, trace, verdict.missing);
-    hosts = print_hosts(entry);
-    held = print_held(entry, trace);
+    lacks = ledger_print_lacks(entry, trace, verdict.missing);
+    hosts = ledger_print_hosts(entry);
+    held = ledger_print_held(entry, trace);
     verdict.is_complete = lacks && lacks[0] == '\0';
     /* a parent may still come, where it is one of a later request */
     if (verdict.is_complete || is_late || (entry->waiting == 0 && verdict.missing == 0)) {
@@ -465,7 +455,7 @@ static void judge_trace(struct ledger *ledger, const struct entry *entry, struct
     free(held);
 }
 
-static void list_traces(struct ledger *ledger, struct entry *entry)
+static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
 {
     struct request *request = request_new(entry->head.id, entry->head.host);
 
@@ -484,7 +474,7 @@ static int64_t deadline_of(struct entry *entry, int64_t now_ms)
     return entry->deadline_ms ? entry->deadline_ms : entry->limit_ms;
 }
 
-static void judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_ms)
+static void ledger_judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_ms)
 {
     const bool is_late = now_ms >= deadline_of(entry, now_ms);
     bool all_are = true;
@@ -496,12 +486,12 @@ static void judge_entry(struct ledger *ledger, struct entry *entry, int64_t now_
     if (entry->head.last_ms > 0) {
         entry->is_done = entry->waiting == 0 || is_late;
         if (entry->is_done && entry->head.service[0])
-            list_traces(ledger, entry);
+            ledger_list_traces(ledger, entry);
         return;
     }
     for (size_t i = 0; i < entry->trace_count; i++) {
         if (!entry->traces[i].is_judged && (entry->waiting == 0 || is_late))
-            judge_trace(ledger, entry, &entry->traces[i], is_late);
+            ledger_judge_trace(ledger, entry, &entry->traces[i], is_late);
         all_are &= entry->traces[i].is_judged;
     }
     entry->is_done = all_are;
@@ -513,11 +503,11 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
 
     for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
         if (!entry->is_done)
-            judge_entry(ledger, entry, now_ms);
+            ledger_judge_entry(ledger, entry, now_ms);
         if (!entry->is_done && deadline_of(entry, now_ms) < next_ms)
             next_ms = deadline_of(entry, now_ms);
     }
-    make_room(ledger);
+    ledger_make_room(ledger);
     return next_ms;
 }
 
@@ -536,23 +526,20 @@ size_t ledger_open(const struct ledger *ledger)
 /* ---- for a person ---------------------------------------------------------------------------- */
 
 /* Where not all spans are listed nobody knows which are missing. */
-static json_t *trace_json(const struct entry *entry, const struct trace *trace)
+static json_t *ledger_trace_json(const struct entry *entry, const struct trace *trace)
 {
     const bool is_cut = trace->is_cut || entry->more;
-    json_t *hosts = json_array();
     char text[TRACE_ID_TEXT];
     uint64_t parent;
 
     trace_id_text(trace->wanted.id, text);
-    for (size_t i = 0; i < trace->part_count; i++)
-        (void)json_array_append_new(hosts, json_string(entry->hosts[trace->parts[i].host].name));
     return json_pack(
         "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
         is_cut ? (json_int_t)0 : (json_int_t)ids_missing(&trace->want, &trace->have, &parent),
-        "cut", is_cut, "hosts", hosts);
+        "cut", is_cut, "hosts", trace->hosts ? json_incref(trace->hosts) : json_array());
 }
 
-static json_t *host_json(const struct host *host)
+static json_t *ledger_host_json(const struct host *host)
 {
     static const char *const states[] = {"waiting", "answered", "away"};
 
@@ -573,9 +560,9 @@ json_t *ledger_json(const struct ledger *ledger, const char *name)
     traces = json_array();
     hosts = json_array();
     for (size_t i = 0; i < entry->trace_count; i++)
-        (void)json_array_append_new(traces, trace_json(entry, &entry->traces[i]));
+        (void)json_array_append_new(traces, ledger_trace_json(entry, &entry->traces[i]));
     for (size_t i = 0; i < entry->host_count; i++)
-        (void)json_array_append_new(hosts, host_json(&entry->hosts[i]));
+        (void)json_array_append_new(hosts, ledger_host_json(&entry->hosts[i]));
     return json_pack("{ss, sI, sb, so, so}", "id", name, "more", (json_int_t)entry->more, "done",
                      entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
                      "traces", traces, "hosts", hosts);

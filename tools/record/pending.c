@@ -53,7 +53,7 @@ size_t pending_last_count(const struct pending *pending)
 }
 
 /* Can the request share a snapshot with those? */
-static bool fits(const struct request *taken, const struct request *request)
+static bool pending_fits(const struct request *taken, const struct request *request)
 {
     struct request_window all, one;
 
@@ -74,7 +74,7 @@ struct request *pending_take(struct pending *pending, int64_t now_ms, bool is_la
         struct request *request = *at;
 
         if (request->due_ms > now_ms || (request->last_ms > 0) != is_last ||
-            !fits(taken, request)) {
+            !pending_fits(taken, request)) {
             at = &request->next;
             continue;
         }

@@ -9,9 +9,10 @@
 #include "request.h"
 
 struct pending {
-    struct request *list; /* as they came */
-    size_t traces;        /* of all of them */
-    size_t max;           /* the most traces */
+    struct request *list;  /* as they came */
+    struct request *taken; /* whose snapshot is under way; for those who take them */
+    size_t traces;         /* of all of them */
+    size_t max;            /* the most traces */
 };
 
 /*

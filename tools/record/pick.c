@@ -251,8 +251,8 @@ static bool begin_copy(struct picking *picking, struct copying *copying, struct 
     return copying->fd >= 0 || fail(error, "make", copying->to);
 }
 
-static bool keep(struct picking *picking, struct copying *copying, int fd,
-                 const struct packet *packet, struct error *error)
+static bool pick_keep(struct picking *picking, struct copying *copying, int fd,
+                      const struct packet *packet, struct error *error)
 {
     if (copying->fd < 0 && !begin_copy(picking, copying, error))
         return false;
@@ -277,7 +277,7 @@ static bool pick_packets(struct picking *picking, struct stream *stream, struct 
         result->bytes += packet.bytes;
         held_packet(&picking->held, &held, &packet);
         if (is_kept(picking, stream->fd, &packet) &&
-            !keep(picking, copying, stream->fd, &packet, error))
+            !pick_keep(picking, copying, stream->fd, &packet, error))
             return false;
     }
     held_stream(&picking->held, &held);

@@ -5,23 +5,20 @@
  */
 #include "record.h"
 
-#include "agent.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "by_hand.h"
 #include "status.h"
 #include "tools/base/control.h"
-#include "tools/base/folders.h"
 #include "tools/base/metrics.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
+#include "tools/base/watchdog.h"
 #include "tools/config/reload.h"
-#include "tools/reader/graph.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -29,445 +26,277 @@ static const char usage[] =
 #include "tools/record/usage.txt.inc"
     ;
 
-#define SAVE_MS       5000
-#define SAID_AGAIN_MS 60000
-#define END_LIMIT_MS  30000
-#define ALARM_SUBBUF  16384 /* bytes */
-#define ALARM_SUBBUFS 8     /* per CPU and user: an alarm outlives as many polls */
-#define HOST_SUBBUFS  32    /* 17 s at 10 Hz, on one CPU; minutes at the default */
-#define RING_SUBBUF   (1 << 20)
+#define STEP_MS 5000 /* at the latest */
 
-/* ---- what is said ---------------------------------------------------------------------------- */
-
-void agent_say_state(struct agent *agent, bt_logging_level level, const char *text)
-{
-    if (strcmp(agent->said, text) == 0 && clock_ms() - agent->said_ms < SAID_AGAIN_MS)
-        return;
-    (void)snprintf(agent->said, sizeof(agent->said), "%s", text);
-    agent->said_ms = clock_ms();
-    say(level, "%s", text);
-    notify("STATUS=%s", text);
-}
-
-void agent_save(struct agent *agent)
-{
-    size_t length = 0;
-    char *text = record_totals_text(&agent->totals, json_incref(agent->heard_list), &length);
-
-    saver_write(agent->totals_file, text, length);
-}
-
-void agent_save_fetched(struct agent *agent)
-{
-    size_t length = 0;
-    char *text = fetched_text(agent->fetched, &length);
-
-    saver_write(agent->fetched_file, text, length);
-}
-
-static void save(void *context)
-{
-    agent_save(context);
-}
-
-/* ---- LTTng ----------------------------------------------------------------------------------- */
-
-static void say_new(struct agent *agent, const struct sessions_report *report)
-{
-    if (report->is_new[SESSION_RING]) {
-        agent->totals.sessions++;
-        if (agent->has_recorded && !agent->is_remaking) {
-            agent->totals.rings_lost++;
-            say(BT_LOGGING_LEVEL_WARNING,
-                "LTTng has lost the recorder's session, with what was in its memory: it is made "
-                "anew");
-        }
-        agent->is_remaking = false;
-        fetching_ring_is_new(agent);
-    }
-    if (report->is_new[SESSION_ALARM])
-        agent->totals.alarm_sessions++;
-    if (report->is_new[SESSION_RING] || report->is_new[SESSION_ALARM])
-        agent_save(agent);
-}
-
-static void looked(void *context, const struct sessions_report *report)
-{
-    struct agent *agent = context;
-
-    if (!report) {
-        agent_say_state(agent, BT_LOGGING_LEVEL_ERROR,
-                        "LTTng's session daemon does not answer: restart it if that lasts");
-        return;
-    }
-    say_new(agent, report);
-    agent->last = *report;
-    agent->has_looked = true;
-    agent->has_recorded |= report->state == RECORDS;
-    if (report->state == RECORDS) {
-        char text[640];
-
-        (void)snprintf(text, sizeof(text), "session %s records into memory",
-                       agent->sessions.specs[SESSION_RING].name);
-        agent_say_state(agent, BT_LOGGING_LEVEL_INFO, text);
-    } else {
-        agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, report->error.text);
-    }
-    if (!agent->is_ready) /* also when it only runs, and waits: systemd need not */
-        notify("READY=1");
-    agent->is_ready = true;
-    agent_step(agent);
-}
-
-static void set_specs(struct agent *agent)
-{
-    const struct config *config = agent->config;
-    struct session_spec *ring = &agent->sessions.specs[SESSION_RING];
-    struct session_spec *alarm = &agent->sessions.specs[SESSION_ALARM];
-    struct session_spec *host = &agent->sessions.specs[SESSION_HOST];
-    const char *name = config_text(config, "record-session");
-
-    *ring = (struct session_spec){.mode = SESSION_SNAPSHOT,
-                                  .subbuf_bytes = RING_SUBBUF,
-                                  .subbuf_count = fetching_ring_size(agent)};
-    *alarm = (struct session_spec){
-        .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = ALARM_SUBBUFS};
-    (void)snprintf(ring->name, sizeof(ring->name), "%s", name);
-    session_set_events(ring, config_text(config, "events"), false);
-    (void)snprintf(ring->filter, sizeof(ring->filter), "%s", config_text(config, "filter"));
-    *host = (struct session_spec){
-        .mode = SESSION_SNAPSHOT, .subbuf_bytes = ALARM_SUBBUF, .subbuf_count = HOST_SUBBUFS};
-    (void)snprintf(alarm->name, sizeof(alarm->name), "%.240s-alarm", name);
-    (void)snprintf(alarm->events, sizeof(alarm->events), "blkin:slow");
-    (void)snprintf(host->name, sizeof(host->name), "%.240s-host", name);
-    if (config_boolean(config, "host"))
-        session_set_events(host, "", true);
-}
+struct record {
+    struct record_parts parts;
+    struct control *control;
+    struct metrics *metrics;
+    struct watchdog watchdog;
+    struct timer deadline; /* of the end */
+    bool ends_sessions;    /* --end, */
+    bool is_ending;        /* and they are being ended */
+    bool is_stopping, is_last_call, has_failed;
+};
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static bool is_drained(const struct agent *agent)
+static bool record_is_drained(const struct record_parts *parts)
 {
-    return !agent->pending.list && !agent->is_fetching && kept_is_idle(&agent->kept) &&
-           ledger_open(agent->ledger) == 0 && incomplete_is_idle(&agent->incomplete);
+    return !parts->agent.pending.list && !fetching_is_busy(parts->fetching) &&
+           !kept_list(parts->kept) && asking_open_count(parts->asking) == 0 &&
+           asking_untold_count(parts->asking) == 0;
 }
 
-static void end_children(struct agent *agent)
+static void record_end_children(struct record *record)
 {
-    if (agent->is_last_call)
+    if (record->is_last_call)
         return;
-    agent->is_last_call = true;
-    kept_stop(&agent->kept);
-    incomplete_stop(&agent->incomplete);
+    record->is_last_call = true;
+    fetching_last_call(record->parts.fetching);
+    kept_stop(record->parts.kept);
+    asking_stop(record->parts.asking);
 }
 
-static void is_late(void *context)
+static void record_is_late(void *context)
 {
-    struct agent *agent = context;
+    struct record *record = context;
+    struct agent *agent = &record->parts.agent;
 
-    if (agent->is_last_call) {
+    if (record->is_last_call) {
         loop_stop(agent->loop);
         return;
     }
-    end_children(agent);
-    timer_set(agent->loop, &agent->deadline,
+    record_end_children(record);
+    timer_set(agent->loop, &record->deadline,
               config_integer(agent->config, "flush-timeout-ms") + 2000);
     agent_step(agent);
 }
 
 /* What is wanted by now is fetched and sent, within flush-timeout-ms; then the children end. */
-static void begin_to_end(struct agent *agent)
+static void record_begin_to_end(struct record *record)
 {
-    agent->is_stopping = true;
-    host_child_stop(&agent->host_child);
+    struct agent *agent = &record->parts.agent;
+
+    record->is_stopping = true;
+    host_child_stop(&record->parts.host_child);
     notify("STOPPING=1");
-    watcher_stop(&agent->watcher);
-    sessions_stop(&agent->sessions);
-    pending_hurry(&agent->pending, clock_ms());
-    agent->next_fetch_ms = 0;
-    timer_set(agent->loop, &agent->deadline, config_integer(agent->config, "flush-timeout-ms"));
+    alarms_stop(record->parts.alarms);
+    recording_stop(record->parts.recording);
+    fetching_end(record->parts.fetching);
+    timer_set(agent->loop, &record->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
 }
 
-static void ended_sessions(void *context, const void *result)
+static void record_step_to_end(struct record *record)
 {
-    struct agent *agent = context;
+    const struct record_parts *parts = &record->parts;
+    const bool runs = kept_is_running(parts->kept) || asking_is_running(parts->asking) ||
+                      alarms_are_watched(parts->alarms) || fetching_is_busy(parts->fetching);
 
-    const struct sessions_end *end = result;
-
-    if (!end || end->has_failed) {
-        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended: %s",
-            end ? end->error.text : "LTTng's session daemon does not answer");
-        agent->has_failed = true;
-    } else if (end->error.text[0]) {
-        say(BT_LOGGING_LEVEL_WARNING, "no session is ended: %s", end->error.text);
-    }
-    loop_stop(agent->loop);
-}
-
-static void end_sessions(struct agent *agent)
-{
-    agent->ends_sessions = false;
-    agent->end_task.done = ended_sessions;
-    agent->end_task.context = agent;
-    if (!task_start(agent->loop, &agent->end_task, sessions_end, &agent->sessions,
-                    sizeof(struct sessions_end), END_LIMIT_MS))
-        ended_sessions(agent, NULL);
-}
-
-static void step_to_end(struct agent *agent)
-{
-    const bool runs = agent->kept.sender.child.pid || agent->kept.looker.child.pid ||
-                      agent->incomplete.child.pid || agent->watcher.child.pid || agent->is_fetching;
-
-    if (is_drained(agent))
-        end_children(agent);
-    if (!agent->is_last_call || runs || agent->end_task.child.pid)
+    if (record_is_drained(parts))
+        record_end_children(record);
+    if (!record->is_last_call || runs || record->is_ending)
         return;
-    if (agent->ends_sessions) {
-        agent->has_failed |= !kept_is_idle(&agent->kept);
-        end_sessions(agent);
+    if (!record->ends_sessions) {
+        loop_stop(parts->agent.loop);
         return;
     }
-    loop_stop(agent->loop);
+    record->is_ending = true;
+    record->has_failed |= kept_list(parts->kept) != NULL;
+    recording_end(parts->recording);
 }
 
-static void end_service(void *context)
+static void record_sessions_ended(void *context, bool has_failed)
 {
-    struct agent *agent = context;
+    struct record *record = context;
 
-    if (agent->is_stopping)
-        loop_stop(agent->loop);
+    record->has_failed |= has_failed;
+    loop_stop(record->parts.agent.loop);
+}
+
+static void record_end(void *context)
+{
+    struct record *record = context;
+
+    if (record->is_stopping)
+        loop_stop(record->parts.agent.loop);
     else
-        begin_to_end(agent);
+        record_begin_to_end(record);
 }
 
 /* ---- what is next ---------------------------------------------------------------------------- */
 
-static void step(void *context)
+static void record_step(void *context)
 {
-    struct agent *agent = context;
+    struct record *record = context;
+    struct record_parts *parts = &record->parts;
     const int64_t now_ms = clock_ms();
-    int64_t next_ms, judge_ms;
+    int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
 
-    asking_again(agent);
-    next_ms = fetching_step(agent);
-    judge_ms = asking_judge(agent);
+    asking_again(parts->asking);
+    fetch_ms = fetching_step(parts->fetching);
+    judge_ms = asking_judge(parts->asking);
+    next_ms = fetch_ms < next_ms ? fetch_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
-    next_ms = next_ms < now_ms + SAVE_MS ? next_ms : now_ms + SAVE_MS;
-    timer_set(agent->loop, &agent->step, next_ms > now_ms ? next_ms - now_ms : 0);
-    if (agent->ends_sessions && agent->has_polled && !agent->is_stopping)
-        begin_to_end(agent);
-    if (agent->is_stopping)
-        step_to_end(agent);
+    timer_set(parts->agent.loop, &parts->agent.step, next_ms > now_ms ? next_ms - now_ms : 0);
+    if (record->ends_sessions && alarms_have_polled(parts->alarms) && !record->is_stopping)
+        record_begin_to_end(record);
+    if (record->is_stopping)
+        record_step_to_end(record);
 }
 
-void agent_step(struct agent *agent)
-{
-    timer_set(agent->loop, &agent->step, 0);
-}
+/* ---- reload and displays --------------------------------------------------------------------- */
 
-/* ---- the service ----------------------------------------------------------------------------- */
-
-static json_t *read_configuration(struct agent *agent)
+static json_t *record_read_configuration(struct record *record)
 {
+    struct agent *agent = &record->parts.agent;
     struct config *config;
 
     notify_reloading();
     config = config_read_again(agent->config);
     if (config) {
-        if (agent->host_child.loop)
-            host_child_reload(&agent->host_child, config);
+        if (record->parts.host_child.loop)
+            host_child_reload(&record->parts.host_child, config);
         config_free(agent->config);
         agent->config = config;
-        agent->kept.config = agent->incomplete.config = config;
-        agent->kept.sender.config = agent->kept.looker.config = config;
         agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
-        set_specs(agent);
+        recording_configure(record->parts.recording);
     }
     return reload_answer("blkin record", agent->config, config ? NULL : reload_is_wrong);
 }
 
-static void reload(void *context)
+static void record_reload(void *context)
 {
-    json_decref(read_configuration(context));
+    json_decref(record_read_configuration(context));
 }
 
-static json_t *answer(void *context, const char *request)
+static json_t *record_answer(void *context, const char *request)
 {
-    struct agent *agent = context;
+    struct record *record = context;
+    struct record_parts *parts = &record->parts;
 
     if (strcmp(request, "status") == 0)
-        return reload_status(record_status_json(agent), agent->config);
+        return reload_status(record_status_json(parts), parts->agent.config);
     if (strcmp(request, "taps") == 0)
-        return json_pack("[s]", agent->kept.tap);
+        return json_pack("[s]", kept_tap(parts->kept));
     if (strcmp(request, "reload") == 0)
-        return read_configuration(agent);
-    return asking_control(agent, request);
+        return record_read_configuration(record);
+    return by_hand_answer(&parts->agent, parts->asking, request);
 }
 
-static char *page(void *context)
+static char *record_page(void *context)
 {
-    return record_status_page(context);
+    const struct record *record = context;
+
+    return record_status_page(&record->parts);
 }
 
-static bool open_folders(struct agent *agent, struct error *error)
+static bool record_open_metrics(struct record *record, struct error *error)
 {
-    const char *state = config_text(agent->config, "state-dir");
-    const char *runtime = config_text(agent->config, "runtime-dir");
-    struct kept *kept = &agent->kept;
-
-    (void)snprintf(agent->folder, sizeof(agent->folder), "%.4000s/record", state);
-    (void)snprintf(kept->folder, sizeof(kept->folder), "%s", agent->folder);
-    (void)snprintf(agent->totals_file, sizeof(agent->totals_file), "%.4000s/record.json", state);
-    (void)snprintf(agent->fetched_file, sizeof(agent->fetched_file), "%.4000s/record.fetched",
-                   state);
-    (void)snprintf(agent->others_file, sizeof(agent->others_file), "%.4000s/record.asked", state);
-    (void)snprintf(kept->sender.stats_file, sizeof(kept->sender.stats_file), "%.4000s/record.stats",
-                   state);
-    (void)snprintf(kept->looker.stats_file, sizeof(kept->looker.stats_file),
-                   "%.4000s/record.look.stats", state);
-    (void)snprintf(kept->look_file, sizeof(kept->look_file), "%.4000s/record.look", state);
-    (void)snprintf(kept->tap, sizeof(kept->tap), "%.100s/record.tap", runtime);
-    (void)snprintf(agent->watcher.folder, sizeof(agent->watcher.folder), "%.4000s/record.alarm",
-                   runtime);
-    if (!folder_own(state, "state-dir", error) || !folder_own(agent->folder, "state-dir", error))
-        return false;
-    agent->heard_list = record_totals_load(&agent->totals, agent->totals_file);
-    heard_read(&agent->heard, agent->heard_list);
-    if (!agent->heard_list && access(agent->totals_file, F_OK) == 0)
-        say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew", agent->totals_file);
-    if (!agent->heard_list)
-        agent->heard_list = json_array();
-    fetched_load(agent->fetched, agent->fetched_file);
-    return true;
-}
-
-static bool open_metrics(struct agent *agent, struct error *error)
-{
+    const struct agent *agent = &record->parts.agent;
     const char *listen = config_text(agent->config, "prometheus-listen");
 
     if (!listen)
         return true;
-    agent->metrics = metrics_open(agent->loop, "prometheus-listen", listen, page, agent, error);
-    if (agent->metrics)
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(agent->metrics));
-    return agent->metrics != NULL;
+    record->metrics =
+        metrics_open(agent->loop, "prometheus-listen", listen, record_page, record, error);
+    if (record->metrics)
+        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(record->metrics));
+    return record->metrics != NULL;
 }
 
-static bool open_kept(struct agent *agent, struct error *error)
-{
-    struct kept *kept = &agent->kept;
+/* ---- the service ----------------------------------------------------------------------------- */
 
-    kept->loop = agent->loop;
-    kept->config = agent->config;
-    kept->totals = &agent->totals;
-    kept->found = asking_found;
-    kept->save = save;
-    kept->context = agent;
-    return kept_open(kept, error);
+static void record_ring_is_new(void *context)
+{
+    const struct record *record = context;
+
+    fetching_ring_is_new(record->parts.fetching);
 }
 
-static bool open_all(struct agent *agent, struct error *error)
+static bool record_open_parts(struct record *record, struct error *error)
 {
-    agent->fetched = fetched_new();
-    if (!agent->fetched) {
-        error_set(error, "out of memory");
+    const struct recording_callbacks on = {record_ring_is_new, record_sessions_ended, record};
+    struct record_parts *parts = &record->parts;
+
+    parts->asking = asking_open(&parts->agent, error);
+    if (!parts->asking || !record_open_metrics(record, error))
         return false;
+    parts->kept = kept_open(&parts->agent, asking_found, parts->asking, error);
+    if (!parts->kept)
+        return false;
+    error_set(error, "out of memory");
+    parts->recording = recording_new(&parts->agent, &on);
+    if (parts->recording) {
+        parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->recording);
+        parts->alarms = alarms_new(&parts->agent, parts->asking, parts->recording);
     }
+    return parts->fetching && parts->alarms;
+}
+
+static bool record_open(struct record *record, struct error *error)
+{
+    struct agent *agent = &record->parts.agent;
+
+    agent->step = (struct timer){.due = record_step, .context = record};
+    record->deadline = (struct timer){.due = record_is_late, .context = record};
     /* first: who has the socket is the only one */
-    agent->control = control_open(agent->loop, config_text(agent->config, "runtime-dir"), "record",
-                                  answer, agent, error);
-    agent->pending.max = (size_t)config_integer(agent->config, "snapshot-traces");
-    agent->step = (struct timer){.due = step, .context = agent};
-    agent->deadline = (struct timer){.due = is_late, .context = agent};
-    return agent->control && open_folders(agent, error) && asking_open(agent, error) &&
-           open_metrics(agent, error) && open_kept(agent, error);
+    record->control = control_open(agent->loop, config_text(agent->config, "runtime-dir"), "record",
+                                   record_answer, record, error);
+    return record->control && agent_open(agent, error) && record_open_parts(record, error);
 }
 
-/* Of --end: what the session is like does not matter. */
-static void start_sessions(struct agent *agent)
+static void record_close(struct record *record)
 {
-    agent->sessions.loop = agent->loop;
-    agent->sessions.looked = looked;
-    agent->sessions.context = agent;
-    set_specs(agent);
-    if (agent->ends_sessions) {
-        agent->has_looked = true;
-        sessions_stop(&agent->sessions); /* also when the watcher finds no session */
-    } else {
-        sessions_start(&agent->sessions);
-    }
+    struct record_parts *parts = &record->parts;
+
+    host_child_close(&parts->host_child);
+    metrics_close(record->metrics);
+    if (record->control)
+        control_close(record->control);
+    asking_close(parts->asking);
+    kept_close(parts->kept);
+    alarms_free(parts->alarms);
+    fetching_free(parts->fetching);
+    recording_free(parts->recording);
+    agent_close(&parts->agent);
 }
 
-static void watcher_is_over(void *context)
+static void record_serve(struct record *record)
 {
-    agent_step(context);
-}
+    struct record_parts *parts = &record->parts;
+    struct agent *agent = &parts->agent;
 
-static void start_watcher(struct agent *agent)
-{
-    struct watcher *watcher = &agent->watcher;
-
-    watcher->loop = agent->loop;
-    watcher->session = agent->sessions.specs[SESSION_ALARM].name;
-    watcher->poll_ms = config_integer(agent->config, "alarm-poll-ms");
-    watcher->heard = &agent->heard;
-    watcher->begins = alarms_begin;
-    watcher->alarm = alarms_take;
-    watcher->polled = alarms_polled;
-    watcher->over = watcher_is_over;
-    watcher->context = agent;
-    watcher_start(watcher);
-}
-
-static void serve(struct agent *agent)
-{
     if (!saver_open(agent->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
-        agent->has_failed = true;
+        record->has_failed = true;
         return;
     }
-    watchdog_start(&agent->watchdog, agent->loop);
-    start_sessions(agent);
-    start_watcher(agent);
-    if (!agent->ends_sessions)
-        host_child_start(&agent->host_child, agent->loop, agent->config);
-    agent->asks_again = true;
-    asking_load(agent);
+    watchdog_start(&record->watchdog, agent->loop);
+    if (record->ends_sessions) /* what the sessions are like does not matter */
+        recording_only_end(parts->recording);
+    else
+        recording_start(parts->recording);
+    alarms_start(parts->alarms);
+    if (!record->ends_sessions)
+        host_child_start(&parts->host_child, agent->loop, agent->config);
+    asking_load(parts->asking, parts->kept);
     agent_step(agent);
     if (!loop_run(agent->loop)) {
         say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
-        agent->has_failed = true;
+        record->has_failed = true;
     }
     agent_save(agent);
     agent_save_fetched(agent);
     if (!saver_end())
-        agent->has_failed = true;
+        record->has_failed = true;
 }
 
-static void close_all(struct agent *agent)
+static int record_run(struct record *record)
 {
-    host_child_close(&agent->host_child);
-    exchange_close(agent->exchange);
-    metrics_close(agent->metrics);
-    if (agent->control)
-        control_close(agent->control);
-    kept_close(&agent->kept);
-    incomplete_close(&agent->incomplete);
-    requests_free(agent->pending.list);
-    requests_free(agent->fetching);
-    requests_free(agent->collected);
-    json_decref(agent->heard_list);
-    if (agent->ledger)
-        ledger_free(agent->ledger);
-    if (agent->fetched)
-        fetched_free(agent->fetched);
-}
-
-static int run(struct agent *agent)
-{
-    const struct loop_signals signals = {end_service, reload, agent};
+    const struct loop_signals signals = {record_end, record_reload, record};
+    struct agent *agent = &record->parts.agent;
     struct error error;
 
     agent->loop = loop_new(&signals);
@@ -475,17 +304,17 @@ static int run(struct agent *agent)
         say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
         return 1;
     }
-    if (open_all(agent, &error)) {
-        serve(agent);
+    if (record_open(record, &error)) {
+        record_serve(record);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
             record_status_print(&agent->totals);
     } else {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-        agent->has_failed = true;
+        record->has_failed = true;
     }
-    close_all(agent);
+    record_close(record);
     loop_free(agent->loop);
-    return agent->has_failed ? 1 : 0;
+    return record->has_failed ? 1 : 0;
 }
 
 int record_command(int argc, char *argv[])
@@ -493,25 +322,26 @@ int record_command(int argc, char *argv[])
     bool end = false;
     const struct config_flag flags[] = {{"end", &end, NULL}, {NULL, NULL, NULL}};
     const struct config_request request = {"record", usage, flags};
-    struct agent agent = {.has_failed = false};
+    struct record record = {.has_failed = false};
+    struct agent *agent = &record.parts.agent;
     int status;
 
-    agent.config = config_read(&request, argc, argv, &status);
-    if (!agent.config)
+    agent->config = config_read(&request, argc, argv, &status);
+    if (!agent->config)
         return status;
-    if (config_operands(agent.config) > 0) {
+    if (config_operands(agent->config) > 0) {
         fprintf(stderr, "%s: expected no operand\n%s", argv[0], usage);
-        config_free(agent.config);
+        config_free(agent->config);
         return 2;
     }
-    say_open(argv[0], config_text(agent.config, "log-level"));
-    agent.ends_sessions = end;
-    if (gethostname(agent.host, sizeof(agent.host) - 1) != 0 || !agent.host[0])
-        (void)snprintf(agent.host, sizeof(agent.host), "localhost");
-    status = privileges_become_owner(config_text(agent.config, "state-dir"),
-                                     config_text(agent.config, "runtime-dir"))
-                 ? run(&agent)
+    say_open(argv[0], config_text(agent->config, "log-level"));
+    record.ends_sessions = end;
+    if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
+        (void)snprintf(agent->host, sizeof(agent->host), "localhost");
+    status = privileges_become_owner(config_text(agent->config, "state-dir"),
+                                     config_text(agent->config, "runtime-dir"))
+                 ? record_run(&record)
                  : 1;
-    config_free(agent.config);
+    config_free(agent->config);
     return status;
 }

@@ -41,7 +41,7 @@ bool request_has(const struct request *request, struct trace_id id)
 }
 
 /* One line, as it is a line's end in a file. */
-static void set_why(char to[WHY_MAX + 1], const char *why)
+static void request_copy_why(char to[WHY_MAX + 1], const char *why)
 {
     size_t length = strnlen(why, WHY_MAX);
 
@@ -56,7 +56,7 @@ static void set_why(char to[WHY_MAX + 1], const char *why)
 
 void request_set_why(struct request *request, const char *why)
 {
-    set_why(request->why, why);
+    request_copy_why(request->why, why);
 }
 
 bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, const char *why)
@@ -76,7 +76,7 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
     }
     wanted = &request->traces[request->count++];
     *wanted = (struct wanted){.id = id, .begin_ns = begin_ns};
-    set_why(wanted->why, why);
+    request_copy_why(wanted->why, why);
     return true;
 }
 
@@ -103,7 +103,7 @@ struct request_window requests_window(const struct request *list)
 
 /* ---- as JSON --------------------------------------------------------------------------------- */
 
-static json_t *traces_json(const struct request *request)
+static json_t *request_traces_json(const struct request *request)
 {
     json_t *list = json_array();
 
@@ -122,29 +122,21 @@ static json_t *traces_json(const struct request *request)
 
 json_t *request_json(const struct request *request)
 {
-    json_t *json = json_pack("{ss, ss, ss, sI}", "type", "keep", "id", request->id, "host",
-                             request->host, "at", (json_int_t)request->at_ns);
-    int failed = json == NULL;
+    const bool is_last = request->last_ms > 0;
+    json_t *traces = is_last ? NULL : request_traces_json(request);
 
-    if (json && request->last_ms > 0) {
-        failed = json_object_set_new(json, "last_ms", json_integer(request->last_ms));
-        if (request->service[0])
-            failed |= json_object_set_new(json, "service", json_string(request->service));
-        if (request->why[0])
-            failed |= json_object_set_new(json, "why", json_string(request->why));
-    } else if (json) {
-        failed = json_object_set_new(json, "traces", traces_json(request));
-    }
-    if (json && request->left_out)
-        failed |=
-            json_object_set_new(json, "left_out", json_integer((json_int_t)request->left_out));
-    if (!failed)
-        return json;
-    json_decref(json);
-    return NULL;
+    if (!is_last && !traces)
+        return NULL;
+    return json_pack("{ss, ss, ss, sI, so*, ss*, ss*, so*, so*}", "type", "keep", "id", request->id,
+                     "host", request->host, "at", (json_int_t)request->at_ns, "last_ms",
+                     is_last ? json_integer(request->last_ms) : NULL, "service",
+                     is_last && request->service[0] ? request->service : NULL, "why",
+                     is_last && request->why[0] ? request->why : NULL, "traces", traces, "left_out",
+                     request->left_out ? json_integer((json_int_t)request->left_out) : NULL);
 }
 
-static bool read_traces(struct request *request, const json_t *traces, size_t max, size_t *left)
+static bool request_read_traces(struct request *request, const json_t *traces, size_t max,
+                                size_t *left)
 {
     const json_t *trace;
     size_t i;
@@ -185,7 +177,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
         (void)snprintf(request->service, sizeof(request->service), "%s", service);
     request_set_why(request, why ? why : "");
     if (request->last_ms < 0 || request->last_ms > 86400000 ||
-        !read_traces(request, json_object_get(message, "traces"), max, left) ||
+        !request_read_traces(request, json_object_get(message, "traces"), max, left) ||
         (request->last_ms == 0 && request->count == 0 && left_out <= 0)) {
         requests_free(request);
         return NULL;

@@ -14,7 +14,7 @@
 #include <strings.h>
 
 /* {"TRACE-ID": spans of the service} */
-static void note_span(json_t *traces, const json_t *span, const char *service)
+static void service_traces_note_span(json_t *traces, const json_t *span, const char *service)
 {
     const char *id = json_string_value(json_object_get(span, "traceId"));
     const char *name =
@@ -30,13 +30,13 @@ static void note_span(json_t *traces, const json_t *span, const char *service)
 }
 
 /* One span after the other: all of them may be more than there is memory for. */
-static void note_spans(json_t *traces, FILE *file, const char *service)
+static void service_traces_note_spans(json_t *traces, FILE *file, const char *service)
 {
     json_t *span;
     int c = getc(file); /* "[" */
 
     while (c != EOF && (span = json_loadf(file, JSON_DISABLE_EOF_CHECK, NULL)) != NULL) {
-        note_span(traces, span, service);
+        service_traces_note_span(traces, span, service);
         json_decref(span);
         do /* to the comma, or the end */
             c = getc(file);
@@ -56,7 +56,7 @@ bool service_traces_write(const char *spans, const char *service, const char *to
         fprintf(stderr, "cannot open %s: %s\n", spans, strerror(errno));
         return false;
     }
-    note_spans(traces, file, service);
+    service_traces_note_spans(traces, file, service);
     (void)fclose(file);
     json_object_foreach(traces, id, count)(void)
         json_array_append_new(list, json_pack("{ss, sI, s[], s[]}", "id", id, "spans",

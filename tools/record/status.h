@@ -6,11 +6,24 @@
 #ifndef BLKIN_TOOLS_RECORD_STATUS_H
 #define BLKIN_TOOLS_RECORD_STATUS_H
 
-#include "agent.h"
+#include "alarms.h"
+#include "fetching.h"
+#include "tools/reader/host_child.h"
+
+/* The parts of the agent. */
+struct record_parts {
+    struct agent agent;
+    struct asking *asking;
+    struct kept *kept;
+    struct recording *recording;
+    struct fetching *fetching;
+    struct alarms *alarms;
+    struct host_child host_child;
+};
 
 /* NULL: out of memory. */
-json_t *record_status_json(const struct agent *agent);
-char *record_status_page(const struct agent *agent);
+json_t *record_status_json(const struct record_parts *parts);
+char *record_status_page(const struct record_parts *parts);
 
 /* The account of all runs, in a line for the end. */
 void record_status_print(const struct record_totals *totals);

@@ -62,7 +62,7 @@ struct polling {
 };
 
 /* Returns whether it stands still. */
-static bool look_at(const char *folder, struct polling *polling, uint64_t begun_ns)
+static bool watcher_look_at(const char *folder, struct polling *polling, uint64_t begun_ns)
 {
     const int64_t now_ms = clock_ms();
     struct ring_look look;
@@ -95,7 +95,7 @@ static void poll_once(struct watcher *watcher, struct polling *polling)
     if (polling->is_first)
         poll->lost = 0;
     polling->is_first &= !poll->is_well;
-    poll->is_stalled = poll->is_well && look_at(watcher->folder, polling, begun_ns);
+    poll->is_stalled = poll->is_well && watcher_look_at(watcher->folder, polling, begun_ns);
     (void)tree_remove(watcher->folder);
     tell(watcher, &record);
 }
@@ -182,7 +182,7 @@ static void ended(void *context, int status)
     timer_set(watcher->loop, &watcher->timer, AGAIN_MS);
 }
 
-static void is_late(void *context)
+static void watcher_is_late(void *context)
 {
     struct watcher *watcher = context;
 
@@ -201,7 +201,7 @@ void watcher_start(struct watcher *watcher)
     watcher->is_stopping = false;
     watcher->begins(watcher->context);
     watcher->child = (struct child){.ended = ended, .context = watcher};
-    watcher->timer = (struct timer){.due = is_late, .context = watcher};
+    watcher->timer = (struct timer){.due = watcher_is_late, .context = watcher};
     watcher->pipe = (struct watched){-1, POLLIN, ready, watcher, NULL};
     if (pipe2(ends, O_CLOEXEC) == 0) {
         watcher->pipe_end = ends[1];

@@ -3,9 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "advise.h"
+#include "command.h"
 
-#include "root.h"
 #include "rule.h"
 #include "tools/base/control.h"
 #include "tools/config/config.h"
@@ -24,7 +23,7 @@ static const char usage[] =
 
 /* ---- figures of workers ---------------------------------------------------------------------- */
 
-static void add_worker(struct look *look, double busy, double behind_s)
+static void advise_add_worker(struct look *look, double busy, double behind_s)
 {
     if (!(busy >= 0) || !(behind_s >= 0)) /* nor what is no number */
         return;
@@ -34,7 +33,7 @@ static void add_worker(struct look *look, double busy, double behind_s)
         look->behind_s = behind_s;
 }
 
-static double number_at(const json_t *object, const char *key)
+static double advise_number_at(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
 
@@ -42,7 +41,7 @@ static double number_at(const json_t *object, const char *key)
 }
 
 /* Of a document of the root's, or of one look that was recorded. Returns false if it is none. */
-static bool add_json(struct look *look, const json_t *json)
+static bool advise_add_json(struct look *look, const json_t *json)
 {
     const json_t *workers = json_object_get(json, "workers");
 
@@ -50,14 +49,16 @@ static bool add_json(struct look *look, const json_t *json)
         const json_t *worker = json_array_get(workers, i);
 
         if (!json_is_false(json_object_get(worker, "is_there")))
-            add_worker(look, number_at(worker, "busy_ratio"), number_at(worker, "behind_seconds"));
+            advise_add_worker(look, advise_number_at(worker, "busy_ratio"),
+                              advise_number_at(worker, "behind_seconds"));
     }
     return json_is_array(workers);
 }
 
 /* "NAME VALUE" or "NAME{LABELS} VALUE" at a line's beginning: where the labels begin and end, and
  * the value. In labels there may be any text. */
-static bool read_sample(const char *line, const char *name, struct text *labels, double *value)
+static bool advise_read_sample(const char *line, const char *name, struct text *labels,
+                               double *value)
 {
     const size_t length = strlen(name);
     const char *at = line + length;
@@ -78,7 +79,7 @@ static bool read_sample(const char *line, const char *name, struct text *labels,
     return end != at;
 }
 
-static const char *next_line(const char *line)
+static const char *advise_next_line(const char *line)
 {
     const char *end = strchr(line, '\n');
 
@@ -88,22 +89,23 @@ static const char *next_line(const char *line)
 static const char behind_name[] = "blkin_work_behind_seconds";
 
 /* Where a page tells how far behind they are: a line of each, one after the other. */
-static const char *find_behind(const char *page)
+static const char *advise_find_behind(const char *page)
 {
     const char *line = page;
 
     while (line && strncmp(line, behind_name, strlen(behind_name)) != 0)
-        line = next_line(line);
+        line = advise_next_line(line);
     return line;
 }
 
 /* How far behind is it that has the same labels? */
-static double behind_of(const char *line, struct text labels)
+static double advise_behind_of(const char *line, struct text labels)
 {
     struct text found;
     double value;
 
-    for (; line && read_sample(line, behind_name, &found, &value); line = next_line(line)) {
+    for (; line && advise_read_sample(line, behind_name, &found, &value);
+         line = advise_next_line(line)) {
         if (text_equal(found, labels))
             return value;
     }
@@ -111,20 +113,20 @@ static double behind_of(const char *line, struct text labels)
 }
 
 /* Of a page for Prometheus: a worker's, or the root's, which has all. */
-static void add_page(struct look *look, const char *page)
+static void advise_add_page(struct look *look, const char *page)
 {
-    const char *behind = find_behind(page);
+    const char *behind = advise_find_behind(page);
     struct text labels;
     double busy;
 
-    for (const char *line = page; line; line = next_line(line)) {
-        if (read_sample(line, "blkin_work_busy_ratio", &labels, &busy))
-            add_worker(look, busy, behind_of(behind, labels));
+    for (const char *line = page; line; line = advise_next_line(line)) {
+        if (advise_read_sample(line, "blkin_work_busy_ratio", &labels, &busy))
+            advise_add_worker(look, busy, advise_behind_of(behind, labels));
     }
 }
 
 /* Returns false after it has said why. */
-static bool add_url(struct look *look, const char *url)
+static bool advise_add_url(struct look *look, const char *url)
 {
     struct buffer bytes;
     const bool is_read = read_source(url, &bytes);
@@ -132,20 +134,20 @@ static bool add_url(struct look *look, const char *url)
     json_t *json = page && *page == '{' ? json_loads(page, 0, NULL) : NULL;
 
     if (json)
-        (void)add_json(look, json);
+        (void)advise_add_json(look, json);
     else if (page)
-        add_page(look, page);
+        advise_add_page(look, page);
     json_decref(json);
     free(page);
     free(bytes.data);
     return is_read;
 }
 
-static bool ask_root(struct look *look, const char *folder)
+static bool advise_ask_root(struct look *look, const char *folder)
 {
     struct error error;
     json_t *status = control_ask(folder, ROOT_SERVICE, "workers", &error);
-    const bool is_right = status && add_json(look, status);
+    const bool is_right = status && advise_add_json(look, status);
 
     if (!is_right)
         fprintf(stderr, "blkin work --advise: %s: give it the address of a page\n",
@@ -164,17 +166,17 @@ struct advising {
 };
 
 /* One source that does not answer is a worker that is not there. */
-static bool look_at(const struct config *config, struct look *look)
+static bool advise_look_at(const struct config *config, struct look *look)
 {
     *look = (struct look){0};
     for (int i = 0; i < config_operands(config); i++)
-        (void)add_url(look, config_operand(config, i));
+        (void)advise_add_url(look, config_operand(config, i));
     if (config_operands(config) == 0)
-        (void)ask_root(look, config_text(config, "runtime-dir"));
+        (void)advise_ask_root(look, config_text(config, "runtime-dir"));
     return look->workers > 0;
 }
 
-static void print_advice(const struct advising *advising, const struct look *look,
+static void advise_print(const struct advising *advising, const struct look *look,
                          const struct advice *advice)
 {
     const double busy = look->workers ? look->busy / look->workers : 0;
@@ -194,7 +196,7 @@ static void print_advice(const struct advising *advising, const struct look *loo
     (void)fflush(stdout);
 }
 
-static void wait_for_next(const struct advising *advising)
+static void advise_wait_for_next(const struct advising *advising)
 {
     const struct timespec pause = {(time_t)(advising->rule.every_ms / 1000),
                                    (long)(advising->rule.every_ms % 1000) * 1000000};
@@ -211,8 +213,8 @@ static int advise_now(struct advising *advising, bool is_endless)
 
     for (unsigned looks = 0; is_endless || looks < needed; looks++) {
         if (looks)
-            wait_for_next(advising);
-        if (!look_at(advising->config, &look)) {
+            advise_wait_for_next(advising);
+        if (!advise_look_at(advising->config, &look)) {
             fputs("blkin work --advise: no worker's figures: is one there?\n", stderr);
             if (!is_endless)
                 return 1;
@@ -220,11 +222,11 @@ static int advise_now(struct advising *advising, bool is_endless)
         }
         rule_advise(&advising->rule, &advising->streaks, &look, &advice);
         if (is_endless)
-            print_advice(advising, &look, &advice);
+            advise_print(advising, &look, &advice);
         else if (advice.wanted != look.workers)
             break;
     }
-    print_advice(advising, &look, &advice);
+    advise_print(advising, &look, &advice);
     return 0;
 }
 
@@ -247,13 +249,13 @@ static int advise_recorded(struct advising *advising, const char *path)
         struct advice advice;
 
         number++;
-        if (!add_json(&look, json)) {
+        if (!advise_add_json(&look, json)) {
             fprintf(stderr, "blkin work --advise: %s:%u: expected {\"workers\": [...]}\n", path,
                     number);
             status = 2;
         } else {
             rule_advise(&advising->rule, &advising->streaks, &look, &advice);
-            print_advice(advising, &look, &advice);
+            advise_print(advising, &look, &advice);
         }
         json_decref(json);
     }
@@ -273,7 +275,7 @@ static const struct config_flag flags[] = {{"advise", &is_advise, NULL},
                                            {"rule", NULL, &rule_path},
                                            {NULL, NULL, NULL}};
 
-static bool are_urls(const struct config *config)
+static bool advise_are_urls(const struct config *config)
 {
     for (int i = 0; i < config_operands(config); i++) {
         if (!is_url(config_operand(config, i)))
@@ -298,7 +300,7 @@ int advise_command(int argc, char *argv[])
     if (!rule_read(&advising.rule, rule_path, &error)) {
         fprintf(stderr, "blkin work --advise: %s\n", error.text);
         status = 2;
-    } else if (are_urls(config)) {
+    } else if (advise_are_urls(config)) {
         status = advise_now(&advising, is_watch);
     } else if (config_operands(config) == 1) {
         status = advise_recorded(&advising, config_operand(config, 0));

@@ -5,13 +5,10 @@
  */
 #include "command.h"
 
-#include "advise.h"
-#include "root.h"
-#include "worker.h"
-
+#include <stdio.h>
 #include <string.h>
 
-static int has(int argc, char *argv[], const char *flag)
+static int command_has(int argc, char *argv[], const char *flag)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strcmp(argv[i], flag) == 0)
@@ -22,9 +19,14 @@ static int has(int argc, char *argv[], const char *flag)
 
 int work_command(int argc, char *argv[])
 {
-    if (has(argc, argv, "--root"))
+    if (command_has(argc, argv, "--root"))
         return root_command(argc, argv);
-    if (has(argc, argv, "--advise"))
+    if (command_has(argc, argv, "--advise"))
         return advise_command(argc, argv);
+#ifdef HAS_KAFKA
     return worker_command(argc, argv);
+#else
+    fprintf(stderr, "%s: this build is without librdkafka: build it with that\n", argv[0]);
+    return 1;
+#endif
 }

@@ -1,12 +1,19 @@
 /*
- * blkin work: a worker, the root, or advice.
+ * blkin work: a worker of a consumer group, the root that adds up what all workers have counted, or
+ * advice how many there should be.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_WORK_COMMAND_H
 #define BLKIN_TOOLS_WORK_COMMAND_H
 
-/* argv[0] is how messages begin. Returns the exit status. */
+/* The name of the root's control socket: RUNTIME-DIR/work-root.sock. */
+#define ROOT_SERVICE "work-root"
+
+/* argv[0] is how messages begin. These return the exit status. */
 int work_command(int argc, char *argv[]);
+int worker_command(int argc, char *argv[]);
+int root_command(int argc, char *argv[]);   /* --root is among the rest, */
+int advise_command(int argc, char *argv[]); /* or --advise */
 
 #endif

@@ -11,7 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static void *run_job(void *argument)
+static void *job_run(void *argument)
 {
     const struct job *job = argument;
     const uint64_t one = 1;
@@ -31,7 +31,7 @@ void job_end(struct job *job)
     job->is_running = false;
 }
 
-static void take_end(void *context, short events)
+static void job_take_end(void *context, short events)
 {
     struct job *job = context;
 
@@ -41,14 +41,14 @@ static void take_end(void *context, short events)
 }
 
 /* Signals are the loop's. */
-static int start_thread(struct job *job)
+static int job_start_thread(struct job *job)
 {
     sigset_t all, before;
     int cause;
 
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    cause = pthread_create(&job->thread, NULL, run_job, job);
+    cause = pthread_create(&job->thread, NULL, job_run, job);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return cause;
 }
@@ -57,10 +57,10 @@ bool job_start(struct loop *loop, struct job *job)
 {
     job->loop = loop;
     job->end =
-        (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, take_end, job, NULL};
+        (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, job_take_end, job, NULL};
     if (job->end.fd < 0)
         return false;
-    errno = start_thread(job);
+    errno = job_start_thread(job);
     if (errno) {
         const int cause = errno;
 

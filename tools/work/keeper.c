@@ -46,7 +46,7 @@ struct keeper *keeper_new_topic(uint32_t partitions, keeper_emit_fn *emit, void 
     return NULL;
 }
 
-static bool emit_message(struct keeper *keeper, uint32_t partition)
+static bool keeper_emit_message(struct keeper *keeper, uint32_t partition)
 {
     struct buffer *message = &keeper->messages[partition];
     const size_t length = message->length;
@@ -55,26 +55,26 @@ static bool emit_message(struct keeper *keeper, uint32_t partition)
     return length == 0 || keeper->emit(keeper->context, partition, message->data, length);
 }
 
-static int compare_texts(struct text a, struct text b)
+static int keeper_compare_texts(struct text a, struct text b)
 {
     if (a.length != b.length)
         return a.length < b.length ? -1 : 1;
     return a.length ? memcmp(a.data, b.data, a.length) : 0;
 }
 
-static int compare_origins(const struct held_span *a, const struct held_span *b)
+static int keeper_compare_origins(const struct held_span *a, const struct held_span *b)
 {
     const struct held_origin *left = held_origin(a), *right = held_origin(b);
-    const int resources = left == right ? 0 : compare_texts(left->resource, right->resource);
+    const int resources = left == right ? 0 : keeper_compare_texts(left->resource, right->resource);
 
-    return resources || left == right ? resources : compare_texts(left->scope, right->scope);
+    return resources || left == right ? resources : keeper_compare_texts(left->scope, right->scope);
 }
 
-static int by_origin(const void *a, const void *b)
+static int keeper_by_origin(const void *a, const void *b)
 {
     const struct held_span *left = *(const struct held_span *const *)a;
     const struct held_span *right = *(const struct held_span *const *)b;
-    const int origins = compare_origins(left, right);
+    const int origins = keeper_compare_origins(left, right);
 
     if (origins)
         return origins;
@@ -82,13 +82,13 @@ static int by_origin(const void *a, const void *b)
            (left->span.start_ns < right->span.start_ns);
 }
 
-static char *put_message(char *at, char tag, struct text message)
+static char *keeper_put_message(char *at, char tag, struct text message)
 {
     *at++ = tag;
     return text_copy(pb_put_varint(at, message.length), message);
 }
 
-static size_t size_of(const struct held_span *span)
+static size_t keeper_size_of(const struct held_span *span)
 {
     return AROUND_MAX + span->raw_length;
 }
@@ -101,14 +101,15 @@ static uint32_t run_length(const struct held_span *const *spans, uint32_t count,
     uint32_t run = 0;
 
     *size = 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
-    while (run < count && (run == 0 || compare_origins(spans[0], spans[run]) == 0) &&
-           *size + size_of(spans[run]) <= room)
-        *size += size_of(spans[run++]);
+    while (run < count && (run == 0 || keeper_compare_origins(spans[0], spans[run]) == 0) &&
+           *size + keeper_size_of(spans[run]) <= room)
+        *size += keeper_size_of(spans[run++]);
     return run;
 }
 
 /* A ResourceSpans of them. */
-static void put_run(struct buffer *message, const struct held_span *const *spans, uint32_t count)
+static void keeper_put_run(struct buffer *message, const struct held_span *const *spans,
+                           uint32_t count)
 {
     const struct held_origin *origin = held_origin(spans[0]);
     char *at = message->data + message->length, *group, *part;
@@ -117,22 +118,23 @@ static void put_run(struct buffer *message, const struct held_span *const *spans
     group = at;
     at += PB_PADDED;
     if (origin->resource.length)
-        at = put_message(at, PB_BYTES(1), origin->resource);
+        at = keeper_put_message(at, PB_BYTES(1), origin->resource);
     *at++ = PB_BYTES(2);
     part = at;
     at += PB_PADDED;
     if (origin->scope.length)
-        at = put_message(at, PB_BYTES(1), origin->scope);
+        at = keeper_put_message(at, PB_BYTES(1), origin->scope);
     for (uint32_t i = 0; i < count; i++)
-        at = put_message(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
+        at =
+            keeper_put_message(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
     pb_put_padded(part, (uint32_t)(at - part - PB_PADDED), PB_PADDED);
     pb_put_padded(group, (uint32_t)(at - group - PB_PADDED), PB_PADDED);
     message->length = (size_t)(at - message->data);
 }
 
 /* A trace that fits into a message is in one. */
-static bool put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
-                      struct work_counts *counts)
+static bool keeper_put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
+                             struct work_counts *counts)
 {
     const struct held_span *const *spans = keeper->spans;
     struct buffer *message = &keeper->messages[partition];
@@ -142,7 +144,7 @@ static bool put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
         uint32_t run = run_length(spans, count, KEPT_MESSAGE_MAX - message->length, &size);
 
         if (run == 0 && message->length) {
-            if (!emit_message(keeper, partition))
+            if (!keeper_emit_message(keeper, partition))
                 return false;
             continue;
         }
@@ -152,7 +154,7 @@ static bool put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
         } else {
             if (!buffer_reserve(message, size))
                 return false;
-            put_run(message, spans, run);
+            keeper_put_run(message, spans, run);
         }
         spans += run;
         count -= run;
@@ -160,8 +162,8 @@ static bool put_spans(struct keeper *keeper, uint32_t partition, uint32_t count,
     return true;
 }
 
-static bool add_to_topic(struct keeper *keeper, const struct held_trace *trace,
-                         struct work_counts *counts)
+static bool keeper_add_to_topic(struct keeper *keeper, const struct held_trace *trace,
+                                struct work_counts *counts)
 {
     const uint32_t partition = kafka_partition(trace->high, trace->low, keeper->partitions);
     size_t size = 0;
@@ -171,13 +173,14 @@ static bool add_to_topic(struct keeper *keeper, const struct held_trace *trace,
         const struct held_origin *origin = held_origin(span);
 
         keeper->spans[count++] = span;
-        size += size_of(span) + 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
+        size +=
+            keeper_size_of(span) + 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
     }
-    qsort(keeper->spans, count, sizeof(*keeper->spans), by_origin);
+    qsort(keeper->spans, count, sizeof(*keeper->spans), keeper_by_origin);
     if (keeper->messages[partition].length + size > KEPT_MESSAGE_MAX &&
-        !emit_message(keeper, partition))
+        !keeper_emit_message(keeper, partition))
         return false;
-    return put_spans(keeper, partition, count, counts);
+    return keeper_put_spans(keeper, partition, count, counts);
 }
 
 /* ---- an exporter ----------------------------------------------------------------------------- */
@@ -199,7 +202,7 @@ struct keeper *keeper_new_exporter(const struct exporter_options *options,
     return NULL;
 }
 
-static bool add_to_exporter(struct keeper *keeper, const struct held_trace *trace)
+static bool keeper_add_to_exporter(struct keeper *keeper, const struct held_trace *trace)
 {
     for (const struct held_span *span = trace->first; span; span = span->next) {
         const struct held_origin *origin = held_origin(span);
@@ -221,7 +224,8 @@ bool keeper_add(struct keeper *keeper, const struct held_trace *trace, struct wo
 {
     counts->traces_kept++;
     counts->spans_kept += trace->spans;
-    return keeper->exporter ? add_to_exporter(keeper, trace) : add_to_topic(keeper, trace, counts);
+    return keeper->exporter ? keeper_add_to_exporter(keeper, trace)
+                            : keeper_add_to_topic(keeper, trace, counts);
 }
 
 bool keeper_flush(struct keeper *keeper, struct error *error)
@@ -231,7 +235,7 @@ bool keeper_flush(struct keeper *keeper, struct error *error)
         return !exporter_has_failed(keeper->exporter, error);
     }
     for (uint32_t i = 0; i < keeper->partitions; i++) {
-        if (!emit_message(keeper, i)) {
+        if (!keeper_emit_message(keeper, i)) {
             error_set(error, "a message of kept traces cannot be written");
             return false;
         }

@@ -2,11 +2,11 @@
  * The traces of one partition of the topic: put together, and closed in the order of their first
  * messages, `wait` after these by the log's time.
  *
- * All that happens is a function of the log, so that another worker comes to the same: it goes on
- * at the watermark, the first message of the oldest trace that was open. Whatever begins before
- * that is decided: its spans are counted. To know these traces it reads back what a closed trace is
- * remembered for: until nothing came of it for 2 x wait. And up to where the one before it has
- * read, spans of decided traces were counted, as late ones if they were.
+ * All results are a function of the log, so another worker gets the same ones. It goes on at the
+ * watermark: the first message of the oldest trace that was open at the last commit. A trace that
+ * begins before the watermark is decided: its spans were counted. To know the decided traces the
+ * worker reads back for as long as a closed trace is remembered: until no span of it has come for
+ * 2 x wait. What the worker before has read of decided traces it has counted, late spans as late.
  *
  * Knows nothing of Kafka.
  *
@@ -118,6 +118,7 @@ struct held_traces {
     struct held_trace *first, *last;
 };
 
+/* What it holds is for partition*.c. */
 struct partition {
     struct assembly *assembly;
     struct place start;
@@ -151,6 +152,18 @@ void partition_pass(struct partition *partition, int64_t time_ms);
 bool partition_relieve(struct partition *partition);
 
 struct place partition_place(const struct partition *partition);
+
+/* The offset to read next. */
+static inline int64_t partition_next(const struct partition *partition)
+{
+    return partition->next;
+}
+
+/* No trace is open, and none is remembered. */
+static inline bool partition_is_empty(const struct partition *partition)
+{
+    return !partition->open_traces.first && !partition->decided.first;
+}
 
 /* When the oldest open trace is due; INT64_MAX: there is none. */
 static inline int64_t partition_due_ms(const struct partition *partition)

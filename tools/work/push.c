@@ -13,6 +13,7 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "babeltrace-plugin/params.h"
+#include "job.h"
 #include "tools/base/say.h"
 #include "tools/merged/fleet_deltas.h"
 
@@ -24,11 +25,35 @@
 #define REQUEST_MS 5000
 #define ROUND_MS   8000 /* no request begins later than this */
 
-/* ---- the thread: config does not change while it runs
- * ---------------------------------------------------------------------------- */
+struct push_message {
+    struct push_message *next;
+    size_t length;
+    char data[];
+};
+
+struct push_result {
+    uint64_t requests;
+    bool is_taken;
+    char problem[512]; /* "": none, or what the collector had to say */
+};
+
+struct push {
+    struct loop *loop;
+    const struct config *config;
+    const struct merged *merged;
+    uint64_t requests, failed; /* rounds, the latter */
+    bool has_worked;           /* the last round has */
+    char problem[512];         /* of the last round; "": none */
+    struct timer timer;
+    struct job job;
+    struct push_message *messages; /* of the round, as they were when it began */
+    struct push_result result;     /* and what became of them */
+};
+
+/* ---- the thread: config does not change while it runs ---------------------------------------- */
 
 /* As of spans: an answer may be 200, and refuse a part. */
-static struct protocol metrics_protocol(void)
+static struct protocol push_protocol(void)
 {
     struct protocol protocol = otlp_protocol;
 
@@ -38,8 +63,8 @@ static struct protocol metrics_protocol(void)
 }
 
 /* The sink's own parameters of TLS, credentials and compression, to another endpoint. */
-static struct transport *open_transport(const struct config *config,
-                                        const struct protocol *protocol, struct error *error)
+static struct transport *push_open_transport(const struct config *config,
+                                             const struct protocol *protocol, struct error *error)
 {
     bt_value *map = config_sink_params(config);
     struct transport *transport = NULL;
@@ -58,14 +83,8 @@ static struct transport *open_transport(const struct config *config,
     return transport;
 }
 
-struct push_message {
-    struct push_message *next;
-    size_t length;
-    char data[];
-};
-
-static bool send_message(struct transport *transport, const struct push_message *message,
-                         struct push_result *result)
+static bool push_send_message(struct transport *transport, const struct push_message *message,
+                              struct push_result *result)
 {
     const struct text text = {message->data, message->length};
     const struct payload payload = {.text = text, .spans = text};
@@ -79,8 +98,8 @@ static bool send_message(struct transport *transport, const struct push_message 
     return false;
 }
 
-static bool send_all(struct transport *transport, const struct push *push,
-                     struct push_result *result)
+static bool push_send_all(struct transport *transport, const struct push *push,
+                          struct push_result *result)
 {
     const int64_t until_ms = clock_ms() + ROUND_MS;
 
@@ -89,31 +108,31 @@ static bool send_all(struct transport *transport, const struct push *push,
             (void)snprintf(result->problem, sizeof(result->problem), "no answer in time");
             return false;
         }
-        if (!send_message(transport, m, result))
+        if (!push_send_message(transport, m, result))
             return false;
     }
     return true;
 }
 
-static void send_round(void *context)
+static void push_send_round(void *context)
 {
     struct push *push = context;
-    const struct protocol protocol = metrics_protocol();
+    const struct protocol protocol = push_protocol();
     struct error error = {""};
-    struct transport *transport = open_transport(push->config, &protocol, &error);
+    struct transport *transport = push_open_transport(push->config, &protocol, &error);
 
     push->result = (struct push_result){.is_taken = false};
     if (!transport) {
         (void)snprintf(push->result.problem, sizeof(push->result.problem), "%.500s", error.text);
         return;
     }
-    push->result.is_taken = send_all(transport, push, &push->result);
+    push->result.is_taken = push_send_all(transport, push, &push->result);
     transport->free(transport);
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
-static void free_messages(struct push *push)
+static void push_free_messages(struct push *push)
 {
     while (push->messages) {
         struct push_message *message = push->messages;
@@ -123,7 +142,7 @@ static void free_messages(struct push *push)
     }
 }
 
-static bool add_message(void *context, const char *data, size_t length)
+static bool push_add_message(void *context, const char *data, size_t length)
 {
     struct push_message ***end = context;
     struct push_message *message = malloc(sizeof(*message) + length);
@@ -139,7 +158,7 @@ static bool add_message(void *context, const char *data, size_t length)
 }
 
 /* Returns false when out of memory. */
-static bool write_messages(const struct merged *merged, struct push *push)
+static bool push_write_messages(const struct merged *merged, struct push *push)
 {
     struct push_message **end = &push->messages;
     struct buffer buffer = {0};
@@ -157,11 +176,11 @@ static bool write_messages(const struct merged *merged, struct push *push)
             continue;
         (void)snprintf(one.instance, sizeof(one.instance), "%s", merged->workers[i].instance);
         one.counts = merged->workers[i].counts;
-        done = deltas_write(&one, none, &buffer, add_message, &end);
+        done = deltas_write(&one, none, &buffer, push_add_message, &end);
     }
     head.is_without_counts = true;
-    done = done && deltas_write(&head, merged->statistics, &buffer, add_message, &end) &&
-           fleet_deltas_write(&head, merged->fleet, &buffer, add_message, &end);
+    done = done && deltas_write(&head, merged->statistics, &buffer, push_add_message, &end) &&
+           fleet_deltas_write(&head, merged->fleet, &buffer, push_add_message, &end);
     buffer_free(&buffer);
     if (none)
         statistics_free(none);
@@ -170,12 +189,12 @@ static bool write_messages(const struct merged *merged, struct push *push)
     return done;
 }
 
-static void end_round(void *context)
+static void push_end_round(void *context)
 {
     struct push *push = context;
     const struct push_result *told = &push->result;
 
-    free_messages(push);
+    push_free_messages(push);
     push->requests += told->requests;
     push->failed += !told->is_taken;
     if (!told->is_taken && (push->has_worked || !push->problem[0]))
@@ -187,29 +206,40 @@ static void end_round(void *context)
     (void)snprintf(push->problem, sizeof(push->problem), "%s", told->problem);
 }
 
-static void begin_round(void *context)
+static void push_begin_round(void *context)
 {
     struct push *push = context;
 
     timer_set(push->loop, &push->timer, PERIOD_MS);
     if (push->merged->to_ns == 0 || push->job.is_running) /* there is nothing yet */
         return;
-    if (write_messages(push->merged, push) && job_start(push->loop, &push->job))
+    if (push_write_messages(push->merged, push) && job_start(push->loop, &push->job))
         return;
     say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: cannot send: %s", strerror(errno));
-    free_messages(push);
+    push_free_messages(push);
+}
+
+void push_status(const struct push *push, json_t *status)
+{
+    (void)json_object_set_new(status, "pushed", json_integer((json_int_t)push->requests));
+    (void)json_object_set_new(status, "push_failed", json_integer((json_int_t)push->failed));
+    (void)json_object_set_new(status, "push_error", json_string(push->problem));
 }
 
 void push_close(struct push *push)
 {
+    if (!push)
+        return;
     job_end(&push->job);
-    free_messages(push);
+    push_free_messages(push);
+    free(push);
 }
 
-bool push_open(struct push *push, struct error *error)
+/* Whether the configuration is right: each round opens a transport of its own. */
+static bool push_check(const struct config *config, struct error *error)
 {
-    const struct protocol protocol = metrics_protocol();
-    const char *url = config_text(push->config, "otlp-metrics");
+    const struct protocol protocol = push_protocol();
+    const char *url = config_text(config, "otlp-metrics");
     struct transport *transport;
     struct error cause = {""};
 
@@ -217,7 +247,7 @@ bool push_open(struct push *push, struct error *error)
         error_set(error, "otlp-metrics \"%.200s\": expected http://HOST:4318/v1/metrics", url);
         return false;
     }
-    transport = open_transport(push->config, &protocol, &cause);
+    transport = push_open_transport(config, &protocol, &cause);
     if (!transport) {
         error_set(error, "otlp-metrics: %.900s", cause.text);
         return false;
@@ -225,8 +255,23 @@ bool push_open(struct push *push, struct error *error)
     if (transport->warning)
         say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s", transport->warning);
     transport->free(transport);
-    push->timer = (struct timer){.due = begin_round, .context = push};
-    push->job = (struct job){.run = send_round, .done = end_round, .context = push};
-    timer_set(push->loop, &push->timer, 1000);
     return true;
+}
+
+struct push *push_open(struct loop *loop, const struct config *config, const struct merged *merged,
+                       struct error *error)
+{
+    struct push *push;
+
+    if (!push_check(config, error))
+        return NULL;
+    error_set(error, "out of memory");
+    push = calloc(1, sizeof(*push));
+    if (!push)
+        return NULL;
+    *push = (struct push){.loop = loop, .config = config, .merged = merged};
+    push->timer = (struct timer){.due = push_begin_round, .context = push};
+    push->job = (struct job){.run = push_send_round, .done = push_end_round, .context = push};
+    timer_set(loop, &push->timer, 1000);
+    return push;
 }

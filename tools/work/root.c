@@ -7,11 +7,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "root.h"
+#include "command.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "job.h"
 #include "push.h"
+#include "root_deltas.h"
+#include "root_show.h"
 #include "root_state.h"
 #include "tools/base/control.h"
 #include "tools/base/folders.h"
@@ -19,13 +21,9 @@
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/show_json.h"
-#include "tools/config/config.h"
-#include "tools/kafka/topic.h"
-#include "tools/merged/merged.h"
+#include "tools/base/watchdog.h"
 
 #include <errno.h>
-#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,246 +39,82 @@ static const char usage[] =
 #define SAVE_MS       1000
 #define SAVE_SHARE    20    /* of the time, one part of so many at most is for saving */
 #define SAVE_MAX_MS   60000 /* also when the disk has hung for long */
-#define ONCE_LIMIT_MS 30000 /* without anything new */
 
 struct root {
-    struct config *config;
+    const struct config *config;
     struct loop *loop;
     struct control *control;
     struct metrics *metrics;
-    struct merged *merged;
-    struct topic *topic;
-    int64_t offsets[TOPIC_PARTITIONS_MAX]; /* what to read next; -1: not known */
-    struct kafka_url url;                  /* of the topic */
+    struct root_deltas deltas;
+    struct push *push; /* NULL: to no collector */
     char state_path[4100];
     bool is_ready; /* all has been read that there was at the start */
-    bool is_changed;
     bool has_failed;
     bool is_unsaved; /* it was said that the state cannot be saved */
     struct saver_wait saved;
     int64_t save_began_ms;
     char told[512]; /* the problem that was said last; "": none */
     struct watched watched;
-    struct timer look, more, save, watchdog;
+    struct timer look, more, save;
+    struct watchdog watchdog;
     struct job ask; /* the brokers, for partitions */
-    struct push push;
 };
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- what it shows --------------------------------------------------------------------------- */
 
-static bool take_message(void *context, const struct topic_message *message)
-{
-    struct root *root = context;
-    const int64_t log_ns = message->log_ns ? message->log_ns : wall_clock_ns();
-    struct error error;
-
-    if (!merged_add_message(root->merged, message->data, message->length, log_ns, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-        root->has_failed = true;
-        return false;
-    }
-    if (error.text[0] && root->merged->refused == 1)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
-            root->url.shown, (int)message->partition, (long long)message->offset, error.text);
-    root->offsets[message->partition] = message->offset + 1;
-    root->is_changed = true;
-    return true;
-}
-
-static void note_gap(void *context, int32_t partition)
-{
-    struct root *root = context;
-
-    root->merged->gaps++;
-    root->offsets[partition] = -1;
-    say(BT_LOGGING_LEVEL_WARNING,
-        "%s: partition %d has not kept what was to be read next: what was counted then is missing; "
-        "let the topic keep more (retention.ms)",
-        root->url.shown, (int)partition);
-}
-
-static bool find_topic(struct root *root, struct error *error)
-{
-    const char *input = config_text(root->config, "input");
-    const char *name = config_text(root->config, "deltas");
-
-    if (!input || !*input)
-        error_set(error, "input: expected kafka://BROKER[,BROKER...]/TOPIC, as for the workers");
-    else if (!name || !*name)
-        error_set(error, "deltas: expected the name of the topic that the workers write");
-    else if (kafka_url_parse(&root->url, "input", input, error)) {
-        kafka_url_set_topic(&root->url, name);
-        return true;
-    }
-    return false;
-}
-
-static bool open_topic(struct root *root, int64_t since_ns, struct error *error)
-{
-    const struct topic_options options = {
-        .client_id = "blkin-work-root",
-        .fetch_wait_ms = "500",
-        .url = &root->url,
-        .kafka_file = config_text(root->config, "kafka-file"),
-        .since_ns = since_ns,
-        .offsets = root->offsets,
-        .message = take_message,
-        .gap = note_gap,
-        .context = root,
-    };
-
-    root->topic = topic_open(&options, error);
-    return root->topic != NULL;
-}
-
-/* ---- once ------------------------------------------------------------------------------------ */
-
-static json_t *workers_json(const struct root *root)
-{
-    const int64_t now_ns = wall_clock_ns();
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < root->merged->worker_count; i++) {
-        const struct merged_worker *worker = &root->merged->workers[i];
-        const struct work_counts *counts = &worker->counts;
-        const bool is_there = worker_is_there(worker, now_ns);
-        json_t *row = json_pack("{ss, ss, so}", "worker", worker->instance, "state",
-                                is_there ? "there" : "away", "heard", json_time(worker->heard_ns));
-
-        (void)json_object_set_new(row, "busy_percent",
-                                  is_there ? json_real(round(counts->busy * 1000) / 10)
-                                           : json_null());
-        (void)json_object_set_new(
-            row, "behind_s", is_there ? json_real(round(counts->behind_s * 10) / 10) : json_null());
-        (void)json_object_set_new(row, "counted", json_integer((json_int_t)counts->spans_counted));
-        (void)json_object_set_new(row, "late", json_integer((json_int_t)counts->spans_late));
-        (void)json_object_set_new(row, "kept", json_integer((json_int_t)counts->spans_kept));
-        (void)json_array_append_new(list, row);
-    }
-    return list;
-}
-
-static json_t *summary_json(const struct root *root)
-{
-    const struct merged *merged = root->merged;
-
-    return json_pack("{ss, so, so, sI, sI, sI, sI, sI, so}", "topic", root->url.shown, "from",
-                     json_time(merged->from_ns), "to", json_time(merged->to_ns), "rows",
-                     (json_int_t)statistics_rows(merged->statistics), "edges",
-                     (json_int_t)statistics_edges(merged->statistics), "messages",
-                     (json_int_t)merged->messages, "refused", (json_int_t)merged->refused, "gaps",
-                     (json_int_t)merged->gaps, "workers", workers_json(root));
-}
-
-static bool print_once(const struct root *root, bool is_json)
-{
-    char *document = is_json ? merged_document(root->merged, wall_clock_ns()) : NULL;
-    json_t *summary = is_json ? NULL : summary_json(root);
-
-    if (document)
-        (void)fputs(document, stdout);
-    else if (summary)
-        show_json(summary);
-    free(document);
-    json_decref(summary);
-    return (document || summary) && fflush(stdout) == 0 && !ferror(stdout);
-}
-
-static int run_once(struct root *root, int64_t since_ns, bool is_json)
-{
-    struct error error = {"cannot write"};
-    bool is_right;
-
-    for (int i = 0; i < TOPIC_PARTITIONS_MAX; i++)
-        root->offsets[i] = -1;
-    is_right = find_topic(root, &error) && open_topic(root, since_ns, &error) &&
-               topic_read_all(root->topic, ONCE_LIMIT_MS, NULL, &error) &&
-               print_once(root, is_json);
-    if (!is_right)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-    topic_close(root->topic);
-    return is_right ? 0 : 1;
-}
-
-/* ---- the service: what it shows -------------------------------------------------------------- */
-
-static char *page(void *context)
+static char *root_page(void *context)
 {
     const struct root *root = context;
 
-    return root->is_ready ? merged_page(root->merged, wall_clock_ns()) : NULL;
+    return root->is_ready ? merged_page(root->deltas.merged, wall_clock_ns()) : NULL;
 }
 
-static char *document(void *context)
+static char *root_document(void *context)
 {
     const struct root *root = context;
 
-    return root->is_ready ? merged_document(root->merged, wall_clock_ns()) : NULL;
+    return root->is_ready ? merged_document(root->deltas.merged, wall_clock_ns()) : NULL;
 }
 
-static json_t *status_json(const struct root *root)
+static json_t *root_status_json(const struct root *root)
 {
-    const char *problem = topic_problem(root->topic);
-    json_t *json = json_pack("{ss, ss, sI, ss}", "mode", ROOT_SERVICE, "version", BLKIN_RELEASE,
-                             "pid", (json_int_t)getpid(), "state",
+    const char *problem = topic_problem(root->deltas.topic);
+    json_t *json = json_pack("{ss, ss, sI, ss, sI, ss*, ss*}", "mode", ROOT_SERVICE, "version",
+                             BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
                              problem          ? "waiting"
                              : root->is_ready ? "serving"
-                                              : "reading what there was");
-    json_t *summary = summary_json(root);
+                                              : "reading what there was",
+                             "saving_ms", (json_int_t)saver_busy_ms(), "error", problem, "url",
+                             root->metrics ? metrics_url(root->metrics) : NULL);
+    json_t *summary = root_summary_json(&root->deltas);
 
-    (void)json_object_set_new(json, "saving_ms", json_integer((json_int_t)saver_busy_ms()));
-    if (problem)
-        (void)json_object_set_new(json, "error", json_string(problem));
-    if (root->metrics)
-        (void)json_object_set_new(json, "url", json_string(metrics_url(root->metrics)));
-    if (root->push.config) {
-        (void)json_object_set_new(json, "pushed", json_integer((json_int_t)root->push.requests));
-        (void)json_object_set_new(json, "push_failed", json_integer((json_int_t)root->push.failed));
-        (void)json_object_set_new(json, "push_error", json_string(root->push.problem));
-    }
+    if (root->push)
+        push_status(root->push, json);
     (void)json_object_update(json, summary);
     json_decref(summary);
     (void)json_object_set_new(json, "last", say_last());
     return json;
 }
 
-/* As in the document, for `blkin work --advise`. */
-static json_t *figures_json(const struct root *root)
-{
-    const int64_t now_ns = wall_clock_ns();
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < root->merged->worker_count; i++) {
-        const struct merged_worker *worker = &root->merged->workers[i];
-
-        (void)json_array_append_new(
-            list, json_pack("{ss, sb, sf, sf}", "instance", worker->instance, "is_there",
-                            worker_is_there(worker, now_ns), "busy_ratio", worker->counts.busy,
-                            "behind_seconds", worker->counts.behind_s));
-    }
-    return json_pack("{so}", "workers", list);
-}
-
 static const char no_reload[] =
     "the root reads its configuration at its start only: restart it, nothing is lost by that";
 
-static json_t *answer(void *context, const char *request)
+static json_t *root_answer(void *context, const char *request)
 {
     const struct root *root = context;
 
     if (strcmp(request, "status") == 0)
-        return status_json(root);
+        return root_status_json(root);
     if (strcmp(request, "workers") == 0)
-        return figures_json(root);
+        return root_figures_json(root->deltas.merged);
     if (strcmp(request, "reload") == 0)
         return json_pack("{ss}", "error", no_reload);
     return NULL;
 }
 
-/* ---- the service: its loop ------------------------------------------------------------------- */
+/* ---- its state ------------------------------------------------------------------------------- */
 
-static void saved(void *context, const char *problem)
+static void root_saved(void *context, const char *problem)
 {
     struct root *root = context;
     const int64_t pause_ms = (clock_ms() - root->save_began_ms) * SAVE_SHARE;
@@ -289,97 +123,113 @@ static void saved(void *context, const char *problem)
         say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
             problem);
     root->is_unsaved = problem != NULL;
-    root->is_changed |= root->is_unsaved;
+    root->deltas.is_changed |= root->is_unsaved;
     timer_set(root->loop, &root->save,
               pause_ms <= SAVE_MS      ? SAVE_MS
               : pause_ms < SAVE_MAX_MS ? pause_ms
                                        : SAVE_MAX_MS);
 }
 
-static void give_state(struct root *root)
+static void root_give_state(struct root *root)
 {
     char *text;
 
-    if (!root->is_changed)
+    if (!root->deltas.is_changed)
         return;
-    text = root_state_text(root->url.shown, root->merged, root->offsets, wall_clock_ns());
-    root->is_changed = !text;
+    text = root_state_text(root->deltas.url.shown, root->deltas.merged, root->deltas.offsets,
+                           wall_clock_ns());
+    root->deltas.is_changed = !text;
     saver_write(root->state_path, text, text ? strlen(text) : 0);
 }
 
-static void save(void *context)
+static void root_save(void *context)
 {
     struct root *root = context;
 
     root->save_began_ms = clock_ms();
-    give_state(root);
-    root->saved = (struct saver_wait){.done = saved, .context = root};
+    root_give_state(root);
+    root->saved = (struct saver_wait){.done = root_saved, .context = root};
     saver_then(&root->saved);
 }
 
-/* Once when it begins, and once when it is over. */
-static void tell_problem(struct root *root)
+static bool root_load(struct root *root, struct error *error)
 {
-    const char *problem = topic_problem(root->topic);
+    const char *folder = config_text(root->config, "state-dir");
+
+    if (!folder_own(folder, "state-dir", error))
+        return false;
+    (void)snprintf(root->state_path, sizeof(root->state_path), "%s/" ROOT_SERVICE ".json", folder);
+    error_set(error, "out of memory");
+    return root_deltas_load(&root->deltas, root->state_path);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+/* Once when it begins, and once when it is over. */
+static void root_tell_problem(struct root *root)
+{
+    const char *problem = topic_problem(root->deltas.topic);
 
     if (problem && strncmp(problem, root->told, sizeof(root->told) - 1) != 0) {
         say(BT_LOGGING_LEVEL_WARNING, "%s", problem);
         notify("STATUS=%.400s", problem);
     } else if (!problem && root->told[0]) {
-        say(BT_LOGGING_LEVEL_INFO, "%s is there again", root->url.shown);
-        notify("STATUS=reads %.400s", root->url.shown);
+        say(BT_LOGGING_LEVEL_INFO, "%s is there again", root->deltas.url.shown);
+        notify("STATUS=reads %.400s", root->deltas.url.shown);
     }
     (void)snprintf(root->told, sizeof(root->told), "%s", problem ? problem : "");
 }
 
-static void become_ready(struct root *root)
+static void root_become_ready(struct root *root)
 {
     root->is_ready = true;
-    say(BT_LOGGING_LEVEL_INFO, "%s: all is read that there was: %llu messages%s%s", root->url.shown,
-        (unsigned long long)root->merged->messages, root->metrics ? "; serves at " : "",
-        root->metrics ? metrics_url(root->metrics) : "");
-    notify("STATUS=reads %.400s", root->url.shown);
+    say(BT_LOGGING_LEVEL_INFO, "%s: all is read that there was: %llu messages%s%s",
+        root->deltas.url.shown, (unsigned long long)root->deltas.merged->messages,
+        root->metrics ? "; serves at " : "", root->metrics ? metrics_url(root->metrics) : "");
+    notify("STATUS=reads %.400s", root->deltas.url.shown);
 }
 
-static void read_some(void *context)
+static void root_read(void *context)
 {
     struct root *root = context;
     bool has_more;
 
-    if (!topic_read(root->topic, &has_more)) {
+    if (!topic_read(root->deltas.topic, &has_more)) {
+        root->has_failed = true;
         loop_stop(root->loop);
         return;
     }
-    if (!root->is_ready && topic_is_at_end(root->topic))
-        become_ready(root);
+    if (!root->is_ready && topic_is_at_end(root->deltas.topic))
+        root_become_ready(root);
     if (has_more)
         timer_set(root->loop, &root->more, 0);
 }
 
-static void ready(void *context, short events)
+static void root_readable(void *context, short events)
 {
     (void)events;
-    read_some(context);
+    root_read(context);
 }
 
-static void ask(void *context)
+static void root_ask(void *context)
 {
     const struct root *root = context;
 
-    topic_ask(root->topic, LOOK_LIMIT_MS);
+    topic_ask(root->deltas.topic, LOOK_LIMIT_MS);
 }
 
-static void take_answer(void *context)
+static void root_take_answer(void *context)
 {
     struct root *root = context;
 
-    topic_take_answer(root->topic, LOOK_LIMIT_MS);
-    tell_problem(root);
-    timer_set(root->loop, &root->look, topic_partitions(root->topic) ? LOOK_LATER_MS : LOOK_MS);
-    read_some(root);
+    topic_take_answer(root->deltas.topic, LOOK_LIMIT_MS);
+    root_tell_problem(root);
+    timer_set(root->loop, &root->look,
+              topic_partitions(root->deltas.topic) ? LOOK_LATER_MS : LOOK_MS);
+    root_read(root);
 }
 
-static void look(void *context)
+static void root_look(void *context)
 {
     struct root *root = context;
 
@@ -389,116 +239,70 @@ static void look(void *context)
     timer_set(root->loop, &root->look, LOOK_MS);
 }
 
-static void wake(void *context)
-{
-    struct root *root = context;
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
-    notify("WATCHDOG=1");
-    timer_set(root->loop, &root->watchdog, notify_watchdog_ms());
-}
-
-static void end_service(void *context)
+static void root_end(void *context)
 {
-    struct root *root = context;
+    const struct root *root = context;
 
     notify("STOPPING=1");
     loop_stop(root->loop);
 }
 
-static void reload(void *context)
+static void root_reload(void *context)
 {
     (void)context;
     say(BT_LOGGING_LEVEL_WARNING, "%s", no_reload);
 }
 
-/* ---- the service: beginning and end ---------------------------------------------------------- */
-
-/* What cannot be used is put aside: all that the topic has is read again. */
-static bool load_state(struct root *root, struct error *error)
-{
-    char aside[4200];
-
-    switch (
-        root_state_load(root->state_path, root->url.shown, root->merged, root->offsets, error)) {
-    case STATE_READ:
-        say(BT_LOGGING_LEVEL_INFO, "goes on after %llu messages",
-            (unsigned long long)root->merged->messages);
-        return true;
-    case STATE_NONE:
-        return true;
-    case STATE_NO_MEMORY:
-        return false;
-    case STATE_DAMAGED:
-    case STATE_OF_ANOTHER:
-        break;
-    }
-    (void)snprintf(aside, sizeof(aside), "%s.old", root->state_path);
-    (void)rename(root->state_path, aside);
-    say(BT_LOGGING_LEVEL_WARNING, "%s: it is put aside, and what the topic has is counted anew",
-        error->text);
-    merged_free(root->merged);
-    root->merged = merged_new();
-    root->push.merged = root->merged;
-    error_set(error, "out of memory");
-    return root->merged != NULL;
-}
-
-static bool open_state(struct root *root, struct error *error)
-{
-    const char *folder = config_text(root->config, "state-dir");
-
-    if (!folder_own(folder, "state-dir", error))
-        return false;
-    (void)snprintf(root->state_path, sizeof(root->state_path), "%s/" ROOT_SERVICE ".json", folder);
-    return load_state(root, error);
-}
-
-static bool open_displays(struct root *root, struct error *error)
+static bool root_open_displays(struct root *root, struct error *error)
 {
     const char *where = config_text(root->config, "prometheus-listen");
-    const char *url = config_text(root->config, "otlp-metrics");
 
     root->control = control_open(root->loop, config_text(root->config, "runtime-dir"), ROOT_SERVICE,
-                                 answer, root, error);
-    if (!root->control)
-        return false;
-    if (where && *where) {
-        root->metrics = metrics_open(root->loop, "prometheus-listen", where, page, root, error);
-        if (!root->metrics)
-            return false;
-        metrics_add(root->metrics, "/statistics", "application/json", document);
-    }
-    if (!url || !*url)
-        return true;
-    root->push.loop = root->loop;
-    root->push.config = root->config;
-    return push_open(&root->push, error);
+                                 root_answer, root, error);
+    if (!root->control || !where || !*where)
+        return root->control != NULL;
+    root->metrics = metrics_open(root->loop, "prometheus-listen", where, root_page, root, error);
+    if (root->metrics)
+        metrics_add(root->metrics, "/statistics", "application/json", root_document);
+    return root->metrics != NULL;
 }
 
-static bool serve(struct root *root)
+static bool root_open_push(struct root *root, struct error *error)
+{
+    const char *url = config_text(root->config, "otlp-metrics");
+
+    if (!url || !*url)
+        return true;
+    root->push = push_open(root->loop, root->config, root->deltas.merged, error);
+    return root->push != NULL;
+}
+
+static bool root_serve(struct root *root)
 {
     notify("READY=1");
-    root->watched = (struct watched){topic_fd(root->topic), POLLIN, ready, root, NULL};
+    root->watched =
+        (struct watched){topic_fd(root->deltas.topic), POLLIN, root_readable, root, NULL};
     loop_watch(root->loop, &root->watched);
-    root->look = (struct timer){.due = look, .context = root};
-    root->ask = (struct job){.run = ask, .done = take_answer, .context = root};
-    root->more = (struct timer){.due = read_some, .context = root};
-    root->save = (struct timer){.due = save, .context = root};
-    root->watchdog = (struct timer){.due = wake, .context = root};
+    root->look = (struct timer){.due = root_look, .context = root};
+    root->ask = (struct job){.run = root_ask, .done = root_take_answer, .context = root};
+    root->more = (struct timer){.due = root_read, .context = root};
+    root->save = (struct timer){.due = root_save, .context = root};
     timer_set(root->loop, &root->save, SAVE_MS);
-    if (notify_watchdog_ms())
-        wake(root);
-    look(root);
+    watchdog_start(&root->watchdog, root->loop);
+    root_look(root);
     if (loop_run(root->loop))
         return !root->has_failed;
     say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
     return false;
 }
 
-static int run(struct root *root)
+/* Returns the exit status. */
+static int root_run(struct root *root)
 {
-    const struct loop_signals signals = {end_service, reload, root};
-    struct error error = {"out of memory"};
+    const struct loop_signals signals = {root_end, root_reload, root};
+    struct error error;
     bool is_right;
 
     root->loop = loop_new(&signals);
@@ -506,23 +310,21 @@ static int run(struct root *root)
         say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
         return 1;
     }
-    is_right = find_topic(root, &error) && open_displays(root, &error) &&
-               open_state(root, &error) && open_topic(root, 0, &error);
+    is_right = root_open_displays(root, &error) && root_load(root, &error) &&
+               root_open_push(root, &error) && root_deltas_read(&root->deltas, 0, &error);
     if (!is_right)
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
     else
-        is_right = serve(root);
+        is_right = root_serve(root);
     if (is_right) {
-        give_state(root);
+        root_give_state(root);
         is_right = saver_end();
     }
     job_end(&root->ask);
-    push_close(&root->push);
+    push_close(root->push);
     metrics_close(root->metrics);
-    topic_close(root->topic);
     if (root->control)
         control_close(root->control);
-    loop_free(root->loop);
     return is_right ? 0 : 1;
 }
 
@@ -537,7 +339,7 @@ static const struct config_flag flags[] = {{"root", &is_root, NULL},
                                            {NULL, NULL, NULL}};
 
 /* "10m", or a date and time; 0: neither. */
-static int64_t parse_since(const char *text)
+static int64_t root_parse_since(const char *text)
 {
     static const char units[] = "smhd";
     static const int64_t seconds[] = {1, 60, 3600, 86400};
@@ -554,11 +356,11 @@ static int64_t parse_since(const char *text)
 }
 
 /* Returns the exit status if it is wrong, or -1. */
-static int check_usage(const struct config *config, const char *name, int64_t *since_ns)
+static int root_check_usage(const struct config *config, const char *name, int64_t *since_ns)
 {
     const char *problem = NULL;
 
-    *since_ns = since ? parse_since(since) : 0;
+    *since_ns = since ? root_parse_since(since) : 0;
     if (config_operands(config) > 0)
         problem = "expected no operand";
     else if (since && *since_ns <= 0)
@@ -575,22 +377,28 @@ int root_command(int argc, char *argv[])
 {
     const struct config_request request = {"work", usage, flags};
     static struct root root;
+    struct error error;
+    struct config *config;
     int64_t since_ns;
     int status;
 
-    root.config = config_read(&request, argc, argv, &status);
-    if (!root.config)
+    config = config_read(&request, argc, argv, &status);
+    if (!config)
         return status;
-    say_open("blkin work --root", config_text(root.config, "log-level"));
-    status = check_usage(root.config, argv[0], &since_ns);
+    say_open("blkin work --root", config_text(config, "log-level"));
+    status = root_check_usage(config, argv[0], &since_ns);
     if (status < 0) {
-        root.merged = merged_new();
-        root.push.merged = root.merged;
-        if (!root.merged)
-            say(BT_LOGGING_LEVEL_ERROR, "out of memory");
-        status = !root.merged ? 1 : is_once ? run_once(&root, since_ns, is_json) : run(&root);
-        merged_free(root.merged);
+        root.config = config;
+        if (!root_deltas_open(&root.deltas, config, &error)) {
+            say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+            status = 1;
+        } else {
+            status = is_once ? root_once(&root.deltas, since_ns, is_json) : root_run(&root);
+        }
+        root_deltas_close(&root.deltas);
+        if (root.loop)
+            loop_free(root.loop);
     }
-    config_free(root.config);
+    config_free(config);
     return status;
 }

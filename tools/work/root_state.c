@@ -16,7 +16,7 @@
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static void load_offsets(const json_t *array, int64_t offsets[TOPIC_PARTITIONS_MAX])
+static void root_state_load_offsets(const json_t *array, int64_t offsets[TOPIC_PARTITIONS_MAX])
 {
     for (size_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
         const json_t *offset = json_array_get(array, i);
@@ -25,8 +25,8 @@ static void load_offsets(const json_t *array, int64_t offsets[TOPIC_PARTITIONS_M
     }
 }
 
-static enum root_state load(const json_t *json, const char *path, const char *topic,
-                            struct merged *merged, struct error *error)
+static enum root_state root_state_take(const json_t *json, const char *path, const char *topic,
+                                       struct merged *merged, struct error *error)
 {
     const char *of = json_string_value(json_object_get(json, "topic"));
     struct error cause;
@@ -53,7 +53,7 @@ enum root_state root_state_load(const char *path, const char *topic, struct merg
     json_error_t cause;
     json_t *json;
 
-    load_offsets(NULL, offsets);
+    root_state_load_offsets(NULL, offsets);
     if (access(path, F_OK) != 0 && errno == ENOENT)
         return STATE_NONE;
     json = json_load_file(path, 0, &cause);
@@ -62,9 +62,9 @@ enum root_state root_state_load(const char *path, const char *topic, struct merg
         return json_error_code(&cause) == json_error_out_of_memory ? STATE_NO_MEMORY
                                                                    : STATE_DAMAGED;
     }
-    state = load(json, path, topic, merged, error);
+    state = root_state_take(json, path, topic, merged, error);
     if (state == STATE_READ)
-        load_offsets(json_object_get(json, "offsets"), offsets);
+        root_state_load_offsets(json_object_get(json, "offsets"), offsets);
     json_decref(json);
     return state;
 }

@@ -14,7 +14,8 @@
 #define NAMES_BYTES_MAX (16U << 20)
 
 /* A tag of a span: an attribute of it, or of its resource. The host has another key there. */
-static bool has_tag(void *context, const struct trace_span *span, struct text key, const char *glob)
+static bool work_stage_has_tag(void *context, const struct trace_span *span, struct text key,
+                               const char *glob)
 {
     const struct held_span *held = span->of;
     char value[WORK_NAME_MAX];
@@ -30,20 +31,20 @@ static bool has_tag(void *context, const struct trace_span *span, struct text ke
 }
 
 /* Returns false when out of memory. */
-static bool keep_if_wanted(struct work_stage *stage, const struct held_trace *trace)
+static bool work_stage_keep_if_wanted(struct work_stage *stage, const struct held_trace *trace)
 {
     const struct tail_trace tail = {
         .model = &stage->model,
         .trace_id_high = trace->high,
         .trace_id = trace->low,
-        .has_tag = has_tag,
+        .has_tag = work_stage_has_tag,
     };
 
     return !stage->keeper || !tail_rules_fit(stage->rules, &tail, stage->statistics) ||
            keeper_add(stage->keeper, trace, &stage->counts);
 }
 
-static void close_trace(void *context, const struct held_trace *trace)
+static void work_stage_close_trace(void *context, const struct held_trace *trace)
 {
     struct work_stage *stage = context;
     bool has_room = true;
@@ -54,13 +55,13 @@ static void close_trace(void *context, const struct held_trace *trace)
     has_room = has_room && trace_model_link(&stage->model);
     if (has_room) {
         stage->counts.traces_incomplete += !trace_model_is_whole(&stage->model);
-        has_room = keep_if_wanted(stage, trace);
+        has_room = work_stage_keep_if_wanted(stage, trace);
         has_room = statistics_add_trace(stage->statistics, &stage->model) && has_room;
     }
     stage->assembly.is_starved |= !has_room;
 }
 
-static void count_late(void *context, const struct trace_span *span)
+static void work_stage_count_late(void *context, const struct trace_span *span)
 {
     struct work_stage *stage = context;
 
@@ -75,8 +76,8 @@ bool work_stage_open(struct work_stage *stage, int64_t wait_ms)
         .wait_ms = wait_ms,
         .names = stage->names,
         .counts = &stage->counts,
-        .close = close_trace,
-        .late = count_late,
+        .close = work_stage_close_trace,
+        .late = work_stage_count_late,
         .context = stage,
     };
     assembly_open(&stage->assembly);

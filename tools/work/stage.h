@@ -2,6 +2,12 @@
  * The stage of a worker: traces are put together, counted, and kept if the rules want that. Knows
  * nothing of Kafka.
  *
+ * The sink's chain of stages (babeltrace-plugin/stages/chain.h) is not used here. It takes whole
+ * spans, and to decode these would cost more than all that a worker does with a span. And what a
+ * worker counts must be a function of the log of one partition: joining needs both halves of a
+ * request, whose trace ids lie in different partitions, and tail sampling of the sink waits for the
+ * last span of a trace, where the worker closes it a fixed time after its first message.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_WORK_STAGE_H

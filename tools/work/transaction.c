@@ -1,16 +1,16 @@
 /*
- * A worker's transactions: what it has counted and kept, and where it stands, are written together
- * or not at all.
+ * A worker's transactions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "worker.h"
-
-#ifdef HAS_KAFKA
+#include "transaction.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "ending.h"
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_log.h"
+#include "tools/merged/deltas.h"
 #include "tools/merged/fleet_deltas.h"
 
 #include <stdlib.h>
@@ -19,32 +19,45 @@
 #define STEP_MS      2000  /* one wait for a broker */
 #define START_MS     10000 /* the first one, until it is said that there is none */
 #define ASK_AGAIN_MS 200
-#define LIST_ROOM    16
+
+struct transactions {
+    const struct work_settings *settings;
+    struct work_stage *stage;
+    const struct fleet *fleet; /* NULL: no hosts' metrics */
+    rd_kafka_t *producer;
+    rd_kafka_topic_t *deltas, *kept; /* NULL: none */
+    bool is_open;                    /* a transaction */
+    bool is_away;                    /* no broker was to be reached; that was said */
+    struct work_counts committed;    /* as of the last commit */
+    int64_t period_ns;               /* since 1970, when that was */
+    struct buffer buffer;            /* for a message of deltas */
+};
 
 /* ---- what librdkafka answers ----------------------------------------------------------------- */
 
 enum answer { ANSWER_DONE, ANSWER_AGAIN, ANSWER_FAILED };
 
-/* Takes the error. Where a broker is away it is said once, and tried again. */
-static enum answer judge(struct worker *worker, rd_kafka_error_t *answer, const char *what)
+/* Frees the error. A broker that is away is logged once, and asked again. */
+static enum answer transactions_judge(struct transactions *transactions, rd_kafka_error_t *answer,
+                                      const char *what)
 {
     enum answer judged = ANSWER_FAILED;
 
     if (!answer) {
-        if (worker->is_away)
+        if (transactions->is_away)
             say(BT_LOGGING_LEVEL_WARNING, "the brokers are there again");
-        worker->is_away = false;
+        transactions->is_away = false;
         return ANSWER_DONE;
     }
     if (rd_kafka_error_is_retriable(answer) && !rd_kafka_error_is_fatal(answer) &&
         !rd_kafka_error_txn_requires_abort(answer)) {
-        if (!worker->is_away)
+        if (!transactions->is_away)
             say(BT_LOGGING_LEVEL_WARNING, "%s: %s: it is tried again, nothing is lost", what,
                 rd_kafka_error_string(answer));
-        worker->is_away = true;
+        transactions->is_away = true;
         judged = ANSWER_AGAIN;
     } else {
-        worker_fail(worker, "%s: %s", what, rd_kafka_error_string(answer));
+        ending_fail("%s: %s", what, rd_kafka_error_string(answer));
     }
     rd_kafka_error_destroy(answer);
     return judged;
@@ -52,234 +65,197 @@ static enum answer judge(struct worker *worker, rd_kafka_error_t *answer, const 
 
 /* ---- producing ------------------------------------------------------------------------------- */
 
-static bool begin(struct worker *worker)
+static bool transactions_begin(struct transactions *transactions)
 {
-    if (worker->in_transaction)
+    if (transactions->is_open)
         return true;
-    worker->in_transaction = judge(worker, rd_kafka_begin_transaction(worker->producer),
-                                   "a transaction cannot begin") == ANSWER_DONE;
-    return worker->in_transaction;
+    transactions->is_open =
+        transactions_judge(transactions, rd_kafka_begin_transaction(transactions->producer),
+                           "a transaction cannot begin") == ANSWER_DONE;
+    return transactions->is_open;
 }
 
-static bool produce(struct worker *worker, rd_kafka_topic_t *topic, int32_t partition,
-                    const char *data, size_t length)
+static bool transactions_produce(struct transactions *transactions, rd_kafka_topic_t *topic,
+                                 int32_t partition, const char *data, size_t length)
 {
-    if (worker->has_failed || !begin(worker))
+    if (ending_has_failed() || !transactions_begin(transactions))
         return false;
     for (int64_t end_ms = clock_ms() + START_MS;;) {
         if (rd_kafka_produce(topic, partition, RD_KAFKA_MSG_F_COPY, (void *)(uintptr_t)data, length,
                              NULL, 0, NULL) == 0)
             return true;
         if (rd_kafka_last_error() != RD_KAFKA_RESP_ERR__QUEUE_FULL || clock_ms() > end_ms) {
-            worker_fail(worker, "topic \"%s\": %s", rd_kafka_topic_name(topic),
+            ending_fail("topic \"%s\": %s", rd_kafka_topic_name(topic),
                         rd_kafka_err2str(rd_kafka_last_error()));
             return false;
         }
-        (void)rd_kafka_poll(worker->producer, 100);
+        (void)rd_kafka_poll(transactions->producer, 100);
     }
 }
 
-bool transaction_emit_kept(void *context, uint32_t partition, const char *data, size_t length)
+bool transactions_emit_kept(void *context, uint32_t partition, const char *data, size_t length)
 {
-    struct worker *worker = context;
+    struct transactions *transactions = context;
 
-    return produce(worker, worker->kept, (int32_t)partition, data, length);
+    return transactions_produce(transactions, transactions->kept, (int32_t)partition, data, length);
 }
 
-static bool emit_deltas(void *context, const char *data, size_t length)
+static bool transactions_emit_deltas(void *context, const char *data, size_t length)
 {
-    struct worker *worker = context;
+    struct transactions *transactions = context;
 
-    return produce(worker, worker->deltas, RD_KAFKA_PARTITION_UA, data, length);
+    return transactions_produce(transactions, transactions->deltas, RD_KAFKA_PARTITION_UA, data,
+                                length);
 }
 
-static bool write_deltas(struct worker *worker)
+static bool transactions_write_deltas(struct transactions *transactions)
 {
-    struct deltas_head head = {.start_ns = worker->period_ns, .end_ns = wall_clock_ns()};
+    const struct work_settings *settings = transactions->settings;
+    struct deltas_head head = {.start_ns = transactions->period_ns, .end_ns = wall_clock_ns()};
 
-    if (!worker->deltas)
+    if (!transactions->deltas)
         return true;
-    (void)snprintf(head.instance, sizeof(head.instance), "%s", worker->instance);
-    (void)snprintf(head.group, sizeof(head.group), "%s", worker->group);
-    head.counts = work_counts_since(&worker->stage.counts, &worker->committed);
-    return deltas_write(&head, worker->stage.statistics, &worker->deltas_buffer, emit_deltas,
-                        worker) &&
-           (!worker->fleet ||
-            fleet_deltas_write(&head, worker->fleet, &worker->deltas_buffer, emit_deltas, worker));
-}
-
-/* ---- places ---------------------------------------------------------------------------------- */
-
-static void add_place(const struct worker *worker, rd_kafka_topic_partition_list_t *list,
-                      int32_t partition, const struct place *place)
-{
-    rd_kafka_topic_partition_t *one =
-        rd_kafka_topic_partition_list_add(list, worker->input.topic, partition);
-    char text[PLACE_TEXT_MAX];
-
-    place_write(place, text);
-    one->offset = place->watermark;
-    one->metadata = strdup(text);
-    one->metadata_size = one->metadata ? strlen(text) : 0;
-}
-
-void transaction_add_leaving(struct worker *worker, int32_t partition)
-{
-    const struct place place = partition_place(&worker->assigned[partition]->partition);
-
-    if (memcmp(&place, &worker->assigned[partition]->committed, sizeof(place)) != 0)
-        add_place(worker, worker->leaving, partition, &place);
-}
-
-/* Those that have changed. */
-static rd_kafka_topic_partition_list_t *places(const struct worker *worker)
-{
-    rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_copy(worker->leaving);
-
-    for (int32_t i = 0; i < worker->assigned_room; i++) {
-        struct assigned *assigned = worker->assigned[i];
-        struct place place;
-
-        if (!assigned)
-            continue;
-        place = partition_place(&assigned->partition);
-        if (memcmp(&place, &assigned->committed, sizeof(place)) != 0)
-            add_place(worker, list, i, &place);
-    }
-    hosts_add_places(worker, list);
-    return list;
-}
-
-static void note_committed(struct worker *worker)
-{
-    for (int32_t i = 0; i < worker->assigned_room; i++) {
-        if (worker->assigned[i])
-            worker->assigned[i]->committed = partition_place(&worker->assigned[i]->partition);
-    }
-    hosts_committed(worker);
-    rd_kafka_topic_partition_list_destroy(worker->leaving);
-    worker->leaving = rd_kafka_topic_partition_list_new(LIST_ROOM);
+    (void)snprintf(head.instance, sizeof(head.instance), "%s", settings->instance);
+    (void)snprintf(head.group, sizeof(head.group), "%s", settings->group);
+    head.counts = work_counts_since(&transactions->stage->counts, &transactions->committed);
+    return deltas_write(&head, transactions->stage->statistics, &transactions->buffer,
+                        transactions_emit_deltas, transactions) &&
+           (!transactions->fleet ||
+            fleet_deltas_write(&head, transactions->fleet, &transactions->buffer,
+                               transactions_emit_deltas, transactions));
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
 
-/* Brokers that are away are waited for, also by one who is to end: for as long as their own
- * transaction time-out, after which they have thrown it away. */
-static bool commit_places(struct worker *worker, const rd_kafka_topic_partition_list_t *list)
+/* Waits for brokers that are away, also when the worker was asked to end: until their own time-out
+ * of transactions, after which they have aborted this one. */
+static bool transactions_commit_places(struct transactions *transactions, rd_kafka_t *consumer,
+                                       const rd_kafka_topic_partition_list_t *places)
 {
     enum answer answer = ANSWER_DONE;
 
-    if (list->cnt) {
-        rd_kafka_consumer_group_metadata_t *group =
-            rd_kafka_consumer_group_metadata(worker->consumer);
+    if (places->cnt) {
+        rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata(consumer);
 
         do {
-            answer =
-                judge(worker,
-                      rd_kafka_send_offsets_to_transaction(worker->producer, list, group, STEP_MS),
-                      "the places cannot be committed");
+            answer = transactions_judge(transactions,
+                                        rd_kafka_send_offsets_to_transaction(
+                                            transactions->producer, places, group, STEP_MS),
+                                        "the places cannot be committed");
         } while (answer == ANSWER_AGAIN);
         rd_kafka_consumer_group_metadata_destroy(group);
     }
     if (answer != ANSWER_DONE)
         return false;
     do {
-        answer = judge(worker, rd_kafka_commit_transaction(worker->producer, STEP_MS),
-                       "the transaction cannot be committed");
+        answer = transactions_judge(transactions,
+                                    rd_kafka_commit_transaction(transactions->producer, STEP_MS),
+                                    "the transaction cannot be committed");
     } while (answer == ANSWER_AGAIN);
     return answer == ANSWER_DONE;
 }
 
-static bool commit(struct worker *worker)
+static bool transactions_flush_kept(struct keeper *keeper)
 {
-    rd_kafka_topic_partition_list_t *list = places(worker);
     struct error error = {""};
-    bool is_right = true;
+    const bool is_right = !keeper || keeper_flush(keeper, &error);
 
-    worker->stage.counts.transactions++;
-    if (worker->stage.keeper && !keeper_flush(worker->stage.keeper, &error)) {
-        if (!worker->has_failed)
-            worker_fail(worker, "kept traces: %s", error.text);
-        is_right = false;
-    }
-    is_right = is_right && begin(worker) && write_deltas(worker) && commit_places(worker, list);
-    rd_kafka_topic_partition_list_destroy(list);
+    if (!is_right)
+        ending_fail("kept traces: %s", error.text);
     return is_right;
 }
 
-bool transaction_commit(struct worker *worker)
+bool transactions_commit(struct transactions *transactions, rd_kafka_t *consumer,
+                         const rd_kafka_topic_partition_list_t *places)
 {
-    if (worker->has_failed)
+    struct work_stage *stage = transactions->stage;
+
+    if (ending_has_failed())
         return false;
-    if (worker->stage.assembly.is_starved) {
-        worker_fail(worker, "out of memory");
+    stage->counts.transactions++;
+    if (stage->assembly.is_starved || !transactions_flush_kept(stage->keeper) ||
+        !transactions_begin(transactions) || !transactions_write_deltas(transactions) ||
+        !transactions_commit_places(transactions, consumer, places)) {
+        ending_fail("out of memory");
         return false;
     }
-    if (!commit(worker)) {
-        if (!worker->has_failed)
-            worker_fail(worker, "out of memory");
-        return false;
-    }
-    worker->in_transaction = false;
-    note_committed(worker);
-    worker->committed = worker->stage.counts;
-    worker->period_ns = wall_clock_ns();
-    statistics_begin_period(worker->stage.statistics);
+    transactions->is_open = false;
+    transactions->committed = stage->counts;
+    transactions->period_ns = wall_clock_ns();
+    statistics_begin_period(stage->statistics);
     return true;
+}
+
+bool transactions_has_news(const struct transactions *transactions)
+{
+    const struct work_counts *now = &transactions->stage->counts;
+    const struct work_counts *before = &transactions->committed;
+
+    return now->messages != before->messages || now->host_messages != before->host_messages ||
+           now->spans_open != before->spans_open || now->traces_closed != before->traces_closed ||
+           now->partitions != before->partitions;
+}
+
+void transactions_poll(struct transactions *transactions)
+{
+    (void)rd_kafka_poll(transactions->producer, 0);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static void delivered(rd_kafka_t *handle, const rd_kafka_message_t *message, void *context)
+static void transactions_delivered(rd_kafka_t *handle, const rd_kafka_message_t *message,
+                                   void *context)
 {
     (void)handle;
+    (void)context;
     if (message->err && message->err != RD_KAFKA_RESP_ERR__PURGE_QUEUE &&
         message->err != RD_KAFKA_RESP_ERR__PURGE_INFLIGHT)
-        worker_fail(context, "topic \"%s\": %s", rd_kafka_topic_name(message->rkt),
+        ending_fail("topic \"%s\": %s", rd_kafka_topic_name(message->rkt),
                     rd_kafka_err2str(message->err));
 }
 
-static void has_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+static void transactions_on_error(rd_kafka_t *handle, int code, const char *reason, void *context)
 {
     char cause[512];
 
+    (void)context;
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause)))
-        worker_fail(context, "%s", cause);
+        ending_fail("%s", cause);
     else
         say(BT_LOGGING_LEVEL_INFO, "%s", reason);
 }
 
 /* Waits for the brokers until there are any, or until it is to end. */
-static bool init(struct worker *worker)
+static bool transactions_init(struct transactions *transactions)
 {
     int64_t said_ms = clock_ms() + START_MS;
     rd_kafka_error_t *answer;
 
-    while ((answer = rd_kafka_init_transactions(worker->producer, STEP_MS))) {
+    while ((answer = rd_kafka_init_transactions(transactions->producer, STEP_MS))) {
         const bool again = rd_kafka_error_is_retriable(answer);
 
         if (!again)
-            worker_fail(worker, "transactions: %s", rd_kafka_error_string(answer));
-        else if (clock_ms() > said_ms && !worker->is_away) {
+            ending_fail("transactions: %s", rd_kafka_error_string(answer));
+        else if (clock_ms() > said_ms && !transactions->is_away) {
             say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers (%s): waiting for one",
-                worker->input.brokers, rd_kafka_error_string(answer));
-            worker->is_away = true;
+                transactions->settings->input.brokers, rd_kafka_error_string(answer));
+            transactions->is_away = true;
         }
         rd_kafka_error_destroy(answer);
-        if (!again || worker_is_ending)
+        if (!again || ending_is_asked())
             return false;
     }
-    if (worker->is_away)
+    if (transactions->is_away)
         say(BT_LOGGING_LEVEL_WARNING, "the brokers are there");
-    worker->is_away = false;
+    transactions->is_away = false;
     return true;
 }
 
-bool transactions_open(struct worker *worker, struct error *error)
+static rd_kafka_t *transactions_producer(const struct work_settings *from, struct error *error)
 {
     static const char *const reserved[] = {"transactional.id", "enable.idempotence", "acks", NULL};
     const char *const settings[][2] = {
-        {"transactional.id", worker->instance},
+        {"transactional.id", from->instance},
         {"enable.idempotence", "true"},
         {"compression.codec", "lz4"},
         {"linger.ms", "5"},
@@ -290,73 +266,86 @@ bool transactions_open(struct worker *worker, struct error *error)
         {NULL, NULL},
     };
     const struct kafka_setup setup = {
-        .url = &worker->input,
-        .file = worker->params.exporter.transport.kafka_file,
+        .url = &from->input,
+        .file = from->kafka_file,
         .reserved = reserved,
         .settings = settings,
-        .context = worker,
-        .error = has_error,
-        .delivered = delivered,
+        .error = transactions_on_error,
+        .delivered = transactions_delivered,
         .log = kafka_log_line,
     };
 
-    worker->leaving = rd_kafka_topic_partition_list_new(LIST_ROOM);
-    worker->producer = kafka_open(RD_KAFKA_PRODUCER, &setup, error);
-    if (!worker->producer)
-        return false;
-    if (*worker->deltas_name)
-        worker->deltas = rd_kafka_topic_new(worker->producer, worker->deltas_name, NULL);
-    error_set(error, "%s", "");
-    return init(worker);
+    return kafka_open(RD_KAFKA_PRODUCER, &setup, error);
+}
+
+struct transactions *transactions_open(const struct work_settings *settings,
+                                       struct work_stage *stage, const struct fleet *fleet,
+                                       struct error *error)
+{
+    struct transactions *transactions = calloc(1, sizeof(*transactions));
+
+    error_set(error, "out of memory");
+    if (!transactions)
+        return NULL;
+    *transactions = (struct transactions){
+        .settings = settings, .stage = stage, .fleet = fleet, .period_ns = wall_clock_ns()};
+    transactions->producer = transactions_producer(settings, error);
+    if (transactions->producer) {
+        if (*settings->deltas)
+            transactions->deltas =
+                rd_kafka_topic_new(transactions->producer, settings->deltas, NULL);
+        error_set(error, "%s", "");
+        if (transactions_init(transactions))
+            return transactions;
+    }
+    transactions_close(transactions);
+    return NULL;
 }
 
 /* A topic that was just made is not known at once. */
-uint32_t transactions_partitions(struct worker *worker, rd_kafka_topic_t *topic,
-                                 struct error *error)
+uint32_t transactions_open_kept(struct transactions *transactions, const char *topic,
+                                struct error *error)
 {
     const int64_t end_ms = clock_ms() + START_MS;
     const struct rd_kafka_metadata *metadata;
     rd_kafka_resp_err_t code;
     uint32_t count = 0;
 
+    transactions->kept = rd_kafka_topic_new(transactions->producer, topic, NULL);
     do {
-        code = rd_kafka_metadata(worker->producer, 0, topic, &metadata, STEP_MS);
+        code = rd_kafka_metadata(transactions->producer, 0, transactions->kept, &metadata, STEP_MS);
         if (code)
             continue;
         code = metadata->topic_cnt ? metadata->topics[0].err : RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC;
         count = code ? 0 : (uint32_t)metadata->topics[0].partition_cnt;
         rd_kafka_metadata_destroy(metadata);
         if (count == 0)
-            (void)rd_kafka_poll(worker->producer, ASK_AGAIN_MS);
-    } while (count == 0 && !worker_is_ending && clock_ms() < end_ms);
+            (void)rd_kafka_poll(transactions->producer, ASK_AGAIN_MS);
+    } while (count == 0 && !ending_is_asked() && clock_ms() < end_ms);
     if (count == 0)
-        kafka_describe(error, rd_kafka_topic_name(topic), code, rd_kafka_err2str(code));
+        kafka_describe(error, topic, code, rd_kafka_err2str(code));
     return count;
 }
 
-void transaction_abort(struct worker *worker)
+void transactions_abort(struct transactions *transactions)
 {
-    if (worker->in_transaction)
-        rd_kafka_error_destroy(rd_kafka_abort_transaction(worker->producer, STEP_MS));
-    worker->in_transaction = false;
+    if (transactions && transactions->is_open)
+        rd_kafka_error_destroy(rd_kafka_abort_transaction(transactions->producer, STEP_MS));
+    if (transactions)
+        transactions->is_open = false;
 }
 
-void transactions_close(struct worker *worker)
+void transactions_close(struct transactions *transactions)
 {
-    transaction_abort(worker);
-    if (worker->deltas)
-        rd_kafka_topic_destroy(worker->deltas);
-    if (worker->kept)
-        rd_kafka_topic_destroy(worker->kept);
-    if (worker->producer)
-        rd_kafka_destroy(worker->producer);
-    if (worker->leaving)
-        rd_kafka_topic_partition_list_destroy(worker->leaving);
-    buffer_free(&worker->deltas_buffer);
+    if (!transactions)
+        return;
+    transactions_abort(transactions);
+    if (transactions->deltas)
+        rd_kafka_topic_destroy(transactions->deltas);
+    if (transactions->kept)
+        rd_kafka_topic_destroy(transactions->kept);
+    if (transactions->producer)
+        rd_kafka_destroy(transactions->producer);
+    buffer_free(&transactions->buffer);
+    free(transactions);
 }
-
-#else
-
-typedef int this_build_is_without_librdkafka;
-
-#endif

@@ -3,59 +3,60 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "worker.h"
-
-#ifdef HAS_KAFKA
+#include "worker_page.h"
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "tools/base/totals.h"
 
 #include <inttypes.h>
 
-static void print_counter(struct printer *printer, const struct work_counter *counter,
-                          const struct work_counts *counts)
+static void worker_print(struct printer *printer, const char *prefix, const char *name,
+                         bool is_counter, const char *help, uint64_t value)
 {
-    const char *end = counter->kind == WORK_COUNTER ? "_total" : "";
+    char whole[128];
 
-    print(printer, "# HELP blkin_work_%s%s %s\n", counter->name, end, counter->help);
-    print(printer, "# TYPE blkin_work_%s%s %s\n", counter->name, end,
-          counter->kind == WORK_COUNTER ? "counter" : "gauge");
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", prefix, name, is_counter ? "_total" : "");
+    print_metric(printer, whole, is_counter ? "counter" : "gauge", help, value);
+}
+
+static void worker_print_own(struct printer *printer, const struct work_counter *counter,
+                             const struct work_counts *counts)
+{
+    const char *name = counter->name;
+
     if (counter->kind == WORK_RATIO)
-        print(printer, "blkin_work_%s %.6g\n", counter->name, work_counter_ratio(counter, counts));
+        print(printer, "# HELP blkin_work_%s %s\n# TYPE blkin_work_%s gauge\nblkin_work_%s %.6g\n",
+              name, counter->help, name, name, work_counter_ratio(counter, counts));
     else
-        print(printer, "blkin_work_%s%s %" PRIu64 "\n", counter->name, end,
-              work_counter_value(counter, counts));
+        worker_print(printer, "blkin_work_", name, counter->kind == WORK_COUNTER, counter->help,
+                     work_counter_value(counter, counts));
 }
 
 /* What has become of the spans of kept traces. */
-static void print_exporter(struct printer *printer, const struct exporter_counts *output)
+static void worker_print_exporter(struct printer *printer, const struct exporter_counts *output)
 {
     const struct counts counts = {.output = *output};
 
     for (size_t i = 0; i < counters_count; i++) {
         const struct counter *counter = &counters[i];
-        const char *end = counter->kind == COUNTER ? "_total" : "";
 
-        if (counter->section != SECTION_SPANS && counter->section != SECTION_SPOOL)
-            continue;
-        print(printer, "# HELP blkin_%s%s %s\n", counter->name, end, counter->help);
-        print(printer, "# TYPE blkin_%s%s %s\n", counter->name, end,
-              counter->kind == COUNTER ? "counter" : "gauge");
-        print(printer, "blkin_%s%s %" PRIu64 "\n", counter->name, end,
-              counter_value(counter, &counts));
+        if (counter->section == SECTION_SPANS || counter->section == SECTION_SPOOL)
+            worker_print(printer, "blkin_", counter->name, counter->kind == COUNTER, counter->help,
+                         counter_value(counter, &counts));
     }
 }
 
 char *worker_page(void *context)
 {
-    const struct worker *worker = context;
+    const struct work_stage *stage = context;
     struct printer printer = {.has_failed = false};
     struct exporter_counts output;
 
     for (size_t i = 0; i < work_counters_count; i++)
-        print_counter(&printer, &work_counters[i], &worker->stage.counts);
-    if (worker->stage.keeper && keeper_exporter_counts(worker->stage.keeper, &output))
-        print_exporter(&printer, &output);
+        worker_print_own(&printer, &work_counters[i], &stage->counts);
+    if (stage->keeper && keeper_exporter_counts(stage->keeper, &output))
+        worker_print_exporter(&printer, &output);
     return print_end(&printer);
 }
 
@@ -72,9 +73,3 @@ void worker_account_line(const struct work_counts *counts, char line[ACCOUNT_LIN
                    counts->traces_kept, counts->messages, counts->messages_broken,
                    counts->offsets_missing);
 }
-
-#else
-
-typedef int this_build_is_without_librdkafka;
-
-#endif

@@ -1,0 +1,85 @@
+/*
+ * What all parts of the agent share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "agent.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/folders.h"
+#include "tools/base/notify.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAID_AGAIN_MS 60000
+
+void agent_path(const struct agent *agent, const char *key, const char *name, char path[4096])
+{
+    (void)snprintf(path, 4096, "%.4000s/%s", config_text(agent->config, key), name);
+}
+
+bool agent_open(struct agent *agent, struct error *error)
+{
+    agent_path(agent, "state-dir", "record", agent->folder);
+    agent_path(agent, "state-dir", "record.json", agent->totals_file);
+    agent_path(agent, "state-dir", "record.fetched", agent->fetched_file);
+    if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error) ||
+        !folder_own(agent->folder, "state-dir", error))
+        return false;
+    agent->pending.max = (size_t)config_integer(agent->config, "snapshot-traces");
+    agent->heard = record_totals_load(&agent->totals, agent->totals_file);
+    if (!agent->heard && access(agent->totals_file, F_OK) == 0)
+        say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew", agent->totals_file);
+    if (!agent->heard)
+        agent->heard = json_array();
+    agent->fetched = fetched_new();
+    if (agent->fetched)
+        fetched_load(agent->fetched, agent->fetched_file);
+    else
+        error_set(error, "out of memory");
+    return agent->fetched != NULL;
+}
+
+void agent_close(struct agent *agent)
+{
+    requests_free(agent->pending.list);
+    requests_free(agent->pending.taken);
+    json_decref(agent->heard);
+    if (agent->fetched)
+        fetched_free(agent->fetched);
+}
+
+void agent_step(struct agent *agent)
+{
+    timer_set(agent->loop, &agent->step, 0);
+}
+
+void agent_save(struct agent *agent)
+{
+    size_t length = 0;
+    char *text = record_totals_text(&agent->totals, json_incref(agent->heard), &length);
+
+    saver_write(agent->totals_file, text, length);
+}
+
+void agent_save_fetched(struct agent *agent)
+{
+    size_t length = 0;
+    char *text = fetched_text(agent->fetched, &length);
+
+    saver_write(agent->fetched_file, text, length);
+}
+
+void agent_say_state(struct agent *agent, bt_logging_level level, const char *text)
+{
+    if (strcmp(agent->said, text) == 0 && clock_ms() - agent->said_ms < SAID_AGAIN_MS)
+        return;
+    (void)snprintf(agent->said, sizeof(agent->said), "%s", text);
+    agent->said_ms = clock_ms();
+    say(level, "%s", text);
+    notify("STATUS=%s", text);
+}

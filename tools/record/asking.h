@@ -1,0 +1,70 @@
+/*
+ * Requests: to all hosts and from them, the answers, and what becomes of the traces.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_ASKING_H
+#define BLKIN_TOOLS_ASKING_H
+
+#include "kept.h"
+
+struct asking;
+
+/* Joins the hub, if there is one. Returns NULL with error set. */
+struct asking *asking_open(struct agent *agent, struct error *error);
+void asking_close(struct asking *asking); /* NULL is allowed */
+
+/* ---- requests of this host */
+
+/* Asks all hosts, this one too. Takes the request. name: a person's, or NULL. */
+void asking_ask(struct asking *asking, struct request *request, const char *name,
+                int64_t linger_ms);
+
+/* Asks all hosts for a person. Takes the request. Returns {"id": NAME}, for asking_known(). */
+json_t *asking_ask_by_hand(struct asking *asking, struct request *request);
+
+/* What became of a person's request; NULL: none of this name is known. */
+json_t *asking_known(const struct asking *asking, const char *name);
+
+/* What was open when the agent ended is asked for again, as soon as nothing else waits. */
+void asking_again(struct asking *asking);
+
+/* Why all of a time is not fetched for that host; NULL: it is. */
+const char *asking_refuses(const struct asking *asking, const char *host);
+
+/* ---- what this host has of requests */
+
+/* problem: why it has nothing, or NULL. */
+void asking_answer(struct asking *asking, const struct request *requests, int64_t held_from_ns,
+                   const json_t *found, const char *problem);
+
+/* A kept_found_fn. */
+void asking_found(void *asking, const struct kept_folder *folder, const json_t *found);
+
+/* What other hosts have asked for and was not fetched outlives the agent: in a file, and back. What
+ * lies in kept folders was fetched. */
+void asking_save(struct asking *asking);
+void asking_load(struct asking *asking, const struct kept *kept);
+
+/* ---- verdicts */
+
+/* Judges what can be judged; returns when to call it again. */
+int64_t asking_judge(struct asking *asking);
+
+/* Traces and requests that are not judged yet. */
+size_t asking_open_count(const struct asking *asking);
+/* Traces that were judged incomplete, and whose span waits for the collector. */
+size_t asking_untold_count(const struct asking *asking);
+
+/* Ends the child that sends these spans. */
+void asking_stop(struct asking *asking);
+bool asking_is_running(const struct asking *asking);
+
+/* ---- what it shows */
+
+/* The hosts that are asked: a new array. */
+json_t *asking_hosts(const struct asking *asking);
+/* Of the hub; NULL: there is none. */
+json_t *asking_exchange_json(const struct asking *asking);
+
+#endif

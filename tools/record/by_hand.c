@@ -1,0 +1,94 @@
+/*
+ * What persons ask the agent for.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "by_hand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *by_hand_problem(const char *text)
+{
+    return json_pack("{ss}", "error", text);
+}
+
+/* "ID ID ...": the text is cut up. */
+static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *text)
+{
+    struct request *request = request_new("", agent->host);
+    char *rest = NULL;
+
+    for (char *word = strtok_r(text, " ", &rest); word && request;
+         word = strtok_r(NULL, " ", &rest)) {
+        struct trace_id id;
+
+        if (!trace_id_read(word, &id)) {
+            requests_free(request);
+            return json_pack("{s: s++}", "error",
+                             "expected a trace id, 1 to 32 hexadecimal digits, "
+                             "got \"",
+                             word, "\"");
+        }
+        if (request->count < agent->pending.max - agent->pending.traces)
+            (void)request_add(request, id, 0, "blkin keep");
+        else
+            request->left_out++;
+    }
+    if (request && request->left_out == 0 && request->count)
+        return asking_ask_by_hand(asking, request);
+    agent->totals.traces_dropped += request ? request->left_out : 0;
+    requests_free(request);
+    return by_hand_problem(
+        "expected one trace id at least, and not more than snapshot-traces allows "
+        "together with those that are waiting");
+}
+
+/* "MS [SERVICE]", or "MS WHY" */
+static json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, const char *text,
+                                 bool has_why)
+{
+    char *end;
+    const long long ms = strtoll(text, &end, 10);
+    const char *refusal;
+    struct request *request;
+
+    if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
+        return by_hand_problem("expected 1 to 86400000 ms, and maybe a service, or why");
+    request = request_new("", agent->host);
+    if (!request)
+        return NULL;
+    request->last_ms = ms;
+    refusal = asking_refuses(asking, agent->host);
+    if (refusal) {
+        requests_free(request);
+        return json_pack("{ss+}", "error", "this recorder ", refusal);
+    }
+    end += strspn(end, " ");
+    if (has_why)
+        request_set_why(request, end);
+    else
+        (void)snprintf(request->service, sizeof(request->service), "%s", end);
+    return asking_ask_by_hand(asking, request);
+}
+
+json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request)
+{
+    char text[8192];
+    json_t *answer;
+
+    (void)snprintf(text, sizeof(text), "%s", request);
+    if (strncmp(text, "keep ", 5) == 0)
+        return by_hand_keep(agent, asking, text + 5);
+    if (strncmp(text, "keep-last ", 10) == 0)
+        return by_hand_keep_last(agent, asking, text + 10, false);
+    if (strncmp(text, "keep-why ", 9) == 0)
+        return by_hand_keep_last(agent, asking, text + 9, true);
+    if (strncmp(text, "kept ", 5) != 0)
+        return NULL;
+    answer = asking_known(asking, text + 5);
+    return answer ? answer
+                  : by_hand_problem("no such request is known (any more): the agent was started "
+                                    "anew, or it is long ago");
+}

@@ -1,0 +1,304 @@
+/*
+ * A member of the consumer group.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "group.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "ending.h"
+#include "tools/base/say.h"
+#include "tools/kafka/kafka_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMITTED_MS 30000 /* a transaction of the worker before may have to time out */
+#define POLL_MS      50    /* one wait for a message */
+#define BATCH        256   /* messages between looks at all else */
+#define ASSIGNED_MS  8000  /* a rebalance, with a member that was killed */
+
+struct group {
+    const struct work_settings *settings;
+    struct work_stage *stage;
+    rd_kafka_t *consumer;
+    struct topics *topics;
+    struct transactions *transactions;
+    bool is_member;
+    bool says_no_broker; /* it was said that no broker answers */
+    int64_t idle_ns;
+};
+
+const struct topics *group_topics(const struct group *group)
+{
+    return group->topics;
+}
+
+/* ---- committing ------------------------------------------------------------------------------ */
+
+/* places: of partitions that were given back. */
+static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list_t *places)
+{
+    bool is_committed;
+
+    topics_add_places(group->topics, places);
+    is_committed = transactions_commit(group->transactions, group->consumer, places);
+    rd_kafka_topic_partition_list_destroy(places);
+    if (is_committed)
+        topics_committed(group->topics);
+    return is_committed;
+}
+
+bool group_commit(struct group *group)
+{
+    return group_commit_with(group, rd_kafka_topic_partition_list_new(0));
+}
+
+/* ---- partitions come and go ------------------------------------------------------------------ */
+
+static void group_take_answer(rd_kafka_error_t *answer)
+{
+    if (answer)
+        ending_fail("partitions: %s", rd_kafka_error_string(answer));
+    rd_kafka_error_destroy(answer);
+}
+
+static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *partitions)
+{
+    rd_kafka_topic_partition_list_t *committed = rd_kafka_topic_partition_list_copy(partitions);
+    const rd_kafka_resp_err_t code = rd_kafka_committed(group->consumer, committed, COMMITTED_MS);
+    bool is_right = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+
+    if (!is_right)
+        ending_fail("what was committed cannot be read: %s", rd_kafka_err2str(code));
+    for (int i = 0; is_right && i < committed->cnt; i++)
+        is_right = topics_assign(group->topics, &committed->elems[i]);
+    for (int i = 0; i < committed->cnt; i++) /* librdkafka does not want the metadata */
+        partitions->elems[i].offset = committed->elems[i].offset;
+    rd_kafka_topic_partition_list_destroy(committed);
+    group_take_answer(rd_kafka_incremental_assign(group->consumer, partitions));
+}
+
+/*
+ * What was counted of these partitions is committed first. When the group has taken them already,
+ * another worker counts it again, and what was counted of them is in one sum with all else.
+ */
+static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t *partitions)
+{
+    rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(partitions->cnt);
+
+    if (rd_kafka_assignment_lost(group->consumer))
+        ending_fail("the group has given our partitions to others: they did not hear of us for "
+                    "session.timeout.ms");
+    for (int i = 0; i < partitions->cnt; i++)
+        topics_give_back(group->topics, &partitions->elems[i], places);
+    (void)group_commit_with(group, places);
+    group_take_answer(rd_kafka_incremental_unassign(group->consumer, partitions));
+}
+
+static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
+                            rd_kafka_topic_partition_list_t *partitions, void *context)
+{
+    struct group *group = context;
+
+    (void)handle;
+    group->stage->counts.rebalances++;
+    say(BT_LOGGING_LEVEL_INFO, "%d partitions %s", partitions->cnt,
+        what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are ours" : "go to others");
+    if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
+        group_assign(group, partitions);
+    else
+        group_give_back(group, partitions);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static void group_take(struct group *group, const rd_kafka_message_t *message)
+{
+    struct error error;
+
+    if (!message->err) {
+        topics_read(group->topics, message);
+    } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+        topics_end(group->topics, message);
+    } else {
+        kafka_describe(
+            &error, message->rkt ? rd_kafka_topic_name(message->rkt) : group->settings->input.topic,
+            message->err, rd_kafka_message_errstr(message));
+        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+    }
+}
+
+static rd_kafka_message_t *group_wait(struct group *group)
+{
+    rd_kafka_message_t *message = rd_kafka_consumer_poll(group->consumer, 0);
+
+    if (!message) {
+        const int64_t from_ns = clock_ns();
+
+        message = rd_kafka_consumer_poll(group->consumer, POLL_MS);
+        group->idle_ns += clock_ns() - from_ns;
+    }
+    return message;
+}
+
+void group_read(struct group *group)
+{
+    rd_kafka_message_t *message = group_wait(group);
+
+    if (!message)
+        topics_pass_time(group->topics);
+    for (int count = 1; message; count++) {
+        group_take(group, message);
+        rd_kafka_message_destroy(message);
+        message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
+                                                        : NULL;
+    }
+    topics_relieve(group->topics);
+}
+
+int64_t group_idle_ns(struct group *group)
+{
+    const int64_t idle_ns = group->idle_ns;
+
+    group->idle_ns = 0;
+    return idle_ns;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static void group_on_error(rd_kafka_t *handle, int code, const char *reason, void *context)
+{
+    struct group *group = context;
+    char cause[512];
+
+    if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause))) {
+        ending_fail("%s%s", cause,
+                    group->settings->is_named ? " (is there another worker of this instance?)"
+                                              : "");
+    } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !group->says_no_broker) {
+        say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
+            group->settings->input.brokers);
+        group->says_no_broker = true;
+    } else {
+        say(BT_LOGGING_LEVEL_INFO, "%s", reason);
+    }
+}
+
+static rd_kafka_t *group_consumer(struct group *group, struct error *error)
+{
+    /* the producer's options may be in the same file */
+    static const char *const reserved[] = {"group.id", "enable.auto.commit", "isolation.level",
+                                           "partition.assignment.strategy", NULL};
+    /*
+     * No group.instance.id, on purpose: a static member that dies between giving partitions up and
+     * joining again comes back without a rebalance, and these partitions are nobody's from then on.
+     * It would also keep its partitions for session.timeout.ms when it ends in good order.
+     */
+    const char *const settings[][2] = {
+        {"group.id", group->settings->group},
+        {"enable.auto.commit", "false"},
+        {"enable.auto.offset.store", "false"},
+        {"auto.offset.reset", "earliest"},
+        {"partition.assignment.strategy", "cooperative-sticky"},
+        {"isolation.level", "read_committed"},
+        {"enable.partition.eof", "true"},
+        {"session.timeout.ms", "6000"}, /* the least that brokers allow, by default */
+        {"heartbeat.interval.ms", "1000"},
+        {"queued.max.messages.kbytes", "16384"},
+        {"fetch.wait.max.ms", "100"},
+        {"reconnect.backoff.max.ms", "2000"},
+        {"client.id", "blkin-work"},
+        {NULL, NULL},
+    };
+    const struct kafka_setup setup = {
+        .url = &group->settings->input,
+        .file = group->settings->kafka_file,
+        .reserved = reserved,
+        .settings = settings,
+        .context = group,
+        .error = group_on_error,
+        .rebalance = group_rebalance,
+        .log = kafka_log_line,
+    };
+
+    return kafka_open(RD_KAFKA_CONSUMER, &setup, error);
+}
+
+struct group *group_open(const struct work_settings *settings, struct work_stage *stage,
+                         struct error *error)
+{
+    struct group *group = calloc(1, sizeof(*group));
+
+    error_set(error, "out of memory");
+    if (!group)
+        return NULL;
+    *group = (struct group){.settings = settings, .stage = stage};
+    group->consumer = group_consumer(group, error);
+    if (group->consumer)
+        group->topics = topics_new(group->consumer, settings, stage, error);
+    if (group->topics) {
+        (void)rd_kafka_poll_set_consumer(group->consumer);
+        return group;
+    }
+    group_close(group);
+    return NULL;
+}
+
+bool group_join(struct group *group, struct transactions *transactions, struct error *error)
+{
+    rd_kafka_topic_partition_list_t *topics = topics_list(group->topics);
+    const rd_kafka_resp_err_t code = rd_kafka_subscribe(group->consumer, topics);
+
+    rd_kafka_topic_partition_list_destroy(topics);
+    group->transactions = transactions;
+    if (code)
+        error_set(error, "input: %s", rd_kafka_err2str(code));
+    group->is_member = code == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return group->is_member;
+}
+
+/* ---- leaving --------------------------------------------------------------------------------- */
+
+/*
+ * librdkafka up to 2.1 aborts when a member leaves that was never told what is its own (its issue
+ * 4312). Returns false if it is not told soon.
+ */
+static bool group_wait_assigned(struct group *group)
+{
+    const uint64_t *rebalances = &group->stage->counts.rebalances;
+    const int64_t until_ms = clock_ms() + ASSIGNED_MS;
+    char *member = rd_kafka_memberid(group->consumer);
+    const bool has_joined = member && member[0];
+
+    rd_kafka_mem_free(group->consumer, member);
+    while (has_joined && *rebalances == 0 && clock_ms() < until_ms) {
+        rd_kafka_message_t *message = rd_kafka_consumer_poll(group->consumer, 100);
+
+        if (message) /* another worker reads it then: nothing of it is committed */
+            rd_kafka_message_destroy(message);
+    }
+    return !has_joined || *rebalances > 0;
+}
+
+bool group_leave(struct group *group)
+{
+    if (!group->is_member)
+        return true;
+    if (!group_wait_assigned(group))
+        return false;
+    if (group_commit(group))
+        (void)rd_kafka_consumer_close(group->consumer);
+    return !ending_has_failed();
+}
+
+void group_close(struct group *group)
+{
+    if (!group)
+        return;
+    if (group->consumer)
+        rd_kafka_destroy(group->consumer);
+    topics_free(group->topics);
+    free(group);
+}

@@ -1,0 +1,41 @@
+/*
+ * A worker as a member of its consumer group: partitions of the topics of spans and of hosts'
+ * metrics come and go, and their messages are read.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_WORK_GROUP_H
+#define BLKIN_TOOLS_WORK_GROUP_H
+
+#include "topics.h"
+#include "transaction.h"
+
+struct group;
+
+/* Speaks to nobody yet. Returns NULL with error set. */
+struct group *group_open(const struct work_settings *settings, struct work_stage *stage,
+                         struct error *error);
+/* NULL is allowed. */
+void group_close(struct group *group);
+
+const struct topics *group_topics(const struct group *group);
+
+/* From now on the group gives it partitions. Returns false with error set. */
+bool group_join(struct group *group, struct transactions *transactions, struct error *error);
+
+/* Reads the messages that are there; without any, lets the time of the log pass. */
+void group_read(struct group *group);
+
+/* Commits what was counted with the places of all partitions. Returns false after ending_fail(). */
+bool group_commit(struct group *group);
+
+/*
+ * A last commit, then leaves the group, which commits what its partitions have. Returns false if
+ * that failed, or if the group has not yet told what is its own: end the process then.
+ */
+bool group_leave(struct group *group);
+
+/* The time that it has waited for messages since the last call. */
+int64_t group_idle_ns(struct group *group);
+
+#endif
