@@ -312,7 +312,7 @@ __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint6
     const struct blkin_service *own = span_own_service(inside);
     const struct blkin_service *service = own ? own : blkin_default_service();
     const uint8_t error = inside->failed & SPAN_FAILED ? BLKIN_SPAN_ERROR : 0;
-    char payload[SPAN_SIZE_MAX + sizeof(usage->text) + sizeof(service->text)];
+    char payload[SPAN_SIZE_MAX + sizeof(struct blkin_usage_tags) + sizeof(service->text)];
     char *at = payload + sizeof(struct blkin_span_event);
 
     at = blkin_put_bytes(at, inside->name, inside->used - offsetof(struct span, name));

@@ -272,6 +272,8 @@ static uint64_t fallback_ns(uint64_t ticks)
     return on_line(&fallback, now - ticks < LONGEST_LINE_NS ? ticks : now);
 }
 
+#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
+
 static void fall_back(void)
 {
     static const struct blkin_clock_line never = {.later = UINT64_C(1) << 32};
@@ -294,14 +296,20 @@ static void fall_back(void)
 
 void blkin_clock_recheck(void)
 {
-#if defined(__x86_64__) && !defined(BLKIN_PORTABLE)
     if (!blkin_clock.use_counter || kernel_clock() != KERNEL_USES_ANOTHER ||
         __atomic_exchange_n(&is_drawing, true, __ATOMIC_ACQUIRE))
         return;
     fall_back();
     __atomic_store_n(&is_drawing, false, __ATOMIC_RELEASE);
-#endif
 }
+
+#else
+
+void blkin_clock_recheck(void)
+{
+}
+
+#endif
 
 uint64_t blkin_clock_ns(uint64_t ticks)
 {

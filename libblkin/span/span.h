@@ -84,8 +84,8 @@ struct span {
 /* In the gap, once the span has had a step. */
 struct span_steps {
     uint32_t number;     /* of the step that was begun last */
-    uint32_t logged;     /* of the one that the log has last */
     uint32_t lost_depth; /* open steps that are dropped, within those that are not */
+    uint8_t has_gap;     /* the log does not have the step that was begun last */
 } __attribute__((packed, may_alias));
 
 #define SPAN_EVENT_AT offsetof(struct span, end)

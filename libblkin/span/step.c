@@ -30,9 +30,6 @@ _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MA
  */
 #define STEPS_MAX (BLKIN_STEPS_MAX - SPAN_SIZE_MAX / BEGIN_SIZE(0))
 
-/* Not the number of any step. */
-#define NOT_KNOWN UINT32_MAX
-
 /* ---- records ---- */
 
 static inline __attribute__((always_inline)) void
@@ -78,13 +75,10 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 /* ---- begin ---- */
 
 /* Its records, of which the first is at. */
-static inline void open_step(struct span *inside, size_t at)
+static inline void open_step(struct span *inside, size_t at, uint32_t number)
 {
-    struct span_steps *steps = span_steps(inside);
-
-    steps->logged = steps->number;
     inside->depth++;
-    span_set_step(inside, inside->depth, at, steps->number);
+    span_set_step(inside, inside->depth, at, number);
 }
 
 /* For the fast path, what the open steps leave of the log. */
@@ -94,7 +88,7 @@ static inline void move_limit(struct span *inside, int by)
 }
 
 /* The first step keeps some of the room for steps that find the log full. */
-static void keep_reserve(struct span *inside)
+static inline void keep_reserve(struct span *inside)
 {
     const size_t left = inside->end > inside->used ? inside->end - inside->used : 0;
     const size_t reserve = left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX;
@@ -112,16 +106,14 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     const uint64_t now_ns = span_now_ns();
     const size_t at = inside->used;
     struct span_steps *steps = span_steps(inside);
-    bool is_next;
     size_t size;
 
     if (blkin_is_misuse(span, CHECK_STEP_BEGIN))
         return;
     if (!inside->reserve)
         keep_reserve(inside);
-    is_next = steps->logged == steps->number;
     length = blkin_cut(name, length, SPAN_STEP_MAX);
-    size = BEGIN_SIZE(length) + (is_next ? 0 : NUMBER_SIZE);
+    size = BEGIN_SIZE(length) + (steps->has_gap ? NUMBER_SIZE : 0);
     if (steps->lost_depth || inside->depth == SPAN_DEPTH_MAX || steps->number >= STEPS_MAX ||
         at + size > span_room_of_steps(inside, inside->depth + 1U)) {
         steps->lost_depth++;
@@ -131,12 +123,13 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
         return;
     }
     steps->number++;
-    if (!is_next)
+    if (steps->has_gap)
         (void)put_number(span_at(inside, at), steps->number);
+    steps->has_gap = 0;
     inside->used = (uint16_t)(at + size);
     put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
-    open_step(inside, at);
+    open_step(inside, at, steps->number);
     if (inside->limit)
         move_limit(inside, -(int)sizeof(uint32_t));
     if (span_is_streamed(span))
@@ -155,21 +148,23 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
 {
     struct span *inside = span_inside(span);
     const size_t at = inside->used;
+    uint32_t number;
     uint64_t now_ns;
 
+    if (inside->limit && !inside->reserve)
+        keep_reserve(inside);
     if (__builtin_expect(length > SPAN_STEP_MAX ||
                              at + BEGIN_SIZE(length) + sizeof(uint32_t) > inside->limit ||
-                             inside->depth == SPAN_DEPTH_MAX || !inside->reserve ||
-                             span_steps(inside)->logged != span_steps(inside)->number ||
+                             inside->depth == SPAN_DEPTH_MAX || span_steps(inside)->has_gap ||
                              !(now_ns = blkin_clock_try(blkin_counter())),
                          0)) {
         begin_slow(span, name, length, kind);
         return;
     }
-    span_steps(inside)->number++;
+    number = ++span_steps(inside)->number;
     inside->used = (uint16_t)(at + BEGIN_SIZE(length));
     put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
-    open_step(inside, at);
+    open_step(inside, at, number);
     move_limit(inside, -(int)sizeof(uint32_t));
 }
 
@@ -198,7 +193,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     size_t digits, name_length;
 
     inside->used = (uint16_t)span_step_at(inside, depth);
-    span_steps(inside)->logged = has_number ? NOT_KNOWN : number - 1;
+    span_steps(inside)->has_gap = 1;
     if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         return;
     record += has_number ? NUMBER_SIZE : 0;

@@ -7,6 +7,7 @@
  *     cost spans COUNT   just so many, for strace
  *     cost handler       the first span of a thread is in a signal handler: no allocation there
  *     cost errno         when told: is errno kept while sub-buffers fill up?
+ *     cost forks         children that make a span each, for strace
  *     cost start         prints what of LTTng a process has that only links libblkin
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -23,6 +24,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -258,12 +260,30 @@ static int print_start(void)
     return maps ? fclose(maps) : 1;
 }
 
+static int make_children(void)
+{
+    blkin_init();
+    for (int i = 0; i < 3; i++) {
+        const pid_t pid = fork();
+
+        if (pid == 0) {
+            (void)make_spans(1);
+            _exit(0);
+        }
+        if (pid < 0 || waitpid(pid, NULL, 0) != pid)
+            return 1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
 
     if (strcmp(what, "start") == 0)
         return print_start();
+    if (strcmp(what, "forks") == 0)
+        return make_children();
     if (strcmp(what, "spans") == 0 && argc == 3)
         return make_spans(atol(argv[2])) == atol(argv[2]) ? 0 : 1;
     if (strcmp(what, "allocations") == 0)

@@ -8,6 +8,15 @@ set -u
 private_begin
 cost=$programs/cost
 
+# Where no session daemon runs, a fork asks no descriptor of its peer, and a child does little.
+if type -P strace >/dev/null && strace -o "$WORK/strace.log" true 2>/dev/null; then
+    strace -ff -o "$WORK/forks" "$cost" forks || fail "cost forks: status $?"
+    grep -l '^getpeername' "$WORK"/forks.* && fail "a fork without a session daemon asks descriptors of their peers"
+    # the smallest logs are those of the children
+    wc -l "$WORK"/forks.* | sort -n | head -3 | awk '{ print $1 " system calls of a child"; many += $1 > 100 }
+        END { exit many > 0 }' || fail "a child makes too many system calls"
+fi
+
 start_sessiond || exit 1
 said=$("$cost" start) || fail "cost start: status $?"
 [ "$said" = "1 threads" ] || fail "a program that only links libblkin has: $said"
