@@ -15,7 +15,7 @@ echo "seed $seed"
 if [ -n "${FULL-}" ]; then
     made=800000 nestings=6000 events=200000
 else
-    made=15000 nestings=400 events=4000
+    made=10000 nestings=400 events=4000
 fi
 compare() {
     "$PYTHON" "$SRC/tests/format/compare.py" "$@"
