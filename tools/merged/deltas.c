@@ -52,24 +52,31 @@ static bool put_delta(struct otlp_metrics_writer *writer, const struct deltas_he
         delta->is_edge ? statistics_edges(statistics) : statistics_rows(statistics);
 
     for (size_t i = 0; i < count; i++) {
-        const struct statistics_row *row = NULL;
-        const struct statistics_edge *edge = NULL;
-        const void *member;
         struct metric_point point = {.start_ns = head->start_ns, .end_ns = head->end_ns};
+        uint32_t first, second;
+        const char *of;
 
-        if (delta->is_edge)
-            member = edge = statistics_edge(statistics, i);
-        else
-            member = row = statistics_row(statistics, i);
-        member = (const char *)member + delta->offset;
+        if (delta->is_edge) {
+            const struct statistics_edge *edge = statistics_edge(statistics, i);
+
+            first = edge->caller;
+            second = edge->callee;
+            of = (const char *)edge;
+        } else {
+            const struct statistics_row *row = statistics_row(statistics, i);
+
+            first = row->service;
+            second = row->name;
+            of = (const char *)row;
+        }
         if (delta->metric.shape == METRIC_HISTOGRAM)
-            point.histogram = member;
+            point.histogram = (const void *)(of + delta->offset);
         else
-            memcpy(&point.value, member, sizeof(point.value));
+            memcpy(&point.value, of + delta->offset, sizeof(point.value));
         if (point.histogram ? point.histogram->count == 0 : point.value == 0)
             continue;
-        delta_add_name(&point, keys[delta->is_edge][0], names, row ? row->service : edge->caller);
-        delta_add_name(&point, keys[delta->is_edge][1], names, row ? row->name : edge->callee);
+        delta_add_name(&point, keys[delta->is_edge][0], names, first);
+        delta_add_name(&point, keys[delta->is_edge][1], names, second);
         if (!otlp_metrics_put(writer, &delta->metric, &point))
             return false;
     }
