@@ -33,7 +33,7 @@ void sequences_save(const struct sequences *sequences, struct state *state)
     state_put_number(state, 0);
 }
 
-static struct sequence_place *place_of(struct sequences *sequences, uint64_t thread)
+static struct sequence_place *sequence_place_of(struct sequences *sequences, uint64_t thread)
 {
     return &sequences->places[hash_mix(thread) & (SEQUENCE_PLACES - 1)];
 }
@@ -43,7 +43,7 @@ void sequences_restore(struct sequences *sequences, struct state *state)
     uint64_t thread;
 
     while ((thread = state_get_number(state))) {
-        struct sequence_place *place = place_of(sequences, thread);
+        struct sequence_place *place = sequence_place_of(sequences, thread);
 
         place->thread = thread;
         place->sequence = state_get_number(state);
@@ -66,8 +66,8 @@ bool assembler_has_read(const struct assembler *assembler, const struct event *e
     return place->thread == event->thread && event->sequence <= place->sequence;
 }
 
-static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
-                 const struct loss_interval *interval)
+static bool loss_note(struct assembler *assembler, const struct source *source,
+                      struct losses *losses, const struct loss_interval *interval)
 {
     if (source->is_overflow || !losses_add(losses, interval))
         assembler->counts.not_noted++;
@@ -84,7 +84,7 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
         .packets = loss->packets,
     };
 
-    assembler->has_losses |= note(assembler, source, &source->losses, &interval);
+    assembler->has_losses |= loss_note(assembler, source, &source->losses, &interval);
 }
 
 /*
@@ -95,7 +95,7 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
 static uint64_t missing_before(struct sequences *sequences, const struct event *event,
                                int64_t *since_ns)
 {
-    struct sequence_place *place = place_of(sequences, event->thread);
+    struct sequence_place *place = sequence_place_of(sequences, event->thread);
     uint64_t missing = 0;
 
     if (place->thread == event->thread && event->sequence > place->sequence &&
@@ -122,7 +122,7 @@ note_gap(struct assembler *assembler, const struct event *event, uint64_t missin
     };
 
     assembler->counts.events_missing += missing;
-    assembler->has_gaps |= note(assembler, source, &source->gaps, &interval);
+    assembler->has_gaps |= loss_note(assembler, source, &source->gaps, &interval);
 }
 
 void assembler_note_sequence(struct assembler *assembler, const struct event *event)
