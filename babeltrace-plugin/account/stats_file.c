@@ -253,13 +253,15 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
 
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    char *temporary;
+    const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
+    char *temporary = text ? malloc(size) : NULL;
     bool written;
 
-    if (!text || asprintf(&temporary, "%s.%u.tmp", file->path, (unsigned)getpid()) < 0) {
+    if (!temporary) {
         error_set(error, "stats-file \"%s\": out of memory", file->path);
         return false;
     }
+    (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
     written = replace(file, temporary, text, error);
     free(temporary);
     return written;

@@ -222,9 +222,12 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
 static bool checkpoint_file_set_paths(struct checkpoint_file *file, const char *path)
 {
+    const size_t size = strlen(path) + sizeof(".new");
+
     file->path = strdup(path);
-    if (asprintf(&file->temporary, "%s.new", path) < 0)
-        file->temporary = NULL;
+    file->temporary = malloc(size);
+    if (file->temporary)
+        (void)snprintf(file->temporary, size, "%s.new", path);
     return file->path && file->temporary;
 }
 
@@ -272,12 +275,14 @@ void checkpoint_file_close(struct checkpoint_file *file)
 
 char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *error)
 {
-    char *aside;
+    const size_t size = strlen(file->path) + sizeof(".damaged");
+    char *aside = malloc(size);
 
-    if (asprintf(&aside, "%s.damaged", file->path) < 0) {
+    if (!aside) {
         error_set(error, "checkpoint \"%s\": out of memory", file->path);
         return NULL;
     }
+    (void)snprintf(aside, size, "%s.damaged", file->path);
     if (rename(file->path, aside) < 0) {
         checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
         free(aside);

@@ -292,9 +292,12 @@ static bool is_ours(const char *path)
 
 static bool found_set_paths(struct found *found, const char *path)
 {
+    const size_t size = strlen(path) + sizeof(".new");
+
     found->path = strdup(path);
-    if (asprintf(&found->temporary, "%s.new", path) < 0)
-        found->temporary = NULL;
+    found->temporary = malloc(size);
+    if (found->temporary)
+        (void)snprintf(found->temporary, size, "%s.new", path);
     return found->path && found->temporary;
 }
 
