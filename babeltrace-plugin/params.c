@@ -144,8 +144,8 @@ static const char *type_name(const bt_value *value)
     }
 }
 
-static bool read_text(struct params *params, const struct param_rule *rule, const bt_value *value,
-                      struct error *error)
+static bool params_read_text(struct params *params, const struct param_rule *rule,
+                             const bt_value *value, struct error *error)
 {
     if (!bt_value_is_string(value)) {
         error_set(error, "parameter \"%s\": expected a string, got %s", rule->name,
@@ -271,7 +271,7 @@ static bool read_value(struct params *params, const struct param_rule *rule, con
 {
     switch (rule->type) {
     case PARAM_TEXT:
-        return read_text(params, rule, value, error);
+        return params_read_text(params, rule, value, error);
     case PARAM_INTEGER:
         return read_integer(params, rule, value, error);
     case PARAM_CHOICE:

@@ -166,7 +166,7 @@ static struct stage *new_hosts(const struct params *params)
     return stage;
 }
 
-static bool append(struct sink *sink, struct stage *stage, struct error *error)
+static bool sink_append(struct sink *sink, struct stage *stage, struct error *error)
 {
     if (stage)
         chain_append(&sink->chain, stage);
@@ -179,13 +179,13 @@ static bool append(struct sink *sink, struct stage *stage, struct error *error)
 static bool open_stages(struct sink *sink, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';
-    if (sink->input.only && !append(sink, skip_stage_new("only", only_skips, sink), error))
+    if (sink->input.only && !sink_append(sink, skip_stage_new("only", only_skips, sink), error))
         return false;
     sink->join = new_join(params);
-    if (!append(sink, sink->join, error))
+    if (!sink_append(sink, sink->join, error))
         return false;
     sink->hosts = new_hosts(params);
-    if (!append(sink, sink->hosts, error))
+    if (!sink_append(sink, sink->hosts, error))
         return false;
     sink->tail = tail_stage_new(
         &(struct tail_options){.rules = params->only_traces ? NULL : params->tail_sampling,
@@ -195,7 +195,7 @@ static bool open_stages(struct sink *sink, const struct params *params, struct e
                                .warn = warn,
                                .context = sink},
         error);
-    return append(sink, sink->tail, error);
+    return sink_append(sink, sink->tail, error);
 }
 
 static bool open_board(struct sink *sink, const struct params *params, struct error *error)
@@ -228,7 +228,7 @@ static bool open_checkpoint(struct sink *sink, const struct params *params, stru
     sink->hold = checkpoint_hold(sink->checkpoint);
     sink->flushes = !sink->hold || params->checkpoint_flush;
     sink->until_ns = params->checkpoint_until * 1000000000;
-    return !sink->hold || append(sink, skip_stage_new("skip", delivered_skips, sink), error);
+    return !sink->hold || sink_append(sink, skip_stage_new("skip", delivered_skips, sink), error);
 }
 
 static bool open_exporter(struct sink *sink, const struct params *params, struct error *error)

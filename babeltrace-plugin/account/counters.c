@@ -289,7 +289,7 @@ bool counts_add_up(const struct counts *counts)
 
 /* Most have nothing to join, no spool, no Kafka, no run before, least of all one that was killed,
  * and no alarms, metrics or newer programs, and want all traces. */
-static bool is_rare(const struct counter *counter, const struct counts *counts)
+static bool counter_is_rare(const struct counter *counter, const struct counts *counts)
 {
     if (counter->offset == AT(output.outcome[OUTCOME_SKIPPED]) ||
         counter->offset == AT(output.outcome[OUTCOME_SAMPLED_OUT]) ||
@@ -308,7 +308,7 @@ static bool is_rare(const struct counter *counter, const struct counts *counts)
 
 static bool is_shown(size_t i, const struct counts *counts, uint64_t value, enum line_style style)
 {
-    if (!counters[i].label || is_rare(&counters[i], counts))
+    if (!counters[i].label || counter_is_rare(&counters[i], counts))
         return false;
     return value || is_total(i) || (style == LINE_WHOLE && counters[i].section != SECTION_NOTES);
 }

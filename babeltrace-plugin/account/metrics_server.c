@@ -163,7 +163,7 @@ static struct client *find_place(struct metrics_server *server)
 }
 
 /* For a client that has been accepted. NULL: libmicrohttpd has closed none yet. */
-static struct client *make_room(struct metrics_server *server)
+static struct client *server_make_room(struct metrics_server *server)
 {
     struct client *idlest = &server->clients[0];
 
@@ -182,7 +182,7 @@ static struct client *make_room(struct metrics_server *server)
 static void begin_client(struct metrics_server *server, int fd, const struct sockaddr *from,
                          socklen_t length)
 {
-    struct client *client = make_room(server);
+    struct client *client = server_make_room(server);
 
     if (!client) {
         close(fd);

@@ -21,7 +21,7 @@
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\n  \"sink\": \"sink.blkin.zipkin\"";
 
-static void set_error(struct error *error, const char *path, const char *what)
+static void stats_file_error(struct error *error, const char *path, const char *what)
 {
     error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
 }
@@ -95,7 +95,7 @@ static bool check_content(const char *path, struct error *error)
     bool is_ours;
 
     if (fd < 0) {
-        set_error(error, path, "exists and cannot be read");
+        stats_file_error(error, path, "exists and cannot be read");
         return false;
     }
     is_ours = begins_with_mark(fd);
@@ -134,7 +134,7 @@ static bool refuse_taken(const char *path, struct error *error)
     return false;
 }
 
-static bool is_at(int fd, const char *path)
+static bool stats_file_is_at(int fd, const char *path)
 {
     struct stat ours, there;
 
@@ -154,7 +154,7 @@ static bool claim(struct stats_file *file, struct error *error)
             close(fd);
             return refuse_taken(file->path, error);
         }
-        if (is_at(fd, file->path)) {
+        if (stats_file_is_at(fd, file->path)) {
             file->fd = fd;
             return true;
         }
@@ -244,7 +244,7 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
     if (fd >= 0 && errno == EEXIST)
         (void)refuse_taken(file->path, error);
     else
-        set_error(error, file->path, "cannot write");
+        stats_file_error(error, file->path, "cannot write");
     if (fd >= 0)
         close(fd);
     (void)unlink(temporary);
@@ -253,13 +253,15 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
 
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    char *temporary;
+    const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
+    char *temporary = text ? malloc(size) : NULL;
     bool written;
 
-    if (!text || asprintf(&temporary, "%s.%u.tmp", file->path, (unsigned)getpid()) < 0) {
+    if (!temporary) {
         error_set(error, "stats-file \"%s\": out of memory", file->path);
         return false;
     }
+    (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
     written = replace(file, temporary, text, error);
     free(temporary);
     return written;

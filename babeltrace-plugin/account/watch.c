@@ -13,8 +13,8 @@ void watch_begin(struct watch *watch, int64_t now_ms)
     *watch = (struct watch){.since_ms = now_ms};
 }
 
-static const char *reason(const struct watch *watch, const struct input_counts *input,
-                          bool is_stuck)
+static const char *watch_reason(const struct watch *watch, const struct input_counts *input,
+                                bool is_stuck)
 {
     if (is_stuck)
         return "the relay daemon does not answer, or the queue is full and on-full is \"block\"";
@@ -49,6 +49,6 @@ bool watch_look(struct watch *watch, const struct input_counts *input, bool is_s
         return false;
     watch->is_still = true;
     (void)snprintf(message, WATCH_MESSAGE_MAX, "trace time stands still for %" PRId64 " s: %s",
-                   still_s, reason(watch, input, is_stuck));
+                   still_s, watch_reason(watch, input, is_stuck));
     return true;
 }

@@ -41,7 +41,7 @@ static bool is_address(const char *host)
     return inet_pton(strchr(host, ':') ? AF_INET6 : AF_INET, host, address) == 1;
 }
 
-static bool split(struct listen_address *address, const char *text)
+static bool listen_split(struct listen_address *address, const char *text)
 {
     const char *colon = strrchr(text, ':');
     const char *port = colon ? colon + 1 : text;
@@ -62,7 +62,7 @@ static bool split(struct listen_address *address, const char *text)
 bool listen_parse(struct listen_address *address, const char *key, const char *text,
                   struct error *error)
 {
-    if (split(address, text))
+    if (listen_split(address, text))
         return true;
     error_set(error,
               "%s \"%s\": expected PORT, IPV4-ADDRESS:PORT or [IPV6-ADDRESS]:PORT, such as "

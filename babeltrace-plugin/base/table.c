@@ -46,7 +46,7 @@ void table_destroy(struct table *table, void (*free_linked)(struct table_link *l
     free(table->buckets);
 }
 
-static void put(struct table *table, struct table_link *link)
+static void table_put(struct table *table, struct table_link *link)
 {
     struct table_link **bucket = &table->buckets[link->hash & table->mask];
 
@@ -57,7 +57,7 @@ static void put(struct table *table, struct table_link *link)
     *bucket = link;
 }
 
-static void grow(struct table *table)
+static void table_grow(struct table *table)
 {
     struct table_link **const old = table->buckets;
     const size_t old_size = table->mask + 1;
@@ -72,7 +72,7 @@ static void grow(struct table *table)
 
         for (; link; link = next) {
             next = link->next;
-            put(table, link);
+            table_put(table, link);
         }
     }
     free(old);
@@ -81,9 +81,9 @@ static void grow(struct table *table)
 void table_add(struct table *table, struct table_link *link, uint64_t hash)
 {
     if (table->count > table->mask)
-        grow(table);
+        table_grow(table);
     link->hash = hash;
-    put(table, link);
+    table_put(table, link);
     table->count++;
 }
 

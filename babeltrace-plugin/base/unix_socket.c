@@ -12,7 +12,8 @@
 
 #define BACKLOG 8
 
-static bool set_address(struct sockaddr_un *address, const char *path, struct error *error)
+static bool unix_socket_set_address(struct sockaddr_un *address, const char *path,
+                                    struct error *error)
 {
     const size_t length = strlen(path);
 
@@ -78,7 +79,7 @@ static bool bind_and_listen(struct unix_socket *listening)
 bool unix_socket_listen(struct unix_socket *listening, const char *path, struct error *error)
 {
     listening->fd = -1;
-    if (!set_address(&listening->address, path, error))
+    if (!unix_socket_set_address(&listening->address, path, error))
         return false;
     error->text[0] = '\0';
     if (remove_stale(&listening->address, error)) {
@@ -105,7 +106,7 @@ int unix_socket_connect(const char *path, struct error *error)
     struct sockaddr_un address;
     int fd;
 
-    if (!set_address(&address, path, error))
+    if (!unix_socket_set_address(&address, path, error))
         return -1;
     fd = new_socket();
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)

@@ -51,7 +51,7 @@ struct checkpoint {
 
 /* ---- digests --------------------------------------------------------------------------------- */
 
-static bool grow(struct digests *digests)
+static bool digests_grow(struct digests *digests)
 {
     const size_t capacity = digests->capacity ? 2 * digests->capacity : 1024;
     uint64_t *ring = malloc(capacity * sizeof(*ring));
@@ -66,16 +66,16 @@ static bool grow(struct digests *digests)
     return true;
 }
 
-static bool push(struct digests *digests, uint64_t digest)
+static bool digests_push(struct digests *digests, uint64_t digest)
 {
-    if (digests->end - digests->first == digests->capacity && !grow(digests))
+    if (digests->end - digests->first == digests->capacity && !digests_grow(digests))
         return false;
     digests->ring[digests->end++ & (digests->capacity - 1)] = digest;
     return true;
 }
 
 /* The digest of the first so many spans, one of those that are there. The ones before it go. */
-static uint64_t pull(struct digests *digests, uint64_t spans)
+static uint64_t digests_pull(struct digests *digests, uint64_t spans)
 {
     digests->first = spans;
     return digests->ring[(spans - 1) & (digests->capacity - 1)];
@@ -83,7 +83,7 @@ static uint64_t pull(struct digests *digests, uint64_t spans)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void save(void *context, struct state *state)
+static void checkpoint_save(void *context, struct state *state)
 {
     struct checkpoint *checkpoint = context;
 
@@ -102,10 +102,10 @@ static void count_error(struct checkpoint *checkpoint, const char *message)
 }
 
 /* With the lock held. */
-static void note(struct checkpoint *checkpoint, uint64_t settled)
+static void checkpoint_note(struct checkpoint *checkpoint, uint64_t settled)
 {
     checkpoint->progress.settled = settled;
-    checkpoint->progress.digest = pull(&checkpoint->digests, settled);
+    checkpoint->progress.digest = digests_pull(&checkpoint->digests, settled);
     if (!checkpoint_file_note(&checkpoint->file, &checkpoint->progress, false))
         count_error(checkpoint, "the checkpoint's progress cannot be written: if this run is "
                                 "killed, more than one batch will be sent twice");
@@ -122,7 +122,7 @@ void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_coun
     settled += checkpoint->to_skip; /* all of these come first */
     checkpoint->is_frozen |= lost > 0;
     if (!checkpoint->is_frozen && settled > checkpoint->progress.settled)
-        note(checkpoint, settled);
+        checkpoint_note(checkpoint, settled);
     pthread_mutex_unlock(&checkpoint->lock);
 }
 
@@ -158,7 +158,7 @@ bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
         return true;
     }
     pthread_mutex_lock(&checkpoint->lock);
-    if (!checkpoint->is_frozen && !push(&checkpoint->digests, checkpoint->digest)) {
+    if (!checkpoint->is_frozen && !digests_push(&checkpoint->digests, checkpoint->digest)) {
         checkpoint->is_frozen = true;
         count_error(checkpoint, "the checkpoint finds no memory: if this run is killed, more than "
                                 "one batch will be sent twice");
@@ -206,7 +206,7 @@ bool checkpoint_finish(struct checkpoint *checkpoint, struct error *error)
         return false;
     progress.phase = PROGRESS_DONE;
     progress.settled = progress.digest = 0;
-    return checkpoint_file_write(&checkpoint->file, &progress, save, checkpoint, error);
+    return checkpoint_file_write(&checkpoint->file, &progress, checkpoint_save, checkpoint, error);
 }
 
 /* ---- a live session -------------------------------------------------------------------------- */
@@ -224,8 +224,8 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
     if (checkpoint->hold || (now_ms < checkpoint->next_ms && !at_once))
         return;
     checkpoint->next_ms = now_ms + checkpoint->period_ms;
-    if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, save, checkpoint,
-                               &error)) {
+    if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, checkpoint_save,
+                               checkpoint, &error)) {
         pthread_mutex_lock(&checkpoint->lock);
         count_error(checkpoint, error.text);
         pthread_mutex_unlock(&checkpoint->lock);
@@ -272,7 +272,7 @@ static bool put_aside(struct checkpoint *checkpoint, const struct error *why, st
  * What makes no sense though its checksum is right is a fault of ours. It is put aside, so that the
  * next run does not fail, too.
  */
-static bool restore(struct checkpoint *checkpoint, struct error *error)
+static bool checkpoint_restore(struct checkpoint *checkpoint, struct error *error)
 {
     struct checkpoint_file *file = &checkpoint->file;
     struct state state = {.left = {file->state, file->state_length}};
@@ -339,7 +339,8 @@ static bool begin_trace(struct checkpoint *checkpoint, const char *trace, struct
     }
     checkpoint->digests.first = checkpoint->digests.end = checkpoint->to_skip;
     if (checkpoint->file.fd < 0)
-        return checkpoint_file_write(&checkpoint->file, progress, save, checkpoint, error);
+        return checkpoint_file_write(&checkpoint->file, progress, checkpoint_save, checkpoint,
+                                     error);
     if (checkpoint_file_note(&checkpoint->file, progress, true))
         return true;
     error_set(error, "checkpoint \"%s\": cannot be written", checkpoint->file.path);
@@ -348,7 +349,8 @@ static bool begin_trace(struct checkpoint *checkpoint, const char *trace, struct
 
 static bool begin_live(struct checkpoint *checkpoint, struct error *error)
 {
-    return checkpoint_file_write(&checkpoint->file, &checkpoint->progress, save, checkpoint, error);
+    return checkpoint_file_write(&checkpoint->file, &checkpoint->progress, checkpoint_save,
+                                 checkpoint, error);
 }
 
 static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_options *options,
@@ -376,7 +378,7 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
     case CHECKPOINT_FOUND:
         if (options->trace && !check_trace(checkpoint, options->trace, error))
             return false;
-        if (!restore(checkpoint, error))
+        if (!checkpoint_restore(checkpoint, error))
             return false;
         if (!options->trace && !options->is_again)
             say_how_long(checkpoint);

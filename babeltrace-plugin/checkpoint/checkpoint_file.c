@@ -67,7 +67,8 @@ static uint32_t crc_of(uint32_t crc, const void *data, size_t length)
 /* Of a struct without its last member. */
 #define CRC_OF(thing) htole32(crc_of(0, &(thing), offsetof(__typeof__(thing), crc)))
 
-static void set_error(struct error *error, const struct checkpoint_file *file, const char *what)
+static void checkpoint_file_error(struct error *error, const struct checkpoint_file *file,
+                                  const char *what)
 {
     error_set(error, "checkpoint \"%s\": %s: %s", file->path, what, strerror(errno));
 }
@@ -121,7 +122,7 @@ static enum checkpoint_found read_state(struct checkpoint_file *file, const stru
         return CHECKPOINT_ERROR;
     }
     if (read_at(file->fd, file->state, length, STATE_AT) < length) {
-        set_error(error, file, "cannot be read");
+        checkpoint_file_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
     file->state_length = length;
@@ -145,7 +146,7 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
     if (size == 0)
         return damaged(file, "it is empty", error);
     if (read_at(file->fd, &head, sizeof(head), 0) < (size < sizeof(head) ? size : sizeof(head))) {
-        set_error(error, file, "cannot be read");
+        checkpoint_file_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
     if (memcmp(head.magic, magic, size < sizeof(head.magic) ? size : sizeof(head.magic)) != 0) {
@@ -176,7 +177,7 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static bool is_at(int fd, const char *path)
+static bool checkpoint_file_is_at(int fd, const char *path)
 {
     struct stat ours, there;
 
@@ -205,7 +206,7 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
         if (fd < 0) {
             if (errno != ENOENT || flags & O_CREAT)
-                set_error(error, file, "cannot be opened");
+                checkpoint_file_error(error, file, "cannot be opened");
             return -1;
         }
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -213,17 +214,20 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
             close(fd);
             return -1;
         }
-        if (is_at(fd, path))
+        if (checkpoint_file_is_at(fd, path))
             return fd;
         close(fd);
     }
 }
 
-static bool set_paths(struct checkpoint_file *file, const char *path)
+static bool checkpoint_file_set_paths(struct checkpoint_file *file, const char *path)
 {
+    const size_t size = strlen(path) + sizeof(".new");
+
     file->path = strdup(path);
-    if (asprintf(&file->temporary, "%s.new", path) < 0)
-        file->temporary = NULL;
+    file->temporary = malloc(size);
+    if (file->temporary)
+        (void)snprintf(file->temporary, size, "%s.new", path);
     return file->path && file->temporary;
 }
 
@@ -233,7 +237,7 @@ enum checkpoint_found checkpoint_file_open(struct checkpoint_file *file, const c
     struct stat status;
 
     *file = (struct checkpoint_file){.fd = -1, .kind = kind};
-    if (!set_paths(file, path)) {
+    if (!checkpoint_file_set_paths(file, path)) {
         error_set(error, "checkpoint \"%s\": out of memory", path);
         return CHECKPOINT_ERROR;
     }
@@ -271,14 +275,16 @@ void checkpoint_file_close(struct checkpoint_file *file)
 
 char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *error)
 {
-    char *aside;
+    const size_t size = strlen(file->path) + sizeof(".damaged");
+    char *aside = malloc(size);
 
-    if (asprintf(&aside, "%s.damaged", file->path) < 0) {
+    if (!aside) {
         error_set(error, "checkpoint \"%s\": out of memory", file->path);
         return NULL;
     }
+    (void)snprintf(aside, size, "%s.damaged", file->path);
     if (rename(file->path, aside) < 0) {
-        set_error(error, file, "is damaged, and cannot be put aside");
+        checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
         free(aside);
         return NULL;
     }
@@ -329,7 +335,7 @@ static bool write_out(struct output *output)
     return is_written;
 }
 
-static bool put(void *context, const void *data, size_t length)
+static bool output_put(void *context, const void *data, size_t length)
 {
     struct output *output = context;
     const char *from = data;
@@ -350,7 +356,7 @@ static bool put(void *context, const void *data, size_t length)
 
 static bool write_state(struct output *output, checkpoint_save_fn *save, void *context)
 {
-    struct state state = {.write = put, .context = output};
+    struct state state = {.write = output_put, .context = output};
 
     save(context, &state);
     return !state.has_failed && write_out(output);
@@ -428,7 +434,8 @@ static bool is_ours_to_replace(const struct checkpoint_file *file)
 {
     struct stat status;
 
-    return file->fd >= 0 ? is_at(file->fd, file->path) : lstat(file->path, &status) < 0;
+    return file->fd >= 0 ? checkpoint_file_is_at(file->fd, file->path)
+                         : lstat(file->path, &status) < 0;
 }
 
 bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *progress,
@@ -444,7 +451,7 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
         return false;
     }
     if (!write_all(file, fd, progress, save, context) || rename(file->temporary, file->path) < 0) {
-        set_error(error, file, "cannot be written");
+        checkpoint_file_error(error, file, "cannot be written");
         (void)unlink(file->temporary);
         close(fd);
         return false;
@@ -456,7 +463,7 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
     file->progress = *progress;
     if (file->kind == CHECKPOINT_LIVE || store_name(file))
         return true;
-    set_error(error, file, "cannot be stored");
+    checkpoint_file_error(error, file, "cannot be stored");
     return false;
 }
 

@@ -253,7 +253,7 @@ static bool time_of_message(const bt_message *message, int64_t *time_ns)
 }
 
 /* How far the trace was read: also by events of others, and when nothing happens. */
-static void note_time(struct input *input, bt_message_array_const messages, uint64_t count)
+static void input_note_time(struct input *input, bt_message_array_const messages, uint64_t count)
 {
     int64_t time_ns;
 
@@ -265,7 +265,7 @@ static void note_time(struct input *input, bt_message_array_const messages, uint
 
 void input_use(struct input *input, bt_message_array_const messages, uint64_t count)
 {
-    note_time(input, messages, count);
+    input_note_time(input, messages, count);
     for (uint64_t i = 0; i < count; i++) {
         use_message(input, messages[i]);
         bt_message_put_ref(messages[i]);

@@ -24,7 +24,7 @@ struct streams {
     struct known *recent[RECENT];
 };
 
-static uint64_t hash_of(uint64_t seed, const bt_stream *stream)
+static uint64_t streams_hash(uint64_t seed, const bt_stream *stream)
 {
     return hash_mix(seed ^ (uint64_t)(uintptr_t)stream);
 }
@@ -35,7 +35,7 @@ static void free_known(struct known *known)
     free(known);
 }
 
-static void free_linked(struct table_link *link)
+static void streams_free_linked(struct table_link *link)
 {
     free_known(caa_container_of(link, struct known, in_table));
 }
@@ -55,20 +55,20 @@ void streams_free(struct streams *streams)
 {
     if (!streams)
         return;
-    table_destroy(&streams->table, free_linked);
+    table_destroy(&streams->table, streams_free_linked);
     free(streams);
 }
 
-static struct known *find(const struct streams *streams, const bt_stream *stream)
+static struct known *streams_find(const struct streams *streams, const bt_stream *stream)
 {
-    const uint64_t hash = hash_of(streams->table.seed, stream);
+    const uint64_t hash = streams_hash(streams->table.seed, stream);
     struct known *known;
 
     table_find(known, &streams->table, hash, in_table, known->stream == stream);
     return known;
 }
 
-static struct known *add(struct streams *streams, const bt_stream *stream)
+static struct known *streams_add(struct streams *streams, const bt_stream *stream)
 {
     struct known *known = malloc(sizeof(*known));
 
@@ -79,7 +79,7 @@ static struct known *add(struct streams *streams, const bt_stream *stream)
         free(known);
         return NULL;
     }
-    table_add(&streams->table, &known->in_table, hash_of(streams->table.seed, stream));
+    table_add(&streams->table, &known->in_table, streams_hash(streams->table.seed, stream));
     return known;
 }
 
@@ -95,9 +95,9 @@ struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream 
 
     if (known && known->stream == stream)
         return known->decoder;
-    known = find(streams, stream);
+    known = streams_find(streams, stream);
     if (!known)
-        known = add(streams, stream);
+        known = streams_add(streams, stream);
     if (!known)
         return NULL;
     *recent = known;
@@ -106,7 +106,7 @@ struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream 
 
 void streams_end(struct streams *streams, const bt_stream *stream)
 {
-    struct known *known = find(streams, stream);
+    struct known *known = streams_find(streams, stream);
 
     if (!known)
         return;

@@ -69,8 +69,7 @@ static char *otlp_write_head(char *at, const struct resource *resource, bool *cu
     return pb_end(length, at);
 }
 
-/* No head of the resource is longer. */
-static size_t otlp_head_size_limit(const struct resource *resource)
+size_t otlp_head_size_limit(const struct resource *resource)
 {
     return 512 + PB_TEXT_MAX(text_cut(resource->service, LIMIT_NAME).length) +
            PB_TEXT_MAX(text_cut(resource->version, LIMIT_NAME).length) +

@@ -55,6 +55,9 @@ struct head {
 /* All but its number. Returns false when out of memory. */
 bool otlp_make_head(struct head *head, const struct resource *resource);
 
+/* No head of the resource is longer. */
+size_t otlp_head_size_limit(const struct resource *resource);
+
 /* ---- batches: otlp_batch.c ------------------------------------------------------------------- */
 
 /* See struct encoder. */

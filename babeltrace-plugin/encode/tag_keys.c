@@ -12,7 +12,7 @@
 
 #define NONE UINT16_MAX
 
-static uint16_t *slot_of(struct tag_keys *keys, struct text key)
+static uint16_t *tag_keys_slot(struct tag_keys *keys, struct text key)
 {
     size_t i = hash_text(keys->seed, key) & (TAG_KEYS_SLOTS - 1);
 
@@ -21,10 +21,10 @@ static uint16_t *slot_of(struct tag_keys *keys, struct text key)
     return &keys->slots[i];
 }
 
-static inline uint16_t find(struct tag_keys *keys, struct text key)
+static inline uint16_t tag_keys_find(struct tag_keys *keys, struct text key)
 {
     if (keys->count > FEW)
-        return (uint16_t)(*slot_of(keys, key) - 1);
+        return (uint16_t)(*tag_keys_slot(keys, key) - 1);
     for (unsigned i = 0; i < keys->count; i++) {
         const struct text other = keys->keys[i];
 
@@ -39,7 +39,7 @@ static inline uint16_t find(struct tag_keys *keys, struct text key)
 
 static void put_in_slot(struct tag_keys *keys, unsigned i)
 {
-    *slot_of(keys, keys->keys[i]) = (uint16_t)(i + 1);
+    *tag_keys_slot(keys, keys->keys[i]) = (uint16_t)(i + 1);
 }
 
 static inline void insert(struct tag_keys *keys, struct text key)
@@ -63,14 +63,14 @@ static inline void insert(struct tag_keys *keys, struct text key)
  */
 char *tag_keys_add(struct tag_keys *keys, char *start, char *at)
 {
-    const uint16_t first = find(keys, (struct text){start, (size_t)(at - start)});
+    const uint16_t first = tag_keys_find(keys, (struct text){start, (size_t)(at - start)});
     char *const end = at;
 
     for (uint16_t found = first; found != NONE;) {
         at = end;
         *at++ = '#';
         at = json_put_integer(at, ++keys->repeated[first]);
-        found = find(keys, (struct text){start, (size_t)(at - start)});
+        found = tag_keys_find(keys, (struct text){start, (size_t)(at - start)});
     }
     insert(keys, (struct text){start, (size_t)(at - start)});
     return at;

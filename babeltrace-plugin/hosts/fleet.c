@@ -43,7 +43,7 @@ _Static_assert(FLEET_GROUPS_MAX < 31, "a mask has them all");
 
 /* ---- groups ---------------------------------------------------------------------------------- */
 
-static char *trim(char *text)
+static char *fleet_trim(char *text)
 {
     char *end;
 
@@ -61,10 +61,10 @@ static bool read_group(struct group *group, char *text, struct error *error)
 
     if (globs)
         *globs++ = '\0';
-    group->name = trim(text);
+    group->name = fleet_trim(text);
     for (char *glob = globs ? strtok_r(globs, ",", &rest) : NULL; glob;
          glob = strtok_r(NULL, ",", &rest)) {
-        glob = trim(glob);
+        glob = fleet_trim(glob);
         if (*glob && group->count < GLOBS_MAX)
             group->globs[group->count++] = glob;
         else
@@ -87,7 +87,7 @@ static bool read_groups(struct fleet *fleet, const char *groups, struct error *e
     if (!fleet->text)
         return false;
     for (char *one = strtok_r(fleet->text, ";", &rest); one; one = strtok_r(NULL, ";", &rest)) {
-        if (*trim(one) == '\0')
+        if (*fleet_trim(one) == '\0')
             continue;
         if (fleet->group_count == FLEET_GROUPS_MAX) {
             error_set(error, "expected %d groups at most", FLEET_GROUPS_MAX);
@@ -130,7 +130,7 @@ static uint32_t groups_of(struct fleet *fleet, struct text host)
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static uint64_t hash_of(uint64_t seed, uint32_t hosts, uint32_t metric, uint32_t instance)
+static uint64_t fleet_hash(uint64_t seed, uint32_t hosts, uint32_t metric, uint32_t instance)
 {
     return hash_mix(hash_mix(seed ^ ((uint64_t)hosts << 32 | metric)) ^ instance);
 }
@@ -177,10 +177,10 @@ void fleet_begin_period(struct fleet *fleet)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static struct fleet_row *find(const struct fleet *fleet, uint32_t hosts, uint32_t metric,
-                              uint32_t instance)
+static struct fleet_row *fleet_find_row(const struct fleet *fleet, uint32_t hosts, uint32_t metric,
+                                        uint32_t instance)
 {
-    const uint64_t hash = hash_of(fleet->table.seed, hosts, metric, instance);
+    const uint64_t hash = fleet_hash(fleet->table.seed, hosts, metric, instance);
     struct fleet_row *row;
 
     table_find(row, &fleet->table, hash, in_table,
@@ -196,10 +196,10 @@ static struct fleet_row *row_of(struct fleet *fleet, uint32_t hosts, uint32_t me
 
     if (hosts == NAMES_OTHER || metric == NAMES_OTHER || instance == NAMES_OTHER)
         hosts = metric = instance = NAMES_OTHER;
-    row = find(fleet, hosts, metric, instance);
+    row = fleet_find_row(fleet, hosts, metric, instance);
     if (!row && fleet->table.count >= FLEET_ROWS_MAX - 1) {
         hosts = metric = instance = NAMES_OTHER;
-        row = find(fleet, hosts, metric, instance);
+        row = fleet_find_row(fleet, hosts, metric, instance);
     }
     if (row)
         return row;
@@ -210,7 +210,8 @@ static struct fleet_row *row_of(struct fleet *fleet, uint32_t hosts, uint32_t me
     row->metric = metric;
     row->instance = instance;
     fleet->rows[fleet->table.count] = row;
-    table_add(&fleet->table, &row->in_table, hash_of(fleet->table.seed, hosts, metric, instance));
+    table_add(&fleet->table, &row->in_table,
+              fleet_hash(fleet->table.seed, hosts, metric, instance));
     return row;
 }
 
@@ -233,7 +234,7 @@ struct fleet_row *fleet_row_of(struct fleet *fleet, struct text hosts, struct te
 const struct fleet_row *fleet_find(const struct fleet *fleet, uint32_t hosts, struct text metric,
                                    uint32_t instance)
 {
-    return find(fleet, hosts, names_id(fleet->names, metric), instance);
+    return fleet_find_row(fleet, hosts, names_id(fleet->names, metric), instance);
 }
 
 void fleet_set_unit(struct fleet *fleet, struct fleet_row *row, struct text unit, bool is_counter)

@@ -64,7 +64,7 @@ struct shown_row {
     struct text metric, hosts, instance;
 };
 
-static void print_labels(struct page *page, const struct shown_row *row)
+static void fleet_print_labels(struct page *page, const struct shown_row *row)
 {
     page_label(page, "hosts", row->hosts);
     page_label(page, "name", row->instance);
@@ -73,12 +73,12 @@ static void print_labels(struct page *page, const struct shown_row *row)
 static void print_stat(struct page *page, const struct shown_row *row, const char *stat,
                        double value)
 {
-    print_labels(page, row);
+    fleet_print_labels(page, row);
     page_label(page, "stat", text_of(stat));
     page_end(page, value);
 }
 
-static void print_metric(struct page *page, const struct shown_row *row)
+static void fleet_print_metric(struct page *page, const struct shown_row *row)
 {
     const bool is_counter = row->row->is_counter;
     const struct fleet_window *window = row->window;
@@ -96,7 +96,7 @@ static void print_metric(struct page *page, const struct shown_row *row)
 
     if (is_counter) {
         page_begin(page, PAGE_COUNTER, "Of all hosts of a group.", name, "_total");
-        print_labels(page, row);
+        fleet_print_labels(page, row);
         page_end_whole(page, row->row->increase, scale);
     }
     /* of no host from the beginning on: a sum is not known */
@@ -149,7 +149,8 @@ static void print_view_stat(struct page *page, const struct shown_row *row, cons
 }
 
 /* Of ns by the interval the least and the most are known, too. */
-static void print_view(struct page *page, const struct shown_row *row, const struct host_view *view)
+static void fleet_print_view(struct page *page, const struct shown_row *row,
+                             const struct host_view *view)
 {
     const struct fleet_window *window = row->window;
     double sum, by = (double)window->elapsed_ns;
@@ -164,7 +165,7 @@ static void print_view(struct page *page, const struct shown_row *row, const str
 }
 
 /* Those that begin with the row's metric. Rates are the metrics' own. */
-static void print_views(struct page *page, const struct shown_row *row)
+static void fleet_print_views(struct page *page, const struct shown_row *row)
 {
     size_t count;
     const struct host_view *views = host_views(&count);
@@ -172,7 +173,7 @@ static void print_views(struct page *page, const struct shown_row *row)
     for (size_t i = 0; row->window && i < count; i++) {
         if (views[i].kind != HOST_VIEW_RATE && view_is_shown(&views[i]) &&
             text_equal(first_word(views[i].metrics), row->metric))
-            print_view(page, row, &views[i]);
+            fleet_print_view(page, row, &views[i]);
     }
 }
 
@@ -232,8 +233,8 @@ void fleet_page(struct page *page, const struct fleet *fleet, int64_t now_ns)
         if (!shown.metric.length)
             continue;
         add_to_group(&groups[row->hosts], &shown);
-        print_metric(page, &shown);
-        print_views(page, &shown);
+        fleet_print_metric(page, &shown);
+        fleet_print_views(page, &shown);
     }
     for (uint32_t id = 0; groups && id < names_count(names); id++) {
         if (groups[id].is_there)

@@ -59,7 +59,7 @@ void host_board_free(struct host_board *board)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-static void take(struct host_board *board, const struct sample *sample)
+static void board_take(struct host_board *board, const struct sample *sample)
 {
     if (sample->time_ns > board->latest_ns)
         board->latest_ns = sample->time_ns;
@@ -73,11 +73,11 @@ static void take(struct host_board *board, const struct sample *sample)
 void host_board_take(struct host_board *board, const struct sample *sample)
 {
     pthread_mutex_lock(&board->lock);
-    take(board, sample);
+    board_take(board, sample);
     pthread_mutex_unlock(&board->lock);
 }
 
-static size_t read_names(struct text names, struct sample_metric metrics[SAMPLE_METRICS_MAX])
+static size_t board_read_names(struct text names, struct sample_metric metrics[SAMPLE_METRICS_MAX])
 {
     size_t count = 0;
 
@@ -98,7 +98,7 @@ void host_board_take_event(struct host_board *board, const struct event *event, 
         .group = event->group,
         .instance = event->instance,
         .time_ns = time_ns,
-        .count = read_names(event->names, metrics),
+        .count = board_read_names(event->names, metrics),
         .metrics = metrics,
         .values = values,
         .present = UINT64_MAX,
@@ -112,19 +112,19 @@ void host_board_take_event(struct host_board *board, const struct event *event, 
     }
     if (sample.count &&
         history_read_values(event->values, values, SAMPLE_METRICS_MAX) == sample.count)
-        take(board, &sample);
+        board_take(board, &sample);
     pthread_mutex_unlock(&board->lock);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static void print_labels(struct page *page, const struct sample_series *series)
+static void board_print_labels(struct page *page, const struct sample_series *series)
 {
     page_label(page, "host", text_of(series->host));
     page_label(page, "name", text_of(series->instance));
 }
 
-static void print_metrics(struct page *page, const struct sample_series *series)
+static void board_print_metrics(struct page *page, const struct sample_series *series)
 {
     for (size_t i = 0; i < series->count; i++) {
         const struct sample_metric *metric = &series->metrics[i];
@@ -135,7 +135,7 @@ static void print_metrics(struct page *page, const struct sample_series *series)
             continue;
         page_begin(page, metric->is_counter ? PAGE_COUNTER : PAGE_GAUGE, "As the kernel has it.",
                    name, metric->is_counter ? "_total" : "");
-        print_labels(page, series);
+        board_print_labels(page, series);
         page_end_whole(page, series->values[i], scale);
     }
 }
@@ -151,7 +151,7 @@ static int find_metric(const void *context, const char *name, size_t length)
     return -1;
 }
 
-static void print_views(struct page *page, const struct sample_series *series)
+static void board_print_views(struct page *page, const struct sample_series *series)
 {
     const struct host_interval interval = {
         .from = (uint64_t)series->before_ns,
@@ -173,7 +173,7 @@ static void print_views(struct page *page, const struct sample_series *series)
             continue;
         value *= view_name(name, "blkin_host_", &views[i]);
         page_begin(page, PAGE_GAUGE, "Between the two latest samples.", name, "");
-        print_labels(page, series);
+        board_print_labels(page, series);
         page_end(page, value);
     }
 }
@@ -188,8 +188,8 @@ char *host_board_page(void *context)
     pthread_mutex_lock(&board->lock);
     table_for_each(series, samples_all(board->samples), in_table)
     {
-        print_metrics(&page, series);
-        print_views(&page, series);
+        board_print_metrics(&page, series);
+        board_print_views(&page, series);
     }
     if (board->fleet)
         fleet_page(&page, board->fleet, board->latest_ns);

@@ -14,7 +14,7 @@
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* The next word of the text, which is what is after it then; blanks are single. */
-static struct text take_word(struct text *text)
+static struct text history_take_word(struct text *text)
 {
     const char *blank = text->length ? memchr(text->data, ' ', text->length) : NULL;
     const size_t length = blank ? (size_t)(blank - text->data) : text->length;
@@ -27,7 +27,7 @@ static struct text take_word(struct text *text)
 
 bool history_read_name(struct text *names, struct sample_metric *name)
 {
-    const struct text word = take_word(names);
+    const struct text word = history_take_word(names);
     const char *colon;
 
     if (word.length < 5 || word.data[word.length - 2] != ':')
@@ -41,7 +41,7 @@ bool history_read_name(struct text *names, struct sample_metric *name)
     return name->is_counter || word.data[word.length - 1] == 'g';
 }
 
-static bool read_names(struct layout *layout)
+static bool layout_read_names(struct layout *layout)
 {
     struct text left = {layout->text, layout->length};
 
@@ -75,7 +75,7 @@ static const struct layout *get_layout(struct layouts *layouts, struct text name
         return NULL;
     (void)text_copy(layout->text, names);
     layout->length = (uint32_t)names.length;
-    *is_valid = read_names(layout);
+    *is_valid = layout_read_names(layout);
     if (!*is_valid) {
         free(layout);
         return NULL;
@@ -111,7 +111,7 @@ static int find_name(const void *context, const char *name, size_t length)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool read_number(struct text word, uint64_t *number)
+static bool history_read_number(struct text word, uint64_t *number)
 {
     *number = 0;
     for (size_t i = 0; i < word.length; i++) {
@@ -129,7 +129,7 @@ size_t history_read_values(struct text text, uint64_t *values, size_t max)
     size_t count = 0;
 
     while (text.length) {
-        if (count == max || !read_number(take_word(&text), &values[count]))
+        if (count == max || !history_read_number(history_take_word(&text), &values[count]))
             return 0;
         count++;
     }
@@ -191,7 +191,8 @@ static bool is_anew(const struct history *history, const struct history_sample *
     return false;
 }
 
-static bool append(struct history *history, int64_t time_ns, bool is_other, const uint64_t *values)
+static bool history_append(struct history *history, int64_t time_ns, bool is_other,
+                           const uint64_t *values)
 {
     const struct history_sample *last =
         history->count ? history_at(history, history->count - 1) : NULL;
@@ -248,7 +249,7 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
     history->sequence = event->sequence;
     history->period_ns =
         (event->period_ms < PERIOD_MAX_MS ? event->period_ms : PERIOD_MAX_MS) * 1000000;
-    if (append(history, time_ns, is_other, values))
+    if (history_append(history, time_ns, is_other, values))
         return HISTORY_ANEW;
     return history->layout ? HISTORY_ADDED : HISTORY_UNNAMED;
 }
@@ -256,7 +257,7 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
 /* ---- what they tell -------------------------------------------------------------------------- */
 
 /* From a to b, which is not before it; their difference may be more than int64_t has. */
-static uint64_t distance(int64_t a, int64_t b)
+static uint64_t history_distance(int64_t a, int64_t b)
 {
     return (uint64_t)b - (uint64_t)a;
 }
@@ -266,7 +267,7 @@ static void look_at(const struct history *history, const struct history_sample *
 {
     const struct host_interval interval = {
         .from = 0,
-        .to = distance(before->time_ns, sample->time_ns),
+        .to = history_distance(before->time_ns, sample->time_ns),
         .before = before->values,
         .after = sample->values,
         .find = find_name,
@@ -291,7 +292,7 @@ static uint64_t overlap(const struct history_sample *before, const struct histor
     const int64_t from = before->time_ns > start_ns ? before->time_ns : start_ns;
     const int64_t until = sample->time_ns < end_ns ? sample->time_ns : end_ns;
 
-    return until > from ? distance(from, until) : 0;
+    return until > from ? history_distance(from, until) : 0;
 }
 
 static void take_in(struct range *range, double value, double weight)
@@ -311,7 +312,7 @@ struct range history_range(struct history *history, unsigned view, int64_t start
     const int64_t last_ns = end_ns > start_ns ? end_ns : start_ns + (start_ns < INT64_MAX);
     const uint64_t usual = HISTORY_STEP_PERIODS * history->period_ns;
     const uint64_t longest =
-        distance(start_ns, last_ns) > usual ? distance(start_ns, last_ns) : usual;
+        history_distance(start_ns, last_ns) > usual ? history_distance(start_ns, last_ns) : usual;
     double weights = 0;
 
     for (uint32_t i = history->layout ? history->count : 0; i-- > 1;) {
@@ -321,7 +322,8 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
         if (sample->time_ns <= start_ns)
             break;
-        if (!common || sample->is_anew || distance(before->time_ns, sample->time_ns) > longest)
+        if (!common || sample->is_anew ||
+            history_distance(before->time_ns, sample->time_ns) > longest)
             continue;
         if (!sample->is_seen)
             look_at(history, before, sample);

@@ -104,7 +104,7 @@ static void tag_text(struct tagging *tagging, const char *key, struct text value
     count_tag(tagging, span_add(tagging->span, SPAN_TAG_TEXT, text_of(key), value, 0));
 }
 
-static void note_time(struct tagging *tagging, const struct range *range)
+static void tagging_note_time(struct tagging *tagging, const struct range *range)
 {
     if (range->from_ns < tagging->from_ns || !tagging->has_times)
         tagging->from_ns = range->from_ns;
@@ -119,7 +119,7 @@ static void tag_range(struct tagging *tagging, const struct range *range, const 
 {
     if (!range->is_known)
         return;
-    note_time(tagging, range);
+    tagging_note_time(tagging, range);
     tag_number(tagging, least, range->least);
     tag_number(tagging, most, range->most);
 }
@@ -317,7 +317,7 @@ static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
 
     if (!again.is_known)
         return;
-    note_time(tagging, &again);
+    tagging_note_time(tagging, &again);
     tag_number(tagging, "system.network.tcp.segments.retransmit", again.total);
     if (sent.is_known)
         tag_number(tagging, "system.network.tcp.segments.transmit", sent.total);

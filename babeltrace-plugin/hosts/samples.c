@@ -19,7 +19,8 @@ struct samples {
     struct table series;
 };
 
-static uint64_t hash_of(uint64_t seed, struct text host, struct text group, struct text instance)
+static uint64_t series_hash(uint64_t seed, struct text host, struct text group,
+                            struct text instance)
 {
     return hash_text(hash_text(hash_text(seed, host), group), instance);
 }
@@ -40,7 +41,7 @@ struct samples *samples_new(uint64_t max_bytes, samples_point_fn *point, void (*
     return table;
 }
 
-static size_t bytes_of(const struct sample *sample)
+static size_t sample_bytes(const struct sample *sample)
 {
     size_t bytes = sizeof(struct sample_series) + 3 + sample->host.length + sample->group.length +
                    sample->instance.length;
@@ -81,10 +82,10 @@ void samples_free(struct samples *table)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static struct sample_series *find(const struct samples *table, struct text host, struct text group,
-                                  struct text instance)
+static struct sample_series *series_find(const struct samples *table, struct text host,
+                                         struct text group, struct text instance)
 {
-    const uint64_t hash = hash_of(table->series.seed, host, group, instance);
+    const uint64_t hash = series_hash(table->series.seed, host, group, instance);
     struct sample_series *series;
 
     table_find(series, &table->series, hash, in_table,
@@ -127,7 +128,7 @@ static struct text copy_text(char **at, struct text text)
 /* One block of memory: itself, its numbers, its metrics, its texts. */
 static struct sample_series *new_series(struct samples *table, const struct sample *sample)
 {
-    const size_t bytes = bytes_of(sample);
+    const size_t bytes = sample_bytes(sample);
     struct sample_series *series = malloc(bytes);
     char *at;
 
@@ -147,7 +148,7 @@ static struct sample_series *new_series(struct samples *table, const struct samp
         series->metrics[i].unit = copy_text(&at, sample->metrics[i].unit);
     }
     table_add(&table->series, &series->in_table,
-              hash_of(table->series.seed, sample->host, sample->group, sample->instance));
+              series_hash(table->series.seed, sample->host, sample->group, sample->instance));
     table->bytes += bytes;
     return series;
 }
@@ -201,7 +202,8 @@ static bool has_nul(struct text text)
 
 bool samples_take(struct samples *table, const struct sample *sample)
 {
-    struct sample_series *series = find(table, sample->host, sample->group, sample->instance);
+    struct sample_series *series =
+        series_find(table, sample->host, sample->group, sample->instance);
 
     if (series && !has_metrics(series, sample)) { /* others: it begins anew */
         remove_series(table, series);
@@ -211,7 +213,7 @@ bool samples_take(struct samples *table, const struct sample *sample)
         return true;
     }
     if (!series) {
-        if (table->bytes + bytes_of(sample) > table->max_bytes ||
+        if (table->bytes + sample_bytes(sample) > table->max_bytes ||
             sample->count > SAMPLE_METRICS_MAX || sample->time_ns <= 0 || has_nul(sample->host) ||
             has_nul(sample->group) || has_nul(sample->instance)) {
             table->no_room++;
@@ -232,7 +234,7 @@ bool samples_take(struct samples *table, const struct sample *sample)
 const struct sample_series *samples_find(const struct samples *table, struct text host,
                                          struct text group, struct text instance)
 {
-    return find(table, host, group, instance);
+    return series_find(table, host, group, instance);
 }
 
 const struct table *samples_all(const struct samples *table)

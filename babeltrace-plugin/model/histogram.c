@@ -86,7 +86,7 @@ static const uint8_t first_slots[SUBBUCKETS] = {
 /* clang-format on */
 
 /* Of a value from 1 on; without logarithms, which take longer and are rounded. */
-static inline int slot_of(int64_t value)
+static inline int histogram_slot(int64_t value)
 {
     const int zeros = __builtin_clzll((uint64_t)value);
     const uint64_t shifted = (uint64_t)value << zeros;
@@ -131,7 +131,7 @@ static void note_range(struct histogram *histogram, int64_t min, int64_t max)
 
 void histogram_fetch(const struct histogram *histogram, int64_t value)
 {
-    const int slot = value > 0 ? slot_of(value) : 0;
+    const int slot = value > 0 ? histogram_slot(value) : 0;
     const uint64_t *buckets = histogram->octaves[slot / SUBBUCKETS];
 
     if (buckets)
@@ -141,7 +141,7 @@ void histogram_fetch(const struct histogram *histogram, int64_t value)
 bool histogram_add(struct histogram *histogram, int64_t value)
 {
     if (value > 0) {
-        const int slot = slot_of(value);
+        const int slot = histogram_slot(value);
         uint64_t *buckets = octave(histogram, slot);
 
         if (!buckets)

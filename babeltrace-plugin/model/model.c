@@ -33,7 +33,7 @@ void trace_model_clear(struct trace_model *model)
 
 /* ---- adding */
 
-static bool grow(struct trace_model *model)
+static bool model_grow(struct trace_model *model)
 {
     const uint32_t capacity = model->capacity ? model->capacity * 2 : FIRST_CAPACITY;
     struct trace_span *spans;
@@ -57,7 +57,7 @@ bool trace_model_add(struct trace_model *model, const struct trace_span *span)
 {
     struct trace_span *added;
 
-    if (model->count == model->capacity && !grow(model))
+    if (model->count == model->capacity && !model_grow(model))
         return false;
     added = &model->spans[model->count++];
     *added = *span;
@@ -156,7 +156,7 @@ static bool sort(struct trace_model *model)
  * the index of the first one, and 1: open addressing, at most half full. The hash is the upper bits
  * of a product with a number that nobody knows.
  */
-static uint32_t *place_of(const struct trace_model *model, uint64_t id)
+static uint32_t *model_place_of(const struct trace_model *model, uint64_t id)
 {
     const uint32_t mask = model->table_size - 1;
 
@@ -166,9 +166,9 @@ static uint32_t *place_of(const struct trace_model *model, uint64_t id)
     }
 }
 
-static uint32_t first_of(const struct trace_model *model, uint64_t id)
+static uint32_t model_first_of(const struct trace_model *model, uint64_t id)
 {
-    return *place_of(model, id) - 1; /* TRACE_NONE if there is none */
+    return *model_place_of(model, id) - 1; /* TRACE_NONE if there is none */
 }
 
 static bool make_table(struct trace_model *model)
@@ -213,14 +213,14 @@ static void fill_table(struct trace_model *model)
     bool has_alike = false;
 
     for (uint32_t i = model->count; i-- > 0;) {
-        uint32_t *place = place_of(model, model->spans[i].id);
+        uint32_t *place = model_place_of(model, model->spans[i].id);
 
         model->nodes[i] = (struct trace_node){.next = *place - 1};
         has_alike |= *place != 0;
         *place = i + 1;
     }
     for (uint32_t i = 0; has_alike && i < model->count; i++) {
-        if (model->nodes[i].next != TRACE_NONE && first_of(model, model->spans[i].id) == i)
+        if (model->nodes[i].next != TRACE_NONE && model_first_of(model, model->spans[i].id) == i)
             find_shared(model, i);
     }
 }
@@ -247,7 +247,7 @@ static uint32_t find_parent(const struct trace_model *model, const struct trace_
 
     if (!span->is_shared && !span->parent_id)
         return TRACE_NONE;
-    i = first_of(model, span->is_shared ? span->id : span->parent_id);
+    i = model_first_of(model, span->is_shared ? span->id : span->parent_id);
     for (int left = ALIKE_MAX; i != TRACE_NONE && left--; i = model->nodes[i].next) {
         const int fits = fitness(span, &model->spans[i]);
 
@@ -257,7 +257,7 @@ static uint32_t find_parent(const struct trace_model *model, const struct trace_
         }
     }
     if (found == TRACE_NONE && span->is_shared && span->parent_id && span->parent_id != span->id)
-        found = first_of(model, span->parent_id);
+        found = model_first_of(model, span->parent_id);
     return found;
 }
 

@@ -72,7 +72,7 @@ void names_free(struct names *names)
 }
 
 /* Twice the room. Returns false when out of memory. */
-static bool grow(struct names *names)
+static bool names_grow(struct names *names)
 {
     struct name **list = reallocarray(names->list, names->room * 2UL, sizeof(struct name *));
 
@@ -83,7 +83,7 @@ static bool grow(struct names *names)
     return true;
 }
 
-static uint32_t add(struct names *names, uint64_t hash, struct text text)
+static uint32_t names_add(struct names *names, uint64_t hash, struct text text)
 {
     struct name *name;
 
@@ -91,7 +91,7 @@ static uint32_t add(struct names *names, uint64_t hash, struct text text)
         names->are_full = true;
         return NAMES_OTHER;
     }
-    if (names->count == names->room && !grow(names))
+    if (names->count == names->room && !names_grow(names))
         return NAMES_OTHER;
     name = malloc(sizeof(*name) + text.length + 1);
     if (!name)
@@ -115,7 +115,7 @@ uint32_t names_id(struct names *names, struct text text)
     hash = hash_text(names->table.seed, text);
     table_find(name, &names->table, hash, in_table,
                name->length == text.length && memcmp(name->text, text.data, text.length) == 0);
-    return name ? name->id : add(names, hash, text);
+    return name ? name->id : names_add(names, hash, text);
 }
 
 struct text names_text(const struct names *names, uint32_t id)

@@ -128,29 +128,30 @@ static void close_trace(struct open_traces *traces, struct open_trace *trace, bo
 }
 
 /* Of those that there are: the one that is quiet for longest. */
-static struct open_trace *first_of(const struct open_traces *traces)
+static struct open_trace *open_traces_first(const struct open_traces *traces)
 {
     /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): one that is freed is out of the list before */
     return cds_list_entry(traces->by_age.next, struct open_trace, by_age);
 }
 
-static void note_time(struct open_traces *traces, int64_t now)
+static void open_traces_note_time(struct open_traces *traces, int64_t now)
 {
     traces->now = now > traces->now ? now : traces->now;
 }
 
 void open_traces_advance(struct open_traces *traces, int64_t now)
 {
-    note_time(traces, now);
+    open_traces_note_time(traces, now);
     while (!cds_list_empty(&traces->by_age) &&
-           (uint64_t)traces->now - (uint64_t)first_of(traces)->last >= traces->options.quiet)
-        close_trace(traces, first_of(traces), false);
+           (uint64_t)traces->now - (uint64_t)open_traces_first(traces)->last >=
+               traces->options.quiet)
+        close_trace(traces, open_traces_first(traces), false);
 }
 
 bool open_traces_close_some(struct open_traces *traces, uint64_t count)
 {
     while (count-- && !cds_list_empty(&traces->by_age))
-        close_trace(traces, first_of(traces), false);
+        close_trace(traces, open_traces_first(traces), false);
     return !cds_list_empty(&traces->by_age);
 }
 
@@ -187,7 +188,7 @@ static struct open_trace *find_trace(struct open_traces *traces, uint64_t high, 
     return trace ? trace : new_trace(traces, hash, high, low);
 }
 
-static bool make_room(struct open_traces *traces, struct open_trace *trace)
+static bool open_traces_make_room(struct open_traces *traces, struct open_trace *trace)
 {
     struct trace_span *grown;
 
@@ -209,9 +210,9 @@ static struct open_trace *add_span(struct open_traces *traces, uint64_t trace_id
 {
     struct open_trace *trace = find_trace(traces, trace_id_high, trace_id);
 
-    if (!trace || !make_room(traces, trace))
+    if (!trace || !open_traces_make_room(traces, trace))
         return NULL;
-    note_time(traces, now);
+    open_traces_note_time(traces, now);
     trace->last = traces->now;
     trace->spans[trace->count++] = *span;
     traces->counts.open_spans++;
@@ -231,7 +232,7 @@ bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_
     if (trace->count >= traces->options.max_spans)
         close_trace(traces, trace, true);
     while (traces->counts.open_bytes > traces->options.max_bytes)
-        close_trace(traces, first_of(traces), true);
+        close_trace(traces, open_traces_first(traces), true);
     return true;
 }
 

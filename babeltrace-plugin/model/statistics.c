@@ -44,7 +44,7 @@ _Static_assert(offsetof(struct statistics_row, service) == offsetof(struct pair,
                    offsetof(struct statistics_edge, callee) == offsetof(struct pair, second),
                "they begin with their pair");
 
-static uint64_t hash_of(uint64_t seed, struct pair pair)
+static uint64_t pair_hash(uint64_t seed, struct pair pair)
 {
     return hash_mix(seed ^ ((uint64_t)pair.first << 32 | pair.second));
 }
@@ -116,7 +116,7 @@ static const struct pair other = {NAMES_OTHER, NAMES_OTHER};
 
 static void *find_pair(const struct items *items, struct pair pair)
 {
-    const uint64_t hash = hash_of(items->table.seed, pair);
+    const uint64_t hash = pair_hash(items->table.seed, pair);
     struct head *head;
 
     table_find(head, &items->table, hash, in_table,
@@ -129,7 +129,7 @@ static bool are_full(const struct items *items)
     return items->table.count >= ITEMS_MAX - 1;
 }
 
-static void *find(const struct items *items, struct pair pair)
+static void *items_find(const struct items *items, struct pair pair)
 {
     void *item = find_pair(items, pair);
 
@@ -139,7 +139,7 @@ static void *find(const struct items *items, struct pair pair)
 /* The last one is for all others. Returns NULL when out of memory. */
 static void *find_or_add(struct items *items, size_t size, struct pair pair)
 {
-    void *item = find(items, pair);
+    void *item = items_find(items, pair);
     struct head *head;
 
     if (item)
@@ -151,7 +151,7 @@ static void *find_or_add(struct items *items, size_t size, struct pair pair)
     item = head + 1;
     memcpy(item, &head->pair, sizeof(head->pair));
     items->list[items->table.count] = item;
-    table_add(&items->table, &head->in_table, hash_of(items->table.seed, head->pair));
+    table_add(&items->table, &head->in_table, pair_hash(items->table.seed, head->pair));
     return item;
 }
 
@@ -170,7 +170,7 @@ struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t
 const struct statistics_row *statistics_find_row(const struct statistics *statistics,
                                                  uint32_t service, uint32_t name)
 {
-    return find(&statistics->rows, (struct pair){service, name});
+    return items_find(&statistics->rows, (struct pair){service, name});
 }
 
 struct statistics_edge *statistics_edge_of(struct statistics *statistics, uint32_t caller,

@@ -73,7 +73,7 @@ static bool is_blank(char c)
 
 /* Splits the line where it lies; quotes are taken off. False if there are more, or a quote is open.
  */
-static bool split(char *line, struct words *words)
+static bool tail_split(char *line, struct words *words)
 {
     char *to = line;
 
@@ -111,7 +111,7 @@ static bool read_count(const char *text, int64_t *count)
     return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *count > 0;
 }
 
-static bool read_time(const char *text, int64_t *ns)
+static bool rule_read_time(const char *text, int64_t *ns)
 {
     static const struct {
         const char *name;
@@ -141,7 +141,7 @@ static bool read_percentile(const char *text, double *quantile)
     return true;
 }
 
-static bool read_tag(struct rule *rule, char *text)
+static bool rule_read_tag(struct rule *rule, char *text)
 {
     char *equals = strchr(text, '=');
 
@@ -166,12 +166,12 @@ static bool read_condition(struct rule *rule, char *const *word, int count)
         rule->condition = ONE_OF;
     else if (count == 2 && strcmp(word[0], "rare") == 0 && read_count(argument, &rule->number))
         rule->condition = RARE;
-    else if (count == 2 && strcmp(word[0], ">") == 0 && read_time(argument, &rule->number))
+    else if (count == 2 && strcmp(word[0], ">") == 0 && rule_read_time(argument, &rule->number))
         rule->condition = LONGER_THAN;
     else if (count == 2 && strcmp(word[0], ">") == 0 && rule->has_spans &&
              read_percentile(argument, &rule->quantile))
         rule->condition = UNUSUAL;
-    else if (count == 2 && strcmp(word[0], "tag") == 0 && read_tag(rule, word[1]))
+    else if (count == 2 && strcmp(word[0], "tag") == 0 && rule_read_tag(rule, word[1]))
         rule->condition = TAG;
     else
         return false;
@@ -204,7 +204,7 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
     }
     *text_copy(rule->text, line) = '\0';
     copy = memcpy(rule->text + line.length + 1, rule->text, line.length + 1);
-    if (memchr(line.data, '\0', line.length) == NULL && split(copy, &words)) {
+    if (memchr(line.data, '\0', line.length) == NULL && tail_split(copy, &words)) {
         if (read_condition(rule, words.word, words.count))
             return true;
         if (words.count > 1) {
@@ -221,7 +221,7 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
 }
 
 /* Without a comment, and blanks at both ends. */
-static struct text trim(struct text line)
+static struct text tail_trim(struct text line)
 {
     for (size_t i = 0; i < line.length; i++) {
         if (line.data[i] == '#' && (i == 0 || is_blank(line.data[i - 1])))
@@ -271,7 +271,7 @@ struct tail_rules *tail_rules_parse(struct text text, const char *path, struct e
         const size_t length = end ? (size_t)(end - text.data) : text.length;
         const size_t taken = length + (end != NULL);
 
-        done = add_rule(rules, trim((struct text){text.data, length}), path, number, error);
+        done = add_rule(rules, tail_trim((struct text){text.data, length}), path, number, error);
         text.data += taken;
         text.length -= taken;
     }
@@ -334,7 +334,7 @@ static void remember(struct tail_rules *rules, const struct statistics *statisti
 }
 
 /* Zeros are added, so that there are `wanted` or more. Returns NULL when out of memory. */
-static void *grow(void *array, size_t *count, size_t wanted, size_t size)
+static void *tail_grow(void *array, size_t *count, size_t wanted, size_t size)
 {
     const size_t room = wanted < 64 ? 64 : wanted + wanted / 2;
     char *grown = reallocarray(array, room, size);
@@ -356,7 +356,7 @@ static bool glob_fits(struct glob *glob, const struct names *names, uint32_t id)
         return glob->known[id] == FITS;
     known = fnmatch(glob->pattern, names_text(names, id).data, 0) == 0 ? FITS : FITS_NOT;
     if (id >= glob->count && id < names_count(names)) {
-        uint8_t *grown = grow(glob->known, &glob->count, names_count(names), sizeof(*grown));
+        uint8_t *grown = tail_grow(glob->known, &glob->count, names_count(names), sizeof(*grown));
 
         glob->known = grown ? grown : glob->known;
     }
@@ -382,7 +382,7 @@ static bool is_unusual(struct rule *rule, const struct statistics *statistics,
     if (!row)
         return false;
     if (row->index >= rule->limits_count) {
-        limit = grow(rule->limits, &rule->limits_count, row->index + 1, sizeof(*limit));
+        limit = tail_grow(rule->limits, &rule->limits_count, row->index + 1, sizeof(*limit));
         if (!limit)
             return span->duration_ns > usual_limit(rule, row);
         rule->limits = limit;
@@ -393,21 +393,21 @@ static bool is_unusual(struct rule *rule, const struct statistics *statistics,
     return span->duration_ns > limit->ns;
 }
 
-static bool is_rare(const struct rule *rule, const struct statistics *statistics,
-                    const struct trace_span *span)
+static bool rule_is_rare(const struct rule *rule, const struct statistics *statistics,
+                         const struct trace_span *span)
 {
     const struct statistics_row *row = statistics_find_row(statistics, span->service, span->name);
 
     return !row || row->ever < (uint64_t)rule->number;
 }
 
-static bool has_tag(const struct rule *rule, const struct tail_trace *trace,
-                    const struct trace_span *span)
+static bool rule_has_tag(const struct rule *rule, const struct tail_trace *trace,
+                         const struct trace_span *span)
 {
     return trace->has_tag && trace->has_tag(trace->context, span, text_of(rule->key), rule->value);
 }
 
-static bool is_of(struct rule *rule, const struct names *names, const struct trace_span *span)
+static bool rule_is_of(struct rule *rule, const struct names *names, const struct trace_span *span)
 {
     return !rule->has_spans || (glob_fits(&rule->service, names, span->service) &&
                                 glob_fits(&rule->name, names, span->name));
@@ -418,15 +418,15 @@ static bool span_fits(const struct tail_rules *rules, struct rule *rule,
 {
     switch (rule->condition) {
     case ERROR:
-        return span->is_error && is_of(rule, rules->names, span);
+        return span->is_error && rule_is_of(rule, rules->names, span);
     case LONGER_THAN:
-        return span->duration_ns > rule->number && is_of(rule, rules->names, span);
+        return span->duration_ns > rule->number && rule_is_of(rule, rules->names, span);
     case UNUSUAL:
-        return is_of(rule, rules->names, span) && is_unusual(rule, rules->statistics, span);
+        return rule_is_of(rule, rules->names, span) && is_unusual(rule, rules->statistics, span);
     case RARE:
-        return is_of(rule, rules->names, span) && is_rare(rule, rules->statistics, span);
+        return rule_is_of(rule, rules->names, span) && rule_is_rare(rule, rules->statistics, span);
     case TAG:
-        return is_of(rule, rules->names, span) && has_tag(rule, trace, span);
+        return rule_is_of(rule, rules->names, span) && rule_has_tag(rule, trace, span);
     default:
         return false;
     }
@@ -448,7 +448,8 @@ static bool is_one_of(const struct tail_trace *trace, int64_t number)
     return hash_mix(trace->trace_id) <= UINT64_MAX / (uint64_t)number;
 }
 
-static bool fits(const struct tail_rules *rules, struct rule *rule, const struct tail_trace *trace)
+static bool rule_fits(const struct tail_rules *rules, struct rule *rule,
+                      const struct tail_trace *trace)
 {
     const struct trace_model *model = trace->model;
 
@@ -462,7 +463,7 @@ static bool fits(const struct tail_rules *rules, struct rule *rule, const struct
         return !trace_model_is_whole(model);
     case ONE_OF:
         return is_one_of(trace, rule->number) && model->count &&
-               is_of(rule, rules->names, &model->spans[model->first_top]);
+               rule_is_of(rule, rules->names, &model->spans[model->first_top]);
     default:
         return some_span_fits(rules, rule, trace);
     }
@@ -473,7 +474,7 @@ const char *tail_rules_fit(struct tail_rules *rules, const struct tail_trace *tr
 {
     remember(rules, statistics);
     for (size_t i = 0; i < rules->count; i++) {
-        if (fits(rules, &rules->list[i], trace))
+        if (rule_fits(rules, &rules->list[i], trace))
             return rules->list[i].text;
     }
     return NULL;

@@ -100,7 +100,7 @@ static struct vote vote_on(const struct clock *clock, int64_t offset_ns, int64_t
 }
 
 /* No offset is INT64_MIN: they are differences of times since the epoch. */
-static int64_t distance(int64_t offset_ns)
+static int64_t clock_distance(int64_t offset_ns)
 {
     return offset_ns < 0 ? -offset_ns : offset_ns;
 }
@@ -123,8 +123,8 @@ bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t real
     if (!is_step(clock->offset_ns, offset_ns) || (!is_full(voice) && offset_ns < clock->offset_ns))
         return false;
     vote = vote_on(clock, offset_ns, time_ns);
-    if (vote.agree < vote.differ ||
-        (vote.agree == vote.differ && distance(offset_ns) >= distance(clock->offset_ns)))
+    if (vote.agree < vote.differ || (vote.agree == vote.differ &&
+                                     clock_distance(offset_ns) >= clock_distance(clock->offset_ns)))
         return false;
     clock->since_ns = vote.since_ns;
     clock->before_offset_ns = clock->is_settled ? clock->offset_ns : offset_ns;
@@ -143,7 +143,7 @@ bool clock_is_of_use(const struct clock *clock, int64_t since_ns)
     return false;
 }
 
-/* INT64_MIN is none: see distance(). */
+/* INT64_MIN is none: see clock_distance(). */
 static void offset_state(int64_t *offset_ns, struct state *state)
 {
     state_signed(state, offset_ns);

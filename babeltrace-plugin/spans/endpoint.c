@@ -34,12 +34,13 @@ static const struct entry *entry_of(const struct endpoint *endpoint)
     return caa_container_of(endpoint, struct entry, endpoint);
 }
 
-static uint64_t hash_of(uint64_t seed, struct text service, struct text ip, int64_t port)
+static uint64_t endpoint_hash(uint64_t seed, struct text service, struct text ip, int64_t port)
 {
     return hash_text(hash_text(seed ^ hash_mix((uint64_t)port), service), ip);
 }
 
-static bool is_of(const struct entry *entry, struct text service, struct text ip, int64_t port)
+static bool endpoint_is_of(const struct entry *entry, struct text service, struct text ip,
+                           int64_t port)
 {
     return entry->port == port && text_equal(entry->endpoint.service, service) &&
            text_equal(entry->ip, ip);
@@ -47,8 +48,8 @@ static bool is_of(const struct entry *entry, struct text service, struct text ip
 
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip, int64_t port)
 {
-    return is_of(entry_of(endpoint), text_cut(service, ENDPOINT_TEXT_MAX),
-                 text_cut(ip, ENDPOINT_TEXT_MAX), port);
+    return endpoint_is_of(entry_of(endpoint), text_cut(service, ENDPOINT_TEXT_MAX),
+                          text_cut(ip, ENDPOINT_TEXT_MAX), port);
 }
 
 struct endpoint_table *endpoint_table_new(void)
@@ -76,7 +77,7 @@ void endpoint_table_free(struct endpoint_table *table)
     free(table);
 }
 
-static void set_address(struct endpoint *endpoint, struct text ip)
+static void endpoint_set_address(struct endpoint *endpoint, struct text ip)
 {
     char string[INET6_ADDRSTRLEN];
     const char *zone = ip.length ? memchr(ip.data, '%', ip.length) : NULL;
@@ -119,14 +120,14 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
     entry->ip = (struct text){bytes + service.length, ip.length};
     entry->port = port;
     entry->endpoint.port = checked_port(port);
-    entry->endpoint.hash = hash_of(0, service, ip, port);
-    set_address(&entry->endpoint, entry->ip);
+    entry->endpoint.hash = endpoint_hash(0, service, ip, port);
+    endpoint_set_address(&entry->endpoint, entry->ip);
     return entry;
 }
 
 /* Returns NULL when out of memory. */
-static const struct entry *add(struct endpoint_table *table, struct text service, struct text ip,
-                               int64_t port, uint64_t hash)
+static const struct entry *endpoint_add(struct endpoint_table *table, struct text service,
+                                        struct text ip, int64_t port, uint64_t hash)
 {
     struct entry *entry;
 
@@ -147,12 +148,12 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
 
     service = text_cut(service, ENDPOINT_TEXT_MAX);
     ip = text_cut(ip, ENDPOINT_TEXT_MAX);
-    if (entry && is_of(entry, service, ip, port))
+    if (entry && endpoint_is_of(entry, service, ip, port))
         return &entry->endpoint;
-    hash = hash_of(table->entries.seed, service, ip, port);
-    table_find(entry, &table->entries, hash, in_table, is_of(entry, service, ip, port));
+    hash = endpoint_hash(table->entries.seed, service, ip, port);
+    table_find(entry, &table->entries, hash, in_table, endpoint_is_of(entry, service, ip, port));
     if (!entry)
-        entry = add(table, service, ip, port, hash);
+        entry = endpoint_add(table, service, ip, port, hash);
     if (!entry)
         return NULL;
     table->last = entry;
@@ -174,8 +175,8 @@ bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpo
 /* What a reference is: one of these, or FIRST + the endpoint's number. */
 enum { NONE, OVERFLOW, FIRST };
 
-static void save(const struct endpoint_table *table, const struct endpoint *endpoint,
-                 struct state *state)
+static void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
+                          struct state *state)
 {
     struct entry *entry;
 
@@ -196,7 +197,8 @@ static void save(const struct endpoint_table *table, const struct endpoint *endp
     state_put_signed(state, entry->port);
 }
 
-static const struct endpoint *restore_new(struct endpoint_table *table, struct state *state)
+static const struct endpoint *endpoint_restore_new(struct endpoint_table *table,
+                                                   struct state *state)
 {
     const struct text service = state_get_text(state), ip = state_get_text(state);
     const int64_t port = state_get_signed(state);
@@ -210,7 +212,7 @@ static const struct endpoint *restore_new(struct endpoint_table *table, struct s
     return endpoint;
 }
 
-static const struct endpoint *restore(struct endpoint_table *table, struct state *state)
+static const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state *state)
 {
     const uint64_t reference = state_get_limited(state, FIRST + (uint64_t)state->endpoints.count);
 
@@ -220,14 +222,14 @@ static const struct endpoint *restore(struct endpoint_table *table, struct state
         return &table->overflow.endpoint;
     if (reference - FIRST < state->endpoints.count)
         return state->endpoints.things[reference - FIRST];
-    return restore_new(table, state);
+    return endpoint_restore_new(table, state);
 }
 
 void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
                     struct state *state)
 {
     if (state->write)
-        save(table, *endpoint, state);
+        endpoint_save(table, *endpoint, state);
     else
-        *endpoint = restore(table, state);
+        *endpoint = endpoint_restore(table, state);
 }

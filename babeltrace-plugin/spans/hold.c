@@ -90,35 +90,35 @@ static struct text *text_at(struct record *record, size_t i)
 
 /* ---- a line ---------------------------------------------------------------------------------- */
 
-static struct record *first_of(const struct line *line)
+static struct record *line_first(const struct line *line)
 {
     if (line->head == line->buffer.length)
         return NULL;
     return (struct record *)(void *)(line->buffer.data + line->head);
 }
 
-static size_t bytes_of(const struct line *line)
+static size_t line_bytes(const struct line *line)
 {
     return line->buffer.length - line->head;
 }
 
 static void remove_first(struct line *line)
 {
-    const struct record *record = first_of(line);
+    const struct record *record = line_first(line);
 
     line->events -= !record->is_loss;
     line->head += record->size;
     if (line->head == line->buffer.length) {
         line->head = line->buffer.length = 0;
     } else if (line->head >= COMPACT_BYTES && line->head >= line->buffer.length / 2) {
-        memmove(line->buffer.data, line->buffer.data + line->head, bytes_of(line));
+        memmove(line->buffer.data, line->buffer.data + line->head, line_bytes(line));
         line->buffer.length -= line->head;
         line->head = 0;
     }
 }
 
 /* Returns false when out of memory. */
-static bool append(struct line *line, struct record *record)
+static bool line_append(struct line *line, struct record *record)
 {
     const struct text *text;
     char *at;
@@ -163,7 +163,7 @@ static void give(struct hold *hold, const struct record *record)
 
 static void give_first(struct hold *hold)
 {
-    struct record *record = first_of(&hold->line);
+    struct record *record = line_first(&hold->line);
 
     set_texts(record);
     give(hold, record);
@@ -181,20 +181,20 @@ static void give_what_is_over(struct hold *hold)
 {
     const struct record *record;
 
-    while ((record = first_of(&hold->line)) &&
-           (is_over(hold, record->time_ns) || bytes_of(&hold->line) > HOLD_BYTES_MAX))
+    while ((record = line_first(&hold->line)) &&
+           (is_over(hold, record->time_ns) || line_bytes(&hold->line) > HOLD_BYTES_MAX))
         give_first(hold);
 }
 
 static void give_all(struct hold *hold)
 {
-    while (first_of(&hold->line))
+    while (line_first(&hold->line))
         give_first(hold);
 }
 
-static void add(struct hold *hold, struct record *record)
+static void hold_append(struct hold *hold, struct record *record)
 {
-    if (append(&hold->line, record))
+    if (line_append(&hold->line, record))
         return;
     give_all(hold);
     give(hold, record);
@@ -205,20 +205,20 @@ static void take_in_before(struct hold *hold, int64_t time_ns)
 {
     struct record *record;
 
-    while ((record = first_of(&hold->before)) && record->time_ns <= time_ns) {
+    while ((record = line_first(&hold->before)) && record->time_ns <= time_ns) {
         set_texts(record);
-        add(hold, record);
+        hold_append(hold, record);
         remove_first(&hold->before);
     }
 }
 
-static void take(struct hold *hold, struct record *record)
+static void hold_take(struct hold *hold, struct record *record)
 {
     if (record->time_ns > hold->now_ns)
         hold->now_ns = record->time_ns;
     record->time_ns = hold->now_ns;
     take_in_before(hold, record->time_ns);
-    add(hold, record);
+    hold_append(hold, record);
     give_what_is_over(hold);
 }
 
@@ -231,7 +231,7 @@ void hold_add(struct hold *hold, const struct event *event)
         if (!(texts_of[event->kind] >> i & 1))
             *text = (struct text){NULL, 0};
     }
-    take(hold, &record);
+    hold_take(hold, &record);
 }
 
 void hold_note_loss(struct hold *hold, const struct loss *loss)
@@ -240,7 +240,7 @@ void hold_note_loss(struct hold *hold, const struct loss *loss)
                             .is_loss = true,
                             .of.loss = *loss};
 
-    take(hold, &record);
+    hold_take(hold, &record);
 }
 
 void hold_end_trace(struct hold *hold, int64_t end_ns)
@@ -373,7 +373,7 @@ void hold_restore(struct hold *hold, struct state *state)
         record_state(&record, state);
         if (record.time_ns < last_ns)
             state_set_damaged(state);
-        else if (state_is_good(state) && !append(&hold->before, &record))
+        else if (state_is_good(state) && !line_append(&hold->before, &record))
             state_set_no_memory(state);
         last_ns = record.time_ns;
     }

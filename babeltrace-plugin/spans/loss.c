@@ -64,7 +64,7 @@ bool losses_add(struct losses *losses, const struct loss_interval *added)
 }
 
 /* A trace may claim any number. */
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t loss_add_up(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -86,8 +86,8 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
             continue;
         sum->pid = !found || sum->pid == interval->pid ? interval->pid : 0;
         found = true;
-        sum->events = add(sum->events, interval->events);
-        sum->packets = add(sum->packets, interval->packets);
+        sum->events = loss_add_up(sum->events, interval->events);
+        sum->packets = loss_add_up(sum->packets, interval->packets);
         sum->is_more |= !interval->events && !interval->packets;
     }
     return found;

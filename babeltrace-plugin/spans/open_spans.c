@@ -16,7 +16,7 @@
 #define POOL_LOG_MAX 4096 /* bytes: a log beyond this goes back to the heap */
 
 /* One trace id shared by many spans must not make one long chain: both ids are mixed in. */
-static uint64_t hash_of(uint64_t seed, uint64_t trace_id, uint64_t span_id)
+static uint64_t open_spans_hash(uint64_t seed, uint64_t trace_id, uint64_t span_id)
 {
     return hash_mix(trace_id ^ hash_mix(seed ^ span_id));
 }
@@ -48,15 +48,16 @@ void open_spans_destroy(struct open_spans *spans)
     table_destroy(&spans->table, NULL);
 }
 
-static bool is_of(const struct open_span *open, uint64_t trace_id, uint64_t span_id)
+static bool open_span_is(const struct open_span *open, uint64_t trace_id, uint64_t span_id)
 {
     return open->span.id == span_id && open->span.trace_id == trace_id;
 }
 
 /* For all that have these ids. */
-#define FOR_EACH_OF(open, spans, of_trace, of_span)                                           \
-    table_for_each_of(open, &(spans)->table, hash_of((spans)->table.seed, of_trace, of_span), \
-                      in_table) if (is_of(open, of_trace, of_span))
+#define FOR_EACH_OF(open, spans, of_trace, of_span)                            \
+    table_for_each_of(open, &(spans)->table,                                   \
+                      open_spans_hash((spans)->table.seed, of_trace, of_span), \
+                      in_table) if (open_span_is(open, of_trace, of_span))
 
 struct open_span *open_spans_find(struct open_spans *spans, const struct event *event)
 {
@@ -231,7 +232,7 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
                                  const struct endpoint *endpoint, struct source *source,
                                  struct open_span **surplus)
 {
-    const uint64_t hash = hash_of(spans->table.seed, event->trace_id, event->span_id);
+    const uint64_t hash = open_spans_hash(spans->table.seed, event->trace_id, event->span_id);
     struct open_span *open = open_spans_take(spans);
 
     if (!open)
@@ -259,7 +260,7 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
 bool open_spans_put(struct open_spans *spans, struct open_span *open)
 {
     const struct span *span = &open->span;
-    const uint64_t hash = hash_of(spans->table.seed, span->trace_id, span->id);
+    const uint64_t hash = open_spans_hash(spans->table.seed, span->trace_id, span->id);
 
     if (find_surplus(spans, span->trace_id, span->id))
         return false;

@@ -14,7 +14,7 @@ void recent_destroy(struct recent *recent)
     free(recent->shared);
 }
 
-static uint64_t hash_of(const struct span *span)
+static uint64_t recent_hash(const struct span *span)
 {
     return hash_mix(span->trace_id ^ hash_mix(span->id));
 }
@@ -22,7 +22,7 @@ static uint64_t hash_of(const struct span *span)
 /* The kind is mixed in: client and server halves of a span may have the same ids. */
 static uint64_t hash_of_streamed(const struct span *span, const struct source *source)
 {
-    return hash_mix(hash_of(span) ^ source->host_hash ^ span->kind);
+    return hash_mix(recent_hash(span) ^ source->host_hash ^ span->kind);
 }
 
 void recent_note_streamed(struct recent *recent, const struct span *span,
@@ -47,7 +47,7 @@ bool recent_take_streamed(struct recent *recent, const struct span *span,
 
 void recent_note_client(struct recent *recent, const struct span *span)
 {
-    const uint64_t hash = hash_of(span);
+    const uint64_t hash = recent_hash(span);
 
     recent->clients[hash & (RECENT_PLACES - 1)] = (struct recent_client){hash, span->endpoint};
     recent->has_clients = true;
@@ -60,7 +60,7 @@ bool recent_has_client(const struct recent *recent, const struct span *span)
 
     if (!recent->has_clients)
         return false;
-    hash = hash_of(span);
+    hash = recent_hash(span);
     place = &recent->clients[hash & (RECENT_PLACES - 1)];
     return place->hash == hash && place->endpoint && place->endpoint != span->endpoint;
 }

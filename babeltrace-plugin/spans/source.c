@@ -19,7 +19,7 @@ struct source_table {
     struct source overflow;
 };
 
-static uint64_t hash_of(uint64_t seed, struct text host, int64_t clock)
+static uint64_t source_hash(uint64_t seed, struct text host, int64_t clock)
 {
     return hash_text(seed ^ hash_mix((uint64_t)clock), host);
 }
@@ -80,7 +80,8 @@ static struct source *source_new(const struct origin *origin)
 }
 
 /* Returns NULL when out of memory, or of room. */
-static struct source *add(struct source_table *table, const struct origin *origin, uint64_t hash)
+static struct source *source_add(struct source_table *table, const struct origin *origin,
+                                 uint64_t hash)
 {
     struct source *source = table->sources.count < SOURCES_MAX ? source_new(origin) : NULL;
 
@@ -98,10 +99,10 @@ struct source *source_get(struct source_table *table, const struct origin *origi
 
     if (*recent && is_source_of(*recent, origin))
         return *recent;
-    hash = hash_of(table->sources.seed, origin->host, origin->clock);
+    hash = source_hash(table->sources.seed, origin->host, origin->clock);
     table_find(source, &table->sources, hash, in_table, is_source_of(source, origin));
     if (!source)
-        source = add(table, origin, hash);
+        source = source_add(table, origin, hash);
     if (!source)
         return &table->overflow;
     *recent = source;
@@ -133,7 +134,7 @@ void source_save(const struct source_table *table, struct source *source, struct
     clock_state(&source->correction, state);
 }
 
-static struct source *restore_new(struct source_table *table, struct state *state)
+static struct source *source_restore_new(struct source_table *table, struct state *state)
 {
     struct origin origin = {.host = state_get_text(state)};
     struct source *source;
@@ -162,7 +163,7 @@ struct source *source_restore(struct source_table *table, struct state *state)
         return &table->overflow;
     if (reference - FIRST < state->sources.count)
         return (struct source *)(uintptr_t)state->sources.things[reference - FIRST];
-    return restore_new(table, state);
+    return source_restore_new(table, state);
 }
 
 static bool is_of_use(const struct source *source, int64_t since_ns)

@@ -14,7 +14,7 @@ static size_t padded(size_t size)
     return (size + 7) & ~(size_t)7;
 }
 
-__attribute__((noinline)) static bool grow(struct span *span, size_t needed)
+__attribute__((noinline)) static bool span_grow(struct span *span, size_t needed)
 {
     size_t capacity = span->log_capacity ? span->log_capacity : FIRST_CAPACITY;
     char *log;
@@ -34,11 +34,11 @@ __attribute__((noinline)) static bool grow(struct span *span, size_t needed)
     return true;
 }
 
-static inline bool make_room(struct span *span, size_t size)
+static inline bool span_make_room(struct span *span, size_t size)
 {
     const size_t needed = span->log_length + size;
 
-    return needed <= span->log_capacity || grow(span, needed);
+    return needed <= span->log_capacity || span_grow(span, needed);
 }
 
 bool span_set_name(struct span *span, struct text name)
@@ -46,7 +46,7 @@ bool span_set_name(struct span *span, struct text name)
     size_t size = padded(name.length);
 
     /* a log even where there is nothing to put in: it is never NULL */
-    if (!make_room(span, size ? size : 1))
+    if (!span_make_room(span, size ? size : 1))
         return false;
     (void)text_copy(span->log, name);
     span->name_length = (uint32_t)name.length;
@@ -64,7 +64,7 @@ bool span_add(struct span *span, enum span_entry_type type, struct text key, str
     if (key.length > SPAN_LOG_MAX || value.length > SPAN_LOG_MAX)
         return false;
     size = padded(sizeof(*entry) + key.length + value.length);
-    if (!make_room(span, size))
+    if (!span_make_room(span, size))
         return false;
 
     entry = (struct span_entry *)(void *)(span->log + span->log_length);
@@ -86,7 +86,7 @@ bool span_change_name(struct span *span, struct text name)
     const size_t entries = span->log_length - span->first_entry;
 
     if (size > SPAN_LOG_MAX ||
-        (size > span->first_entry && !make_room(span, size - span->first_entry)))
+        (size > span->first_entry && !span_make_room(span, size - span->first_entry)))
         return false;
     memmove(span->log + size, span->log + span->first_entry, entries);
     (void)text_copy(span->log, name);

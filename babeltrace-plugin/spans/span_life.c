@@ -41,8 +41,8 @@ void assembler_tag(struct assembler *assembler, struct span *span, const char *k
         assembler_lose_part(assembler, span);
 }
 
-static void tag_number(struct assembler *assembler, struct span *span, const char *key,
-                       int64_t value)
+static void assembler_tag_number(struct assembler *assembler, struct span *span, const char *key,
+                                 int64_t value)
 {
     if (value && !span_add(span, SPAN_TAG_INTEGER, text_of(key), (struct text){NULL, 0}, value))
         assembler_lose_part(assembler, span);
@@ -53,8 +53,8 @@ void assembler_tag_origin(struct assembler *assembler, struct span *span,
 {
     assembler_tag(assembler, span, "lttng.host", origin->host);
     assembler_tag(assembler, span, "lttng.procname", origin->process);
-    tag_number(assembler, span, "lttng.vpid", origin->pid);
-    tag_number(assembler, span, "lttng.vtid", origin->tid);
+    assembler_tag_number(assembler, span, "lttng.vpid", origin->pid);
+    assembler_tag_number(assembler, span, "lttng.vtid", origin->tid);
 }
 
 void assembler_mark_incomplete(struct assembler *assembler, struct span *span, const char *why)
@@ -63,7 +63,7 @@ void assembler_mark_incomplete(struct assembler *assembler, struct span *span, c
     assembler->counts.spans_incomplete++;
 }
 
-static uint64_t bytes_of(const struct open_span *open)
+static uint64_t open_span_bytes(const struct open_span *open)
 {
     return sizeof(*open) + open->span.log_capacity;
 }
@@ -113,7 +113,7 @@ void assembler_correct_times(struct assembler *assembler, struct span *span,
         assembler->counts.spans_corrected++;
 }
 
-static void give_out(struct assembler *assembler, struct open_span *open)
+static void assembler_give_out(struct assembler *assembler, struct open_span *open)
 {
     if (open->evicted)
         assembler_mark_incomplete(assembler, &open->span, "too many spans were open");
@@ -139,10 +139,10 @@ static void give_out(struct assembler *assembler, struct open_span *open)
 
 void assembler_finish(struct assembler *assembler, struct open_span *open)
 {
-    assembler->counts.open_bytes -= bytes_of(open);
+    assembler->counts.open_bytes -= open_span_bytes(open);
     open_spans_remove(&assembler->open, open);
     cds_list_del(&open->in_queue);
-    give_out(assembler, open);
+    assembler_give_out(assembler, open);
     open_spans_give(&assembler->open, open);
 }
 
@@ -187,7 +187,7 @@ struct open_span *assembler_open(struct assembler *assembler, const struct event
 
     if (open) {
         assembler_tag_origin(assembler, &open->span, &event->origin);
-        assembler->counts.open_bytes += bytes_of(open);
+        assembler->counts.open_bytes += open_span_bytes(open);
         if (surplus)
             evict(assembler, surplus);
         evict_until_it_fits(assembler, open);

@@ -34,7 +34,7 @@ void sequences_save(const struct sequences *sequences, struct state *state)
     state_put_number(state, 0);
 }
 
-static struct sequence_place *place_of(struct sequences *sequences, uint64_t series)
+static struct sequence_place *sequence_place_of(struct sequences *sequences, uint64_t series)
 {
     return &sequences->places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
 }
@@ -43,7 +43,7 @@ static struct sequence_place *place_of(struct sequences *sequences, uint64_t ser
  * A thread numbers what it streams by itself, and a host its metrics: which of these the event is
  * of is above the thread's number.
  */
-static uint64_t series_of(const struct event *event)
+static uint64_t sequence_series(const struct event *event)
 {
     const bool is_whole = event->kind == EVENT_SPAN || event->kind == EVENT_PROCESS;
     const uint64_t which = is_whole ? 0 : event->kind == EVENT_METRIC ? 1 : 2;
@@ -56,7 +56,7 @@ void sequences_restore(struct sequences *sequences, struct state *state)
     uint64_t series;
 
     while ((series = state_get_number(state))) {
-        struct sequence_place *place = place_of(sequences, series);
+        struct sequence_place *place = sequence_place_of(sequences, series);
 
         place->series = series;
         place->sequence = state_get_number(state);
@@ -71,7 +71,7 @@ bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns
 
 bool assembler_has_read(const struct assembler *assembler, const struct event *event)
 {
-    const uint64_t series = series_of(event);
+    const uint64_t series = sequence_series(event);
     const struct sequence_place *place =
         &assembler->sequences.places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
 
@@ -80,8 +80,8 @@ bool assembler_has_read(const struct assembler *assembler, const struct event *e
     return place->series == series && event->sequence <= place->sequence;
 }
 
-static bool note(struct assembler *assembler, const struct source *source, struct losses *losses,
-                 const struct loss_interval *interval)
+static bool loss_note(struct assembler *assembler, const struct source *source,
+                      struct losses *losses, const struct loss_interval *interval)
 {
     if (source->is_overflow || !losses_add(losses, interval))
         assembler->counts.not_noted++;
@@ -98,7 +98,7 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
         .packets = loss->packets,
     };
 
-    assembler->has_losses |= note(assembler, source, &source->losses, &interval);
+    assembler->has_losses |= loss_note(assembler, source, &source->losses, &interval);
 }
 
 /*
@@ -109,8 +109,8 @@ void assembler_note_loss(struct assembler *assembler, const struct loss *loss)
 static uint64_t missing_before(struct sequences *sequences, const struct event *event,
                                int64_t *since_ns)
 {
-    const uint64_t series = series_of(event);
-    struct sequence_place *place = place_of(sequences, series);
+    const uint64_t series = sequence_series(event);
+    struct sequence_place *place = sequence_place_of(sequences, series);
     uint64_t missing = 0;
 
     if (place->series == series && event->sequence > place->sequence &&
@@ -137,7 +137,7 @@ note_gap(struct assembler *assembler, const struct event *event, uint64_t missin
     };
 
     assembler->counts.events_missing += missing;
-    assembler->has_gaps |= note(assembler, source, &source->gaps, &interval);
+    assembler->has_gaps |= loss_note(assembler, source, &source->gaps, &interval);
 }
 
 void assembler_note_sequence(struct assembler *assembler, const struct event *event)

@@ -1,5 +1,5 @@
 /*
- * What is kept of an assembler from one run to the next, as bytes: save.h. How numbers and texts
+ * What is kept of an assembler from one run to the next, as bytes: save.c. How numbers and texts
  * are written, and read again.
  *
  * What is read comes from a file and is not trusted: a state that has nonsense is damaged, gives

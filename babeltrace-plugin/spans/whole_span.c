@@ -42,7 +42,7 @@ static void add_dropped(struct assembler *assembler, struct span *span, uint64_t
 }
 
 /* The span through which its trace came into the process: see assembler_note_loss(). */
-static bool is_entry(const struct event *event)
+static bool whole_is_entry(const struct event *event)
 {
     return !event->parent_id || event->flags & BLKIN_SPAN_REMOTE ||
            event->span_kind == SPAN_SERVER || event->span_kind == SPAN_CONSUMER;
@@ -75,8 +75,8 @@ static bool is_repeated(struct assembler *assembler, struct open_span *open,
 }
 
 /* The span or a step of it, with all that is in it. */
-static void give_out(struct assembler *assembler, struct open_span *open,
-                     const struct origin *origin)
+static void whole_give_out(struct assembler *assembler, struct open_span *open,
+                           const struct origin *origin)
 {
     struct span *span = &open->span;
 
@@ -159,7 +159,7 @@ static void finish_step(struct whole *whole, int64_t end_ns)
     if (step->given_out || is_repeated(assembler, step, whole->event))
         assembler->counts.spans_duplicate++;
     else
-        give_out(assembler, step, &whole->event->origin);
+        whole_give_out(assembler, step, &whole->event->origin);
     open_spans_give(&assembler->open, step);
 }
 
@@ -248,11 +248,11 @@ static void add_named(struct whole *whole)
         return;
     }
     add_dropped(assembler, &open->span, event->dropped);
-    if (assembler->has_losses && is_entry(event))
+    if (assembler->has_losses && whole_is_entry(event))
         assembler_tag_loss_below(assembler, &open->span, &event->origin);
     assembler->counts.events_in_span++;
     assembler->counts.steps_spilled += event->flags & BLKIN_SPAN_STEP ? 1 : 0;
-    give_out(assembler, open, &event->origin);
+    whole_give_out(assembler, open, &event->origin);
 }
 
 void assembler_add_whole_span(struct assembler *assembler, const struct event *event)

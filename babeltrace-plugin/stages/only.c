@@ -44,12 +44,12 @@ struct only {
     int64_t newest_ns;
 };
 
-static uint64_t hash_of(uint64_t seed, uint64_t low)
+static uint64_t only_hash(uint64_t seed, uint64_t low)
 {
     return hash_mix(seed ^ low);
 }
 
-static void free_linked(struct table_link *link)
+static void only_free_linked(struct table_link *link)
 {
     free(caa_container_of(link, struct wanted, in_table));
 }
@@ -77,7 +77,7 @@ static bool refuse(const struct line *line, const char *expected, struct text go
 }
 
 /* The next word, and what blanks follow it are passed over. */
-static struct text take_word(struct line *line)
+static struct text only_take_word(struct line *line)
 {
     struct text *rest = &line->rest;
     struct text word = {rest->data, 0};
@@ -95,7 +95,7 @@ static struct text take_word(struct line *line)
 
 static bool read_id(struct line *line, struct wanted *wanted, bool *is_any)
 {
-    const struct text word = take_word(line);
+    const struct text word = only_take_word(line);
     const bool has_length = word.length == 16 || word.length == 32;
 
     *is_any = text_is(word, "*");
@@ -103,9 +103,9 @@ static bool read_id(struct line *line, struct wanted *wanted, bool *is_any)
            refuse(line, "a trace id of 16 or 32 hexadecimal digits, not all 0, or *", word);
 }
 
-static bool read_time(struct line *line, const char *expected, int64_t *time_ns)
+static bool only_read_time(struct line *line, const char *expected, int64_t *time_ns)
 {
-    const struct text word = take_word(line);
+    const struct text word = only_take_word(line);
     bool is_good = word.length > 0;
 
     *time_ns = 0;
@@ -120,8 +120,8 @@ static bool read_window(struct line *line, struct wanted *wanted)
 {
     const struct text times = line->rest;
 
-    return read_time(line, "FROM, in ns since 1970, or 0", &wanted->from_ns) &&
-           read_time(line, "UNTIL, in ns since 1970, or 0", &wanted->until_ns) &&
+    return only_read_time(line, "FROM, in ns since 1970, or 0", &wanted->from_ns) &&
+           only_read_time(line, "UNTIL, in ns since 1970, or 0", &wanted->until_ns) &&
            (!wanted->until_ns || wanted->from_ns < wanted->until_ns ||
             refuse(line, "an UNTIL that is after FROM", times));
 }
@@ -162,7 +162,7 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
         **last_any = wanted;
         *last_any = &wanted->next;
     } else {
-        table_add(&only->wanted, &wanted->in_table, hash_of(only->wanted.seed, wanted->low));
+        table_add(&only->wanted, &wanted->in_table, only_hash(only->wanted.seed, wanted->low));
     }
     return true;
 }
@@ -172,8 +172,8 @@ static bool read_clock(struct only *only, struct line *line)
     const char *expected = "clock NS, which is CLOCK_REALTIME - CLOCK_MONOTONIC";
     const struct text whole = line->rest;
 
-    (void)take_word(line);
-    if (!read_time(line, expected, &only->clock_ns))
+    (void)only_take_word(line);
+    if (!only_read_time(line, expected, &only->clock_ns))
         return false;
     return (only->clock_ns && !line->rest.length) || refuse(line, expected, whole);
 }
@@ -228,7 +228,7 @@ void only_free(struct only *only)
         next = only->any->next;
         free(only->any);
     }
-    table_destroy(&only->wanted, free_linked);
+    table_destroy(&only->wanted, only_free_linked);
     found_free(only->found);
     free(only);
 }
@@ -274,7 +274,7 @@ struct only *only_open(const char *path, const char *found, struct error *error)
 /* ---- asking ---------------------------------------------------------------------------------- */
 
 /* The original's events know the lower half only, and so do those of a trace that they began. */
-static bool fits(const struct wanted *wanted, uint64_t high, uint64_t low)
+static bool only_fits(const struct wanted *wanted, uint64_t high, uint64_t low)
 {
     return wanted->low == low && (!wanted->high || !high || wanted->high == high);
 }
@@ -291,8 +291,8 @@ static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint6
 {
     const struct wanted *wanted;
 
-    table_find(wanted, &only->wanted, hash_of(only->wanted.seed, low), in_table,
-               wanted->is_sent == is_sent && fits(wanted, high, low) &&
+    table_find(wanted, &only->wanted, only_hash(only->wanted.seed, low), in_table,
+               wanted->is_sent == is_sent && only_fits(wanted, high, low) &&
                    is_in_time(wanted, time_ns));
     if (wanted)
         return true;
@@ -328,9 +328,9 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 
     while (first && first->is_sent)
         first = first->next;
-    table_for_each_of(wanted, &only->wanted, hash_of(only->wanted.seed, trace_id), in_table)
+    table_for_each_of(wanted, &only->wanted, only_hash(only->wanted.seed, trace_id), in_table)
     {
-        if (!wanted->is_sent && fits(wanted, trace_id_high, trace_id) &&
+        if (!wanted->is_sent && only_fits(wanted, trace_id_high, trace_id) &&
             (!first || wanted->number < first->number))
             first = wanted;
     }

@@ -44,7 +44,7 @@ struct found {
     char *temporary;
 };
 
-static uint64_t hash_of(uint64_t seed, uint64_t low)
+static uint64_t found_hash(uint64_t seed, uint64_t low)
 {
     return hash_mix(seed ^ low);
 }
@@ -80,18 +80,18 @@ void found_free(struct found *found)
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
-static struct found_trace *find(const struct found *found, const struct span *span)
+static struct found_trace *found_find(const struct found *found, const struct span *span)
 {
     struct found_trace *trace;
 
-    table_find(trace, &found->traces, hash_of(found->traces.seed, span->trace_id), in_table,
+    table_find(trace, &found->traces, found_hash(found->traces.seed, span->trace_id), in_table,
                trace->low == span->trace_id &&
                    (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high));
     return trace;
 }
 
 /* Returns NULL when out of memory, or of room. */
-static struct found_trace *add(struct found *found, const struct span *span)
+static struct found_trace *found_add(struct found *found, const struct span *span)
 {
     struct found_trace *trace;
 
@@ -105,13 +105,13 @@ static struct found_trace *add(struct found *found, const struct span *span)
         return NULL;
     }
     trace->low = span->trace_id;
-    table_add(&found->traces, &trace->in_table, hash_of(found->traces.seed, trace->low));
+    table_add(&found->traces, &trace->in_table, found_hash(found->traces.seed, trace->low));
     *found->last = trace;
     found->last = &trace->next;
     return trace;
 }
 
-static bool make_room(struct found_trace *trace)
+static bool found_make_room(struct found_trace *trace)
 {
     const uint32_t capacity = trace->capacity ? 2 * trace->capacity : 4;
     struct found_span *spans;
@@ -132,9 +132,9 @@ void found_note(struct found *found, const struct span *span)
 
     if (!found->path)
         return;
-    trace = find(found, span);
+    trace = found_find(found, span);
     if (!trace)
-        trace = add(found, span);
+        trace = found_add(found, span);
     if (!trace)
         return;
     if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
@@ -143,7 +143,7 @@ void found_note(struct found *found, const struct span *span)
         trace->high = span->trace_id_high;
     if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
         return;
-    if (!make_room(trace)) {
+    if (!found_make_room(trace)) {
         found->is_starved = true;
         return;
     }
@@ -232,7 +232,7 @@ static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t 
     fprintf(file, "\n]}\n");
 }
 
-static void set_error(struct error *error, const char *path, const char *what)
+static void found_set_error(struct error *error, const char *path, const char *what)
 {
     error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
 }
@@ -268,7 +268,7 @@ bool found_write(struct found *found, int64_t oldest_ns, int64_t newest_ns, stru
         if (close_written(file) && rename(found->temporary, found->path) == 0)
             return true;
     }
-    set_error(error, found->path, "cannot be written");
+    found_set_error(error, found->path, "cannot be written");
     (void)unlink(found->temporary);
     return false;
 }
@@ -290,11 +290,14 @@ static bool is_ours(const char *path)
     return is_ours;
 }
 
-static bool set_paths(struct found *found, const char *path)
+static bool found_set_paths(struct found *found, const char *path)
 {
+    const size_t size = strlen(path) + sizeof(".new");
+
     found->path = strdup(path);
-    if (asprintf(&found->temporary, "%s.new", path) < 0)
-        found->temporary = NULL;
+    found->temporary = malloc(size);
+    if (found->temporary)
+        (void)snprintf(found->temporary, size, "%s.new", path);
     return found->path && found->temporary;
 }
 
@@ -306,7 +309,7 @@ bool found_prepare(struct found *found, const char *path, struct error *error)
         error_set(error, "only-found: expected the path of a file, got an empty text");
         return false;
     }
-    if (!set_paths(found, path)) {
+    if (!found_set_paths(found, path)) {
         error_set(error, "only-found \"%s\": out of memory", path);
         return false;
     }
@@ -321,6 +324,6 @@ bool found_prepare(struct found *found, const char *path, struct error *error)
     }
     if (unlink(path) == 0)
         return true;
-    set_error(error, path, "cannot be removed");
+    found_set_error(error, path, "cannot be removed");
     return false;
 }

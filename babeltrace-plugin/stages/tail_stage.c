@@ -97,7 +97,8 @@ static const struct span_entry *tail_find_tag(const struct span *span, struct te
     return NULL;
 }
 
-static bool has_tag(void *context, const struct trace_span *span, struct text key, const char *glob)
+static bool tail_has_tag(void *context, const struct trace_span *span, struct text key,
+                         const char *glob)
 {
     const struct span_entry *entry =
         tail_find_tag(&((const struct kept_span *)span->of)->span, key);
@@ -147,7 +148,7 @@ static const char *tail_reason(struct tail_stage *tail, const struct closed_trac
         .model = closed->model,
         .trace_id_high = closed->trace_id_high,
         .trace_id = closed->trace_id,
-        .has_tag = has_tag,
+        .has_tag = tail_has_tag,
     };
     const char *why;
 
