@@ -202,8 +202,7 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context);
 
-/* The same two in a BLKIN_SPAN_ROOM() of so many bytes. They return the span, for all other calls.
- */
+/* The same two in a BLKIN_SPAN_ROOM() of so many bytes. They return the span for all calls. */
 static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
                                                      enum blkin_kind kind,
                                                      const struct blkin_span *parent);
@@ -335,15 +334,16 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
  * Records a span that is over, in one call: for bindings, replay tools and programs with times of
  * their own. The buffer holds numbers in the host's order, at any alignment, without padding:
  *
- *     offset  bytes
- *      0      1      1, the version of this layout
- *      1      1      enum blkin_kind
- *      2      2      length of the name
- *      4      4      BLKIN_CONTEXT_* flags; REMOTE: the parent is in another process
- *      8      16     trace id: its high half, its low half; both 0: a new trace, or none if
- * unsampled 24      8      span id; 0: a new one 32      8      parent's span id; 0: none 40 8, 8
- * start and end, of the span clock 56             the name, then attributes up to the end of the
- * buffer, each: 1 byte type, 1 byte length of the key, 2 bytes length of the value, key, value
+ *     at  bytes
+ *      0      1  1, the version of this layout
+ *      1      1  enum blkin_kind
+ *      2      2  length of the name
+ *      4      4  BLKIN_CONTEXT_* flags; REMOTE: the parent is in another process
+ *      8  8 + 8  trace id, high and low half; both 0: a new trace, or none if unsampled
+ *     24  8 + 8  span id, 0: a new one; the parent's span id, 0: none
+ *     40  8 + 8  start and end, of the span clock
+ *     56         the name, then attributes up to the end of the buffer, each of which is: type
+ *                (1 byte), length of the key (1), length of the value (2), key, value
  *
  *     type    key            value
  *     s       key            text
