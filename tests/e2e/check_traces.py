@@ -76,12 +76,13 @@ def check_span(span, *, name, kind, where, tags, annotations=()):
             raise Wrong(f"{what}: annotation {note} lies outside of the span")
 
 
+EARLY_US = 5  # the clocks of two processes differ: see "Times" in doc/library.md
 LATE_US = 20000  # who has answered may lose its CPU to who was waiting for that, and end its span later
 
 
 def is_inside(child, parent):
     start, end = parent["timestamp"], parent["timestamp"] + parent["duration"]
-    return start <= child["timestamp"] <= end and child["timestamp"] + child["duration"] <= end + LATE_US
+    return start - EARLY_US <= child["timestamp"] <= end and child["timestamp"] + child["duration"] <= end + LATE_US
 
 
 def check_inside(spans):
