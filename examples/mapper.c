@@ -172,26 +172,28 @@ static int answer(struct connection *connection, const struct wire_message *requ
 
 static void serve_requests(int fd, struct connection *connection)
 {
+    BLKIN_SPAN_ROOM(1024) room; /* a write that copies an extent has many steps */
     struct wire_message request;
     int rc;
 
     while ((rc = wire_receive_request(fd, &request, connection->data)) != 0) {
         struct blkin_context context = {0};
-        struct blkin_span span;
+        struct blkin_span *span;
         int status = -rc;
 
         fault_wait(FAULT_SLOW_NETWORK); /* before there is a span: as if it were still on its way */
         /* The sender's span is the parent. All zeros mean not traced: nothing is recorded. */
         blkin_context_from_packed(&context, &request.trace);
-        blkin_span_begin_remote(&span, wire_op_name(request.op), BLKIN_SERVER, &context);
-        blkin_span_tag_uint64(&span, "offset", request.offset);
-        blkin_span_tag_uint64(&span, "length", request.length);
+        span = blkin_span_begin_remote_in(&room, sizeof(room), wire_op_name(request.op),
+                                          BLKIN_SERVER, &context);
+        blkin_span_tag_uint64(span, "offset", request.offset);
+        blkin_span_tag_uint64(span, "length", request.length);
         if (rc > 0)
-            status = answer(connection, &request, &span);
+            status = answer(connection, &request, span);
         if (status != 0)
-            blkin_span_error(&span, strerror(status));
+            blkin_span_error(span, strerror(status));
         /* Before the reply leaves: after it, the sender could end its span earlier than we ours. */
-        blkin_span_end(&span);
+        blkin_span_end(span);
         if (wire_send_reply(fd, &request, status, connection->data) < 0 || rc < 0)
             break;
     }

@@ -50,12 +50,10 @@ for prefix in /usr/local /usr; do
 #include <blkin/blkin.h>
 int main(void)
 {
-    struct blkin_endpoint me;
     struct blkin_span span;
 
     blkin_init();
-    blkin_init_endpoint(&me, "127.0.0.1", 1, "prog");
-    blkin_set_service(&me);
+    blkin_set_service("prog", "127.0.0.1", 1);
     blkin_span_begin(&span, "installed", BLKIN_SERVER, 0);
     blkin_span_end(&span);
     return 0;

@@ -6,15 +6,12 @@
 #include <blkin/blkin.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include <zipkin_c.h>
 
 int main(int argc, char *argv[])
 {
-    struct blkin_endpoint me;
     struct blkin_span span;
 
     blkin_init();
-    blkin_init_endpoint(&me, "127.0.0.1", 1, argv[1]);
     blkin_set_service(argv[1], "127.0.0.1", 1);
     for (int i = argc > 2 ? atoi(argv[2]) : 1; i > 0; i--) {
         blkin_span_begin(&span, "packaged", BLKIN_SERVER, 0);
