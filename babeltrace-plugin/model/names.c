@@ -43,9 +43,10 @@ struct names *names_new(uint32_t max, size_t max_bytes)
         .room = FIRST_ROOM,
         .list = calloc(FIRST_ROOM, sizeof(struct name *)),
     };
-    if (table_init(&names->table) && names->list)
+    if (names->list && table_init(&names->table))
         return names;
-    names_free(names);
+    free(names->list);
+    free(names);
     return NULL;
 }
 

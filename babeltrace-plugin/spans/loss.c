@@ -137,7 +137,7 @@ void losses_restore(struct losses *losses, struct state *state)
         losses->last_end_ns = losses->forgotten_end_ns;
     count = state_get_limited(state, LOSSES_MAX);
     for (; count && state_is_good(state); count--) {
-        struct loss_interval interval;
+        struct loss_interval interval = {0};
 
         interval_state(&interval, state);
         if (state_is_good(state) && !losses_add(losses, &interval))

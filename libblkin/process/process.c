@@ -80,6 +80,7 @@ void blkin_do_chores(uint64_t now_ticks)
     const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
+    int cancel_state;
 
     /* who moves the time on does the work: the others are not held up */
     if (!blkin_is_due(now_ticks, due)) {
@@ -91,6 +92,8 @@ void blkin_do_chores(uint64_t now_ticks)
                                      __ATOMIC_RELAXED))
         return;
     set_chores_due(next);
+    /* reading files would be a place to be cancelled: half of the work would not be done */
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     blkin_clock_recheck();
     blkin_provider_refresh();
     blkin_sampling_refresh();
@@ -102,6 +105,7 @@ void blkin_do_chores(uint64_t now_ticks)
     /* the same time again: who does the work next sees what we have written */
     (void)__atomic_compare_exchange_n(&really_due_ticks, &next, next, false, __ATOMIC_RELEASE,
                                       __ATOMIC_RELAXED);
+    (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
 void blkin_heartbeat(void)
