@@ -8,6 +8,7 @@
 #include "tools/host/settings.h"
 
 #include "tools/config/config.c"
+#include "tools/config/sink_params.h"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -87,13 +88,10 @@ static void require_in_range(const struct config *config)
 
 static void require_taken_by_the_sink(const struct config *config)
 {
-    bt_value *map = config_sink_params(config);
     struct params params;
     struct error error;
 
-    REQUIRE(map);
-    REQUIRE(params_read(&params, map, &error));
-    bt_value_put_ref(map);
+    REQUIRE(config_sink_params(config, &params, &error));
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -70,20 +69,6 @@ bool output_lines_open(struct output_lines *lines, struct loop *loop)
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     loop_watch(loop, &lines->input);
     return true;
-}
-
-/* When we are killed the child may live a little longer, and write to nobody. */
-void output_lines_in_child(const struct output_lines *lines)
-{
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)dup2(lines->child_fd, STDOUT_FILENO);
-    (void)dup2(lines->child_fd, STDERR_FILENO);
-    close(lines->child_fd);
-}
-
-void output_lines_started(struct output_lines *lines)
-{
-    close(lines->child_fd);
 }
 
 void output_lines_close(struct output_lines *lines)

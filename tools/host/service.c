@@ -433,20 +433,25 @@ int host_serve(struct config *config)
     return status;
 }
 
-static int serve_as_child(const struct config *service)
+static int serve_as_child(const void *order, size_t size)
 {
-    struct config *config = config_read_for(service, "host");
+    struct config *service = host_child_config(order, size);
+    struct config *config = service ? config_read_for(service, "host") : NULL;
     struct error late;
+    int status = 2;
 
-    if (!config)
-        return 2;
-    if (!host_wait_is_short_enough(service, config, &late))
+    if (config && !host_wait_is_short_enough(service, config, &late))
         say(BT_LOGGING_LEVEL_WARNING, "%s", late.text);
-    return host_serve(config);
+    if (config)
+        status = host_serve(config);
+    config_free(service);
+    return status;
 }
+
+const struct job host_job = {.name = "host", .run = serve_as_child};
 
 void host_register(void)
 {
     keys_set_host_check(host_settings_check);
-    host_child_set_run(serve_as_child);
+    host_child_set_job(&host_job);
 }

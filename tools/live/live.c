@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "listing.h"
+#include "tools/reader/listing.h"
 #include "options.h"
 
 #include "sweep.h"
@@ -266,7 +266,7 @@ static void session_is_made(void *context)
     relay_sweep(&service->relay);
 }
 
-static void session_stands_still(void *context, const struct reader *reader)
+static void session_stands_still(void *context, const struct live_reader *reader)
 {
     struct service *service = context;
 
@@ -277,7 +277,7 @@ static void session_stands_still(void *context, const struct reader *reader)
     }
 }
 
-static void session_is_gone(void *context, const struct reader *reader)
+static void session_is_gone(void *context, const struct live_reader *reader)
 {
     struct service *service = context;
 
@@ -506,7 +506,7 @@ static void free_service(struct service *service)
         control_close(service->control);
     if (service->loop)
         loop_free(service->loop);
-    bt_value_put_ref(service->readers.options.params);
+    json_decref(service->readers.options.params);
     config_free(service->config);
     free(service->endpoint);
     if (!service->is_left)

@@ -119,18 +119,17 @@ static bool check_ports(const struct relay_options *options, struct error *error
 
 /* ---- our own: running ------------------------------------------------------------------------ */
 
-static int run_relayd(void *context)
+static int relay_run(const void *order, size_t size)
 {
-    const struct relay *relay = context;
-    const struct relay_options *o = &relay->options;
+    const struct relay_options *o = order;
     char control[320], data[320], live[320];
     char output[sizeof(o->output)];
-    struct kept kept = kept_find(o->output, NULL, NULL, false);
+    struct sweep_files kept = sweep_find(o->output, NULL, NULL, false);
     char *arguments[] = {"lttng-relayd", "-C", control, "-D", data, "-L", live, "-o", output, NULL};
 
-    output_lines_in_child(&relay->lines);
-    kept_mark(&kept); /* all there is: nobody streams yet */
-    kept_free(&kept);
+    (void)size;
+    sweep_mark(&kept); /* all there is: nobody streams yet */
+    sweep_free(&kept);
     (void)snprintf(control, sizeof(control), "tcp://%s:%d", o->host, o->control_port);
     (void)snprintf(data, sizeof(data), "tcp://%s:%d", o->host, o->data_port);
     (void)snprintf(live, sizeof(live), "tcp://%s:%d", o->host, o->live_port);
@@ -139,6 +138,8 @@ static int run_relayd(void *context)
     (void)execvp(arguments[0], arguments);
     return errno == ENOENT ? 127 : 126;
 }
+
+const struct job relay_job = {.name = "live-relayd", .run = relay_run};
 
 /* On this host: the answer comes at once. */
 static bool listens(const struct relay_options *options, int port)
@@ -248,6 +249,10 @@ static void relayd_ended(void *context, int status)
 static void start(void *context)
 {
     struct relay *relay = context;
+    const struct child_order order = {.job = &relay_job,
+                                      .bytes = &relay->options,
+                                      .size = sizeof(relay->options),
+                                      .lines = &relay->lines};
     struct error error;
 
     if (!check_ports(&relay->options, &error)) {
@@ -257,17 +262,10 @@ static void start(void *context)
             restart_later(relay);
         return;
     }
-    if (!output_lines_open(&relay->lines, relay->loop)) {
+    if (!child_start(relay->loop, &relay->child, &order)) {
         restart_later(relay);
         return;
     }
-    if (!child_start(relay->loop, &relay->child, run_relayd, relay)) {
-        output_lines_started(&relay->lines);
-        output_lines_close(&relay->lines);
-        restart_later(relay);
-        return;
-    }
-    output_lines_started(&relay->lines);
     relay->starts++;
     relay->started_ms = clock_ms();
     set_state(relay, RELAY_STARTING);
@@ -311,8 +309,8 @@ static void list(void *context)
     relay_live_url(&relay->options, url, sizeof(url));
     relay->task.done = has_listed;
     relay->task.context = relay;
-    relay->is_listing = task_start(relay->loop, &relay->task, listing_ask, url,
-                                   sizeof(struct listing), LIST_LIMIT_MS);
+    relay->is_listing =
+        task_start(relay->loop, &relay->task, &listing_job, url, strlen(url) + 1, LIST_LIMIT_MS);
     if (!relay->is_listing)
         list_in(relay, LIST_MS);
 }

@@ -56,7 +56,7 @@ struct making {
     struct session_spec spec;
     bool is_anew;       /* one that is there is dead */
     char leftover[256]; /* a session of ours from an earlier run; empty: none */
-    const char *kept;   /* where the relay daemon's files are; NULL: they are another one's */
+    char kept[4096];    /* where the relay daemon's files are; "": they are another one's */
 };
 
 /* One whose relay daemon has died never delivers again: only destroying it helps. */
@@ -80,16 +80,19 @@ static bool make_session(const void *argument, void *result)
     const struct making *making = argument;
     struct session_answer *answer = result;
     struct utsname host;
-    struct kept kept = {0};
+    struct sweep_files kept = {0};
 
-    if (making->kept && uname(&host) == 0)
-        kept = kept_find(making->kept, host.nodename, making->spec.name, true);
+    if (making->kept[0] && uname(&host) == 0)
+        kept = sweep_find(making->kept, host.nodename, making->spec.name, true);
     ensure_session(making, answer);
     if (answer->result == SESSION_CREATED)
-        kept_mark(&kept);
-    kept_free(&kept);
+        sweep_mark(&kept);
+    sweep_free(&kept);
     return true;
 }
+
+const struct job tracing_make_job = {
+    .name = "live-make", .fill = make_session, .result_size = sizeof(struct session_answer)};
 
 static void set_state(struct tracing *tracing, enum tracing_state state)
 {
@@ -179,8 +182,7 @@ static void has_made(void *context, const void *result)
 
 static void make(struct tracing *tracing)
 {
-    struct making making = {
-        .spec = tracing->spec, .is_anew = tracing->is_dead, .kept = tracing->kept};
+    struct making making = {.spec = tracing->spec, .is_anew = tracing->is_dead};
 
     tracing->is_wanted = tracing->is_busy;
     if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
@@ -192,11 +194,12 @@ static void make(struct tracing *tracing)
             making.leftover[0] = '\0';
         }
     }
+    (void)snprintf(making.kept, sizeof(making.kept), "%s", tracing->kept ? tracing->kept : "");
     tracing->is_dead = false;
     tracing->task.done = has_made;
     tracing->task.context = tracing;
-    tracing->is_busy = task_start(tracing->loop, &tracing->task, make_session, &making,
-                                  sizeof(struct session_answer), LIMIT_MS);
+    tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_make_job, &making,
+                                  sizeof(making), LIMIT_MS);
     if (!tracing->is_busy)
         try_again_later(tracing);
 }
@@ -209,6 +212,9 @@ static bool look_at_session(const void *argument, void *result)
 
     return session_look(argument, result, &ignored);
 }
+
+const struct job tracing_look_job = {
+    .name = "live-look", .fill = look_at_session, .result_size = sizeof(struct session_state)};
 
 static void make_again(struct tracing *tracing, const char *why)
 {
@@ -267,8 +273,8 @@ static void look(struct tracing *tracing)
         return;
     tracing->task.done = has_looked;
     tracing->task.context = tracing;
-    tracing->is_busy = task_start(tracing->loop, &tracing->task, look_at_session,
-                                  tracing->spec.name, sizeof(struct session_state), LIMIT_MS);
+    tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_look_job,
+                                  tracing->spec.name, sizeof(tracing->spec.name), LIMIT_MS);
 }
 
 /* A session daemon that has come has none of our sessions. */
@@ -363,6 +369,9 @@ static bool destroy_session(const void *name, void *result)
     return session_destroy(name, false, error);
 }
 
+const struct job tracing_destroy_job = {
+    .name = "live-destroy", .fill = destroy_session, .result_size = sizeof(struct error)};
+
 static void destroy_stalled(struct tracing *tracing)
 {
     if (tracing->is_destroying)
@@ -370,8 +379,9 @@ static void destroy_stalled(struct tracing *tracing)
     (void)snprintf(tracing->destroy_name, sizeof(tracing->destroy_name), "%s", tracing->spec.name);
     tracing->destroying.done = has_destroyed_stalled;
     tracing->destroying.context = tracing;
-    tracing->is_destroying = task_start(tracing->loop, &tracing->destroying, destroy_session,
-                                        tracing->destroy_name, sizeof(struct error), LIMIT_MS);
+    tracing->is_destroying =
+        task_start(tracing->loop, &tracing->destroying, &tracing_destroy_job, tracing->destroy_name,
+                   sizeof(tracing->destroy_name), LIMIT_MS);
 }
 
 bool tracing_is_stalled(struct tracing *tracing)
@@ -419,21 +429,24 @@ static bool stop_session(const void *name, void *result)
     return session_stop(name, error);
 }
 
+const struct job tracing_stop_job = {
+    .name = "live-stop", .fill = stop_session, .result_size = sizeof(struct error)};
+
 static void end_now(struct tracing *tracing)
 {
     tracing->ending.done = has_ended;
     tracing->ending.context = tracing;
     if (!tracing->was_created ||
         !task_start(tracing->loop, &tracing->ending, tracing->end, tracing->spec.name,
-                    sizeof(struct error), LIMIT_MS / 2))
+                    sizeof(tracing->spec.name), LIMIT_MS / 2))
         tracing->ended(tracing->on.context);
 }
 
 /* What is under way comes first: it may make the session. */
-static void end_by(struct tracing *tracing, task_fn *run, void (*ended)(void *context))
+static void end_by(struct tracing *tracing, const struct job *job, void (*ended)(void *context))
 {
     tracing->ended = ended;
-    tracing->end = run;
+    tracing->end = job;
     timer_clear(tracing->loop, &tracing->retry);
     if (!tracing->is_busy)
         end_now(tracing);
@@ -441,14 +454,14 @@ static void end_by(struct tracing *tracing, task_fn *run, void (*ended)(void *co
 
 void tracing_stop(struct tracing *tracing, void (*ended)(void *context))
 {
-    end_by(tracing, stop_session, ended);
+    end_by(tracing, &tracing_stop_job, ended);
 }
 
 void tracing_destroy(struct tracing *tracing, void (*ended)(void *context))
 {
     timer_clear(tracing->loop, &tracing->look);
     (void)unlink(tracing->note);
-    end_by(tracing, destroy_session, ended);
+    end_by(tracing, &tracing_destroy_job, ended);
 }
 
 json_t *tracing_json(const struct tracing *tracing)

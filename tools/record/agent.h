@@ -14,6 +14,7 @@
 #include "ledger.h"
 #include "pending.h"
 #include "sessions.h"
+#include "tools/base/say.h"
 #include "tools/base/watchdog.h"
 #include "tools/exchange/exchange.h"
 #include "tools/reader/host_child.h"

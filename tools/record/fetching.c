@@ -302,6 +302,8 @@ static void start_fetch(struct agent *agent, struct request *requests)
                                 .ring_mono_ns = agent->ring_mono_ns,
                                 .requests = requests,
                                 .fetched = agent->fetched};
+    char *bytes;
+    size_t size;
 
     if (agent->sessions.specs[SESSION_HOST].events[0])
         order.host_session = agent->sessions.specs[SESSION_HOST].name;
@@ -311,8 +313,10 @@ static void start_fetch(struct agent *agent, struct request *requests)
     agent->fetch_begun_ms = clock_ms();
     agent->fetch_task.done = fetched;
     agent->fetch_task.context = agent;
-    agent->is_fetching = task_start(agent->loop, &agent->fetch_task, fetch, &order,
-                                    sizeof(struct fetch_result), LIMIT_MS);
+    bytes = fetch_order_bytes(&order, &size);
+    agent->is_fetching =
+        bytes && task_start(agent->loop, &agent->fetch_task, &fetch_job, bytes, size, LIMIT_MS);
+    free(bytes);
     if (!agent->is_fetching)
         fetched(agent, NULL);
 }

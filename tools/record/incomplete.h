@@ -8,9 +8,10 @@
 #define BLKIN_TOOLS_INCOMPLETE_H
 
 #include "ledger.h"
-#include "tools/base/loop.h"
-#include "tools/base/output_lines.h"
+#include "tools/base/child.h"
 #include "tools/config/config.h"
+
+extern const struct job incomplete_job;
 
 struct incomplete_span;
 

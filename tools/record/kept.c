@@ -55,75 +55,82 @@ static bool is_window(const struct kept_folder *folder)
 
 /* ---- in the children ------------------------------------------------------------------------- */
 
-static int read_traces(const char *path, const bt_value *params)
+/* Reads the traces below order["path"]. */
+static int kept_read(const json_t *order)
 {
+    const char *path = reader_text(order, "path");
     size_t count = 0;
     char **traces = trace_folders(path, &count);
     int status = 1;
 
     if (traces)
-        status = reader_run((const char *const *)traces, params);
+        status = reader_run((const char *const *)traces, order);
     else
         fprintf(stderr, "blkin record: cannot read %s: %s\n", path, strerror(errno));
     trace_folders_free(traces);
     return status;
 }
 
-static bool put_only(bt_value *params, const char *path, const char *found)
+static int kept_run_sender(const void *bytes, size_t size)
 {
-    char only[PATH_ROOM];
+    json_t *order = reader_begin(bytes, size);
+    const int status = kept_read(order);
 
-    path_set(only, "%s/only", path);
-    return params && reader_put_text(params, "only-traces", only) &&
-           reader_put_text(params, "only-found", found);
+    json_decref(order);
+    return status;
 }
 
-static int run_sender(void *argument)
+static int kept_run_looker(const void *bytes, size_t size)
 {
-    const struct kept *kept = argument;
-    bt_value *params = reader_params(&kept->sender);
-    char path[PATH_ROOM], found[PATH_ROOM];
+    json_t *order = reader_begin(bytes, size);
+    const char *file = reader_text(order, "file"), *service = reader_text(order, "service");
+    int status;
+
+    (void)unlink(file);
+    status = kept_read(order);
+    if (status == 0 && *service &&
+        !service_traces_write(file, service, reader_text(order, "found")))
+        status = 1;
+    (void)unlink(file);
+    json_decref(order);
+    return status;
+}
+
+const struct job kept_sender_job = {
+    .name = "record-sender", .run = kept_run_sender, .ends_in_order = true};
+const struct job kept_looker_job = {
+    .name = "record-looker", .run = kept_run_looker, .ends_in_order = true};
+
+/* NULL: out of memory. */
+static json_t *sender_order(const struct kept *kept)
+{
+    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM];
 
     path_of(kept, kept->sent->number, "", path);
+    path_set(only, "%s/only", path);
     path_set(found, "%s/found", path);
-    if (!put_only(params, path, found) || !reader_put_text(params, "tap", kept->tap))
-        return 1;
-    return read_traces(path, params);
+    return reader_order(&kept->sender, json_pack("{ss}", "path", path), kept->sender.config,
+                        json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
+                                  "only-found", found, "tap", kept->tap));
 }
 
 /* Into a file: nothing of the configuration matters. */
-static bt_value *look_params(const struct kept *kept)
+static json_t *looker_order(const struct kept *kept)
 {
-    bt_value *params = bt_value_map_create();
-    char endpoint[PATH_ROOM];
-
-    path_set(endpoint, "file:%s", kept->look_file);
-    if (params && reader_put_text(params, "endpoint", endpoint) &&
-        reader_put_text(params, "on-full", "block") &&
-        reader_put_text(params, "stats-file", kept->looker.stats_file))
-        return params;
-    return NULL;
-}
-
-static int run_looker(void *argument)
-{
-    const struct kept *kept = argument;
     const struct kept_folder *folder = kept->looked_at;
-    bt_value *params = look_params(kept);
-    char path[PATH_ROOM], found[PATH_ROOM];
-    int status;
+    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM], endpoint[PATH_ROOM];
 
     path_of(kept, folder->number, "", path);
+    path_set(only, "%s/only", path);
     path_set(found, "%s/looked", path);
-    (void)unlink(kept->look_file);
-    if (!put_only(params, path, found))
-        return 1;
-    status = read_traces(path, params);
-    if (status == 0 && is_list(folder) &&
-        !service_traces_write(kept->look_file, folder->requests->service, found))
-        status = 1;
-    (void)unlink(kept->look_file);
-    return status;
+    path_set(endpoint, "file:%s", kept->look_file);
+    return reader_order(&kept->looker,
+                        json_pack("{ss, ss, ss, ss}", "path", path, "file", kept->look_file,
+                                  "found", found, "service",
+                                  is_list(folder) ? folder->requests->service : ""),
+                        NULL,
+                        json_pack("{ss, ss, ss, ss}", "endpoint", endpoint, "on-full", "block",
+                                  "only-traces", only, "only-found", found));
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -381,7 +388,7 @@ static void start_sender(struct kept *kept, struct kept_folder *folder)
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->sent = folder;
     kept->send_begun_ms = clock_ms();
-    if (!reader_start(&kept->sender, name, run_sender, kept)) {
+    if (!reader_start(&kept->sender, name, &kept_sender_job, sender_order(kept))) {
         kept->sent = NULL;
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     }
@@ -430,7 +437,7 @@ static void start_looker(struct kept *kept, struct kept_folder *folder)
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->looked_at = folder;
-    if (!reader_start(&kept->looker, name, run_looker, kept)) {
+    if (!reader_start(&kept->looker, name, &kept_looker_job, looker_order(kept))) {
         kept->looked_at = NULL;
         timer_set(kept->loop, &kept->retry, FIRST_RETRY_MS);
     }

@@ -17,6 +17,8 @@
 #include "tools/reader/reader.h"
 #include "totals.h"
 
+extern const struct job kept_sender_job, kept_looker_job;
+
 struct kept_folder {
     uint64_t number;
     uint64_t bytes;

@@ -226,8 +226,8 @@ static void end_sessions(struct agent *agent)
     agent->ends_sessions = false;
     agent->end_task.done = ended_sessions;
     agent->end_task.context = agent;
-    if (!task_start(agent->loop, &agent->end_task, sessions_end, &agent->sessions,
-                    sizeof(struct sessions_end), END_LIMIT_MS))
+    if (!task_start(agent->loop, &agent->end_task, &sessions_end_job, &agent->sessions,
+                    sizeof(agent->sessions), END_LIMIT_MS))
         ended_sessions(agent, NULL);
 }
 

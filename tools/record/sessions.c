@@ -5,7 +5,6 @@
  */
 #include "sessions.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,13 +44,12 @@ static bool ensure(const struct session_spec *spec, bool is_ring, struct session
     return false;
 }
 
-static bool look(const void *argument, void *result)
+static bool sessions_look_at(const void *argument, void *result)
 {
     const struct sessions *sessions = argument;
     struct sessions_report *report = result;
     struct error ignored;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     report->state = RECORDS;
     for (int i = 0; i < SESSIONS; i++) {
         if (!sessions->specs[i].events[0])
@@ -64,13 +62,16 @@ static bool look(const void *argument, void *result)
     return true;
 }
 
-bool sessions_end(const void *argument, void *result)
+const struct job sessions_job = {.name = "record-sessions",
+                                 .fill = sessions_look_at,
+                                 .result_size = sizeof(struct sessions_report)};
+
+static bool sessions_end(const void *argument, void *result)
 {
     const struct sessions *sessions = argument;
     struct sessions_end *end = result;
     struct session_state state;
 
-    (void)signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < SESSIONS; i++) {
         const char *name = sessions->specs[i].name;
         struct error error;
@@ -83,6 +84,9 @@ bool sessions_end(const void *argument, void *result)
     }
     return true;
 }
+
+const struct job sessions_end_job = {
+    .name = "record-end", .fill = sessions_end, .result_size = sizeof(struct sessions_end)};
 
 /* ---- in the agent ---------------------------------------------------------------------------- */
 
@@ -108,8 +112,8 @@ static void start(struct sessions *sessions)
 {
     sessions->task.done = looked;
     sessions->task.context = sessions;
-    sessions->is_looking = task_start(sessions->loop, &sessions->task, look, sessions,
-                                      sizeof(struct sessions_report), LIMIT_MS);
+    sessions->is_looking = task_start(sessions->loop, &sessions->task, &sessions_job, sessions,
+                                      sizeof(*sessions), LIMIT_MS);
     if (!sessions->is_looking) {
         timer_set(sessions->loop, &sessions->timer, MISSING_MS);
         return;

@@ -9,7 +9,7 @@
 #ifndef BLKIN_TOOLS_SESSIONS_H
 #define BLKIN_TOOLS_SESSIONS_H
 
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
 #include "tools/lttng/session.h"
 
 enum recording {
@@ -49,12 +49,15 @@ void sessions_look(struct sessions *sessions);
 /* The session is destroyed, with what it holds, and made again. */
 void sessions_make_anew(struct sessions *sessions, enum session_which which);
 
-/* A task_fn: all are destroyed. The argument is struct sessions. Without a session daemon there are
+/* A task: all are destroyed. The order is struct sessions. Without a session daemon there are
  * none; as one may be there that we may not talk to, the error tells that, too. */
 struct sessions_end {
     bool has_failed;
     struct error error; /* "": none */
 };
-bool sessions_end(const void *sessions, void *end);
+extern const struct job sessions_end_job;
+
+/* The task that makes them, and looks at them. */
+extern const struct job sessions_job;
 
 #endif

@@ -24,7 +24,7 @@ struct outcome {
     struct error error;
 };
 
-static bool run(const void *argument, void *result)
+static bool burial_run(const void *argument, void *result)
 {
     const struct order *order = argument;
     struct outcome *outcome = result;
@@ -34,6 +34,9 @@ static bool run(const void *argument, void *result)
         outcome->is_done = bury(&order->store, order->place, &outcome->error);
     return true;
 }
+
+const struct job burial_job = {
+    .name = "rotate-burial", .fill = burial_run, .result_size = sizeof(struct outcome)};
 
 static void ended(void *context, const void *result)
 {
@@ -74,5 +77,5 @@ void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
     burial->task.done = ended;
     burial->task.context = burial;
     burial->is_under_way =
-        task_start(burial->loop, &burial->task, run, &order, sizeof(struct outcome), LIMIT_MS);
+        task_start(burial->loop, &burial->task, &burial_job, &order, sizeof(order), LIMIT_MS);
 }

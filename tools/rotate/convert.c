@@ -46,24 +46,6 @@ bool rotate_fsync_is_batch(const struct config *config)
            strcmp(config_origin(config, "spool-fsync"), "default") != 0;
 }
 
-/* NULL: out of memory. */
-static bt_value *sink_params(const struct converter *converter, const char *name)
-{
-    bt_value *params = reader_params(&converter->reader);
-
-    /* the sink would say for each chunk that it is so: rotate says it once */
-    if (params && rotate_fsync_is_batch(converter->config) &&
-        !reader_put_text(params, "spool-fsync", "batch"))
-        BT_VALUE_PUT_REF_AND_RESET(params);
-    if (params && reader_put_text(params, "tap", converter->tap) &&
-        reader_put_text(params, "checkpoint", converter->checkpoint) &&
-        reader_put_text(params, "checkpoint-trace", name) &&
-        reader_put_bool(params, "checkpoint-flush", converter->is_last))
-        return params;
-    bt_value_put_ref(params);
-    return NULL;
-}
-
 /* ---- a trace without events */
 
 static const char nothing_metadata[] =
@@ -93,16 +75,52 @@ static bool write_file(const char *folder, const char *name, const void *data, s
 }
 
 /* It was recorded until end_ns; 0: it stands for one that is gone. */
-static bool make_nothing(const struct converter *converter, int64_t end_ns, char folder[PATH_ROOM])
+static bool make_nothing(const char *folder, int64_t end_ns)
 {
     const uint64_t packet[4] = {htole64((uint64_t)end_ns), htole64((uint64_t)end_ns),
                                 htole64(8 * sizeof(packet)), htole64(8 * sizeof(packet))};
 
-    path_set(folder, "%s/trash/nothing", converter->store->output);
     return tree_remove(folder) && folder_make(folder) &&
            write_file(folder, "metadata", nothing_metadata, sizeof(nothing_metadata) - 1) &&
            (!end_ns || write_file(folder, "stream", packet, sizeof(packet)));
 }
+
+static int converter_run(const json_t *order)
+{
+    const char *const chunk = reader_text(order, "chunk"), *const empty =
+                                                               reader_text(order, "empty");
+    const char *const nothing[] = {empty, NULL};
+    char **traces = NULL;
+    size_t count = 0;
+
+    if (*chunk) {
+        traces = trace_folders(chunk, &count);
+        if (!traces) {
+            fprintf(stderr, "blkin rotate: cannot read %s: %s\n", chunk, strerror(errno));
+            return 1;
+        }
+    }
+    if (count)
+        return reader_run((const char *const *)traces, order);
+    if (make_nothing(empty, json_integer_value(json_object_get(order, "end_ns"))))
+        return reader_run(nothing, order);
+    fprintf(stderr, "blkin rotate: cannot write %s: %s\n", empty, strerror(errno));
+    return 1;
+}
+
+static int converter_run_job(const void *bytes, size_t size)
+{
+    json_t *order = reader_begin(bytes, size);
+    const int status = converter_run(order);
+
+    json_decref(order);
+    return status;
+}
+
+const struct job converter_job = {
+    .name = "rotate-reader", .run = converter_run_job, .ends_in_order = true};
+
+/* ---- its order ------------------------------------------------------------------------------- */
 
 /* By the clock of the trace, which does not follow the steps of the wall clock. */
 static int64_t end_of_empty(const struct converter *converter)
@@ -116,29 +134,24 @@ static int64_t end_of_empty(const struct converter *converter)
     return totals->readers.trace_ns + (since_ns > 0 ? since_ns : 0);
 }
 
-static int run_child(void *argument)
+/* NULL: out of memory. */
+static json_t *converter_order(const struct converter *converter, const char *name)
 {
-    const struct converter *converter = argument;
-    char path[PATH_ROOM], name[PLACE_MAX + CHUNK_MAX];
-    const char *nothing[] = {path, NULL};
-    char **traces = NULL;
-    size_t count = 0;
+    const bool is_chunk = !converter->gives_up && !converter->is_last;
+    json_t *params, *order;
+    char chunk[PATH_ROOM], empty[PATH_ROOM];
 
-    chunk_name(&converter->chunk, name);
-    if (!converter->gives_up && !converter->is_last) {
-        store_chunk_path(converter->store, &converter->chunk, path);
-        traces = trace_folders(path, &count);
-        if (!traces) {
-            fprintf(stderr, "blkin rotate: cannot read %s: %s\n", path, strerror(errno));
-            return 1;
-        }
-    }
-    if (count)
-        return reader_run((const char *const *)traces, sink_params(converter, name));
-    if (make_nothing(converter, end_of_empty(converter), path))
-        return reader_run(nothing, sink_params(converter, name));
-    fprintf(stderr, "blkin rotate: cannot write %s: %s\n", path, strerror(errno));
-    return 1;
+    params = json_pack("{ss, ss, ss, ss, sb}", "on-full", "block", "tap", converter->tap,
+                       "checkpoint", converter->checkpoint, "checkpoint-trace", name,
+                       "checkpoint-flush", converter->is_last);
+    /* the sink would say for each chunk that it is so: rotate says it once */
+    if (rotate_fsync_is_batch(converter->config))
+        (void)json_object_set_new(params, "spool-fsync", json_string("batch"));
+    store_chunk_path(converter->store, &converter->chunk, chunk);
+    path_set(empty, "%s/trash/nothing", converter->store->output);
+    order = json_pack("{ss, ss, sI}", "chunk", is_chunk ? chunk : "", "empty", empty, "end_ns",
+                      (json_int_t)end_of_empty(converter));
+    return reader_order(&converter->reader, order, converter->config, params);
 }
 
 /* ---- after it -------------------------------------------------------------------------------- */
@@ -200,8 +213,8 @@ static void look_for_damage(struct converter *converter)
     (void)snprintf(order.store.output, sizeof(order.store.output), "%s", converter->store->output);
     converter->damage_task.done = damage_done;
     converter->damage_task.context = converter;
-    converter->is_damage_task = task_start(converter->loop, &converter->damage_task, damage_look,
-                                           &order, sizeof(struct damage_result), DAMAGE_LIMIT_MS);
+    converter->is_damage_task = task_start(converter->loop, &converter->damage_task, &damage_job,
+                                           &order, sizeof(order), DAMAGE_LIMIT_MS);
     if (!converter->is_damage_task)
         retry_later(converter);
 }
@@ -279,7 +292,7 @@ static void start_child(void *context, const char *problem)
     if (converter->is_stopping)
         return;
     chunk_name(&converter->chunk, name);
-    if (reader_start(&converter->reader, name, run_child, converter))
+    if (reader_start(&converter->reader, name, &converter_job, converter_order(converter, name)))
         return;
     converter->failures++;
     retry_later(converter);

@@ -8,14 +8,12 @@
 #include "tools/reader/graph.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* So long it may take to read a file that some corrupted byte may have made endless. */
@@ -25,35 +23,33 @@
 
 /* ---- can it be read? ------------------------------------------------------------------------- */
 
-/* By the whole sink, into nothing. */
-static int read_all(const char *trace)
+/* By the whole sink, into nothing. It is ended by an alarm. */
+static int damage_read_all(const void *trace, size_t size)
 {
+    const uint64_t time_s = READ_TIME_S + tree_bytes(trace) / READ_PER_S;
     const char *const traces[] = {trace, NULL};
-    bt_value *params = bt_value_map_create();
+    json_t *params = json_pack("{ss}", "endpoint", "file:/dev/null");
     const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    int status = 0;
 
+    (void)size;
+    (void)alarm((unsigned)(time_s < READ_TIME_MAX ? time_s : READ_TIME_MAX));
     if (nothing >= 0)
         (void)dup2(nothing, STDERR_FILENO);
-    if (!params || bt_value_map_insert_string_entry(params, "endpoint", "file:/dev/null") !=
-                       BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        return 0; /* no fault of the trace's */
-    return graph_run(&(struct graph_spec){
-        .traces = traces, .sink_params = params, .level = BT_LOGGING_LEVEL_NONE});
+    if (params) /* else it is no fault of the trace's */
+        status = (int)graph_run(&(struct graph_spec){
+            .traces = traces, .sink_params = params, .level = BT_LOGGING_LEVEL_NONE});
+    json_decref(params);
+    return status;
 }
+
+const struct job damage_read_job = {.name = "rotate-probe", .run = damage_read_all};
 
 static bool is_readable(const char *trace)
 {
-    const uint64_t time_s = READ_TIME_S + tree_bytes(trace) / READ_PER_S;
-    const pid_t pid = fork();
-    int status = 0;
+    int status;
 
-    if (pid == 0) {
-        (void)alarm((unsigned)(time_s < READ_TIME_MAX ? time_s : READ_TIME_MAX));
-        _exit(read_all(trace));
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid < 0 || status == 0;
+    return !child_run(&damage_read_job, trace, strlen(trace) + 1, &status) || status == 0;
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
@@ -191,7 +187,7 @@ static void bound_damaged(const struct damage_order *order)
     }
 }
 
-bool damage_look(const void *argument, void *result)
+static bool damage_look(const void *argument, void *result)
 {
     struct look look = {argument, result, "", ""};
     char **traces;
@@ -212,3 +208,6 @@ bool damage_look(const void *argument, void *result)
         bound_damaged(look.order);
     return true;
 }
+
+const struct job damage_job = {
+    .name = "rotate-damage", .fill = damage_look, .result_size = sizeof(struct damage_result)};

@@ -8,10 +8,12 @@
 #include "tools/base/say.h"
 #include "tools/lttng/session.h"
 
+#include <string.h>
+
 #define LIMIT_MS 60000
 
 /* Waits for what the buffers hold, as long as it is allowed to. */
-static bool run(const void *argument, void *result)
+static bool ending_run(const void *argument, void *result)
 {
     struct session_places places;
     struct error *error = result;
@@ -22,7 +24,7 @@ static bool run(const void *argument, void *result)
     return is_well || !places.has_daemon;
 }
 
-static bool run_at_once(const void *argument, void *result)
+static bool ending_run_at_once(const void *argument, void *result)
 {
     struct session_places places;
     struct error *error = result;
@@ -33,12 +35,17 @@ static bool run_at_once(const void *argument, void *result)
     return is_well;
 }
 
-static void start(struct ending *ending, task_fn *function,
+const struct job ending_job = {
+    .name = "rotate-end", .fill = ending_run, .result_size = sizeof(struct error)};
+const struct job ending_at_once_job = {
+    .name = "rotate-end-now", .fill = ending_run_at_once, .result_size = sizeof(struct error)};
+
+static void start(struct ending *ending, const struct job *job,
                   void (*done)(void *context, const void *result))
 {
     ending->task.done = done;
     ending->task.context = ending;
-    if (!task_start(ending->loop, &ending->task, function, ending->output, sizeof(struct error),
+    if (!task_start(ending->loop, &ending->task, job, ending->output, strlen(ending->output) + 1,
                     LIMIT_MS))
         done(ending, NULL);
 }
@@ -62,11 +69,11 @@ static void ended(void *context, const void *result)
     if (!result) {
         say(BT_LOGGING_LEVEL_WARNING,
             "the session does not end: it is ended without what its buffers hold");
-        start(ending, run_at_once, ended_at_once);
+        start(ending, &ending_at_once_job, ended_at_once);
     }
 }
 
 void ending_start(struct ending *ending)
 {
-    start(ending, run, ended);
+    start(ending, &ending_job, ended);
 }

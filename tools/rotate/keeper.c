@@ -8,7 +8,6 @@
 #include "bury.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -44,14 +43,6 @@ static bool list_used(const struct store *store, struct keep_report *report,
     for (size_t i = 0; i < report->used_count; i++)
         place_of(store, places->places[i].path, report->used[i]);
     return has_answered;
-}
-
-bool keeper_list_used(const struct store *store, struct keep_report *report)
-{
-    struct session_places places;
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    return list_used(store, report, &places);
 }
 
 /* The newest session of ours that is not given up; -1: there is none. */
@@ -149,14 +140,13 @@ static bool look(const char *session, struct keep_report *report)
     return state.has_consumer;
 }
 
-static bool keep(const void *argument, void *result)
+static bool keeper_keep(const void *argument, void *result)
 {
     struct order order = *(const struct order *)argument;
     struct keep_report *report = result;
     struct session_places places;
     int chosen;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     if (!list_used(&order.store, report, &places)) {
         report->state = report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
         return true;
@@ -186,6 +176,23 @@ static bool keep(const void *argument, void *result)
         end_others(&order, &places, report);
     return true;
 }
+
+const struct job keeper_job = {
+    .name = "rotate-session", .fill = keeper_keep, .result_size = sizeof(struct keep_report)};
+
+static bool keeper_list(const void *argument, void *result)
+{
+    const struct store *store = argument;
+    struct keep_report *report = result;
+    struct session_places places;
+    const bool has_answered = list_used(store, report, &places);
+
+    report->state = has_answered || report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
+    return true;
+}
+
+const struct job keeper_list_job = {
+    .name = "rotate-list", .fill = keeper_list, .result_size = sizeof(struct keep_report)};
 
 /* ---- in the service -------------------------------------------------------------------------- */
 
@@ -217,8 +224,7 @@ static void look_again(void *context)
     store_new_place(keeper->store, order.new_place);
     keeper->task.done = looked;
     keeper->task.context = keeper;
-    if (!task_start(keeper->loop, &keeper->task, keep, &order, sizeof(struct keep_report),
-                    LIMIT_MS))
+    if (!task_start(keeper->loop, &keeper->task, &keeper_job, &order, sizeof(order), LIMIT_MS))
         timer_set(keeper->loop, &keeper->timer, LOOK_MS);
 }
 

@@ -291,17 +291,6 @@ static void looked(void *context, const struct keep_report *report)
 }
 
 /* --once and --end make no session: which ones are there? */
-static bool run_list(const void *argument, void *result)
-{
-    struct keep_report *report = result;
-
-    if (keeper_list_used(argument, report))
-        report->state = KEEP_FAILED;
-    else
-        report->state = report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
-    return true;
-}
-
 static void list_again(void *context);
 
 /* Nothing of --once and --end can be done: which files LTTng writes still is not known. */
@@ -341,8 +330,8 @@ static void list_again(void *context)
     steps->listed_after_end = steps->ending.has_ended;
     steps->keeper.task.done = listed;
     steps->keeper.task.context = steps;
-    if (!task_start(steps->loop, &steps->keeper.task, run_list, &steps->store,
-                    sizeof(struct keep_report), STUCK_MS))
+    if (!task_start(steps->loop, &steps->keeper.task, &keeper_list_job, &steps->store,
+                    sizeof(steps->store), STUCK_MS))
         timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
 }
 

@@ -15,6 +15,7 @@
 #include "babeltrace-plugin/params.h"
 #include "tools/base/say.h"
 #include "tools/merged/fleet_deltas.h"
+#include "tools/config/sink_params.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,12 +42,10 @@ static struct protocol metrics_protocol(void)
 static struct transport *open_transport(const struct config *config,
                                         const struct protocol *protocol, struct error *error)
 {
-    bt_value *map = config_sink_params(config);
     struct transport *transport = NULL;
     struct params params;
 
-    error_set(error, "out of memory");
-    if (map && params_read(&params, map, error)) {
+    if (config_sink_params(config, &params, error)) {
         struct transport_options *options = &params.exporter.transport;
 
         options->endpoint = config_text(config, "otlp-metrics");
@@ -54,7 +53,6 @@ static struct transport *open_transport(const struct config *config,
         options->request_timeout_ms = REQUEST_MS;
         transport = http_transport_open(options, error);
     }
-    bt_value_put_ref(map);
     return transport;
 }
 

@@ -28,6 +28,7 @@ int worker_command(int argc, char *argv[])
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_log.h"
+#include "tools/config/sink_params.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -331,13 +332,8 @@ static bool read_config(struct worker *worker, struct error *error)
         error_set(error, "input: expected the topic to read: kafka://BROKER[,BROKER]/TOPIC");
         return false;
     }
-    worker->param_map = config_sink_params(worker->config);
-    if (!worker->param_map) {
-        error_set(error, "out of memory");
-        return false;
-    }
     if (!kafka_url_parse(&worker->input, "input", "kafka-file", input, error) ||
-        !params_read(&worker->params, worker->param_map, error))
+        !config_sink_params(worker->config, &worker->params, error))
         return false;
     worker->group = config_text(worker->config, "group");
     worker->deltas_name = config_text(worker->config, "deltas");
@@ -443,7 +439,6 @@ static void close_all(struct worker *worker)
     metrics_server_close(worker->page);
     work_stage_close(&worker->stage);
     free(worker->assigned);
-    bt_value_put_ref(worker->param_map);
 }
 
 static bool is_interrupted_early(const struct error *error)
@@ -474,7 +469,6 @@ int worker_command(int argc, char *argv[])
     (void)signal(SIGPIPE, SIG_IGN);
     if (!read_config(&worker, &error)) {
         say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-        bt_value_put_ref(worker.param_map);
         config_free(worker.config);
         return 2;
     }

@@ -44,7 +44,6 @@ struct host_partition {
 
 struct worker {
     struct config *config;
-    bt_value *param_map;
     struct params params; /* the sink's */
     struct kafka_url input;
     char instance[DELTAS_NAME_MAX];
