@@ -6,6 +6,7 @@
 #include "child.h"
 
 #include "babeltrace-plugin/base/write_all.h"
+#include "say.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -57,6 +58,7 @@ static int job_run_task(const struct job *job, const void *order)
 
 bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status)
 {
+    static char service[64]; /* live-reader: what it says begins with "blkin live" */
     const char *name = argc == 3 && strcmp(argv[1], JOB_OPTION) == 0 ? argv[2] : NULL;
     char *order;
     size_t size;
@@ -71,6 +73,8 @@ bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *st
         fprintf(stderr, "%s: " JOB_OPTION " is only for services of BlkKin\n", argv[0]);
         return true;
     }
+    (void)snprintf(service, sizeof(service), "blkin %.*s", (int)strcspn(name, "-"), name);
+    say_open(service, "warning");
     (void)prctl(PR_SET_NAME, "blkin"); /* not "exe" */
     (void)signal(SIGPIPE, SIG_IGN);    /* who reads what it writes may be killed */
     if ((*jobs)->run)

@@ -14,14 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The sink's lines begin with the program's name, as ours do. */
 static void tell(struct output_lines *lines)
 {
     const char *line = lines->line;
 
     lines->line[lines->length] = '\0';
-    if (strncmp(line, "blkin: ", 7) == 0)
-        line += 7;
     if (*line && !(lines->dull && strncmp(line, lines->dull, strlen(lines->dull)) == 0))
         say_line(lines->source, line);
     lines->length = 0;

@@ -159,7 +159,7 @@ static void say_problem(void)
     const struct error error = take_problem();
 
     if (error.text[0])
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1040, "%s", error.text);
 }
 
 static void say_if_slow(void)
@@ -174,8 +174,7 @@ static void say_if_slow(void)
     if (busy_ms < SLOW_MS || (said_ms && clock_ms() - said_ms < SAID_AGAIN_MS))
         return;
     said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_ERROR, "the disk has taken nothing for %" PRId64 " s: %s waits",
-        busy_ms / 1000, path);
+    say(BK1041, "the disk has taken nothing for %" PRId64 " s: %s waits", busy_ms / 1000, path);
 }
 
 static void look_again(void *context)
@@ -301,7 +300,7 @@ static void give_text(const char *path, char *text, size_t length, saver_write_f
         give(job);
         return;
     }
-    say(BT_LOGGING_LEVEL_ERROR, "%s is not saved: out of memory", path);
+    say(BK1042, "%s is not saved: out of memory", path);
     free(text);
 }
 
@@ -325,7 +324,7 @@ void saver_remove(const char *path, const char *gone)
         give(job);
         return;
     }
-    say(BT_LOGGING_LEVEL_ERROR, "%s is not deleted: out of memory", path);
+    say(BK1043, "%s is not deleted: out of memory", path);
     free_job(job);
 }
 
@@ -349,7 +348,7 @@ bool saver_end(void)
 
     say_problem();
     if (!is_done)
-        say(BT_LOGGING_LEVEL_ERROR, "the disk takes nothing: the last state is not on it");
+        say(BK1044, "the disk takes nothing: the last state is not on it");
     return is_done;
 }
 

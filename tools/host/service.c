@@ -54,13 +54,13 @@ struct service {
 
 /* ---- how it is ------------------------------------------------------------------------------- */
 
-static void say_state(struct service *service, bt_logging_level level, const char *text)
+static void say_state(struct service *service, enum message_id id, const char *text)
 {
     if (strcmp(service->said, text) == 0)
         return;
     (void)snprintf(service->said, sizeof(service->said), "%.*s", (int)sizeof(service->said) - 1,
                    text);
-    say(level, "%s", text);
+    say(id, "%s", text);
     notify("STATUS=%s", text);
 }
 
@@ -140,8 +140,7 @@ static void say_idle_rules(const struct host_rules *rules, const struct host_con
         const bool has_names = of->instances && *of->instances;
 
         if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
-            say(BT_LOGGING_LEVEL_WARNING, "host-filters: \"%s\" does nothing: %s",
-                rules->list[i].text,
+            say(BK5001, "host-filters: \"%s\" does nothing: %s", rules->list[i].text,
                 of->period_ms ? "no instances of it are named" : "its group is off");
     }
 }
@@ -192,10 +191,10 @@ static bool begin_to_record(struct service *service)
     struct error error;
 
     if (!open_host(service, service->config, &error)) {
-        say_state(service, BT_LOGGING_LEVEL_ERROR, error.text);
+        say_state(service, BK5012, error.text);
         return false;
     }
-    say_state(service, BT_LOGGING_LEVEL_INFO, "recording");
+    say_state(service, BK5010, "recording");
     return true;
 }
 
@@ -210,8 +209,7 @@ static int64_t sample(struct service *service)
         service->is_on = begin_to_record(service);
     host_send_poll(service->send);
     if (!service->is_on && (was_on || !*service->said))
-        say_state(service, BT_LOGGING_LEVEL_INFO,
-                  "no session records blkin:metric: waiting for one");
+        say_state(service, BK5011, "no session records blkin:metric: waiting for one");
     if (!service->is_on && !service->send)
         return SILENT_MS;
     if (service->is_new) /* what happens until the first one is due has a beginning, too */
@@ -256,7 +254,7 @@ static bool take_place(struct service *service)
         char text[sizeof(error.text) + 64];
 
         (void)snprintf(text, sizeof(text), "not sampling until it ends: %s", error.text);
-        say_state(service, BT_LOGGING_LEVEL_WARNING, text);
+        say_state(service, BK5013, text);
         return false;
     }
     service->said[0] = '\0';
@@ -344,7 +342,7 @@ static const char *take_configuration(struct service *service)
         return NULL;
     }
     if (error.text[0])
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK5002, "%s", error.text);
     if (topic != service->topic)
         config_topic_close(topic);
     return reload_is_wrong;
@@ -379,7 +377,7 @@ static int run(struct service *service)
     struct error error;
 
     if (!find_topic(service, service->config, &service->topic, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         return 1;
     }
     service->config = add_lines(service->config, service->topic);
@@ -387,7 +385,7 @@ static int run(struct service *service)
         return 1;
     if (!open_host(service, service->config, &error) ||
         !host_send_open(service->config, service->loop, &service->send, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         return 1;
     }
     service->tick = (struct timer){.due = tick, .context = service};
@@ -396,7 +394,7 @@ static int run(struct service *service)
     notify("READY=1");
     if (loop_run(service->loop))
         return 0;
-    say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
+    say(BK1011, "cannot wait any more: %s", strerror(errno));
     return 1;
 }
 
@@ -414,7 +412,7 @@ int host_serve(struct config *config)
             loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
     }
     if (!service || !service->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot begin: %s", strerror(errno));
+        say(BK1010, "cannot begin: %s", strerror(errno));
         config_free(config);
     } else {
         host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
@@ -441,7 +439,7 @@ static int serve_as_child(const void *order, size_t size)
     int status = 2;
 
     if (config && !host_wait_is_short_enough(service, config, &late))
-        say(BT_LOGGING_LEVEL_WARNING, "%s", late.text);
+        say(BK5003, "%s", late.text);
     if (config)
         status = host_serve(config);
     config_free(service);

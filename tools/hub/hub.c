@@ -93,8 +93,7 @@ static int listen_there(struct hub *hub, struct error *error)
     if (!check_exposure(hub, where, error))
         return -1;
     if (!is_local && !hub->access.is_tls)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "without hub-cert-file it is plain HTTP: all on the way can read it%s",
+        say(BK6001, "without hub-cert-file it is plain HTTP: all on the way can read it%s",
             hub->access.tokens.count ? ", the tokens too" : "");
     fd = listen_open(&address, "hub-listen", where, error);
     if (fd >= 0) {
@@ -172,7 +171,7 @@ static bool serve(struct hub *hub)
 {
     const bool token = hub->access.tokens.count, certificate = hub->access.wants_certificate;
 
-    say(BT_LOGGING_LEVEL_INFO, "serves at %s; recorders must show %s%s%s", hub->url,
+    say(BK6002, "serves at %s; recorders must show %s%s%s", hub->url,
         certificate ? "a certificate" : "", certificate && token ? " and " : "",
         token         ? "their host's token"
         : certificate ? ""
@@ -181,7 +180,7 @@ static bool serve(struct hub *hub)
     watchdog_start(&hub->watchdog, hub->loop);
     if (loop_run(hub->loop))
         return true;
-    say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+    say(BK1011, "cannot wait: %s", strerror(errno));
     return false;
 }
 
@@ -193,14 +192,14 @@ static int run(struct hub *hub)
 
     hub->loop = loop_new(&signals);
     if (!hub->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     if (board_open(&hub->board, config_integer(hub->config, "hub-traces-per-s"), clock_ms()) &&
         open_all(hub, &error))
         is_right = serve(hub);
     else
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
     server_close(hub->server);
     board_close(&hub->board);
     access_close(&hub->access);

@@ -229,7 +229,7 @@ static void log_message(void *context, const char *format, va_list values)
     (void)context;
     (void)vsnprintf(text, sizeof(text), format, values);
     text[strcspn(text, "\n")] = '\0';
-    say(BT_LOGGING_LEVEL_INFO, "%s", text);
+    say(BK6004, "%s", text);
 }
 
 /* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread:

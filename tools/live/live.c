@@ -171,8 +171,8 @@ static void say_progress(struct service *service)
         (void)snprintf(distance, sizeof(distance), ", %.1f s behind",
                        (double)(now_ns - counts.input.trace_time_ns) / 1e9);
     counts_line(&counts, LINE_SHORT, line);
-    fprintf(stderr, "blkin live: running for %" PRId64 " s%s: %s\n",
-            (now_ns - service->start_ns) / 1000000000, distance, line);
+    say_account(BK2002, "running for %" PRId64 " s%s: %s",
+                (now_ns - service->start_ns) / 1000000000, distance, line);
 }
 
 static void tell_systemd(struct service *service)
@@ -190,8 +190,8 @@ static void be_ready(struct service *service)
     service->is_ready = true;
     service->relay.is_urgent = false;
     if (service->tracing.state == TRACING_ACTIVE)
-        fprintf(stderr, "blkin live: recording: session \"%s\", spans go to %s\n",
-                service->tracing.spec.name, service->endpoint);
+        say_account(BK2001, "recording: session \"%s\", spans go to %s", service->tracing.spec.name,
+                    service->endpoint);
     notify("READY=1");
 }
 
@@ -217,7 +217,7 @@ static void relay_is_up(void *context)
 {
     struct service *service = context;
 
-    say(BT_LOGGING_LEVEL_INFO, "the relay daemon is up");
+    say(BK2010, "the relay daemon is up");
     readers_relay_up(&service->readers);
     if (service->is_ending)
         return;
@@ -230,7 +230,7 @@ static void relay_is_down(void *context)
     struct service *service = context;
 
     if (!service->relay.options.is_own)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK2011,
             "the relay daemon is gone, or does not answer: what is recorded until it is back is "
             "lost");
     readers_relay_down(&service->readers);
@@ -253,7 +253,7 @@ static void relay_has_failed(void *context, const struct error *error)
 {
     struct service *service = context;
 
-    say(BT_LOGGING_LEVEL_ERROR, "%s", error->text);
+    say(BK2012, "%s", error->text);
     service->status = 1;
     loop_stop(service->loop);
 }
@@ -321,8 +321,7 @@ static void drain(void *context)
         return;
     }
     if (!is_read)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "not all that was recorded could be read in time: the rest is lost");
+        say(BK2013, "not all that was recorded could be read in time: the rest is lost");
     service->is_draining = false;
     readers_end(&service->readers);
 }
@@ -419,7 +418,7 @@ static bool open_displays(struct service *service, struct error *error)
             metrics_open(service->loop, "prometheus-listen", where, page, service, error);
         if (!service->metrics)
             return false;
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(service->metrics));
+        say(BK1012, "metrics for Prometheus: %s", metrics_url(service->metrics));
     }
     return !file || stats_file_open(&service->stats_file, file, error);
 }
@@ -466,9 +465,9 @@ static void print_summary(struct service *service)
     if (say_level() == BT_LOGGING_LEVEL_NONE || !service->is_ending)
         return;
     counts_line(&counts, LINE_WHOLE, line);
-    fprintf(stderr, "blkin live: %s\n", line);
+    say_account(BK1002, "%s", line);
     if (!counts_add_up(&counts))
-        fputs("blkin live: the account does not add up: this is a bug of ours\n", stderr);
+        say_account(BK1003, "the account does not add up: this is a bug of ours");
 }
 
 static int run(struct service *service)
@@ -476,17 +475,17 @@ static int run(struct service *service)
     struct error error;
 
     if (!open_parts(service, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         return 1;
     }
     if (!saver_open(service->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     begin_timers(service);
     host_child_start(&service->host_child, service->loop, service->config);
     if (service->status == 0 && !loop_run(service->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
+        say(BK1011, "cannot wait any more: %s", strerror(errno));
         service->status = 1;
     }
     print_summary(service);

@@ -67,8 +67,7 @@ static void readers_kill(void *context)
 {
     struct live_reader *reader = context;
 
-    say(BT_LOGGING_LEVEL_WARNING, "%s/%s: its reader does not end: it is killed", reader->host,
-        reader->session);
+    say(BK2030, "%s/%s: its reader does not end: it is killed", reader->host, reader->session);
     (void)kill(reader->child.pid, SIGKILL);
 }
 
@@ -125,8 +124,7 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
         (void)snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(status));
     reader->readers->killed++;
     reader->readers->lost_spans += lost;
-    say(BT_LOGGING_LEVEL_WARNING,
-        "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
+    say(BK2031, "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
         reader->host, reader->session, how, lost,
         readers_reads_all(reader) ? ", and reads what it has missed"
                                   : ", and what is recorded until it reads is lost");
@@ -178,9 +176,8 @@ static void readers_look_at(struct live_reader *reader)
 
     readers_read_account(reader);
     if (!reader->now.pid && wall_clock_ns() - reader->since_ns > SILENT_NS) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "%s/%s: its reader has told nothing since its start: it is killed", reader->host,
-            reader->session);
+        say(BK2032, "%s/%s: its reader has told nothing since its start: it is killed",
+            reader->host, reader->session);
         (void)kill(reader->child.pid, SIGKILL);
         return;
     }

@@ -53,7 +53,7 @@ void readers_say_what_was_before(const struct live_reader *reader)
 
     if (!readers_read_stats(reader, &account) || account.has_ended)
         return;
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK2033,
         "%s/%s: the last reader, process %ld of an earlier run, was killed: %" PRIu64
         " spans that waited for delivery are lost, and what was recorded since it last wrote its "
         "account, %.1f s ago",

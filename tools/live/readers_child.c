@@ -5,6 +5,7 @@
  */
 #include "readers_parts.h"
 
+#include "tools/base/say.h"
 #include "tools/reader/graph.h"
 #include "tools/reader/reader.h"
 #include "viewer.h"
@@ -104,7 +105,7 @@ static int readers_read(const json_t *order)
     char url[1024];
 
     if (port == 0) {
-        fprintf(stderr, "blkin: cannot read %s: %s\n", relay, strerror(errno));
+        say(BK2037, "cannot read %s: %s", relay, strerror(errno));
         return GRAPH_FAILED;
     }
     (void)snprintf(url, sizeof(url), "net://127.0.0.1:%d/host/%s/%s", port,

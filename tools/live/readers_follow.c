@@ -55,8 +55,8 @@ static struct live_reader *readers_add(struct readers *readers, const char *host
         reader++;
     if (reader == readers->readers + READERS_MAX) {
         if (!readers->was_full)
-            say(BT_LOGGING_LEVEL_WARNING, "more than %d sessions to follow: %s/%s is not read",
-                READERS_MAX, host, session);
+            say(BK2034, "more than %d sessions to follow: %s/%s is not read", READERS_MAX, host,
+                session);
         readers->was_full = true;
         return NULL;
     }
@@ -111,10 +111,10 @@ static void readers_note_attached(struct live_reader *reader, const struct liste
     if (!reader->is_attached || !reader->unread_since_ns)
         return;
     if (reader->starts > 1)
-        say(BT_LOGGING_LEVEL_WARNING, "%s/%s: is read again, after %.1f s", reader->host,
-            reader->session, (double)(wall_clock_ns() - reader->unread_since_ns) / 1e9);
+        say(BK2035, "%s/%s: is read again, after %.1f s", reader->host, reader->session,
+            (double)(wall_clock_ns() - reader->unread_since_ns) / 1e9);
     else
-        say(BT_LOGGING_LEVEL_INFO, "%s/%s: is read", reader->host, reader->session);
+        say(BK2036, "%s/%s: is read", reader->host, reader->session);
     reader->unread_since_ns = 0;
 }
 

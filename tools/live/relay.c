@@ -199,8 +199,7 @@ static void look_whether_it_listens(void *context)
         come_up(relay);
         list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
-        say(BT_LOGGING_LEVEL_ERROR, "lttng-relayd does not listen after %d s: it is ended",
-            STARTED_MS / 1000);
+        say(BK2014, "lttng-relayd does not listen after %d s: it is ended", STARTED_MS / 1000);
         (void)kill(relay->child.pid, SIGKILL);
     } else {
         timer_set(relay->loop, &relay->timer, LISTENS_MS);
@@ -217,11 +216,10 @@ static void restart_later(struct relay *relay)
 static void say_end(int status)
 {
     if (WIFEXITED(status))
-        say(BT_LOGGING_LEVEL_WARNING, "lttng-relayd has ended with status %d: it is started again",
+        say(BK2015, "lttng-relayd has ended with status %d: it is started again",
             WEXITSTATUS(status));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "lttng-relayd was killed by signal %d: it is started again",
-            WTERMSIG(status));
+        say(BK2016, "lttng-relayd was killed by signal %d: it is started again", WTERMSIG(status));
 }
 
 static void relayd_ended(void *context, int status)
@@ -290,8 +288,8 @@ static void has_listed(void *context, const void *result)
     }
     relay->listing = *(const struct listing *)result;
     if (relay->listing.has_more && !relay->has_listed)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the relay daemon has more than %d sessions: only that many are looked at", LISTED_MAX);
+        say(BK2017, "the relay daemon has more than %d sessions: only that many are looked at",
+            LISTED_MAX);
     relay->has_listed = true;
     if (relay->state != RELAY_UP)
         come_up(relay);

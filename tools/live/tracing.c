@@ -105,7 +105,7 @@ static void set_state(struct tracing *tracing, enum tracing_state state)
 static void complain(struct tracing *tracing, enum tracing_state state, const struct error *error)
 {
     if (tracing->state != state || strcmp(tracing->error.text, error->text) != 0)
-        say(BT_LOGGING_LEVEL_WARNING, "%s", error->text);
+        say(state == TRACING_NO_DAEMON ? BK2020 : BK2021, "%s", error->text);
     set_state(tracing, state);
     tracing->error = *error;
 }
@@ -147,7 +147,7 @@ static void is_made(struct tracing *tracing, const struct session_answer *answer
     tracing->error.text[0] = '\0';
     if (tracing->was_created)
         write_note(tracing);
-    say(BT_LOGGING_LEVEL_INFO, "session \"%s\": %s, active", tracing->spec.name,
+    say(BK2022, "session \"%s\": %s, active", tracing->spec.name,
         answer->result == SESSION_CREATED ? "created" : "was there");
     set_state(tracing, TRACING_ACTIVE);
     tracing->on.made(tracing->on.context);
@@ -218,7 +218,7 @@ const struct job tracing_look_job = {
 
 static void make_again(struct tracing *tracing, const char *why)
 {
-    say(BT_LOGGING_LEVEL_WARNING, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
+    say(BK2023, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
     set_state(tracing, TRACING_NOT_YET);
     make(tracing);
 }
@@ -257,12 +257,11 @@ static void has_looked(void *context, const void *result)
         complain(tracing, TRACING_FAILED, &headless);
         try_again_later(tracing);
     } else if (!state->is_active && tracing->state == TRACING_ACTIVE) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "session \"%s\": somebody has stopped it; to go on: lttng start %s", tracing->spec.name,
-            tracing->spec.name);
+        say(BK2024, "session \"%s\": somebody has stopped it; to go on: lttng start %s",
+            tracing->spec.name, tracing->spec.name);
         set_state(tracing, TRACING_STOPPED);
     } else if (state->is_active && tracing->state == TRACING_STOPPED) {
-        say(BT_LOGGING_LEVEL_WARNING, "session \"%s\": it was started again", tracing->spec.name);
+        say(BK2025, "session \"%s\": it was started again", tracing->spec.name);
         set_state(tracing, TRACING_ACTIVE);
     }
 }
@@ -393,7 +392,7 @@ bool tracing_is_stalled(struct tracing *tracing)
     tracing->renamed_ms = clock_ms();
     (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
                    ++tracing->names);
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK2026,
         "session \"%s\" stands still: going on in session \"%s\"; what was recorded and not read "
         "by then is lost",
         tracing->destroy_name, tracing->spec.name);

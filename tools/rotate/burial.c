@@ -60,7 +60,7 @@ static void ended(void *context, const void *result)
     } else if (outcome->is_quiet && !outcome->is_done)
         problem = outcome->error.text;
     else if (outcome->is_done)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3011,
             "session %s has died: what it had written, and what was in its buffers, is converted",
             burial->place);
     burial->ended(burial->context, problem);

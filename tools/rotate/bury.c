@@ -5,6 +5,8 @@
  */
 #include "bury.h"
 
+#include "tools/base/say.h"
+
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
@@ -460,10 +462,8 @@ static bool read_buffers(const struct store *store, const char *place, const cha
         return false;
     }
     if (lacking.missing)
-        fprintf(stderr,
-                "blkin rotate: %zu buffers in %s are lost: LTTng has removed what tells "
-                "how to read them\n",
-                lacking.missing, shm);
+        say(BK3013, "%zu buffers in %s are lost: LTTng has removed what tells how to read them",
+            lacking.missing, shm);
     return tree_remove(shm);
 }
 

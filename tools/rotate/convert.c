@@ -96,7 +96,7 @@ static int converter_run(const json_t *order)
     if (*chunk) {
         traces = trace_folders(chunk, &count);
         if (!traces) {
-            fprintf(stderr, "blkin rotate: cannot read %s: %s\n", chunk, strerror(errno));
+            say(BK3023, "cannot read %s: %s", chunk, strerror(errno));
             return 1;
         }
     }
@@ -104,7 +104,7 @@ static int converter_run(const json_t *order)
         return reader_run((const char *const *)traces, order);
     if (make_nothing(empty, json_integer_value(json_object_get(order, "end_ns"))))
         return reader_run(nothing, order);
-    fprintf(stderr, "blkin rotate: cannot write %s: %s\n", empty, strerror(errno));
+    say(BK3026, "cannot write %s: %s", empty, strerror(errno));
     return 1;
 }
 
@@ -175,10 +175,10 @@ static void say_how_it_ended(const struct converter *converter, int status)
 
     chunk_name(&converter->chunk, name);
     if (WIFSIGNALED(status))
-        say(BT_LOGGING_LEVEL_WARNING, "the conversion of %s was ended by signal %d (%s): again",
-            name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        say(BK3020, "the conversion of %s was ended by signal %d (%s): again", name,
+            WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "the conversion of %s has failed: again", name);
+        say(BK3021, "the conversion of %s has failed: again", name);
 }
 
 static void damage_done(void *context, const void *result)
@@ -219,12 +219,18 @@ static void look_for_damage(struct converter *converter)
         retry_later(converter);
 }
 
+/* What the saver has to tell; NULL: nothing. */
+static void say_problem(const char *problem)
+{
+    if (problem)
+        say(BK3022, "%s", problem);
+}
+
 static void chunk_is_done(void *context, const char *problem)
 {
     struct converter *converter = context;
 
-    if (problem)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", problem);
+    say_problem(problem);
     converter->chunk.name[0] = '\0';
     converter->is_last = false;
     converter->gives_up = false;
@@ -287,8 +293,7 @@ static void start_child(void *context, const char *problem)
     struct converter *converter = context;
     char name[PLACE_MAX + CHUNK_MAX];
 
-    if (problem)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", problem);
+    say_problem(problem);
     if (converter->is_stopping)
         return;
     chunk_name(&converter->chunk, name);

@@ -5,6 +5,7 @@
  */
 #include "damage.h"
 
+#include "tools/base/say.h"
 #include "tools/reader/graph.h"
 
 #include <dirent.h>
@@ -81,6 +82,15 @@ static void move_index(const char *trace, const char *name, const char *to)
     (void)rename(from, path);
 }
 
+static void note_moved(const struct look *look, const char *path, uint64_t bytes)
+{
+    look->result->files++;
+    look->result->bytes += bytes;
+    say(BK3024,
+        "cannot be read, and was put aside: %s, %" PRIu64 " bytes: the spans in it are lost", path,
+        bytes);
+}
+
 /* The stream and what is needed to read it. */
 static void move_stream(const struct look *look, const char *trace, const char *name)
 {
@@ -98,12 +108,7 @@ static void move_stream(const struct look *look, const char *trace, const char *
     if (rename(from, path) != 0)
         return;
     move_index(trace, name, to);
-    look->result->files++;
-    look->result->bytes += (uint64_t)status.st_size;
-    fprintf(stderr,
-            "blkin rotate: cannot be read, and was put aside: %s, %" PRIu64
-            " bytes: the spans in it are lost\n",
-            path, (uint64_t)status.st_size);
+    note_moved(look, path, (uint64_t)status.st_size);
 }
 
 static bool is_stream(const char *name)
@@ -146,12 +151,7 @@ static void move_trace(const struct look *look, const char *trace)
     path_set(parent, "%.*s", (int)(strrchr(to, '/') - to), to);
     if (!tree_remove(to) || !folder_make(parent) || rename(trace, to) != 0)
         return;
-    look->result->files++;
-    look->result->bytes += bytes;
-    fprintf(stderr,
-            "blkin rotate: cannot be read, and was put aside: %s, %" PRIu64
-            " bytes: the spans in it are lost\n",
-            to, bytes);
+    note_moved(look, to, bytes);
 }
 
 /* ---- the folder damaged is bounded ----------------------------------------------------------- */
@@ -181,9 +181,8 @@ static void bound_damaged(const struct damage_order *order)
         path_set(path, "%s/%s", damaged, oldest);
         if (!tree_remove(path))
             return;
-        fprintf(stderr,
-                "blkin rotate: %s is removed, to keep the folder damaged below %" PRIu64 " bytes\n",
-                path, order->max_bytes);
+        say(BK3025, "%s is removed, to keep the folder damaged below %" PRIu64 " bytes", path,
+            order->max_bytes);
     }
 }
 

@@ -56,7 +56,7 @@ static void ended_at_once(void *context, const void *result)
 
     ending->has_ended = true;
     if (!result) {
-        say(BT_LOGGING_LEVEL_ERROR, "the session could not be ended");
+        say(BK3046, "the session could not be ended");
         ending->has_failed = true;
     }
 }
@@ -67,8 +67,7 @@ static void ended(void *context, const void *result)
 
     ending->has_ended = result != NULL;
     if (!result) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the session does not end: it is ended without what its buffers hold");
+        say(BK3047, "the session does not end: it is ended without what its buffers hold");
         start(ending, &ending_at_once_job, ended_at_once);
     }
 }

@@ -68,7 +68,7 @@ static bool is_for_rotate(const struct config *config)
 {
     if (!config_text(config, "tail-sampling"))
         return true;
-    say(BT_LOGGING_LEVEL_ERROR,
+    say(BK3001,
         "tail-sampling is not for blkin rotate, which cuts traces where it rotates: set it in "
         "[live], or for blkin work");
     return false;
@@ -163,8 +163,7 @@ static bool open_folders(struct rotate *rotate, struct error *error)
     (void)snprintf(converter->tap, sizeof(converter->tap), "%.100s/rotate.tap",
                    config_text(rotate->config, "runtime-dir"));
     if (!rotate_totals_load(&steps->totals, converter->totals_file))
-        say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew",
-            converter->totals_file);
+        say(BK3002, "%s is damaged: the totals begin anew", converter->totals_file);
     return true;
 }
 
@@ -182,7 +181,7 @@ static bool open_all(struct rotate *rotate, struct error *error)
             metrics_open(rotate->loop, "prometheus-listen", listen, page, rotate, error);
         if (!rotate->metrics)
             return false;
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(rotate->metrics));
+        say(BK1012, "metrics for Prometheus: %s", metrics_url(rotate->metrics));
     }
     return true;
 }
@@ -190,19 +189,19 @@ static bool open_all(struct rotate *rotate, struct error *error)
 static void serve(struct rotate *rotate)
 {
     if (!saver_open(rotate->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         rotate->has_failed = true;
         return;
     }
     if (rotate_fsync_is_batch(rotate->config))
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3003,
             "spool-fsync=second is batch here: the checkpoint must not say more than is on disk");
     watchdog_start(&rotate->watchdog, rotate->loop);
     if (rotate->steps.work == SERVE)
         host_child_start(&rotate->host, rotate->loop, rotate->config);
     steps_begin(&rotate->steps);
     if (!loop_run(rotate->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+        say(BK1011, "cannot wait: %s", strerror(errno));
         rotate->has_failed = true;
     }
     if (!saver_end())
@@ -225,7 +224,7 @@ static int run(struct rotate *rotate)
 
     rotate->loop = rotate->steps.loop = loop_new(&signals);
     if (!rotate->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     if (open_all(rotate, &error)) {
@@ -233,7 +232,7 @@ static int run(struct rotate *rotate)
         if (say_level() != BT_LOGGING_LEVEL_NONE)
             status_print(&rotate->steps.totals);
     } else {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         rotate->has_failed = true;
     }
     close_all(rotate);

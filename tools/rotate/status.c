@@ -111,19 +111,5 @@ char *status_page(const struct rotate_status *status)
 
 void status_print(const struct rotate_totals *totals)
 {
-    char line[COUNTS_LINE_MAX];
-
-    counts_line(&totals->readers.sinks, LINE_WHOLE, line);
-    fprintf(stderr, "blkin rotate: all runs so far: %s; chunks: %" PRIu64 " converted", line,
-            totals->chunks_converted);
-    for (size_t i = 0; i < rotate_table.count; i++) {
-        const struct total *own = &rotate_table.own[i];
-        const uint64_t value = total_value(own, totals);
-
-        if (value && own->offset >= offsetof(struct rotate_totals, chunks_dropped))
-            fprintf(stderr, "; %s: %" PRIu64, own->name, value);
-    }
-    fputc('\n', stderr);
-    if (!counts_add_up(&totals->readers.sinks))
-        fputs("blkin rotate: the account does not add up: this is a bug of ours\n", stderr);
+    totals_say(&totals->readers, &rotate_table, totals, "chunks_converted");
 }

@@ -24,13 +24,13 @@
 /* ---- what is said ---------------------------------------------------------------------------- */
 
 /* A state that lasts is not said each half second. */
-static void say_state(struct steps *steps, bt_logging_level level, const char *text)
+static void say_state(struct steps *steps, enum message_id id, const char *text)
 {
     if (strcmp(steps->said, text) == 0 && clock_ms() - steps->said_ms < SAID_AGAIN_MS)
         return;
     (void)snprintf(steps->said, sizeof(steps->said), "%s", text);
     steps->said_ms = clock_ms();
-    say(level, "%s", text);
+    say(id, "%s", text);
     notify("STATUS=%s", text);
 }
 
@@ -86,7 +86,7 @@ static void buried(void *context, const char *problem)
     struct steps *steps = context;
 
     if (problem)
-        say_state(steps, BT_LOGGING_LEVEL_ERROR, problem);
+        say_state(steps, BK3010, problem);
     do_step(steps);
 }
 
@@ -106,7 +106,7 @@ static void bury_dead(struct steps *steps, const struct place *dead)
 static void make_room(struct steps *steps)
 {
     if (room_is_back(&steps->room) && steps->keeper.last.place[0]) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3032,
             "the file system of the folder output was full, and LTTng stops recording into a file "
             "that it cannot write: a new session takes its place");
         keeper_give_up(&steps->keeper, steps->keeper.last.place);
@@ -142,8 +142,7 @@ static void check_rotation(struct steps *steps)
     steps->rotation_newest = newest;
     if (clock_ms() - steps->rotation_ms <= 2 * period_ms + STUCK_MS)
         return;
-    say(BT_LOGGING_LEVEL_WARNING,
-        "session %s has closed no chunk for %" PRId64 " s: a new one takes its place",
+    say(BK3040, "session %s has closed no chunk for %" PRId64 " s: a new one takes its place",
         last->session, (clock_ms() - steps->rotation_ms) / 1000);
     steps->totals.rotations_stuck++;
     save(steps);
@@ -197,7 +196,7 @@ static void do_step(struct steps *steps)
         return;
     }
     if (!store_scan(&steps->store)) {
-        say_state(steps, BT_LOGGING_LEVEL_ERROR, "cannot read the folder output");
+        say_state(steps, BK3033, "cannot read the folder output");
         return;
     }
     make_room(steps);
@@ -215,7 +214,7 @@ static void do_step(struct steps *steps)
     }
     remove_empty_places(steps);
     if (steps->work != SERVE && is_late(steps, dead) && !steps->burial.is_under_way) {
-        say(BT_LOGGING_LEVEL_ERROR, "somebody still writes in %s/%s, or it cannot be read: left",
+        say(BK3012, "somebody still writes in %s/%s, or it cannot be read: left",
             steps->store.output, dead->name);
         steps->has_failed = true;
         finish(steps);
@@ -252,7 +251,7 @@ static void scan(void *context)
 static void say_gap(const struct steps *steps, const struct keep_report *report)
 {
     if (steps->recorded_ms && !is_used(steps, steps->recorded_place))
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3041,
             "the session before was ended by somebody else, or has died: for up to %.1f s nothing "
             "was recorded, until session %s was made. events_missing counts what is missing, "
             "except "
@@ -265,7 +264,7 @@ static void looked(void *context, const struct keep_report *report)
     struct steps *steps = context;
 
     if (!report) {
-        say_state(steps, BT_LOGGING_LEVEL_ERROR,
+        say_state(steps, BK3042,
                   "LTTng's session daemon does not answer: restart it if that lasts");
         return;
     }
@@ -281,9 +280,9 @@ static void looked(void *context, const struct keep_report *report)
         steps->recorded_ms = clock_ms();
         (void)snprintf(text, sizeof(text), "session %s records into %.200s/%s", report->session,
                        steps->store.output, report->place);
-        say_state(steps, BT_LOGGING_LEVEL_INFO, text);
+        say_state(steps, BK3043, text);
     } else {
-        say_state(steps, BT_LOGGING_LEVEL_WARNING, report->error.text);
+        say_state(steps, BK3044, report->error.text);
     }
     if (!steps->is_ready) /* also when it only runs, and waits: systemd need not */
         notify("READY=1");
@@ -296,7 +295,7 @@ static void list_again(void *context);
 /* Nothing of --once and --end can be done: which files LTTng writes still is not known. */
 static void end_unanswered(struct steps *steps)
 {
-    say(BT_LOGGING_LEVEL_ERROR,
+    say(BK3045,
         "LTTng's session daemon has not answered for %d s: nothing is converted or ended, all of "
         "it is left in %s; restart lttng-sessiond, and run this again",
         ANSWER_MS / 1000, steps->store.output);
@@ -318,7 +317,7 @@ static void listed(void *context, const void *result)
         steps->keeper.last = *(const struct keep_report *)result;
         steps->keeper.has_looked = steps->work != END || steps->listed_after_end;
     } else {
-        say_state(steps, BT_LOGGING_LEVEL_ERROR, "LTTng's session daemon does not answer");
+        say_state(steps, BK3048, "LTTng's session daemon does not answer");
     }
     timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
 }
