@@ -55,7 +55,7 @@ void exchange_post(struct exchange *exchange, const json_t *message)
         return;
     }
     exchange->dropped++;
-    say(BT_LOGGING_LEVEL_ERROR, "a message for other hosts is not posted: %s", error.text);
+    say(BK4060, "a message for other hosts is not posted: %s", error.text);
 }
 
 /* ---- what the client tells ------------------------------------------------------------------- */
@@ -74,8 +74,7 @@ void exchange_received(struct exchange *exchange, const json_t *message)
 
     if (!message_check(message, &error)) {
         if (exchange->malformed++ == 0)
-            say(BT_LOGGING_LEVEL_WARNING, "%s: a message of a wrong form: %s", exchange->url,
-                error.text);
+            say(BK4061, "%s: a message of a wrong form: %s", exchange->url, error.text);
         return;
     }
     if (is_for_us(exchange, message) &&
@@ -109,9 +108,9 @@ void exchange_state(struct exchange *exchange, const char *problem)
     exchange->is_connected = is_connected;
     (void)snprintf(exchange->problem, sizeof(exchange->problem), "%s", problem ? problem : "");
     if (is_connected)
-        say(BT_LOGGING_LEVEL_INFO, "%s: connected", exchange->url);
+        say(BK4062, "%s: connected", exchange->url);
     else
-        say(BT_LOGGING_LEVEL_WARNING, "other hosts are not reached: %s", problem);
+        say(BK4063, "other hosts are not reached: %s", problem);
 }
 
 static bool has_host(const json_t *hosts, const json_t *host)

@@ -268,8 +268,7 @@ static void drop_old(struct http *http)
     const size_t dropped = items_drop(&http->waiting, oldest_ms, EXCHANGE_KEEP_BYTES);
 
     if (dropped && http->exchange->dropped == 0)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "messages for other hosts are dropped: the hub has been away for too long");
+        say(BK4064, "messages for other hosts are dropped: the hub has been away for too long");
     http->exchange->dropped += dropped;
     (void)items_drop(&http->sent, oldest_ms, EXCHANGE_KEEP_BYTES);
 }
@@ -324,8 +323,7 @@ static void take_report(struct http *http, const json_t *report)
     json_array_foreach(refused, i, one)
     {
         http->exchange->refused++;
-        say(BT_LOGGING_LEVEL_WARNING, "%s: refused a message: %s", http->exchange->url,
-            message_text(one, "error"));
+        say(BK4065, "%s: refused a message: %s", http->exchange->url, message_text(one, "error"));
     }
     json_array_foreach(dropped, i, one)
     {
@@ -375,7 +373,7 @@ static void finish_post(struct http *http, long status)
         posted(http, report);
     } else if (status == 400 || status == 413) { /* it would be no better the next time */
         http->exchange->refused += http->sending.count;
-        say(BT_LOGGING_LEVEL_WARNING, "%s: refused %zu messages: status %ld", http->exchange->url,
+        say(BK4066, "%s: refused %zu messages: status %ld", http->exchange->url,
             http->sending.count, status);
         while (http->sending.first)
             item_free(items_take(&http->sending));
@@ -678,8 +676,7 @@ struct http *exchange_http_open(struct exchange *exchange, const struct config *
         return NULL;
     }
     if (http->token.text[0] && is_plain_beyond_us(http->url))
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the token goes over http://, where all on the way can read it: use https://");
+        say(BK4067, "the token goes over http://, where all on the way can read it: use https://");
     poll_next(http);
     return http;
 }

@@ -217,8 +217,8 @@ void topic_take_answer(struct topic *topic, int limit_ms)
     if (code && !(is_of_no_broker(code) && topic->problem.text[0]))
         set_problem(topic, code, rd_kafka_err2str(code)); /* why there is no broker, was said */
     if (count > TOPIC_PARTITIONS_MAX) {
-        say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
-            topic->shown, (int)count, TOPIC_PARTITIONS_MAX);
+        say(BK1102, "%s: it has %d partitions, only the first %d are read", topic->shown,
+            (int)count, TOPIC_PARTITIONS_MAX);
         count = TOPIC_PARTITIONS_MAX;
     }
     for (int32_t i = 0; i < count; i++) {

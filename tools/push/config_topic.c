@@ -69,7 +69,7 @@ static void keep(const struct config_topic *topic)
                   "lines", topic->held.bytes, topic->held.size);
     error_set(&error, "%s: what holds is no UTF-8", topic->kept);
     if (!json || !json_save(json, topic->kept, &error))
-        say(BT_LOGGING_LEVEL_WARNING, "%s: a start without brokers will not have it", error.text);
+        say(BK1110, "%s: a start without brokers will not have it", error.text);
     json_decref(json);
 }
 
@@ -93,7 +93,7 @@ static void take_kept(struct config_topic *topic)
         };
 
         if (pushed_take(topic->pushed, &message, &error) == PUSHED_REFUSED)
-            say(BT_LOGGING_LEVEL_WARNING, "%s is not taken: %s", topic->kept, error.text);
+            say(BK1111, "%s is not taken: %s", topic->kept, error.text);
     }
     json_decref(json);
 }
@@ -106,8 +106,7 @@ static void find_place(struct config_topic *topic, const struct config *config)
     if (folder_own(folder, "state-dir", &error))
         path_set(topic->kept, "%s/config-%s.json", folder, topic->service.name);
     else
-        say(BT_LOGGING_LEVEL_WARNING, "%s: a start without brokers will have the file's lines",
-            error.text);
+        say(BK1112, "%s: a start without brokers will have the file's lines", error.text);
 }
 
 /* Foreign text, which is to be in a document of JSON. */
@@ -173,12 +172,12 @@ static void settle(void *context)
             note_refused(topic, &error);
         } else if (hold(topic, best)) {
             keep(topic);
-            say(BT_LOGGING_LEVEL_INFO, KEY ": %s holds now", describe_held(topic));
+            say(BK1113, KEY ": %s holds now", describe_held(topic));
         }
     }
     if (topic->has_refused)
-        say(BT_LOGGING_LEVEL_WARNING, KEY ": %s: refused, %s holds: %s", topic->shown,
-            describe_held(topic), topic->why.text);
+        say(BK1114, KEY ": %s: refused, %s holds: %s", topic->shown, describe_held(topic),
+            topic->why.text);
     topic->has_refused = false;
 }
 
@@ -235,7 +234,7 @@ static void read_topic(void *context)
     pushed_end(topic->pushed);
     timer_set(topic->loop, &topic->settle, 0);
     if (topic->is_late)
-        say(BT_LOGGING_LEVEL_INFO, KEY ": %s is read now", topic->shown);
+        say(BK1115, KEY ": %s is read now", topic->shown);
     topic->is_late = false;
 }
 
@@ -265,7 +264,7 @@ static void late(void *context)
     if (topic->is_read)
         return;
     topic->is_late = true;
-    say(BT_LOGGING_LEVEL_WARNING, KEY ": not read yet, %s holds: %s", describe_held(topic),
+    say(BK1116, KEY ": not read yet, %s holds: %s", describe_held(topic),
         problem ? problem : topic->shown);
 }
 

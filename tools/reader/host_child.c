@@ -59,7 +59,7 @@ static void begin(void *context)
     has_begun = arguments && child_start(host->loop, &host->child, &order);
     free(arguments);
     if (!has_begun) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start `blkin host`: %s", strerror(errno));
+        say(BK1060, "cannot start `blkin host`: %s", strerror(errno));
         timer_set(host->loop, &host->retry, RETRY_MAX_MS);
     }
 }
@@ -77,11 +77,10 @@ static void ended(void *context, int status)
     host->died++;
     host->failures = clock_ms() - host->begun_ms > LIVED_MS ? 0 : host->failures + 1;
     if (WIFSIGNALED(status))
-        say(BT_LOGGING_LEVEL_WARNING, "`blkin host` was ended by signal %d (%s): started again",
-            WTERMSIG(status), strsignal(WTERMSIG(status)));
+        say(BK1061, "`blkin host` was ended by signal %d (%s): started again", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "`blkin host` ended with status %d: started again",
-            WEXITSTATUS(status));
+        say(BK1062, "`blkin host` ended with status %d: started again", WEXITSTATUS(status));
     timer_set(host->loop, &host->retry, backoff_ms(host->failures, RETRY_MS, RETRY_MAX_MS));
 }
 

@@ -124,7 +124,7 @@ static uint64_t ticks_of(pid_t pid)
 
 static void kill_child(const struct reader *reader, const char *why)
 {
-    say(BT_LOGGING_LEVEL_WARNING, "the reading of %s %s: it is killed", reader->lines.source, why);
+    say(BK1051, "the reading of %s %s: it is killed", reader->lines.source, why);
     (void)kill(reader->child.pid, SIGKILL);
 }
 
@@ -197,7 +197,7 @@ bool reader_start(struct reader *reader, const char *name, const struct job *job
     has_started = text && child_start(reader->loop, &reader->child, &call);
     free(text);
     if (!has_started) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
+        say(BK1050, "cannot start a child: %s", strerror(errno));
         return false;
     }
     reader->progress_seen = reader->ticks_seen = 0;

@@ -103,7 +103,7 @@ void agent_save(struct agent *agent);
 void agent_save_fetched(struct agent *agent);
 
 /* A state that lasts is not said each time. */
-void agent_say_state(struct agent *agent, bt_logging_level level, const char *text);
+void agent_say_state(struct agent *agent, enum message_id id, const char *text);
 
 /* ---- alarms.c */
 

@@ -98,7 +98,7 @@ static void say_lost(struct agent *agent, uint64_t lost)
     if (clock_ms() - agent->lost_said_ms < SAID_AGAIN_MS && agent->lost_said_ms)
         return;
     agent->lost_said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK4020,
         "%" PRIu64 " alarms were overwritten before they were seen: too many spans are slow; "
         "raise the limits of the rules, or lower their max=",
         lost);
@@ -117,7 +117,7 @@ void alarms_polled(void *context, const struct watcher_poll *poll)
     if (!poll->is_well && agent->has_looked && agent->last.state == RECORDS)
         sessions_look(&agent->sessions);
     if (poll->is_stalled) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4021,
             "the alarm's session stands still on a CPU, as after a program was killed: it is made "
             "anew");
         agent->totals.rings_stalled++;

@@ -76,7 +76,7 @@ static void look_at_size(struct agent *agent)
     if (size > fetching_ring_size(agent)) {
         agent->totals.subbuf_count = size;
         agent->anew = ANEW_LARGER;
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4030,
             "the ring holds less than %" PRIu64 " s of what is recorded now: it is made anew with "
             "%" PRIu64 " MiB per CPU and user",
             seconds, size);
@@ -87,7 +87,7 @@ static void look_at_size(struct agent *agent)
                    " s of what is recorded now, and memory-bytes "
                    "allows no more",
                    seconds);
-    agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, text);
+    agent_say_state(agent, BK4031, text);
 }
 
 static void take_look(struct agent *agent, const struct ring_look *look)
@@ -100,7 +100,7 @@ static void take_look(struct agent *agent, const struct ring_look *look)
     if (agent->anew != ANEW_NOT) {
         return;
     } else if (is_stalled) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4032,
             "%" PRIu64 " of %" PRIu64 " streams of the ring stand still, as after a program was "
             "killed while it recorded: it is made anew",
             look->streams_stalled, look->streams);
@@ -210,7 +210,7 @@ static void try_again(struct agent *agent, const char *problem)
     struct request *request;
 
     agent->totals.snapshots_failed++;
-    agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, problem);
+    agent_say_state(agent, BK4033, problem);
     while ((request = agent->fetching) != NULL) {
         agent->fetching = request->next;
         request->next = NULL;
@@ -284,7 +284,7 @@ static uint64_t limit_bytes(struct agent *agent)
                    "there is room for %" PRIu64 " MiB of snapshots, and one may have %" PRIu64
                    " MiB: only the newest is looked at (kept-max-bytes, or the disk is full)",
                    room / MIB, expected / MIB);
-    agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, text);
+    agent_say_state(agent, BK4034, text);
     return room / 2 > streams * LOOK_BYTES ? room / 2 : streams * LOOK_BYTES;
 }
 

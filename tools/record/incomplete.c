@@ -54,7 +54,7 @@ static bool is_interrupted(void *context)
 static void report(void *context, const char *message)
 {
     (void)context;
-    fprintf(stderr, "%s\n", message);
+    say(BK4046, "%s", message);
 }
 
 static void add_tag(struct span *span, const char *key, const char *value)
@@ -136,7 +136,7 @@ static int incomplete_run(const void *bytes, size_t size)
     is_well = values && config_params_of(values, &params, &error) &&
               send_all(order->spans, order->count, &params, &error);
     if (!is_well)
-        fprintf(stderr, "%s\n", error.text);
+        say(BK4045, "%s", error.text);
     json_decref(values);
     return is_well ? 0 : 1;
 }
@@ -223,7 +223,7 @@ static void retry(void *context)
     has_started = bytes && child_start(incomplete->loop, &incomplete->child, &order);
     free(bytes);
     if (!has_started) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
+        say(BK4044, "cannot start a child: %s", strerror(errno));
         ended(incomplete, 1);
         return;
     }

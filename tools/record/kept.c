@@ -66,7 +66,7 @@ static int kept_read(const json_t *order)
     if (traces)
         status = reader_run((const char *const *)traces, order);
     else
-        fprintf(stderr, "blkin record: cannot read %s: %s\n", path, strerror(errno));
+        say(BK4054, "cannot read %s: %s", path, strerror(errno));
     trace_folders_free(traces);
     return status;
 }
@@ -264,9 +264,8 @@ static void give_up(struct kept *kept, struct kept_folder *folder, uint64_t *tot
 {
     const size_t traces = count_traces(folder->requests);
 
-    say(BT_LOGGING_LEVEL_ERROR,
-        "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered", folder->number,
-        traces, why);
+    say(BK4050, "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered",
+        folder->number, traces, why);
     ++*total;
     kept->totals->traces_undelivered += traces;
     tell_found(kept, folder, NULL);
@@ -299,12 +298,10 @@ static void retry(void *context)
 static void say_how_it_ended(const struct kept_folder *folder, int status)
 {
     if (WIFSIGNALED(status))
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again", folder->number,
-            WTERMSIG(status), strsignal(WTERMSIG(status)));
+        say(BK4051, "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again",
+            folder->number, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "the delivery of kept-%" PRIu64 " has failed: again",
-            folder->number);
+        say(BK4052, "the delivery of kept-%" PRIu64 " has failed: again", folder->number);
 }
 
 /* Is it the folder that cannot be sent, as far as the sender's account tells? A collector that is
@@ -514,8 +511,7 @@ bool kept_open(struct kept *kept, struct error *error)
     kept->is_stopping = true; /* nothing begins before all are there */
     while (folder && (entry = readdir(folder)) != NULL) {
         if (!clean_entry(kept, entry->d_name))
-            say(BT_LOGGING_LEVEL_ERROR, "cannot remove %s/%s: %s", kept->folder, entry->d_name,
-                strerror(errno));
+            say(BK4053, "cannot remove %s/%s: %s", kept->folder, entry->d_name, strerror(errno));
     }
     kept->is_stopping = false;
     if (!folder) {

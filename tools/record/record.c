@@ -55,13 +55,13 @@ static const char usage[] =
 
 /* ---- what is said ---------------------------------------------------------------------------- */
 
-void agent_say_state(struct agent *agent, bt_logging_level level, const char *text)
+void agent_say_state(struct agent *agent, enum message_id id, const char *text)
 {
     if (strcmp(agent->said, text) == 0 && clock_ms() - agent->said_ms < SAID_AGAIN_MS)
         return;
     (void)snprintf(agent->said, sizeof(agent->said), "%s", text);
     agent->said_ms = clock_ms();
-    say(level, "%s", text);
+    say(id, "%s", text);
     notify("STATUS=%s", text);
 }
 
@@ -94,7 +94,7 @@ static void say_new(struct agent *agent, const struct sessions_report *report)
         agent->totals.sessions++;
         if (agent->has_recorded && !agent->is_remaking) {
             agent->totals.rings_lost++;
-            say(BT_LOGGING_LEVEL_WARNING,
+            say(BK4010,
                 "LTTng has lost the recorder's session, with what was in its memory: it is made "
                 "anew");
         }
@@ -112,7 +112,7 @@ static void looked(void *context, const struct sessions_report *report)
     struct agent *agent = context;
 
     if (!report) {
-        agent_say_state(agent, BT_LOGGING_LEVEL_ERROR,
+        agent_say_state(agent, BK4011,
                         "LTTng's session daemon does not answer: restart it if that lasts");
         return;
     }
@@ -125,9 +125,9 @@ static void looked(void *context, const struct sessions_report *report)
 
         (void)snprintf(text, sizeof(text), "session %s records into memory",
                        agent->sessions.specs[SESSION_RING].name);
-        agent_say_state(agent, BT_LOGGING_LEVEL_INFO, text);
+        agent_say_state(agent, BK4012, text);
     } else {
-        agent_say_state(agent, BT_LOGGING_LEVEL_WARNING, report->error.text);
+        agent_say_state(agent, BK4013, report->error.text);
     }
     if (!agent->is_ready) /* also when it only runs, and waits: systemd need not */
         notify("READY=1");
@@ -212,11 +212,11 @@ static void ended_sessions(void *context, const void *result)
     const struct sessions_end *end = result;
 
     if (!end || end->has_failed) {
-        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended: %s",
+        say(BK4014, "the sessions could not be ended: %s",
             end ? end->error.text : "LTTng's session daemon does not answer");
         agent->has_failed = true;
     } else if (end->error.text[0]) {
-        say(BT_LOGGING_LEVEL_WARNING, "no session is ended: %s", end->error.text);
+        say(BK4015, "no session is ended: %s", end->error.text);
     }
     loop_stop(agent->loop);
 }
@@ -352,7 +352,7 @@ static bool open_folders(struct agent *agent, struct error *error)
     agent->heard_list = record_totals_load(&agent->totals, agent->totals_file);
     heard_read(&agent->heard, agent->heard_list);
     if (!agent->heard_list && access(agent->totals_file, F_OK) == 0)
-        say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew", agent->totals_file);
+        say(BK4001, "%s is damaged: the totals begin anew", agent->totals_file);
     if (!agent->heard_list)
         agent->heard_list = json_array();
     fetched_load(agent->fetched, agent->fetched_file);
@@ -367,7 +367,7 @@ static bool open_metrics(struct agent *agent, struct error *error)
         return true;
     agent->metrics = metrics_open(agent->loop, "prometheus-listen", listen, page, agent, error);
     if (agent->metrics)
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(agent->metrics));
+        say(BK1012, "metrics for Prometheus: %s", metrics_url(agent->metrics));
     return agent->metrics != NULL;
 }
 
@@ -440,7 +440,7 @@ static void start_watcher(struct agent *agent)
 static void serve(struct agent *agent)
 {
     if (!saver_open(agent->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         agent->has_failed = true;
         return;
     }
@@ -453,7 +453,7 @@ static void serve(struct agent *agent)
     asking_load(agent);
     agent_step(agent);
     if (!loop_run(agent->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+        say(BK1011, "cannot wait: %s", strerror(errno));
         agent->has_failed = true;
     }
     agent_save(agent);
@@ -488,7 +488,7 @@ static int run(struct agent *agent)
 
     agent->loop = loop_new(&signals);
     if (!agent->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     if (open_all(agent, &error)) {
@@ -496,7 +496,7 @@ static int run(struct agent *agent)
         if (say_level() != BT_LOGGING_LEVEL_NONE)
             record_status_print(&agent->totals);
     } else {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         agent->has_failed = true;
     }
     close_all(agent);

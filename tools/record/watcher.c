@@ -187,7 +187,7 @@ static void ended(void *context, int status)
         watcher->over(watcher->context);
         return;
     }
-    say(BT_LOGGING_LEVEL_WARNING, "the watcher of the alarm has ended: again");
+    say(BK4022, "the watcher of the alarm has ended: again");
     timer_set(watcher->loop, &watcher->timer, AGAIN_MS);
 }
 
@@ -196,7 +196,7 @@ static void is_late(void *context)
     struct watcher *watcher = context;
 
     if (watcher->child.pid) {
-        say(BT_LOGGING_LEVEL_WARNING, "the watcher of the alarm hangs, with LTTng: it is killed");
+        say(BK4023, "the watcher of the alarm hangs, with LTTng: it is killed");
         (void)kill(watcher->child.pid, SIGKILL);
         return;
     }
@@ -230,7 +230,7 @@ void watcher_start(struct watcher *watcher)
         loop_watch(watcher->loop, &watcher->pipe);
     }
     if (watcher->pipe.fd < 0 || !start_child(watcher, ends[1])) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
+        say(BK4024, "cannot start a child: %s", strerror(errno));
         close_pipe(watcher);
     }
     if (ends[1] >= 0)

@@ -74,7 +74,7 @@ static bool go_on_at_cut(struct worker *worker, int32_t partition, int64_t low, 
 
     if (!find_cut(worker, partition, place->time_ms, high, &cut))
         return false;
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK7001,
         "partition %" PRId32 " ends at %" PRId64 ", before %" PRId64
         " that was read: a broker has lost its end, or the topic was made anew. Reading goes on at "
         "%" PRId64 ": %" PRId64 " offsets are missing",
@@ -214,7 +214,7 @@ void rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
 
     (void)handle;
     worker->stage.counts.rebalances++;
-    say(BT_LOGGING_LEVEL_INFO, "%d partitions %s", partitions->cnt,
+    say(BK7003, "%d partitions %s", partitions->cnt,
         what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are ours" : "go to others");
     if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
         assign(worker, partitions);

@@ -59,7 +59,7 @@ bool hosts_assign(struct worker *worker, rd_kafka_topic_partition_t *partition)
         return false;
     }
     if (committed > high) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK7002,
             "partition %" PRId32 " of %s ends at %" PRId64 ", before %" PRId64
             " that was read: a broker has lost its end, or the topic was made anew. Reading goes "
             "on "

@@ -177,10 +177,9 @@ static void end_round(void *context)
     push->requests += told->requests;
     push->failed += !told->is_taken;
     if (!told->is_taken && (push->has_worked || !push->problem[0]))
-        say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s: what is sent next has it all",
-            told->problem);
+        say(BK7030, "otlp-metrics: %s: what is sent next has it all", told->problem);
     else if (told->is_taken && !push->has_worked)
-        say(BT_LOGGING_LEVEL_INFO, "otlp-metrics: they are taken");
+        say(BK7031, "otlp-metrics: they are taken");
     push->has_worked = told->is_taken;
     (void)snprintf(push->problem, sizeof(push->problem), "%s", told->problem);
 }
@@ -194,7 +193,7 @@ static void begin_round(void *context)
         return;
     if (write_messages(push->merged, push) && job_start(push->loop, &push->job))
         return;
-    say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: cannot send: %s", strerror(errno));
+    say(BK7032, "otlp-metrics: cannot send: %s", strerror(errno));
     free_messages(push);
 }
 
@@ -221,7 +220,7 @@ bool push_open(struct push *push, struct error *error)
         return false;
     }
     if (transport->warning)
-        say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s", transport->warning);
+        say(BK7033, "otlp-metrics: %s", transport->warning);
     transport->free(transport);
     push->timer = (struct timer){.due = begin_round, .context = push};
     push->job = (struct job){.run = send_round, .done = end_round, .context = push};

@@ -34,7 +34,7 @@ static int64_t time_of(struct worker *worker, const rd_kafka_message_t *message)
     if (type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && time_ms >= 0)
         return time_ms;
     if (!is_said) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK7004,
             "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
             "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
             rd_kafka_topic_name(message->rkt));
@@ -109,7 +109,7 @@ static void take_event(struct worker *worker, const rd_kafka_message_t *message)
         kafka_describe(&error,
                        message->rkt ? rd_kafka_topic_name(message->rkt) : worker->input.topic,
                        message->err, rd_kafka_message_errstr(message), "kafka-file");
-        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+        say(BK7005, "%s", error.text);
     }
 }
 
@@ -140,7 +140,7 @@ void relieve(struct worker *worker)
     if (worker->stage.counts.open_bytes <= max)
         return;
     if (worker->stage.counts.traces_early == 0)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK7006,
             "traces are closed before their time: max-open-bytes (%" PRIu64 ") is too small, or "
             "there are too few workers",
             max);

@@ -91,13 +91,12 @@ static bool take_message(void *context, const struct topic_message *message)
     struct error error;
 
     if (!merged_add_message(root->merged, message->data, message->length, log_ns, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK7040, "%s", error.text);
         root->has_failed = true;
         return false;
     }
     if (error.text[0] && root->merged->refused == 1)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
+        say(BK7041, "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
             root->shown, (int)message->partition, (long long)message->offset, error.text);
     root->offsets[message->partition] = message->offset + 1;
     root->is_changed = true;
@@ -110,7 +109,7 @@ static void note_gap(void *context, int32_t partition)
 
     root->merged->gaps++;
     root->offsets[partition] = -1;
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK7042,
         "%s: partition %d has not kept what was to be read next: what was counted then is missing; "
         "let the topic keep more (retention.ms)",
         root->shown, (int)partition);
@@ -242,7 +241,7 @@ static int run_once(struct root *root, int64_t since_ns, bool is_json)
     is_right = find_topic(root, &error) && open_topic(root, since_ns, &error) &&
                read_until_end(root, &error) && print_once(root, is_json);
     if (!is_right)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK7043, "%s", error.text);
     topic_close(root->topic);
     return is_right ? 0 : 1;
 }
@@ -330,8 +329,7 @@ static void saved(void *context, const char *problem)
     const int64_t pause_ms = (clock_ms() - root->save_began_ms) * SAVE_SHARE;
 
     if (problem && !root->is_unsaved)
-        say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
-            problem);
+        say(BK7044, "state-dir: %s: a restart reads again what came since", problem);
     root->is_unsaved = problem != NULL;
     root->is_changed |= root->is_unsaved;
     timer_set(root->loop, &root->save,
@@ -367,10 +365,10 @@ static void tell_problem(struct root *root)
     const char *problem = topic_problem(root->topic);
 
     if (problem && strncmp(problem, root->told, sizeof(root->told) - 1) != 0) {
-        say(BT_LOGGING_LEVEL_WARNING, "%s", problem);
+        say(BK7045, "%s", problem);
         notify("STATUS=%.400s", problem);
     } else if (!problem && root->told[0]) {
-        say(BT_LOGGING_LEVEL_INFO, "%s is there again", root->shown);
+        say(BK7046, "%s is there again", root->shown);
         notify("STATUS=reads %.400s", root->shown);
     }
     (void)snprintf(root->told, sizeof(root->told), "%s", problem ? problem : "");
@@ -379,7 +377,7 @@ static void tell_problem(struct root *root)
 static void become_ready(struct root *root)
 {
     root->is_ready = true;
-    say(BT_LOGGING_LEVEL_INFO, "%s: all is read that there was: %llu messages%s%s", root->shown,
+    say(BK7047, "%s: all is read that there was: %llu messages%s%s", root->shown,
         (unsigned long long)root->merged->messages, root->metrics ? "; serves at " : "",
         root->metrics ? metrics_url(root->metrics) : "");
     notify("STATUS=reads %.400s", root->shown);
@@ -429,7 +427,7 @@ static void look(void *context)
 
     if (job_start(root->loop, &root->ask))
         return;
-    say(BT_LOGGING_LEVEL_WARNING, "cannot ask the brokers: %s", strerror(errno));
+    say(BK7048, "cannot ask the brokers: %s", strerror(errno));
     timer_set(root->loop, &root->look, LOOK_MS);
 }
 
@@ -452,7 +450,7 @@ static void end_service(void *context)
 static void reload(void *context)
 {
     (void)context;
-    say(BT_LOGGING_LEVEL_WARNING, "%s", no_reload);
+    say(BK7049, "%s", no_reload);
 }
 
 /* ---- the service: beginning and end ---------------------------------------------------------- */
@@ -464,8 +462,7 @@ static bool load_state(struct root *root, struct error *error)
 
     switch (root_state_load(root->state_path, root->shown, root->merged, root->offsets, error)) {
     case STATE_READ:
-        say(BT_LOGGING_LEVEL_INFO, "goes on after %llu messages",
-            (unsigned long long)root->merged->messages);
+        say(BK7050, "goes on after %llu messages", (unsigned long long)root->merged->messages);
         return true;
     case STATE_NONE:
         return true;
@@ -477,8 +474,7 @@ static bool load_state(struct root *root, struct error *error)
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", root->state_path);
     (void)rename(root->state_path, aside);
-    say(BT_LOGGING_LEVEL_WARNING, "%s: it is put aside, and what the topic has is counted anew",
-        error->text);
+    say(BK7051, "%s: it is put aside, and what the topic has is counted anew", error->text);
     merged_free(root->merged);
     root->merged = merged_new();
     root->push.merged = root->merged;
@@ -534,7 +530,7 @@ static bool serve(struct root *root)
     look(root);
     if (loop_run(root->loop))
         return !root->has_failed;
-    say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+    say(BK1011, "cannot wait: %s", strerror(errno));
     return false;
 }
 
@@ -546,13 +542,13 @@ static int run(struct root *root)
 
     root->loop = loop_new(&signals);
     if (!root->loop || !saver_open(root->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     is_right = find_topic(root, &error) && open_displays(root, &error) &&
                open_state(root, &error) && open_topic(root, 0, &error);
     if (!is_right)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
     else
         is_right = serve(root);
     if (is_right) {
@@ -630,7 +626,7 @@ int root_command(int argc, char *argv[])
         root.merged = merged_new();
         root.push.merged = root.merged;
         if (!root.merged)
-            say(BT_LOGGING_LEVEL_ERROR, "out of memory");
+            say(BK1010, "out of memory");
         status = !root.merged ? 1 : is_once ? run_once(&root, since_ns, is_json) : run(&root);
         merged_free(root.merged);
     }

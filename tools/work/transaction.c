@@ -32,14 +32,14 @@ static enum answer judge(struct worker *worker, rd_kafka_error_t *answer, const 
 
     if (!answer) {
         if (worker->is_away)
-            say(BT_LOGGING_LEVEL_WARNING, "the brokers are there again");
+            say(BK7010, "the brokers are there again");
         worker->is_away = false;
         return ANSWER_DONE;
     }
     if (rd_kafka_error_is_retriable(answer) && !rd_kafka_error_is_fatal(answer) &&
         !rd_kafka_error_txn_requires_abort(answer)) {
         if (!worker->is_away)
-            say(BT_LOGGING_LEVEL_WARNING, "%s: %s: it is tried again, nothing is lost", what,
+            say(BK7011, "%s: %s: it is tried again, nothing is lost", what,
                 rd_kafka_error_string(answer));
         worker->is_away = true;
         judged = ANSWER_AGAIN;
@@ -246,7 +246,7 @@ static void has_error(rd_kafka_t *handle, int code, const char *reason, void *co
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause)))
         worker_fail(context, "%s", cause);
     else
-        say(BT_LOGGING_LEVEL_INFO, "%s", reason);
+        say(BK7012, "%s", reason);
 }
 
 /* Waits for the brokers until there are any, or until it is to end. */
@@ -261,8 +261,8 @@ static bool init(struct worker *worker)
         if (!again)
             worker_fail(worker, "transactions: %s", rd_kafka_error_string(answer));
         else if (clock_ms() > said_ms && !worker->is_away) {
-            say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers (%s): waiting for one",
-                worker->input.brokers, rd_kafka_error_string(answer));
+            say(BK7013, "%s: no broker answers (%s): waiting for one", worker->input.brokers,
+                rd_kafka_error_string(answer));
             worker->is_away = true;
         }
         rd_kafka_error_destroy(answer);
@@ -270,7 +270,7 @@ static bool init(struct worker *worker)
             return false;
     }
     if (worker->is_away)
-        say(BT_LOGGING_LEVEL_WARNING, "the brokers are there");
+        say(BK7014, "the brokers are there");
     worker->is_away = false;
     return true;
 }

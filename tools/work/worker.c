@@ -78,7 +78,7 @@ void worker_fail(struct worker *worker, const char *format, ...)
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
     if (!worker->has_failed)
-        say(worker_is_ending ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_ERROR,
+        say(worker_is_ending ? BK7016 : BK7015,
             "%s: what was not committed is not counted; whoever goes on does that", text);
     /* the group may change just while one leaves it: that is no failure */
     worker->ends_well |= !worker->has_failed && worker_is_ending;
@@ -184,11 +184,10 @@ static void consumer_error(rd_kafka_t *handle, int code, const char *reason, voi
         worker_fail(worker, "%s%s", cause,
                     worker->is_named ? " (is there another worker of this instance?)" : "");
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !is_said) {
-        say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
-            worker->input.brokers);
+        say(BK7017, "%s: no broker answers: waiting for one", worker->input.brokers);
         is_said = true;
     } else {
-        say(BT_LOGGING_LEVEL_INFO, "%s", reason);
+        say(BK7018, "%s", reason);
     }
 }
 
@@ -264,7 +263,7 @@ static bool is_interrupted(void *context)
 static void report(void *context, const char *message)
 {
     (void)context;
-    say(BT_LOGGING_LEVEL_WARNING, "kept traces: %s", message);
+    say(BK7019, "kept traces: %s", message);
 }
 
 /* A topic of OTLP traces in the cluster that is read: in our transactions. */
@@ -371,7 +370,7 @@ static bool open_page(struct worker *worker, struct error *error)
         return true;
     worker->page = metrics_server_open("prometheus-listen", where, worker_page, worker, error);
     if (worker->page)
-        say(BT_LOGGING_LEVEL_INFO, "%s", metrics_server_url(worker->page));
+        say(BK7020, "%s", metrics_server_url(worker->page));
     return worker->page != NULL;
 }
 
@@ -427,7 +426,7 @@ static void close_all(struct worker *worker)
         if (worker->has_failed)
             give_up(worker);
         worker_account_line(&worker->stage.counts, line);
-        say(BT_LOGGING_LEVEL_INFO, "%s", line);
+        say(BK7021, "%s", line);
     }
     if (worker->consumer)
         rd_kafka_destroy(worker->consumer);
@@ -468,7 +467,7 @@ int worker_command(int argc, char *argv[])
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGPIPE, SIG_IGN);
     if (!read_config(&worker, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         config_free(worker.config);
         return 2;
     }
@@ -477,7 +476,7 @@ int worker_command(int argc, char *argv[])
     if (is_right)
         run(&worker);
     else if (error.text[0] && !worker.has_failed)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
     is_right = is_right || is_interrupted_early(&error);
     close_all(&worker);
     config_free(worker.config);
