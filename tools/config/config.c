@@ -42,7 +42,7 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
 /* ---- one value ---------------------------------------------------------------------------------
  */
 
-static void clear(struct setting *setting)
+static void config_clear(struct setting *setting)
 {
     free(setting->text);
     free(setting->origin);
@@ -58,7 +58,8 @@ static bool is_unset(const struct param_rule *rule, const char *text)
 }
 
 /* With apply false it is only checked, as it is for another command. */
-static void set(struct config *config, int key, const char *text, const char *origin, bool apply)
+static void config_set(struct config *config, int key, const char *text, const char *origin,
+                       bool apply)
 {
     struct setting *setting = &config->settings[key];
     const bool has_value = !is_unset(key_rule(key), text);
@@ -71,7 +72,7 @@ static void set(struct config *config, int key, const char *text, const char *or
     }
     if (!apply)
         return;
-    clear(setting);
+    config_clear(setting);
     if (!has_value)
         return;
     *setting = (struct setting){.has_value = true,
@@ -85,8 +86,8 @@ static void set(struct config *config, int key, const char *text, const char *or
 /* ---- the file ----------------------------------------------------------------------------------
  */
 
-static void unknown(struct config *config, const char *origin, const char *what, const char *name,
-                    const char *like)
+static void config_unknown(struct config *config, const char *origin, const char *what,
+                           const char *name, const char *like)
 {
     if (key_is_services(name))
         report(config, "%s: \"%s\" is not for a configuration: the services set it themselves",
@@ -109,7 +110,7 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
     const int only = key_only_section(key);
 
     if (section < 0) {
-        unknown(config, origin, "section", section_name, key_section_like(section_name));
+        config_unknown(config, origin, "section", section_name, key_section_like(section_name));
         return false;
     }
     if (section && only && only != section) {
@@ -126,8 +127,8 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
     return true;
 }
 
-static void take_entry(void *context, unsigned line, const char *section, const char *name,
-                       const char *value)
+static void config_take_entry(void *context, unsigned line, const char *section, const char *name,
+                              const char *value)
 {
     struct config *config = context;
     const int key = key_find(name);
@@ -135,13 +136,13 @@ static void take_entry(void *context, unsigned line, const char *section, const 
 
     (void)snprintf(origin, sizeof(origin), "%s:%u", config->path, line);
     if (key < 0)
-        unknown(config, origin, "key", name, key_like(name));
+        config_unknown(config, origin, "key", name, key_like(name));
     else if (is_in_place(config, origin, line, section, key))
-        set(config, key, value, origin,
-            *section == '\0' || key_find_section(section) == config->section);
+        config_set(config, key, value, origin,
+                   *section == '\0' || key_find_section(section) == config->section);
 }
 
-static void take_bad_line(void *context, unsigned line, const char *why)
+static void config_take_bad_line(void *context, unsigned line, const char *why)
 {
     struct config *config = context;
 
@@ -154,7 +155,7 @@ static void take_bad_line(void *context, unsigned line, const char *why)
  */
 static void read_file(struct config *config)
 {
-    const struct config_lines lines = {take_entry, take_bad_line, config};
+    const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
     const char *path = config->path ? config->path : getenv("BLKIN_CONFIG");
     const bool is_named = path && *path;
     struct error error = {""};
@@ -177,7 +178,7 @@ static void read_file(struct config *config)
 /* As if they were the file's last lines; they are right. */
 static void read_pushed(struct config *config)
 {
-    const struct config_lines lines = {take_entry, take_bad_line, config};
+    const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
     const char *path = config->path;
 
     if (!config->pushed)
@@ -204,7 +205,7 @@ static void read_environment(struct config *config)
             *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
         value = getenv(name);
         if (value)
-            set(config, key, value, name, true);
+            config_set(config, key, value, name, true);
     }
 }
 
@@ -219,7 +220,7 @@ static void apply_flags(struct config *config)
             continue;
         (void)snprintf(origin, sizeof(origin), "--%s", key_rule(key)->name);
         if (!only || !config->section || only == config->section)
-            set(config, key, config->flags[key], origin, true);
+            config_set(config, key, config->flags[key], origin, true);
         else if (!config->is_for_other)
             report(config, "%s: it is of \"blkin %s\"", origin, key_section(only));
     }
@@ -354,7 +355,7 @@ static void keep_started(struct config *config)
         if (!is_same(setting, old))
             waiting = setting->has_value ? config_shown(config, key_rule(key)->name)
                                          : strdup("the default");
-        clear(setting);
+        config_clear(setting);
         *setting = *old;
         setting->text = old->text ? strdup(old->text) : NULL;
         setting->origin = old->origin ? strdup(old->origin) : NULL;
@@ -480,7 +481,7 @@ void config_free(struct config *config)
     if (!config)
         return;
     for (int key = 0; key < KEYS_MAX; key++)
-        clear(&config->settings[key]);
+        config_clear(&config->settings[key]);
     free(config);
 }
 

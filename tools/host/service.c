@@ -54,7 +54,7 @@ struct service {
 
 /* ---- how it is ------------------------------------------------------------------------------- */
 
-static void say_state(struct service *service, enum message_id id, const char *text)
+static void host_service_say_state(struct service *service, enum message_id id, const char *text)
 {
     if (strcmp(service->said, text) == 0)
         return;
@@ -124,7 +124,7 @@ static void take(void *context, const struct host_sample *sample)
         host_send(service->send, sample);
 }
 
-static void keep(void *context, int64_t last_ms, const char *why)
+static void host_service_keep(void *context, int64_t last_ms, const char *why)
 {
     struct service *service = context;
 
@@ -148,7 +148,7 @@ static void say_idle_rules(const struct host_rules *rules, const struct host_con
 static struct host_filter *open_filter(struct service *service, const struct host_config *wanted,
                                        const struct config *config, struct error *error)
 {
-    const struct host_filter_callbacks on = {take, keep, service};
+    const struct host_filter_callbacks on = {take, host_service_keep, service};
     struct host_rules rules;
     struct host_filter *filter;
 
@@ -191,15 +191,15 @@ static bool begin_to_record(struct service *service)
     struct error error;
 
     if (!open_host(service, service->config, &error)) {
-        say_state(service, BK5012, error.text);
+        host_service_say_state(service, BK5012, error.text);
         return false;
     }
-    say_state(service, BK5010, "recording");
+    host_service_say_state(service, BK5010, "recording");
     return true;
 }
 
 /* Returns in how many ms to look again. */
-static int64_t sample(struct service *service)
+static int64_t host_service_sample(struct service *service)
 {
     const bool was_on = service->is_on;
     uint64_t now, next;
@@ -209,7 +209,7 @@ static int64_t sample(struct service *service)
         service->is_on = begin_to_record(service);
     host_send_poll(service->send);
     if (!service->is_on && (was_on || !*service->said))
-        say_state(service, BK5011, "no session records blkin:metric: waiting for one");
+        host_service_say_state(service, BK5011, "no session records blkin:metric: waiting for one");
     if (!service->is_on && !service->send)
         return SILENT_MS;
     if (service->is_new) /* what happens until the first one is due has a beginning, too */
@@ -254,7 +254,7 @@ static bool take_place(struct service *service)
         char text[sizeof(error.text) + 64];
 
         (void)snprintf(text, sizeof(text), "not sampling until it ends: %s", error.text);
-        say_state(service, BK5013, text);
+        host_service_say_state(service, BK5013, text);
         return false;
     }
     service->said[0] = '\0';
@@ -267,7 +267,8 @@ static void tick(void *context)
 {
     struct service *service = context;
 
-    timer_set(service->loop, &service->tick, take_place(service) ? sample(service) : TAKE_OVER_MS);
+    timer_set(service->loop, &service->tick,
+              take_place(service) ? host_service_sample(service) : TAKE_OVER_MS);
 }
 
 /* ---- another configuration ------------------------------------------------------------------- */
@@ -364,7 +365,7 @@ static void reload(void *context)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void end(void *context)
+static void host_service_end(void *context)
 {
     struct service *service = context;
 
@@ -372,7 +373,7 @@ static void end(void *context)
     loop_stop(service->loop);
 }
 
-static int run(struct service *service)
+static int host_service_run(struct service *service)
 {
     struct error error;
 
@@ -408,15 +409,15 @@ int host_serve(struct config *config)
     if (service) {
         service->config = config;
         service->start_ns = wall_clock_ns();
-        service->loop =
-            loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
+        service->loop = loop_new(
+            &(struct loop_signals){.end = host_service_end, .reload = reload, .context = service});
     }
     if (!service || !service->loop) {
         say(BK1010, "cannot begin: %s", strerror(errno));
         config_free(config);
     } else {
         host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
-        status = run(service);
+        status = host_service_run(service);
         if (service->control)
             control_close(service->control);
         host_keep_close(&service->keep);

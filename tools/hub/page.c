@@ -34,7 +34,7 @@ static const struct metric metrics[] = {
 
 #define METRICS (sizeof(metrics) / sizeof(metrics[0]))
 
-static uint64_t count_of(const struct host_counts *counts, size_t i)
+static uint64_t hub_page_count_of(const struct host_counts *counts, size_t i)
 {
     return *(const uint64_t *)((const char *)counts + metrics[i].offset);
 }
@@ -47,11 +47,11 @@ static json_t *counts_json(const struct host_counts *counts)
 
     for (size_t i = 0; i < METRICS; i++)
         (void)json_object_set_new(object, metrics[i].name,
-                                  json_integer((json_int_t)count_of(counts, i)));
+                                  json_integer((json_int_t)hub_page_count_of(counts, i)));
     return object;
 }
 
-static json_t *host_json(const struct host *host)
+static json_t *hub_page_host_json(const struct host *host)
 {
     json_t *object = counts_json(&host->counts);
 
@@ -69,7 +69,7 @@ json_t *hub_json(const struct board *board, const struct server *server, const c
     table_for_each(host, &board->hosts, in_table)
     {
         if (host_is_shown(host))
-            (void)json_object_set_new(hosts, host->name, host_json(host));
+            (void)json_object_set_new(hosts, host->name, hub_page_host_json(host));
     }
     return json_pack(
         "{ss, ss, sI, ss, ss, ss, sI, s{sI, sI, sI}, sI, sI, sI, sI, sI, so, so, so}", "mode",
@@ -109,7 +109,7 @@ static void print_metric(struct printer *printer, const struct board *board, siz
     {
         if (host_is_shown(host))
             print(printer, "blkin_hub_%s{host=\"%s\"} %" PRIu64 "\n", name, host->name,
-                  count_of(&host->counts, i));
+                  hub_page_count_of(&host->counts, i));
     }
 }
 

@@ -30,7 +30,7 @@
 #define RESTART_MAX_MS 30000
 #define END_MS         5000
 
-static void start(void *context);
+static void relay_start(void *context);
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
@@ -156,35 +156,35 @@ static bool listens(const struct relay_options *options, int port)
     return is_there;
 }
 
-static void set_state(struct relay *relay, enum relay_state state)
+static void relay_set_state(struct relay *relay, enum relay_state state)
 {
     relay->state = state;
     relay->since_ns = wall_clock_ns();
 }
 
-static void come_up(struct relay *relay)
+static void relay_come_up(struct relay *relay)
 {
-    set_state(relay, RELAY_UP);
+    relay_set_state(relay, RELAY_UP);
     relay->failures = 0;
     relay->on.up(relay->on.context);
 }
 
-static void go_down(struct relay *relay)
+static void relay_go_down(struct relay *relay)
 {
     const bool was_up = relay->state == RELAY_UP;
 
-    set_state(relay, RELAY_DOWN);
+    relay_set_state(relay, RELAY_DOWN);
     relay->listing.count = 0;
     relay->has_listed = false;
     if (was_up)
         relay->on.down(relay->on.context);
 }
 
-static void list(void *context);
+static void relay_list(void *context);
 
-static void list_in(struct relay *relay, int64_t ms)
+static void relay_list_in(struct relay *relay, int64_t ms)
 {
-    relay->timer.due = list;
+    relay->timer.due = relay_list;
     timer_set(relay->loop, &relay->timer, ms);
 }
 
@@ -196,8 +196,8 @@ static void look_whether_it_listens(void *context)
     if (listens(options, options->live_port) && listens(options, options->control_port) &&
         listens(options, options->data_port)) {
         relay_sweep(relay);
-        come_up(relay);
-        list_in(relay, 0);
+        relay_come_up(relay);
+        relay_list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
         say(BK2014, "lttng-relayd does not listen after %d s: it is ended", STARTED_MS / 1000);
         (void)kill(relay->child.pid, SIGKILL);
@@ -206,9 +206,9 @@ static void look_whether_it_listens(void *context)
     }
 }
 
-static void restart_later(struct relay *relay)
+static void relay_restart_later(struct relay *relay)
 {
-    relay->timer.due = start;
+    relay->timer.due = relay_start;
     timer_set(relay->loop, &relay->timer,
               backoff_ms(++relay->failures, RESTART_MS, RESTART_MAX_MS));
 }
@@ -240,11 +240,11 @@ static void relayd_ended(void *context, int status)
         return;
     }
     say_end(status);
-    go_down(relay);
-    restart_later(relay);
+    relay_go_down(relay);
+    relay_restart_later(relay);
 }
 
-static void start(void *context)
+static void relay_start(void *context)
 {
     struct relay *relay = context;
     const struct child_order order = {.job = &relay_job,
@@ -257,16 +257,16 @@ static void start(void *context)
         if (relay->starts == 0)
             relay->on.failed(relay->on.context, &error);
         else
-            restart_later(relay);
+            relay_restart_later(relay);
         return;
     }
     if (!child_start(relay->loop, &relay->child, &order)) {
-        restart_later(relay);
+        relay_restart_later(relay);
         return;
     }
     relay->starts++;
     relay->started_ms = clock_ms();
-    set_state(relay, RELAY_STARTING);
+    relay_set_state(relay, RELAY_STARTING);
     relay->timer.due = look_whether_it_listens;
     timer_set(relay->loop, &relay->timer, 10);
 }
@@ -282,8 +282,8 @@ static void has_listed(void *context, const void *result)
         return;
     if (!result) {
         if (!relay->options.is_own)
-            go_down(relay);
-        list_in(relay, LIST_SOON_MS);
+            relay_go_down(relay);
+        relay_list_in(relay, LIST_SOON_MS);
         return;
     }
     relay->listing = *(const struct listing *)result;
@@ -292,12 +292,12 @@ static void has_listed(void *context, const void *result)
             LISTED_MAX);
     relay->has_listed = true;
     if (relay->state != RELAY_UP)
-        come_up(relay);
+        relay_come_up(relay);
     relay->on.listed(relay->on.context, &relay->listing);
-    list_in(relay, relay->listing.count && !relay->is_urgent ? LIST_MS : LIST_SOON_MS);
+    relay_list_in(relay, relay->listing.count && !relay->is_urgent ? LIST_MS : LIST_SOON_MS);
 }
 
-static void list(void *context)
+static void relay_list(void *context)
 {
     struct relay *relay = context;
     char url[320];
@@ -310,7 +310,7 @@ static void list(void *context)
     relay->is_listing =
         task_start(relay->loop, &relay->task, &listing_job, url, strlen(url) + 1, LIST_LIMIT_MS);
     if (!relay->is_listing)
-        list_in(relay, LIST_MS);
+        relay_list_in(relay, LIST_MS);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -323,11 +323,11 @@ void relay_begin(struct relay *relay, struct loop *loop, const struct relay_opti
     relay->timer.context = relay;
     relay->lines.input.fd = -1;
     (void)snprintf(relay->lines.source, sizeof(relay->lines.source), "lttng-relayd");
-    set_state(relay, RELAY_DOWN);
+    relay_set_state(relay, RELAY_DOWN);
     if (options->is_own)
-        start(relay);
+        relay_start(relay);
     else
-        list(relay);
+        relay_list(relay);
 }
 
 static void kill_relayd(void *context)

@@ -57,7 +57,7 @@ static bool is_folder(const char *path, time_t *changed)
     return true;
 }
 
-static void add(struct sweep_files *kept, const char *path)
+static void sweep_add(struct sweep_files *kept, const char *path)
 {
     char **paths = realloc(kept->paths, (kept->count + 1) * sizeof(*paths));
 
@@ -92,7 +92,7 @@ static void find_below(const char *folder, const struct request *request, bool i
             find_below(path, request, true, kept);
         else if (is_host && is_meant(name, request->session, request->end) &&
                  (!request->before || changed < request->before))
-            add(kept, path);
+            sweep_add(kept, path);
     }
     if (dir)
         closedir(dir);
@@ -211,14 +211,14 @@ static int sweep_run(const void *bytes, size_t size)
 
 const struct job sweep_job = {.name = "live-sweep", .run = sweep_run};
 
-static void ended(void *context, int status)
+static void sweep_ended(void *context, int status)
 {
     (void)status;
     free(context);
 }
 
-static void start(struct loop *loop, const char *folder, const char *live_url, const char *host,
-                  const char *session)
+static void sweep_start(struct loop *loop, const char *folder, const char *live_url,
+                        const char *host, const char *session)
 {
     struct order order = {.folder = ""};
     const struct child_order call = {.job = &sweep_job, .bytes = &order, .size = sizeof(order)};
@@ -230,18 +230,18 @@ static void start(struct loop *loop, const char *folder, const char *live_url, c
     (void)snprintf(order.live_url, sizeof(order.live_url), "%s", live_url);
     (void)snprintf(order.host, sizeof(order.host), "%s", host);
     (void)snprintf(order.session, sizeof(order.session), "%s", session);
-    *child = (struct child){.ended = ended, .context = child};
+    *child = (struct child){.ended = sweep_ended, .context = child};
     if (!child_start(loop, child, &call))
         free(child);
 }
 
 void sweep(struct loop *loop, const char *folder)
 {
-    start(loop, folder, "", "", "");
+    sweep_start(loop, folder, "", "", "");
 }
 
 void sweep_session(struct loop *loop, const char *folder, const char *live_url, const char *host,
                    const char *session)
 {
-    start(loop, folder, live_url, host, session);
+    sweep_start(loop, folder, live_url, host, session);
 }

@@ -38,7 +38,7 @@ static bool burial_run(const void *argument, void *result)
 const struct job burial_job = {
     .name = "rotate-burial", .fill = burial_run, .result_size = sizeof(struct outcome)};
 
-static void ended(void *context, const void *result)
+static void burial_ended(void *context, const void *result)
 {
     struct burial *burial = context;
     const struct outcome *outcome = result;
@@ -74,7 +74,7 @@ void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
     (void)snprintf(order.store.shm, sizeof(order.store.shm), "%s", burial->store->shm);
     (void)snprintf(order.place, sizeof(order.place), "%s", place);
     (void)snprintf(burial->place, sizeof(burial->place), "%s", place);
-    burial->task.done = ended;
+    burial->task.done = burial_ended;
     burial->task.context = burial;
     burial->is_under_way =
         task_start(burial->loop, &burial->task, &burial_job, &order, sizeof(order), LIMIT_MS);

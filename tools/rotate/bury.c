@@ -154,7 +154,7 @@ static bool cut_stream(void *context, const char *folder, const char *name)
     return true;
 }
 
-static bool is_stream(const char *name)
+static bool bury_is_stream(const char *name)
 {
     return strncmp(name, "metadata", strlen("metadata")) != 0 && !strstr(name, ".idx");
 }
@@ -171,7 +171,7 @@ static void remove_if_empty(const char *trace)
         struct stat status;
 
         path_set(path, "%s/%s", trace, entry->d_name);
-        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && is_stream(entry->d_name))
+        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && bury_is_stream(entry->d_name))
             bytes += (uint64_t)status.st_size;
     }
     if (folder)
@@ -308,7 +308,7 @@ static bool complete_metadata(void *context, const char *folder, const char *nam
     const char *below = folder + strlen(completing->chunk);
     char whole[PATH_ROOM], there[PATH_ROOM];
 
-    if (!is_stream(name))
+    if (!bury_is_stream(name))
         return true;
     path_set(whole, "%s/metadata.whole", folder);
     path_set(there, "%s/metadata", folder);

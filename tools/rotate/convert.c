@@ -25,7 +25,7 @@
 #define LAST_RETRY_MS  10000
 #define FAILURES_MAX   2 /* then it is looked for damage */
 
-static void save(struct converter *converter)
+static void converter_save(struct converter *converter)
 {
     rotate_totals_save(converter->totals, converter->totals_file);
 }
@@ -156,14 +156,14 @@ static json_t *converter_order(const struct converter *converter, const char *na
 
 /* ---- after it -------------------------------------------------------------------------------- */
 
-static void start(struct converter *converter);
+static void converter_start(struct converter *converter);
 
-static void retry(void *context)
+static void converter_retry(void *context)
 {
-    start(context);
+    converter_start(context);
 }
 
-static void retry_later(struct converter *converter)
+static void converter_retry_later(struct converter *converter)
 {
     timer_set(converter->loop, &converter->retry,
               backoff_ms(converter->failures, FIRST_RETRY_MS, LAST_RETRY_MS));
@@ -191,14 +191,14 @@ static void damage_done(void *context, const void *result)
     if (found) {
         converter->totals->files_damaged += found->files;
         converter->totals->bytes_damaged += found->bytes;
-        save(converter);
+        converter_save(converter);
     }
     if (converter->is_stopping)
         converter->idle(converter->context);
     else if (found && found->files)
-        start(converter);
+        converter_start(converter);
     else
-        retry_later(converter);
+        converter_retry_later(converter);
 }
 
 #define DAMAGED_BYTES (UINT64_C(1) << 30)
@@ -216,7 +216,7 @@ static void look_for_damage(struct converter *converter)
     converter->is_damage_task = task_start(converter->loop, &converter->damage_task, &damage_job,
                                            &order, sizeof(order), DAMAGE_LIMIT_MS);
     if (!converter->is_damage_task)
-        retry_later(converter);
+        converter_retry_later(converter);
 }
 
 /* What the saver has to tell; NULL: nothing. */
@@ -250,7 +250,7 @@ static void note_success(struct converter *converter)
         totals->bytes_converted += converter->chunk.bytes;
     }
     totals->current[0] = '\0';
-    save(converter); /* what it gave is in the account on disk before it is gone */
+    converter_save(converter); /* what it gave is in the account on disk before it is gone */
     if (has_chunk)
         store_remove_later(converter->store, &converter->chunk);
     converter->saved = (struct saver_wait){.done = chunk_is_done, .context = converter};
@@ -261,16 +261,16 @@ static void note_failure(struct converter *converter, int status, uint64_t settl
 {
     converter->totals->children_failed++;
     converter->failures = settled ? 1 : converter->failures + 1;
-    save(converter);
+    converter_save(converter);
     say_how_it_ended(converter, status);
     if (converter->failures >= FAILURES_MAX && !converter->was_looked_at && !converter->is_last &&
         !converter->gives_up)
         look_for_damage(converter);
     else
-        retry_later(converter);
+        converter_retry_later(converter);
 }
 
-static void ended(void *context, int status)
+static void converter_ended(void *context, int status)
 {
     struct converter *converter = context;
     const uint64_t settled =
@@ -279,7 +279,7 @@ static void ended(void *context, int status)
     if (status == 0) {
         note_success(converter);
     } else if (converter->is_stopping) {
-        save(converter);
+        converter_save(converter);
         converter->idle(converter->context);
     } else {
         note_failure(converter, status, settled);
@@ -300,19 +300,19 @@ static void start_child(void *context, const char *problem)
     if (reader_start(&converter->reader, name, &converter_job, converter_order(converter, name)))
         return;
     converter->failures++;
-    retry_later(converter);
+    converter_retry_later(converter);
 }
 
 /* The child's account replaces that of the child before, and its checkpoint names the chunk: so
  * what was counted, and what is under way, are on disk before. */
-static void start(struct converter *converter)
+static void converter_start(struct converter *converter)
 {
     char name[PLACE_MAX + CHUNK_MAX];
 
     chunk_name(&converter->chunk, name);
     if (strcmp(converter->totals->current, name) != 0) {
         (void)snprintf(converter->totals->current, sizeof(converter->totals->current), "%s", name);
-        save(converter);
+        converter_save(converter);
     }
     converter->saved = (struct saver_wait){.done = start_child, .context = converter};
     saver_then(&converter->saved);
@@ -322,13 +322,13 @@ void converter_open(struct converter *converter)
 {
     converter->reader.loop = converter->loop;
     converter->reader.config = converter->config;
-    converter->reader.ended = ended;
+    converter->reader.ended = converter_ended;
     converter->reader.context = converter;
     reader_open(&converter->reader);
-    converter->retry = (struct timer){.due = retry, .context = converter};
+    converter->retry = (struct timer){.due = converter_retry, .context = converter};
     /* of one that was killed together with the service before */
     if (totals_add_run(&converter->totals->readers, converter->reader.stats_file))
-        save(converter);
+        converter_save(converter);
 }
 
 bool converter_is_busy(const struct converter *converter)
@@ -381,7 +381,7 @@ void converter_take(struct converter *converter, const struct chunk *chunk)
         note_success(converter);
         return;
     }
-    start(converter);
+    converter_start(converter);
 }
 
 void converter_finish(struct converter *converter)
@@ -398,7 +398,7 @@ void converter_finish(struct converter *converter)
         (void)snprintf(converter->chunk.name, sizeof(converter->chunk.name), "%lld",
                        (long long)time(NULL));
     }
-    start(converter);
+    converter_start(converter);
 }
 
 void converter_stop(struct converter *converter)

@@ -46,7 +46,7 @@ static int damage_read_all(const void *trace, size_t size)
 
 const struct job damage_read_job = {.name = "rotate-probe", .run = damage_read_all};
 
-static bool is_readable(const char *trace)
+static bool damage_is_readable(const char *trace)
 {
     int status;
 
@@ -111,7 +111,7 @@ static void move_stream(const struct look *look, const char *trace, const char *
     note_moved(look, path, (uint64_t)status.st_size);
 }
 
-static bool is_stream(const char *name)
+static bool damage_is_stream(const char *name)
 {
     return name[0] != '.' && strcmp(name, "metadata") != 0 && strcmp(name, "index") != 0;
 }
@@ -122,7 +122,7 @@ static bool stream_is_readable(const struct look *look, const char *trace, const
                      link_into(trace, "metadata", look->probe) &&
                      link_into(trace, name, look->probe);
 
-    return !is_linked || is_readable(look->probe);
+    return !is_linked || damage_is_readable(look->probe);
 }
 
 static void look_at_trace(const struct look *look, const char *trace)
@@ -131,7 +131,7 @@ static void look_at_trace(const struct look *look, const char *trace)
     DIR *folder = opendir(trace);
 
     while (folder && (entry = readdir(folder)) != NULL) {
-        if (is_stream(entry->d_name) && !stream_is_readable(look, trace, entry->d_name))
+        if (damage_is_stream(entry->d_name) && !stream_is_readable(look, trace, entry->d_name))
             move_stream(look, trace, entry->d_name);
     }
     if (folder)
@@ -196,10 +196,10 @@ static bool damage_look(const void *argument, void *result)
     path_set(look.probe, "%s/trash/probe", look.order->store.output);
     traces = trace_folders(look.chunk, &count);
     for (size_t i = 0; traces && i < count; i++) {
-        if (is_readable(traces[i]))
+        if (damage_is_readable(traces[i]))
             continue;
         look_at_trace(&look, traces[i]);
-        if (!is_readable(traces[i]))
+        if (!damage_is_readable(traces[i]))
             move_trace(&look, traces[i]);
     }
     trace_folders_free(traces);

@@ -40,8 +40,8 @@ const struct job ending_job = {
 const struct job ending_at_once_job = {
     .name = "rotate-end-now", .fill = ending_run_at_once, .result_size = sizeof(struct error)};
 
-static void start(struct ending *ending, const struct job *job,
-                  void (*done)(void *context, const void *result))
+static void ending_begin(struct ending *ending, const struct job *job,
+                         void (*done)(void *context, const void *result))
 {
     ending->task.done = done;
     ending->task.context = ending;
@@ -50,7 +50,7 @@ static void start(struct ending *ending, const struct job *job,
         done(ending, NULL);
 }
 
-static void ended_at_once(void *context, const void *result)
+static void ending_ended_at_once(void *context, const void *result)
 {
     struct ending *ending = context;
 
@@ -61,18 +61,18 @@ static void ended_at_once(void *context, const void *result)
     }
 }
 
-static void ended(void *context, const void *result)
+static void ending_ended(void *context, const void *result)
 {
     struct ending *ending = context;
 
     ending->has_ended = result != NULL;
     if (!result) {
         say(BK3047, "the session does not end: it is ended without what its buffers hold");
-        start(ending, &ending_at_once_job, ended_at_once);
+        ending_begin(ending, &ending_at_once_job, ending_ended_at_once);
     }
 }
 
 void ending_start(struct ending *ending)
 {
-    start(ending, &ending_job, ended);
+    ending_begin(ending, &ending_job, ending_ended);
 }

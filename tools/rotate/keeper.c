@@ -46,8 +46,8 @@ static bool list_used(const struct store *store, struct keep_report *report,
 }
 
 /* The newest session of ours that is not given up; -1: there is none. */
-static int choose(const struct order *order, const struct keep_report *report,
-                  const struct session_places *places)
+static int keeper_choose(const struct order *order, const struct keep_report *report,
+                         const struct session_places *places)
 {
     int chosen = -1;
 
@@ -112,7 +112,7 @@ static void end_others(const struct order *order, const struct session_places *p
     }
 }
 
-static void ensure(struct order *order, struct keep_report *report)
+static void keeper_ensure(struct order *order, struct keep_report *report)
 {
     struct session_answer answer;
 
@@ -128,7 +128,7 @@ static void ensure(struct order *order, struct keep_report *report)
 }
 
 /* Returns whether LTTng's consumer daemon is alive, as far as the session tells. */
-static bool look(const char *session, struct keep_report *report)
+static bool keeper_look(const char *session, struct keep_report *report)
 {
     struct session_state state;
     struct error ignored;
@@ -151,8 +151,8 @@ static bool keeper_keep(const void *argument, void *result)
         report->state = report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
         return true;
     }
-    chosen = choose(&order, report, &places);
-    if (chosen >= 0 && !look(places.places[chosen].name, report)) {
+    chosen = keeper_choose(&order, report, &places);
+    if (chosen >= 0 && !keeper_look(places.places[chosen].name, report)) {
         /* none can be made either: wait for a new session daemon */
         (void)bury_prepare(&order.store, report->used[chosen], &report->error);
         report->state = KEEP_NO_CONSUMER;
@@ -170,7 +170,7 @@ static bool keeper_keep(const void *argument, void *result)
         report->state = KEEP_RECORDS;
         (void)snprintf(report->session, sizeof(report->session), "%s", order.spec.name);
     } else {
-        ensure(&order, report);
+        keeper_ensure(&order, report);
     }
     if (report->state == KEEP_RECORDS)
         end_others(&order, &places, report);
@@ -196,9 +196,9 @@ const struct job keeper_list_job = {
 
 /* ---- in the service -------------------------------------------------------------------------- */
 
-static void look_again(void *context);
+static void keeper_look_again(void *context);
 
-static void looked(void *context, const void *result)
+static void keeper_looked(void *context, const void *result)
 {
     struct keeper *keeper = context;
     const struct keep_report *report = result;
@@ -213,7 +213,7 @@ static void looked(void *context, const void *result)
     keeper->looked(keeper->context, report);
 }
 
-static void look_again(void *context)
+static void keeper_look_again(void *context)
 {
     struct keeper *keeper = context;
     struct order order = {.spec = keeper->spec};
@@ -222,7 +222,7 @@ static void look_again(void *context)
     (void)snprintf(order.store.shm, sizeof(order.store.shm), "%s", keeper->store->shm);
     (void)snprintf(order.given_up, sizeof(order.given_up), "%s", keeper->given_up);
     store_new_place(keeper->store, order.new_place);
-    keeper->task.done = looked;
+    keeper->task.done = keeper_looked;
     keeper->task.context = keeper;
     if (!task_start(keeper->loop, &keeper->task, &keeper_job, &order, sizeof(order), LIMIT_MS))
         timer_set(keeper->loop, &keeper->timer, LOOK_MS);
@@ -230,8 +230,8 @@ static void look_again(void *context)
 
 void keeper_start(struct keeper *keeper)
 {
-    keeper->timer = (struct timer){.due = look_again, .context = keeper};
-    look_again(keeper);
+    keeper->timer = (struct timer){.due = keeper_look_again, .context = keeper};
+    keeper_look_again(keeper);
 }
 
 void keeper_stop(struct keeper *keeper)
