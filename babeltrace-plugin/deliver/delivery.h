@@ -17,6 +17,8 @@
 #include <stdatomic.h>
 
 /* What the operator is told: of each kind of trouble, a message a minute at most. */
+/* What is reported begins with a stable id, BK8001 and so on in this order: see blkin-messages(5).
+ * A new kind goes to the end, for an id never changes its meaning. */
 enum report {
     REPORT_UNREACHED, /* trying again */
     REPORT_BACK,
