@@ -310,6 +310,71 @@ static void check_task(const struct job *job, const char *expected, int64_t limi
     CHECK_TEXT((const char *)is_done, expected);
 }
 
+/* The process that does it, which counts how often. */
+struct server {
+    pid_t pid;
+    int times;
+};
+
+static bool serve(const void *argument, void *result)
+{
+    static int times;
+    struct server *server = result;
+
+    *server = (struct server){getpid(), ++times};
+    return *(const int *)argument == 7;
+}
+
+static const struct job serve_job = {
+    .name = "serve", .fill = serve, .result_size = sizeof(struct server), .stays = true};
+static struct server served;
+
+static void has_served(void *context, const void *result)
+{
+    (void)context;
+    served = result ? *(const struct server *)result : (struct server){0, 0};
+    loop_stop(loop);
+}
+
+static void ask_server(struct task *task, int argument)
+{
+    CHECK(task_start(loop, task, &serve_job, &argument, sizeof(argument), 4000));
+    CHECK(task->is_running);
+    run_for(5000);
+    CHECK(!task->is_running);
+}
+
+/* One child does them all, also after one that has failed. One that was killed is replaced. */
+static void test_child_that_stays(void)
+{
+    struct task task = {.done = has_served};
+    pid_t first;
+
+    begin();
+    ask_server(&task, 7);
+    first = served.pid;
+    CHECK(first > 0 && served.times == 1);
+    ask_server(&task, 8);
+    CHECK(served.pid == 0);
+    ask_server(&task, 7);
+    CHECK(served.pid == first && served.times == 3);
+    CHECK(kill(first, SIGKILL) == 0);
+    run_for(100);
+    ask_server(&task, 7);
+    CHECK(served.pid != first && served.times == 1);
+    first = served.pid;
+    CHECK(kill(first, SIGKILL) == 0); /* the loop does not know yet */
+    usleep(20000);
+    ask_server(&task, 7);
+    CHECK(served.pid != first && served.times == 1);
+    first = served.pid;
+    CHECK(task_start(loop, &task, &hang_job, &(int){7}, sizeof(int), 20));
+    task_kill(&task);
+    run_for(5000);
+    CHECK(served.pid == 0);
+    end();
+}
+
 static void test_tasks(void)
 {
     begin();
@@ -342,9 +407,9 @@ static void test_signals(void)
 
 int main(int argc, char *argv[])
 {
-    static const struct job *const jobs[] = {&look_around_job, &raise_signal_job, &end_in_order_job,
-                                             &print_lines_job, &count_up_job,     &fail_job,
-                                             &hang_job,        &be_killed_job,    NULL};
+    static const struct job *const jobs[] = {
+        &look_around_job, &raise_signal_job, &end_in_order_job, &print_lines_job, &count_up_job,
+        &fail_job,        &hang_job,         &be_killed_job,    &serve_job,       NULL};
     int status;
 
     if (job_is_done(argc, argv, jobs, &status))
@@ -354,6 +419,7 @@ int main(int argc, char *argv[])
     test_children();
     test_output();
     test_tasks();
+    test_child_that_stays();
     test_signals();
     return check_status();
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,17 +44,27 @@ static char *job_read_order(size_t *size)
     return NULL;
 }
 
-/* Who reads the standard output gets the result, and nothing that a library prints there. */
-static int job_run_task(const struct job *job, const void *order)
+/*
+ * One task after the other, or one: a byte on the socket begins each. The socket is the standard
+ * output; what a library prints there is no result.
+ */
+static int job_run_tasks(const struct job *job)
 {
-    const int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    char *result = calloc(1, job->result_size + 1);
-    bool is_done;
+    const int socket = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    char *result = malloc(job->result_size + 1);
+    char *order, begin;
+    size_t size;
 
     (void)dup2(STDERR_FILENO, STDOUT_FILENO);
-    is_done = result && job->fill(order, result) && write_all(output, result, job->result_size);
+    while (result && read(socket, &begin, 1) == 1 && (order = job_read_order(&size)) != NULL) {
+        memset(result, 0, job->result_size);
+        result[job->result_size] = job->fill(order, result);
+        free(order);
+        if (!write_all(socket, result, job->result_size + 1) || !job->stays)
+            break;
+    }
     free(result);
-    return is_done ? 0 : 1;
+    return 0;
 }
 
 bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status)
@@ -71,16 +82,14 @@ bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *st
     *status = 2;
     if (!*jobs || !order) {
         fprintf(stderr, "%s: " JOB_OPTION " is only for services of BlkKin\n", argv[0]);
+        free(order);
         return true;
     }
     (void)snprintf(service, sizeof(service), "blkin %.*s", (int)strcspn(name, "-"), name);
     say_open(service, "warning");
     (void)prctl(PR_SET_NAME, "blkin"); /* not "exe" */
     (void)signal(SIGPIPE, SIG_IGN);    /* who reads what it writes may be killed */
-    if ((*jobs)->run)
-        *status = (*jobs)->run(order, size);
-    else
-        *status = job_run_task(*jobs, order);
+    *status = (*jobs)->run ? (*jobs)->run(order, size) : job_run_tasks(*jobs);
     free(order);
     return true;
 }
@@ -133,30 +142,28 @@ static void child_become(const struct job *job, pid_t parent, int input, int out
     _exit(NO_EXEC);
 }
 
-/* The order as a file in memory. Returns -1 with errno set. */
-static int child_order_file(const struct child_order *order)
+/* Into a file in memory. Returns false with errno set. */
+static bool child_write_order(int fd, const void *bytes, size_t size)
 {
-    const int fd = memfd_create("blkin-order", MFD_CLOEXEC);
-
-    if (fd < 0 || write_all(fd, order->bytes, order->size))
-        return fd;
-    close(fd);
-    return -1;
+    return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, bytes, size);
 }
 
-/* Returns its process, or -1 with errno set. */
-static pid_t child_fork(const struct child_order *order, int output, int errors)
+/* Returns its process, or -1 with errno set. *kept: the file with the order; NULL: it is closed. */
+static pid_t child_fork(const struct child_order *order, int output, int errors, int *kept)
 {
     const pid_t parent = getpid();
-    const int input = child_order_file(order);
+    const int input = memfd_create("blkin-order", MFD_CLOEXEC);
     pid_t pid = -1;
 
-    if (input < 0)
-        return -1;
-    pid = fork();
-    if (pid == 0)
-        child_become(order->job, parent, input, output, errors);
-    close(input);
+    if (input >= 0 && child_write_order(input, order->bytes, order->size)) {
+        pid = fork();
+        if (pid == 0)
+            child_become(order->job, parent, input, output, errors);
+    }
+    if (kept && pid > 0)
+        *kept = input;
+    else if (input >= 0)
+        close(input);
     return pid;
 }
 
@@ -168,8 +175,8 @@ bool child_start(struct loop *loop, struct child *child, const struct child_orde
 
     if (lines && !output_lines_open(lines, loop))
         return false;
-    pid = lines ? child_fork(order, lines->child_fd, lines->child_fd)
-                : child_fork(order, output, STDERR_FILENO);
+    pid = lines ? child_fork(order, lines->child_fd, lines->child_fd, NULL)
+                : child_fork(order, output, STDERR_FILENO, NULL);
     cause = errno;
     if (lines)
         close(lines->child_fd);
@@ -183,10 +190,26 @@ bool child_start(struct loop *loop, struct child *child, const struct child_orde
     return true;
 }
 
+bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
+                      struct output_lines *lines)
+{
+    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
+    const bool has_started =
+        text && child_start(loop, child,
+                            &(struct child_order){
+                                .job = job, .bytes = text, .size = strlen(text), .lines = lines});
+
+    if (!text)
+        errno = ENOMEM;
+    json_decref(order);
+    free(text);
+    return has_started;
+}
+
 bool child_run(const struct job *job, const void *bytes, size_t size, int *status)
 {
     const struct child_order order = {.job = job, .bytes = bytes, .size = size};
-    const pid_t pid = child_fork(&order, STDOUT_FILENO, STDERR_FILENO);
+    const pid_t pid = child_fork(&order, STDOUT_FILENO, STDERR_FILENO, NULL);
 
     while (pid > 0 && waitpid(pid, status, 0) < 0 && errno == EINTR)
         continue;
@@ -195,38 +218,72 @@ bool child_run(const struct job *job, const void *bytes, size_t size, int *statu
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-static void task_read(void *context, short events)
-{
-    struct task *task = context;
-    ssize_t n;
+#define TASK_USES 1000 /* then another child takes over: a library may leak */
 
-    (void)events;
-    do
-        n = read(task->pipe.fd, task->result + task->got, task->size - task->got);
-    while ((n > 0 && (task->got += (size_t)n) < task->size) || (n < 0 && errno == EINTR));
-    if (n >= 0) /* whole, or at its end */
-        loop_unwatch(task->loop, &task->pipe);
+/* The child, if there is one, ends when it sees that nobody is there; nobody is told. */
+static void task_leave_child(struct task *task)
+{
+    if (!task->child.pid)
+        return;
+    loop_forget(task->loop, &task->child);
+    loop_unwatch(task->loop, &task->pipe);
+    close(task->pipe.fd);
+    close(task->order_fd);
 }
 
 /* done() may start the task again. */
-static void task_end(struct task *task, bool has_worked)
+static void task_end(struct task *task)
 {
+    const size_t size = task->job->result_size;
     char *result = task->result;
+    const bool has_worked = task->got == size + 1 && result[size];
 
     timer_clear(task->loop, &task->deadline);
-    loop_unwatch(task->loop, &task->pipe);
-    close(task->pipe.fd);
     task->result = NULL;
+    task->is_running = false;
     task->done(task->context, has_worked ? result : NULL);
     free(result);
 }
 
-static void task_ended(void *context, int status)
+/* Returns what read(2) did last. */
+static ssize_t task_receive(struct task *task)
+{
+    const size_t size = task->job->result_size + 1;
+    ssize_t n = 0;
+
+    while (task->is_running && task->got < size &&
+           ((n = read(task->pipe.fd, task->result + task->got, size - task->got)) > 0 ||
+            (n < 0 && errno == EINTR)))
+        task->got += n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+static void task_read(void *context, short events)
+{
+    struct task *task = context;
+    const ssize_t n = task_receive(task);
+
+    (void)events;
+    if (task->is_running && task->got == task->job->result_size + 1) {
+        if (!task->job->stays)
+            task_leave_child(task);
+        task_end(task);
+    } else if (n == 0) { /* it has ended, or will */
+        loop_unwatch(task->loop, &task->pipe);
+    }
+}
+
+static void task_child_ended(void *context, int status)
 {
     struct task *task = context;
 
-    task_read(task, 0);
-    task_end(task, status == 0 && task->got == task->size);
+    (void)status;
+    (void)task_receive(task); /* what it has written before */
+    loop_unwatch(task->loop, &task->pipe);
+    close(task->pipe.fd);
+    close(task->order_fd);
+    if (task->is_running)
+        task_end(task);
 }
 
 static void task_hangs(void *context)
@@ -234,40 +291,69 @@ static void task_hangs(void *context)
     struct task *task = context;
 
     (void)kill(task->child.pid, SIGKILL);
-    loop_forget(task->loop, &task->child);
-    task_end(task, false);
+    task_leave_child(task);
+    task_end(task);
+}
+
+void task_kill(struct task *task)
+{
+    if (task->is_running)
+        (void)kill(task->child.pid, SIGKILL);
+}
+
+/* Returns false with errno set. */
+static bool task_start_child(struct task *task, const void *order, size_t size)
+{
+    const struct child_order call = {.job = task->job, .bytes = order, .size = size};
+    int ends[2], cause;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    pid = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0
+              ? child_fork(&call, ends[1], STDERR_FILENO, &task->order_fd)
+              : -1;
+    cause = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        errno = cause;
+        return false;
+    }
+    task->uses = 0;
+    task->child = (struct child){.ended = task_child_ended, .context = task, .pid = pid};
+    task->pipe = (struct watched){ends[0], POLLIN, task_read, task, NULL};
+    loop_wait_for(task->loop, &task->child);
+    loop_watch(task->loop, &task->pipe);
+    return true;
+}
+
+static bool task_begin(struct task *task)
+{
+    return send(task->pipe.fd, "", 1, MSG_NOSIGNAL) == 1;
 }
 
 bool task_start(struct loop *loop, struct task *task, const struct job *job, const void *order,
                 size_t size, int64_t limit_ms)
 {
-    struct child_order call = {.job = job, .bytes = order, .size = size};
-    char *result = calloc(1, job->result_size + 1);
-    int ends[2] = {-1, -1}, cause;
-    bool has_started = false;
+    char *result = malloc(job->result_size + 1);
+    bool has_begun = task->child.pid && task->job == job && ++task->uses < TASK_USES &&
+                     child_write_order(task->order_fd, order, size) && task_begin(task);
 
-    if (result && pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0) {
-        call.output = ends[1];
-        task->child = (struct child){.ended = task_ended, .context = task};
-        has_started = child_start(loop, &task->child, &call);
+    task->loop = loop;
+    task->job = job;
+    if (!has_begun && result) {
+        task_leave_child(task);
+        has_begun = task_start_child(task, order, size) && task_begin(task);
     }
-    cause = errno;
-    if (ends[1] >= 0)
-        close(ends[1]);
-    if (!has_started) {
-        if (ends[0] >= 0)
-            close(ends[0]);
+    if (!has_begun || !result) {
         free(result);
-        errno = cause;
         return false;
     }
-    task->loop = loop;
+    task->is_running = true;
     task->result = result;
-    task->size = job->result_size;
     task->got = 0;
-    task->pipe = (struct watched){ends[0], POLLIN, task_read, task, NULL};
     task->deadline = (struct timer){.due = task_hangs, .context = task};
-    loop_watch(loop, &task->pipe);
     timer_set(loop, &task->deadline, limit_ms);
     return true;
 }

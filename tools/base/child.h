@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "output_lines.h"
 
+#include <jansson.h>
 #include <stddef.h>
 
 /* A task fills a result of a plain type (no pointers in it), and returns whether it has worked. */
@@ -24,6 +25,7 @@ struct job {
     bool ends_in_order; /* SIGINT and SIGTERM wait until run() calls job_unblock_end() */
     task_fn *fill;
     size_t result_size;
+    bool stays; /* its child waits for the next task: what is asked each second costs no start */
 };
 
 /*
@@ -48,6 +50,10 @@ struct child_order {
  */
 bool child_start(struct loop *loop, struct child *child, const struct child_order *order);
 
+/* The same with an order in JSON, which is taken; NULL: out of memory. */
+bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
+                      struct output_lines *lines);
+
 /* For a job, which has no loop: waits for the child. *status: as of waitpid(2). Returns false with
  * errno set if it cannot be started. */
 bool child_run(const struct job *job, const void *bytes, size_t size, int *status);
@@ -55,16 +61,24 @@ bool child_run(const struct job *job, const void *bytes, size_t size, int *statu
 struct task {
     void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
     void *context;
-    struct loop *loop; /* the loop's, as is all below */
-    struct child child;
+    bool is_running; /* to be read only */
+    /* its own */
+    struct loop *loop;
+    const struct job *job;
+    struct child child; /* may wait while no task runs */
+    int order_fd;       /* of the child */
+    unsigned uses;
     struct watched pipe;
     struct timer deadline;
-    char *result;
-    size_t size, got;
+    char *result; /* and a byte behind it: has it worked? */
+    size_t got;
 };
 
-/* Returns false with errno set; then done() is not called. */
+/* None runs. Returns false with errno set; then done() is not called. */
 bool task_start(struct loop *loop, struct task *task, const struct job *job, const void *order,
                 size_t size, int64_t limit_ms);
+
+/* Kills the one that runs: done(NULL) is called soon. */
+void task_kill(struct task *task);
 
 #endif

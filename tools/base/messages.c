@@ -7,19 +7,17 @@
 
 #include <stdio.h>
 
-static const struct message_info messages[] = {
+static const struct message {
+    enum message_id id;
+    bt_logging_level level;
+    const char *subject, *text;
+} messages[] = {
 #define M(number, level, subject, text) {BK##number, BT_LOGGING_LEVEL_##level, subject, text},
 #include "messages.def"
 #undef M
 };
 
 #define COUNT (sizeof(messages) / sizeof(messages[0]))
-
-const struct message_info *messages_table(size_t *count)
-{
-    *count = COUNT;
-    return messages;
-}
 
 bt_logging_level message_level(enum message_id id)
 {

@@ -7,7 +7,6 @@
 #define BLKIN_TOOLS_MESSAGES_H
 
 #include <babeltrace2/babeltrace.h>
-#include <stddef.h>
 
 /* BK1001, ...: a number that is given twice, or that is not in the table, does not compile. */
 enum message_id {
@@ -16,14 +15,6 @@ enum message_id {
 #undef M
 };
 
-struct message_info {
-    enum message_id id;
-    bt_logging_level level;
-    const char *subject, *text;
-};
-
-/* In the order of their numbers. */
-const struct message_info *messages_table(size_t *count);
 bt_logging_level message_level(enum message_id id);
 
 /* The table as a list for a man page, on the standard output. */

@@ -249,6 +249,7 @@ static void take_flag(struct config *config, int option, const char *value)
 {
     const struct config_flag *flag = &config->request->flags[option - FIRST_FLAG];
 
+    assert(config->request->flags);
     if (flag->is_given)
         *flag->is_given = true;
     if (flag->value)

@@ -81,19 +81,8 @@ static json_t *readers_order(const struct live_reader *reader)
 
 bool readers_start_child(struct live_reader *reader)
 {
-    json_t *order = readers_order(reader);
-    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
-    const struct child_order call = {.job = &readers_job,
-                                     .bytes = text,
-                                     .size = text ? strlen(text) : 0,
-                                     .lines = &reader->lines};
-    bool has_started;
-
-    errno = ENOMEM;
-    has_started = text && child_start(reader->readers->loop, &reader->child, &call);
-    free(text);
-    json_decref(order);
-    return has_started;
+    return child_start_json(reader->readers->loop, &reader->child, &readers_job,
+                            readers_order(reader), &reader->lines);
 }
 
 /* ---- in the child ---------------------------------------------------------------------------- */

@@ -214,8 +214,10 @@ static bool look_at_session(const void *argument, void *result)
     return session_look(argument, result, &ignored);
 }
 
-const struct job tracing_look_job = {
-    .name = "live-look", .fill = look_at_session, .result_size = sizeof(struct session_state)};
+const struct job tracing_look_job = {.name = "live-look",
+                                     .fill = look_at_session,
+                                     .result_size = sizeof(struct session_state),
+                                     .stays = true};
 
 static void tracing_make_again(struct tracing *tracing, const char *why)
 {

@@ -72,6 +72,8 @@ bool listing_ask(const char *url, struct listing *listing)
 
     if (is_told)
         take(sessions, listing);
+    else
+        bt_current_thread_clear_error();
     bt_value_put_ref(sessions);
     bt_query_executor_put_ref(query);
     return is_told;
@@ -82,8 +84,10 @@ static bool listing_fill(const void *order, void *result)
     return listing_ask(order, result);
 }
 
-const struct job listing_job = {
-    .name = "live-sessions", .fill = listing_fill, .result_size = sizeof(struct listing)};
+const struct job listing_job = {.name = "live-sessions",
+                                .fill = listing_fill,
+                                .result_size = sizeof(struct listing),
+                                .stays = true};
 
 bool listing_has(const struct listing *listing, const char *host, const char *session)
 {

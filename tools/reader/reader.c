@@ -186,17 +186,8 @@ void reader_open(struct reader *reader)
 
 bool reader_start(struct reader *reader, const char *name, const struct job *job, json_t *order)
 {
-    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
-    const struct child_order call = {
-        .job = job, .bytes = text, .size = text ? strlen(text) : 0, .lines = &reader->lines};
-    bool has_started;
-
-    json_decref(order);
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%s", name);
-    errno = ENOMEM;
-    has_started = text && child_start(reader->loop, &reader->child, &call);
-    free(text);
-    if (!has_started) {
+    if (!child_start_json(reader->loop, &reader->child, job, order, &reader->lines)) {
         say(BK1050, "cannot start a child: %s", strerror(errno));
         return false;
     }

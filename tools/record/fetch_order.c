@@ -68,26 +68,37 @@ char *fetch_order_bytes(const struct fetch_order *order, size_t *size)
     return bytes;
 }
 
-/* The list; *at is after it. */
+static struct request *fetch_read_request(const char **at)
+{
+    struct request *request = malloc(sizeof(*request));
+
+    if (!request)
+        return NULL;
+    memcpy(request, *at, sizeof(*request));
+    *at += sizeof(*request);
+    request->next = NULL;
+    request->traces = calloc(request->count + 1, sizeof(*request->traces));
+    if (!request->traces) {
+        free(request);
+        return NULL;
+    }
+    memcpy(request->traces, *at, request->count * sizeof(*request->traces));
+    *at += request->count * sizeof(*request->traces);
+    return request;
+}
+
+/* The list; *at is after it. NULL: there is none, or out of memory. */
 static struct request *fetch_read_requests(const char **at, size_t count)
 {
     struct request *list = NULL, **end = &list;
 
     for (size_t i = 0; i < count; i++) {
-        struct request *request = malloc(sizeof(*request));
-
-        if (!request)
+        *end = fetch_read_request(at);
+        if (!*end) {
+            requests_free(list);
             return NULL;
-        memcpy(request, *at, sizeof(*request));
-        *at += sizeof(*request);
-        request->next = NULL;
-        request->traces = calloc(request->count + 1, sizeof(*request->traces));
-        if (!request->traces)
-            return NULL;
-        memcpy(request->traces, *at, request->count * sizeof(*request->traces));
-        *at += request->count * sizeof(*request->traces);
-        *end = request;
-        end = &request->next;
+        }
+        end = &(*end)->next;
     }
     return list;
 }

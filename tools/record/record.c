@@ -238,7 +238,7 @@ static void step_to_end(struct agent *agent)
 
     if (is_drained(agent))
         end_children(agent);
-    if (!agent->is_last_call || runs || agent->end_task.child.pid)
+    if (!agent->is_last_call || runs || agent->end_task.is_running)
         return;
     if (agent->ends_sessions) {
         agent->has_failed |= !kept_is_idle(&agent->kept);

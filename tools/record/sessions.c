@@ -64,7 +64,8 @@ static bool sessions_look_at(const void *argument, void *result)
 
 const struct job sessions_job = {.name = "record-sessions",
                                  .fill = sessions_look_at,
-                                 .result_size = sizeof(struct sessions_report)};
+                                 .result_size = sizeof(struct sessions_report),
+                                 .stays = true};
 
 static bool sessions_end(const void *argument, void *result)
 {

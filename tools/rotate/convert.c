@@ -408,7 +408,7 @@ void converter_stop(struct converter *converter)
     if (converter->reader.child.pid)
         (void)kill(converter->reader.child.pid, SIGTERM);
     else if (converter->is_damage_task)
-        (void)kill(converter->damage_task.child.pid, SIGKILL);
+        task_kill(&converter->damage_task);
     else
         converter->idle(converter->context);
 }

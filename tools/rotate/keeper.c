@@ -177,8 +177,10 @@ static bool keeper_keep(const void *argument, void *result)
     return true;
 }
 
-const struct job keeper_job = {
-    .name = "rotate-session", .fill = keeper_keep, .result_size = sizeof(struct keep_report)};
+const struct job keeper_job = {.name = "rotate-session",
+                               .fill = keeper_keep,
+                               .result_size = sizeof(struct keep_report),
+                               .stays = true};
 
 static bool keeper_list(const void *argument, void *result)
 {
