@@ -11,7 +11,7 @@
 #include "tools/hub/hub.h"
 #include "tools/keep/keep.h"
 #include "tools/live/live.h"
-#include "tools/live/readers_parts.h"
+#include "tools/live/readers.h"
 #include "tools/live/sweep.h"
 #include "tools/live/tracing.h"
 #include "tools/push/command.h"

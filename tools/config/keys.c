@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -397,6 +398,18 @@ void keys_set_host_check(keys_check_fn *check)
     check_of_host = check;
 }
 
+/* Children get their orders, and `blkin status` its answer, as JSON. */
+static bool is_utf8(const struct param_rule *rule, const char *text, struct error *error)
+{
+    json_t *json = json_string(text);
+    const bool is_right = json != NULL;
+
+    json_decref(json);
+    if (!is_right)
+        error_set(error, "parameter \"%s\": expected UTF-8", rule->name);
+    return is_right;
+}
+
 static bool is_right_text(const struct param_rule *rule, const char *text, struct error *error)
 {
     if (*text == '\0' && rule->default_text && *rule->default_text &&
@@ -404,7 +417,8 @@ static bool is_right_text(const struct param_rule *rule, const char *text, struc
         error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
         return false;
     }
-    return (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
+    return is_utf8(rule, text, error) &&
+           (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
            (strcmp(rule->name, "hub") != 0 || check_hub(text, error)) &&
            (!check_of_host || check_of_host(rule->name, text, error));
 }

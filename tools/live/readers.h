@@ -17,6 +17,8 @@
 
 #define READERS_MAX 64
 
+extern const struct job readers_job; /* what each of the children does */
+
 struct readers_options {
     char live_url[320]; /* net://HOST:PORT of the relay daemon */
     bool is_own_relay;  /* started by us: it has no sessions of earlier runs */

@@ -23,8 +23,6 @@ const char *readers_path_of(const struct live_reader *reader, const char *end,
  */
 bool readers_reads_all(const struct live_reader *reader);
 
-extern const struct job readers_job;
-
 /* Returns false with errno set. */
 bool readers_start_child(struct live_reader *reader);
 
