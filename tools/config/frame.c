@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void frame_end(void *context)
 {
@@ -44,12 +45,29 @@ static void frame_reload_by_signal(void *context)
     json_decref(frame_reload(context));
 }
 
+static json_t *frame_status(struct frame *frame)
+{
+    json_t *own = frame->calls->status(frame->context);
+    json_t *status = json_pack("{ss, ss, sI}", "mode", frame->calls->name, "version", BLKIN_RELEASE,
+                               "pid", (json_int_t)getpid());
+
+    if (!own || json_object_update(status, own) != 0) {
+        json_decref(status);
+        status = NULL;
+    }
+    json_decref(own);
+    if (!status)
+        return NULL;
+    (void)json_object_set_new(status, "messages", say_last());
+    return reload_status(status, frame->config);
+}
+
 static json_t *frame_answer(void *context, const char *request)
 {
     struct frame *frame = context;
 
     if (strcmp(request, "status") == 0)
-        return reload_status(frame->calls->status(frame->context), frame->config);
+        return frame_status(frame);
     if (strcmp(request, "reload") == 0)
         return frame_reload(frame);
     return frame->calls->ask ? frame->calls->ask(frame->context, request) : NULL;

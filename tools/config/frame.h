@@ -16,6 +16,7 @@
 /* What the service itself does. */
 struct frame_calls {
     const char *name; /* "rotate" */
+    /* For `blkin status`: what is its own. NULL: out of memory. */
     json_t *(*status)(void *context);
     /* Takes over another configuration: the frame frees the one before. Returns false with error
      * set: the old one holds. NULL: nothing has to be done. */

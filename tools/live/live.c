@@ -95,15 +95,14 @@ static json_t *status_json(void *context)
     const struct counts counts = readers_counts(&service->readers);
 
     return json_pack(
-        "{ss, ss, sI, ss, so, ss, so, so, so, so, so, so, s{sI, sI, sI}, so}", "mode", "live",
-        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", state_text(service),
+        "{ss, so, ss, so, so, so, so, so, so, s{sI, sI, sI}}", "state", state_text(service),
         "started", json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
         json_time(counts.input.trace_time_ns), "relayd", relay_json(&service->relay), "session",
         tracing_json(&service->tracing), "readers", readers_json(&service->readers), "host_metrics",
         host_child_json(&service->host_child), "counters", counts_json(&counts), "lost",
         "readers_died", (json_int_t)service->readers.killed, "spans_with_them",
         (json_int_t)service->readers.lost_spans, "sessions_stalled",
-        (json_int_t)(service->tracing.names - 1), "messages", say_last());
+        (json_int_t)(service->tracing.names - 1));
 }
 
 /* After the counters that each sink has. */

@@ -5,11 +5,11 @@
  */
 #include "sweep.h"
 
+#include "tools/base/folders.h"
 #include "tools/reader/listing.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,15 +133,6 @@ struct order {
     char live_url[320], host[256], session[256]; /* "": only what is marked */
 };
 
-static int delete_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-    (void)status;
-    (void)type;
-    (void)ftw;
-    (void)remove(path);
-    return 0;
-}
-
 static void delete_marked(const char *folder)
 {
     const struct request request = {NULL, NULL, mark, 0};
@@ -149,7 +140,7 @@ static void delete_marked(const char *folder)
 
     find_below(folder, &request, false, &marked);
     for (size_t i = 0; i < marked.count; i++)
-        (void)nftw(marked.paths[i], delete_one, 32, FTW_DEPTH | FTW_PHYS);
+        (void)tree_remove(marked.paths[i]);
     sweep_free(&marked);
 }
 

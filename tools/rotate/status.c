@@ -76,14 +76,13 @@ json_t *status_json(const struct rotate_status *status)
     const struct keep_report *report = status->report;
     const bool records = status->has_looked && report->state == KEEP_RECORDS;
 
-    return json_pack("{ss, ss, sI, ss, ss, ss*, so, so, so, so, so, so, so}", "mode", "rotate",
-                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+    return json_pack("{ss, ss, ss*, so, so, so, so, so, so}", "state",
                      status->has_looked ? states[report->state] : "starting", "session",
                      records ? report->session : "", "problem", problem_of(status, records),
                      "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
                      "totals", totals_own_json(&rotate_table, status->totals), "lttng",
                      lttng_json(report), "host_metrics", host_child_json(status->host), "counters",
-                     counts_json(&status->counts), "messages", say_last());
+                     counts_json(&status->counts));
 }
 
 static void print_own(struct printer *printer, const struct rotate_status *status)
