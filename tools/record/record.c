@@ -202,7 +202,7 @@ static bool record_open_metrics(struct record *record, struct error *error)
     record->metrics =
         metrics_open(agent->loop, "prometheus-listen", listen, record_page, record, error);
     if (record->metrics)
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(record->metrics));
+        say(BK1012, "metrics for Prometheus: %s", metrics_url(record->metrics));
     return record->metrics != NULL;
 }
 
@@ -269,7 +269,7 @@ static void record_serve(struct record *record)
     struct agent *agent = &parts->agent;
 
     if (!saver_open(agent->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         record->has_failed = true;
         return;
     }
@@ -284,7 +284,7 @@ static void record_serve(struct record *record)
     asking_load(parts->asking, parts->kept);
     agent_step(agent);
     if (!loop_run(agent->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+        say(BK1011, "cannot wait: %s", strerror(errno));
         record->has_failed = true;
     }
     agent_save(agent);
@@ -301,7 +301,7 @@ static int record_run(struct record *record)
 
     agent->loop = loop_new(&signals);
     if (!agent->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     if (record_open(record, &error)) {
@@ -309,7 +309,7 @@ static int record_run(struct record *record)
         if (say_level() != BT_LOGGING_LEVEL_NONE)
             record_status_print(&agent->totals);
     } else {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         record->has_failed = true;
     }
     record_close(record);

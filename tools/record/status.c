@@ -127,17 +127,5 @@ char *record_status_page(const struct record_parts *parts)
 
 void record_status_print(const struct record_totals *totals)
 {
-    char line[COUNTS_LINE_MAX];
-
-    counts_line(&totals->readers.sinks, LINE_WHOLE, line);
-    fprintf(stderr, "blkin record: all runs so far: %s", line);
-    for (size_t i = 0; i < record_table.count; i++) {
-        const uint64_t value = total_value(&record_table.own[i], totals);
-
-        if (value)
-            fprintf(stderr, "; %s: %" PRIu64, record_table.own[i].name, value);
-    }
-    fputc('\n', stderr);
-    if (!counts_add_up(&totals->readers.sinks))
-        fputs("blkin record: the account does not add up: this is a bug of ours\n", stderr);
+    totals_say(&totals->readers, &record_table, totals, record_table.own[0].name);
 }
