@@ -22,7 +22,7 @@
 #include "totals.h"
 
 struct agent {
-    struct config *config; /* a reload replaces it */
+    const struct config *config; /* a reload replaces it */
     struct loop *loop;
     struct timer step; /* looks what is next */
     char host[254];    /* the name of this host */
