@@ -90,17 +90,24 @@ static const struct param_rule rules[] = {
 
 #define RULES (sizeof(rules) / sizeof(rules[0]))
 
-static void *member_of(struct params *params, const struct param_rule *rule)
+static void *params_member_of(struct params *params, const struct param_rule *rule)
 {
     return (char *)params + rule->offset;
 }
 
-static void set_text(struct params *params, const struct param_rule *rule, const char *value)
+void params_note_given(struct params *params, const struct param_rule *rule)
 {
-    memcpy(member_of(params, rule), &value, sizeof(value));
+    static_assert(RULES <= 64, "a bit each");
+    if (rule >= rules && rule < rules + RULES) /* no key of somebody else's table */
+        params->given |= UINT64_C(1) << (rule - rules);
 }
 
-static void set_integer(struct params *params, const struct param_rule *rule, int64_t value)
+static void params_set_text(struct params *params, const struct param_rule *rule, const char *value)
+{
+    memcpy(params_member_of(params, rule), &value, sizeof(value));
+}
+
+static void params_set_integer(struct params *params, const struct param_rule *rule, int64_t value)
 {
     const int choice = (int)value; /* an enum is an int here: see the assertion */
     const bool boolean = value != 0;
@@ -110,178 +117,85 @@ static void set_integer(struct params *params, const struct param_rule *rule, in
                   "choices are copied as int");
     switch (rule->type) {
     case PARAM_CHOICE:
-        memcpy(member_of(params, rule), &choice, sizeof(choice));
+        memcpy(params_member_of(params, rule), &choice, sizeof(choice));
         break;
     case PARAM_BOOLEAN:
-        memcpy(member_of(params, rule), &boolean, sizeof(boolean));
+        memcpy(params_member_of(params, rule), &boolean, sizeof(boolean));
         break;
     default:
-        memcpy(member_of(params, rule), &value, sizeof(value));
+        memcpy(params_member_of(params, rule), &value, sizeof(value));
         break;
     }
 }
 
-static const char *type_name(const bt_value *value)
+static bool params_read_text(struct params *params, const struct param_rule *rule, const char *text,
+                             struct error *error)
 {
-    switch (bt_value_get_type(value)) {
-    case BT_VALUE_TYPE_NULL:
-        return "null";
-    case BT_VALUE_TYPE_BOOL:
-        return "a boolean";
-    case BT_VALUE_TYPE_UNSIGNED_INTEGER:
-    case BT_VALUE_TYPE_SIGNED_INTEGER:
-        return "an integer";
-    case BT_VALUE_TYPE_REAL:
-        return "a real number";
-    case BT_VALUE_TYPE_STRING:
-        return "a string";
-    case BT_VALUE_TYPE_ARRAY:
-        return "an array";
-    case BT_VALUE_TYPE_MAP:
-        return "a map";
-    default:
-        return "of an unknown type";
-    }
-}
-
-static bool params_read_text(struct params *params, const struct param_rule *rule,
-                             const bt_value *value, struct error *error)
-{
-    if (!bt_value_is_string(value)) {
-        error_set(error, "parameter \"%s\": expected a string, got %s", rule->name,
-                  type_name(value));
-        return false;
-    }
-    if (rule->max && strlen(bt_value_string_get(value)) > (size_t)rule->max) {
+    if (rule->max && strlen(text) > (size_t)rule->max) {
         error_set(error, "parameter \"%s\": expected up to %" PRId64 " bytes", rule->name,
                   rule->max);
         return false;
     }
-    set_text(params, rule, bt_value_string_get(value));
+    params_set_text(params, rule, text);
     return true;
 }
 
-/* The command line writes 5 as a signed and +5 as an unsigned integer: both are a number. */
-static bool read_integer(struct params *params, const struct param_rule *rule,
-                         const bt_value *value, struct error *error)
+static bool params_read_integer(struct params *params, const struct param_rule *rule,
+                                int64_t integer, struct error *error)
 {
-    int64_t integer;
-
-    if (bt_value_is_signed_integer(value)) {
-        integer = bt_value_integer_signed_get(value);
-    } else if (bt_value_is_unsigned_integer(value)) {
-        const uint64_t given = bt_value_integer_unsigned_get(value);
-
-        integer = given > INT64_MAX ? INT64_MAX : (int64_t)given;
-    } else {
-        error_set(error, "parameter \"%s\": expected an integer, got %s", rule->name,
-                  type_name(value));
-        return false;
-    }
     if (integer < rule->min || integer > rule->max) {
         error_set(error, "parameter \"%s\": expected %" PRId64 " to %" PRId64 ", got %" PRId64,
                   rule->name, rule->min, rule->max, integer);
         return false;
     }
-    set_integer(params, rule, integer);
+    params_set_integer(params, rule, integer);
     return true;
 }
 
-static bool read_choice(struct params *params, const struct param_rule *rule, const bt_value *value,
-                        struct error *error)
+static bool params_read_choice(struct params *params, const struct param_rule *rule,
+                               const char *text, struct error *error)
 {
-    const char *given = bt_value_is_string(value) ? bt_value_string_get(value) : type_name(value);
     char names[128];
     size_t length = 0;
 
     for (int i = 0; rule->choices[i]; i++) {
-        if (bt_value_is_string(value) && strcmp(given, rule->choices[i]) == 0) {
-            set_integer(params, rule, i);
+        if (strcmp(text, rule->choices[i]) == 0) {
+            params_set_integer(params, rule, i);
             return true;
         }
         length += (size_t)snprintf(names + length, sizeof(names) - length, "%s\"%s\"",
                                    i ? ", " : "", rule->choices[i]);
     }
-    error_set(error, "parameter \"%s\": expected one of %s, got %s", rule->name, names, given);
+    error_set(error, "parameter \"%s\": expected one of %s, got %s", rule->name, names, text);
     return false;
 }
 
-static bool read_boolean(struct params *params, const struct param_rule *rule,
-                         const bt_value *value, struct error *error)
-{
-    if (!bt_value_is_bool(value)) {
-        error_set(error, "parameter \"%s\": expected yes or no, got %s", rule->name,
-                  type_name(value));
-        return false;
-    }
-    set_integer(params, rule, bt_value_bool_get(value));
-    return true;
-}
-
-static bool add_closing(struct closing *closing, const struct param_rule *rule, struct text text,
+bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
                         struct error *error)
 {
-    if (closing_add(closing, text))
+    if (closing_add(&params->closing, text))
         return true;
     error_set(error,
               "parameter \"%s\": expected up to %d annotations of 1 to %d bytes, got \"%.*s\" as "
               "number %u",
               rule->name, CLOSING_MAX, CLOSING_TEXT_MAX, text.length > 80 ? 80 : (int)text.length,
-              text.data, closing->count + 1);
+              text.data, params->closing.count + 1);
     return false;
 }
 
-/* An array of strings, or one string with commas in between. */
-static bool read_closing(struct params *params, const struct param_rule *rule,
-                         const bt_value *value, struct error *error)
+/* With commas in between. */
+static bool params_read_closing(struct params *params, const struct param_rule *rule,
+                                const char *text, struct error *error)
 {
-    const uint64_t length = bt_value_is_array(value) ? bt_value_array_get_length(value) : 0;
-    const char *text;
+    for (;; text++) {
+        const size_t size = strcspn(text, ",");
 
-    if (bt_value_is_string(value)) {
-        for (text = bt_value_string_get(value);; text++) {
-            const size_t size = strcspn(text, ",");
-
-            if (!add_closing(&params->closing, rule, (struct text){text, size}, error))
-                return false;
-            text += size;
-            if (*text == '\0')
-                return true;
-        }
-    }
-    for (uint64_t i = 0; i < length; i++) {
-        const bt_value *element = bt_value_array_borrow_element_by_index_const(value, i);
-
-        if (!bt_value_is_string(element)) {
-            error_set(error, "parameter \"%s\": expected strings in the array, got %s", rule->name,
-                      type_name(element));
+        if (!params_add_closing(params, rule, (struct text){text, size}, error))
             return false;
-        }
-        if (!add_closing(&params->closing, rule, text_of(bt_value_string_get(element)), error))
-            return false;
+        text += size;
+        if (*text == '\0')
+            return true;
     }
-    if (length == 0)
-        error_set(error, "parameter \"%s\": expected an array of strings or a string, got %s",
-                  rule->name, bt_value_is_array(value) ? "an empty array" : type_name(value));
-    return length > 0;
-}
-
-static bool read_value(struct params *params, const struct param_rule *rule, const bt_value *value,
-                       struct error *error)
-{
-    switch (rule->type) {
-    case PARAM_TEXT:
-        return params_read_text(params, rule, value, error);
-    case PARAM_INTEGER:
-        return read_integer(params, rule, value, error);
-    case PARAM_CHOICE:
-        return read_choice(params, rule, value, error);
-    case PARAM_BOOLEAN:
-        return read_boolean(params, rule, value, error);
-    case PARAM_CLOSING:
-        return read_closing(params, rule, value, error);
-    }
-    return false;
 }
 
 const struct param_rule *params_table(size_t *count)
@@ -290,90 +204,87 @@ const struct param_rule *params_table(size_t *count)
     return rules;
 }
 
-bool param_check(const struct param_rule *rule, const bt_value *value, struct error *error)
+void params_begin(struct params *params)
+{
+    *params = (struct params){.closing = {.count = 0}};
+    for (size_t i = 0; i < RULES; i++) {
+        if (rules[i].type == PARAM_TEXT)
+            params_set_text(params, &rules[i], rules[i].default_text);
+        else if (rules[i].type != PARAM_CLOSING)
+            params_set_integer(params, &rules[i], rules[i].default_integer);
+    }
+}
+
+bool params_set(struct params *params, const struct param_rule *rule,
+                const struct param_value *value, struct error *error)
+{
+    params_note_given(params, rule);
+    switch (rule->type) {
+    case PARAM_TEXT:
+        return params_read_text(params, rule, value->text, error);
+    case PARAM_INTEGER:
+        return params_read_integer(params, rule, value->integer, error);
+    case PARAM_CHOICE:
+        return params_read_choice(params, rule, value->text, error);
+    case PARAM_BOOLEAN:
+        params_set_integer(params, rule, value->integer != 0);
+        return true;
+    case PARAM_CLOSING:
+        return params_read_closing(params, rule, value->text, error);
+    }
+    return false;
+}
+
+bool param_check(const struct param_rule *rule, const struct param_value *value,
+                 struct error *error)
 {
     struct params scratch = {.closing = {.count = 0}};
 
-    return read_value(&scratch, rule, value, error);
+    return params_set(&scratch, rule, value, error);
 }
 
-struct reading {
-    struct params *params;
-    struct error *error;
-    bool failed;
-};
-
-static void list_names(char *names, size_t size)
+static bool params_is_given(const struct params *params, const char *name)
 {
-    size_t length = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < RULES && length < size; i++)
-        length +=
-            (size_t)snprintf(names + length, size - length, "%s%s", i ? ", " : "", rules[i].name);
-}
-
-static bt_value_map_foreach_entry_const_func_status read_entry(const char *key,
-                                                               const bt_value *value, void *context)
-{
-    struct reading *reading = context;
-    char names[1024];
-
-    for (size_t i = 0; i < RULES; i++) {
-        if (strcmp(key, rules[i].name) != 0)
-            continue;
-        reading->failed = !read_value(reading->params, &rules[i], value, reading->error);
-        return reading->failed ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT
-                               : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
-    }
-    list_names(names, sizeof(names));
-    error_set(reading->error, "parameter \"%s\" is not known: there are %s", key, names);
-    reading->failed = true;
-    return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_INTERRUPT;
+    while (i < RULES && strcmp(rules[i].name, name) != 0)
+        i++;
+    assert(i < RULES);
+    return params->given & UINT64_C(1) << i;
 }
 
 /*
  * A batch becomes a message for each partition, and these are worth the more the larger they are.
  * librdkafka tries again by itself until the request's time is over: by then a broker is back.
  */
-static void set_kafka_defaults(struct params *params, const bt_value *map)
+static void params_set_kafka_defaults(struct params *params)
 {
     struct exporter_options *options = &params->exporter;
 
-    if (!bt_value_map_has_entry(map, "batch-spans"))
+    if (!params_is_given(params, "batch-spans"))
         options->batch_spans = 8000;
-    if (!bt_value_map_has_entry(map, "batch-bytes"))
+    if (!params_is_given(params, "batch-bytes"))
         options->batch_bytes = 8 * MIB;
-    if (!bt_value_map_has_entry(map, "batch-timeout-ms"))
+    if (!params_is_given(params, "batch-timeout-ms"))
         options->batch_timeout_ms = 20;
-    if (!bt_value_map_has_entry(map, "request-timeout-ms"))
+    if (!params_is_given(params, "request-timeout-ms"))
         options->transport.request_timeout_ms =
             options->retry_timeout_ms > 60000 || options->retry_timeout_ms == 0
                 ? 30000
                 : (options->retry_timeout_ms + 1) / 2;
 }
 
-bool params_read(struct params *params, const bt_value *map, struct error *error)
+void params_end(struct params *params)
 {
-    struct reading reading = {.params = params, .error = error};
-
-    *params = (struct params){.closing = {.count = 0}};
-    for (size_t i = 0; i < RULES; i++) {
-        if (rules[i].type == PARAM_TEXT)
-            set_text(params, &rules[i], rules[i].default_text);
-        else if (rules[i].type != PARAM_CLOSING)
-            set_integer(params, &rules[i], rules[i].default_integer);
-    }
-    (void)bt_value_map_foreach_entry_const(map, read_entry, &reading);
     if (is_kafka_url(params->exporter.transport.endpoint))
-        set_kafka_defaults(params, map);
-    params->exporter.spool.is_fsync_given = bt_value_map_has_entry(map, "spool-fsync");
-    return !reading.failed;
+        params_set_kafka_defaults(params);
+    params->exporter.spool.is_fsync_given = params_is_given(params, "spool-fsync");
 }
 
 /* ---- parameters that go together --------------------------------------------------------------
  */
 
-static bool fits_checkpoint(const struct params *params, struct error *error)
+static bool params_fits_checkpoint(const struct params *params, struct error *error)
 {
     const bool is_part = params->checkpoint_flush || params->checkpoint_until;
 
@@ -389,7 +300,7 @@ static bool fits_checkpoint(const struct params *params, struct error *error)
     return false;
 }
 
-static bool fits_only(const struct params *params, struct error *error)
+static bool params_fits_only(const struct params *params, struct error *error)
 {
     if (params->only_found && !params->only_traces)
         error_set(error, "only-found is of use with only-traces=\"FILE\" only");
@@ -401,7 +312,7 @@ static bool fits_only(const struct params *params, struct error *error)
     return false;
 }
 
-static bool fits_kafka(const struct params *params, struct error *error)
+static bool params_fits_kafka(const struct params *params, struct error *error)
 {
     const struct transport_options *options = &params->exporter.transport;
     const struct credential_sources *credentials = &options->credentials;
@@ -421,5 +332,6 @@ static bool fits_kafka(const struct params *params, struct error *error)
 
 bool params_fit(const struct params *params, struct error *error)
 {
-    return fits_checkpoint(params, error) && fits_only(params, error) && fits_kafka(params, error);
+    return params_fits_checkpoint(params, error) && params_fits_only(params, error) &&
+           params_fits_kafka(params, error);
 }

@@ -10,13 +10,13 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/spans/closing.h"
 
-#include <babeltrace2/babeltrace.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Texts live as long as the parameter map. */
+/* Texts are those of the values that were set. */
 struct params {
+    uint64_t given; /* a bit for each row of the table; the others have their defaults */
     int64_t idle_timeout_ms;
     int64_t end_timeout_ms;
     int64_t open_timeout_ms;
@@ -45,10 +45,6 @@ struct params {
     struct closing closing; /* empty: not given */
 };
 
-/* Fills params from the map, defaults included. Returns false, with error set, naming the culprit.
- */
-bool params_read(struct params *params, const bt_value *map, struct error *error);
-
 /* Do they go together? Returns false with error set. */
 bool params_fit(const struct params *params, struct error *error);
 
@@ -69,7 +65,25 @@ struct param_rule {
 
 const struct param_rule *params_table(size_t *count);
 
+/* What is meant depends on the type: an integer or 0 and 1, else a text. */
+struct param_value {
+    const char *text;
+    int64_t integer;
+};
+
+/* First, then each value that is given, then the defaults that depend on other values. */
+void params_begin(struct params *params);
+bool params_set(struct params *params, const struct param_rule *rule,
+                const struct param_value *value, struct error *error); /* false: with error set */
+void params_end(struct params *params);
+
+/* For a list that is no text: that it is given, and one of it. */
+void params_note_given(struct params *params, const struct param_rule *rule);
+bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
+                        struct error *error);
+
 /* Is the value as the rule wants it? Returns false with error set. */
-bool param_check(const struct param_rule *rule, const bt_value *value, struct error *error);
+bool param_check(const struct param_rule *rule, const struct param_value *value,
+                 struct error *error);
 
 #endif

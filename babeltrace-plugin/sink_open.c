@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/stages/hosts.h"
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
-#include "params.h"
+#include "params_map.h"
 #include "signals.h"
 
 #include <stdlib.h>

@@ -15,6 +15,7 @@ $(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile mk/install
 	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(documented)
 	@for page in $(man_pages); do \
 		sed -e 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' \
+			-e "s|^@MESSAGES@|'$(tool)' config messages|e" \
 			-e "s|^@KEYS \([a-z]*\)@|'$(tool)' config table \1|e" $$page >$(@D)/$${page##*/}; done
 	@touch $@
 

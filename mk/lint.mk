@@ -6,12 +6,13 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
 	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference scripts/rooms
+python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference scripts/rooms scripts/messages
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man $(texts) $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax and man pages
 	$(call linting,clang-format)$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	$(call linting,rooms)scripts/rooms --objects=$(BUILD)/obj
+	$(call linting,messages)scripts/messages
 	$(call linting,shellcheck)shellcheck -x -S warning $(sort $(scripts))
 	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
 		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)

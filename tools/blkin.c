@@ -11,9 +11,22 @@
 #include "tools/hub/hub.h"
 #include "tools/keep/keep.h"
 #include "tools/live/live.h"
+#include "tools/live/readers.h"
+#include "tools/live/sweep.h"
+#include "tools/live/tracing.h"
 #include "tools/push/command.h"
+#include "tools/reader/listing.h"
+#include "tools/record/fetch.h"
+#include "tools/record/incomplete.h"
+#include "tools/record/kept.h"
 #include "tools/record/record.h"
+#include "tools/record/recording.h"
+#include "tools/record/watcher.h"
 #include "tools/report/report.h"
+#include "tools/rotate/burial.h"
+#include "tools/rotate/convert.h"
+#include "tools/rotate/ending.h"
+#include "tools/rotate/keeper.h"
 #include "tools/rotate/rotate.h"
 #include "tools/run/run.h"
 #include "tools/show/show.h"
@@ -54,6 +67,35 @@ static const struct command commands[] = {
     {"blkin work", "put traces together from Kafka, count them, keep some", work_command},
 };
 
+/* What services do in children. */
+static const struct job *const jobs[] = {
+    &converter_job,
+    &damage_job,
+    &damage_read_job,
+    &burial_job,
+    &ending_job,
+    &keeper_job,
+    &keeper_list_job,
+    &ending_at_once_job,
+    &host_job,
+    &listing_job,
+    &readers_job,
+    &relay_job,
+    &sweep_job,
+    &tracing_make_job,
+    &tracing_look_job,
+    &tracing_stop_job,
+    &tracing_destroy_job,
+    &fetch_job,
+    &incomplete_job,
+    &kept_sender_job,
+    &kept_looker_job,
+    &recording_look_job,
+    &recording_end_job,
+    &watcher_job,
+    NULL,
+};
+
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static const char *short_name(const struct command *command)
@@ -72,9 +114,12 @@ static void print_usage(FILE *file)
 int main(int argc, char *argv[])
 {
     const char *given = argc > 1 ? argv[1] : "";
+    int status;
 
     setlocale(LC_ALL, "");
     host_register();
+    if (job_is_done(argc, argv, jobs, &status))
+        return status;
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(given, short_name(&commands[i])) != 0)
             continue;

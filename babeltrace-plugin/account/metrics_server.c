@@ -9,10 +9,10 @@
 
 #include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "http_answer.h"
 #include "prometheus.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,25 +51,15 @@ struct metrics_server {
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* Frees the text. */
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
-                              char *text)
+static enum MHD_Result metrics_server_answer(struct MHD_Connection *connection, unsigned status,
+                                             const char *type, char *text)
 {
-    struct MHD_Response *response =
-        text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
-    enum MHD_Result result;
+    static const struct http_header headers[] = {
+        {0, "Connection", "close"},
+        {MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD"},
+        {0, NULL, NULL}};
 
-    if (!response) {
-        free(text);
-        return MHD_NO; /* ends the connection */
-    }
-    (void)MHD_add_response_header(response, "Content-Type", type);
-    (void)MHD_add_response_header(response, "Connection", "close");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(response, "Allow", "GET, HEAD");
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
+    return http_answer(connection, status, type, text, headers);
 }
 
 /* NULL: out of memory. */
@@ -110,10 +100,12 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     (void)place;
     ((struct client *)info->socket_context)->is_answered = true;
     if (!page)
-        return answer(connection, MHD_HTTP_NOT_FOUND, plain, say_what_there_is(server));
+        return metrics_server_answer(connection, MHD_HTTP_NOT_FOUND, plain,
+                                     say_what_there_is(server));
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-        return answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain, strdup(""));
-    return answer(connection, MHD_HTTP_OK, page->content_type, page->print(server->context));
+        return metrics_server_answer(connection, MHD_HTTP_METHOD_NOT_ALLOWED, plain, strdup(""));
+    return metrics_server_answer(connection, MHD_HTTP_OK, page->content_type,
+                                 page->print(server->context));
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 
 #define REPORT_PERIOD_MS 60000
+#define REPORT_FIRST_ID  8001
 
 void reporter_say(struct reporter *reporter, enum report kind, const char *format, ...)
 {
@@ -15,12 +16,14 @@ void reporter_say(struct reporter *reporter, enum report kind, const char *forma
     int64_t next_ms = atomic_load(&reporter->next_ms[kind]);
     struct error message;
     va_list values;
+    int length;
 
     if (now_ms < next_ms || !atomic_compare_exchange_strong(&reporter->next_ms[kind], &next_ms,
                                                             now_ms + REPORT_PERIOD_MS))
         return;
+    length = snprintf(message.text, sizeof(message.text), "BK%d ", REPORT_FIRST_ID + (int)kind);
     va_start(values, format);
-    (void)vsnprintf(message.text, sizeof(message.text), format, values);
+    (void)vsnprintf(message.text + length, sizeof(message.text) - (size_t)length, format, values);
     va_end(values);
     reporter->report(reporter->context, message.text);
 }

@@ -15,7 +15,11 @@
 
 #include <stdatomic.h>
 
-/* Messages for the operator: at most one a minute of each kind. */
+/*
+ * Messages for the operator: at most one a minute of each kind. Each begins with a stable id:
+ * BK8001 and so on, in this order (see blkin-messages(5)). A new kind goes to the end, because an
+ * id never changes its meaning.
+ */
 enum report {
     REPORT_UNREACHED, /* the sender retries */
     REPORT_BACK,

@@ -64,6 +64,7 @@ says 1 'parameter "clock-correction": expected yes or no, got "maybe"' <<<'clock
 says 1 'parameter "closing-annotations": expected up to 16 annotations of 1 to 63 bytes, got "" as number 2' \
     <<<'closing-annotations = a,,b'
 says 1 'parameter "subbuf-bytes": expected a power of 2, got 512000' <<<'subbuf-bytes = 500K'
+says 1 'parameter "session": expected UTF-8' <<<$'session = \xff'
 says 1 'parameter "session": expected up to 255 bytes' <<<"session = $(printf %0256d 0)"
 says 1 'parameter "session": expected a text, got nothing' <<<'session ='
 says 2 '"rotate-ms" means nothing in [live]: it belongs in [rotate]' <<<$'[live]\nrotate-ms = 1000'

@@ -8,6 +8,7 @@
 #include "tools/host/settings.h"
 
 #include "tools/config/config.c"
+#include "tools/config/sink_params.h"
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -87,13 +88,19 @@ static void require_in_range(const struct config *config)
 
 static void require_taken_by_the_sink(const struct config *config)
 {
-    bt_value *map = config_sink_params(config);
-    struct params params;
+    json_t *json = config_sink_json(config);
+    struct params params, sent;
     struct error error;
 
-    REQUIRE(map);
-    REQUIRE(params_read(&params, map, &error));
-    bt_value_put_ref(map);
+    REQUIRE(config_sink_params(config, &params, &error));
+    REQUIRE(json && config_params_of(json, &sent, &error));
+    REQUIRE(sent.given == params.given && sent.tail_wait_ms == params.tail_wait_ms &&
+            sent.exporter.queue_bytes == params.exporter.queue_bytes &&
+            sent.exporter.on_full == params.exporter.on_full &&
+            sent.clock_correction == params.clock_correction &&
+            !sent.tail_sampling == !params.tail_sampling &&
+            sent.closing.count == params.closing.count);
+    json_decref(json);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -112,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static char program[] = "fuzz", *argv[] = {program, NULL};
     static const struct config_request request = {"live", "", NULL};
     struct config config = {.request = &request, .argc = 1, .argv = argv, .section = 1};
-    const struct config_lines lines = {take_entry, take_bad_line, &config};
+    const struct config_lines lines = {config_take_entry, config_take_bad_line, &config};
     const size_t length = make_file(data, size, file.bytes, sizeof(file.bytes));
 
     if (!nowhere) {
@@ -125,11 +132,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config_file_parse(file.bytes, length, &lines);
     stderr = terminal;
     fence_lift(&file, length);
-    fill_in_defaults(&config);
+    REQUIRE(config_fill_in(&config));
     require_in_range(&config);
     require_taken_by_the_sink(&config);
     for (int key = 0; key < KEYS_MAX; key++)
-        clear(&config.settings[key]);
+        config_clear(&config.settings[key]);
     return 0;
 }
 

@@ -70,8 +70,8 @@ static void require_right(const struct pushed_text *text)
     read_pushed(&config);
     REQUIRE(config.errors == 0);
     for (int key = 0; key_rule(key); key++) {
-        REQUIRE(!config.settings[key].value || is_free(key_rule(key)->name));
-        clear(&config.settings[key]);
+        REQUIRE(!config.settings[key].has_value || is_free(key_rule(key)->name));
+        config_clear(&config.settings[key]);
     }
 }
 

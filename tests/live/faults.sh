@@ -195,7 +195,7 @@ if os.environ.get("SHOW_GAPS"):
 END
 )
 # Of readers: what is in their account, and what is said to be missing in it. One that was killed had done some more.
-known=$(sed -n 's/^blkin live: events: [0-9]* = \([0-9]*\) in spans.* missing: \([0-9]*\) events.*/\1 + \2/p' "$WORK/live.log" |
+known=$(sed -n 's/^BK1002 blkin live: events: [0-9]* = \([0-9]*\) in spans.* missing: \([0-9]*\) events.*/\1 + \2/p' "$WORK/live.log" |
     tail -n 1)
 known=$((known))
 lost=$((made - got))

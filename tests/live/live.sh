@@ -50,7 +50,7 @@ counter_is() {
 }
 
 live_says() {
-    grep -q "^blkin live: $1" "$WORK/live.log"
+    grep -q "^BK[0-9]* blkin live: $1" "$WORK/live.log"
 }
 
 must_say() {

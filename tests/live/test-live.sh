@@ -29,6 +29,7 @@ choose_live_places
 
 # ---- what is wrong from the start
 refused 2 'no-such-key' --no-such-key=1
+refused 2 'expected no operand' nonsense
 refused 1 'is not on loopback: lttng-relayd has neither passwords nor TLS' --relayd-address=0.0.0.0
 refused 1 'is not on loopback' --relayd-address="$(uname -n).invalid"
 refused 1 'relayd "nowhere:0": expected "own" or HOST[:PORT]' --relayd=nowhere:0

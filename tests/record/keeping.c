@@ -49,7 +49,8 @@ int main(int argc, char **argv)
                                           .requests = request,
                                           .fetched = fetched};
 
-        if (!fetch(&order, &result) || !result.is_kept) {
+        fetch(&order, &result);
+        if (!result.is_kept) {
             fprintf(stderr, "not kept: %s\n", result.error.text);
             return 1;
         }

@@ -100,12 +100,21 @@ static bool fetch_when(int lacking, int64_t ago_ns, const struct request *reques
                                       .number = number++,
                                       .requests = requests,
                                       .fetched = fetched_new()};
+    const struct trace_id other = {9, 9};
+    struct fetch_order given;
+    char *bytes;
+    size_t size;
 
     (void)snprintf(folder, sizeof(folder), "%s/record", ring_folder);
     snapshots = 0;
     until_it_is_there = lacking;
     others_end_ns = clock_ns() - ago_ns;
-    CHECK(fetch(&order, &result));
+    fetched_note((struct fetched *)(uintptr_t)order.fetched, other, 5 * S, 7 * S);
+    bytes = fetch_order_bytes(&order, &size); /* as the task gets it */
+    CHECK(bytes && fetch_order_read(bytes, &given));
+    CHECK(fetched_find(given.fetched, other)->until_ns == 5 * S);
+    fetch(&given, &result);
+    free(bytes);
     CHECK_TEXT(result.error.text, "");
     fetched_free((struct fetched *)(uintptr_t)order.fetched);
     return result.is_kept;

@@ -10,19 +10,19 @@
 
 int main(int argc, char *argv[])
 {
-    bt_value *params = bt_value_map_create();
+    json_t *params = json_object();
     struct graph_spec spec = {
         .sink_params = params, .retry_us = 50000, .level = BT_LOGGING_LEVEL_WARNING};
     enum graph_status status;
 
     if (argc < 3)
         return 99;
-    (void)bt_value_map_insert_string_entry(params, "endpoint", argv[1]);
+    (void)json_object_set_new(params, "endpoint", json_string(argv[1]));
     if (strncmp(argv[2], "net://", 6) == 0)
         spec.live_url = argv[2];
     else
         spec.traces = (const char *const *)argv + 2;
     status = graph_run(&spec);
-    bt_value_put_ref(params);
+    json_decref(params);
     return (int)status;
 }

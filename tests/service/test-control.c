@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "tools/base/child.h"
 #include "tools/base/control.h"
 
 #include <signal.h>
@@ -48,12 +49,26 @@ static json_t *answer(void *context, const char *request)
 
 /* ---- what a child asks, while we serve */
 
-static int ask(void *argument)
+struct asking {
+    char folder[4096], request[64];
+};
+
+/* Takes the folder from the order. */
+static const char *request_of(const void *order)
 {
-    const char *request = argument;
+    const struct asking *asking = order;
+
+    (void)snprintf(folder, sizeof(folder), "%s", asking->folder);
+    return asking->request;
+}
+
+static int ask(const void *order, size_t size)
+{
+    const char *request = request_of(order);
     struct error error = {""};
     json_t *json = control_ask(folder, "test", request, &error);
 
+    (void)size;
     if (strcmp(request, "status") == 0)
         CHECK_TEXT(json_string_value(json_object_get(json, "mode")), "test");
     else if (strcmp(request, "long") == 0)
@@ -67,10 +82,11 @@ static int ask(void *argument)
 }
 
 /* Connections that say nothing, more than there is room for; then one that asks. */
-static int crowd(void *argument)
+static int crowd(const void *order, size_t size)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
+    (void)request_of(order);
     snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/test.sock", folder);
     for (int i = 0; i < 40; i++) {
         const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -79,7 +95,7 @@ static int crowd(void *argument)
         if (i % 2)
             CHECK(write(fd, "stat", 4) == 4);
     }
-    return ask(argument);
+    return ask(order, size);
 }
 
 static void child_ended(void *context, int status)
@@ -89,12 +105,19 @@ static void child_ended(void *context, int status)
     loop_stop(loop);
 }
 
-static void serve(int (*run)(void *), const char *request)
+static const struct job ask_job = {.name = "ask", .run = ask};
+static const struct job crowd_job = {.name = "crowd", .run = crowd};
+
+static void serve(const struct job *job, const char *request)
 {
+    struct asking asking = {.folder = ""};
+    const struct child_order order = {.job = job, .bytes = &asking, .size = sizeof(asking)};
     struct child child = {.ended = child_ended};
     struct timer limit = {.due = stop};
 
-    CHECK(child_start(loop, &child, run, (void *)(uintptr_t)request));
+    (void)snprintf(asking.folder, sizeof(asking.folder), "%s", folder);
+    (void)snprintf(asking.request, sizeof(asking.request), "%s", request);
+    CHECK(child_start(loop, &child, &order));
     timer_set(loop, &limit, 10000);
     CHECK(loop_run(loop) && child.pid == 0);
     timer_clear(loop, &limit);
@@ -102,13 +125,14 @@ static void serve(int (*run)(void *), const char *request)
 
 /* ---- another one of the same name */
 
-static int open_too(void *argument)
+static int open_too(const void *order, size_t size)
 {
     const struct loop_signals signals = {stop, stop, NULL};
     struct error error = {""};
     char expected[128];
 
-    (void)argument;
+    (void)size;
+    (void)request_of(order);
     CHECK(!control_open(loop_new(&signals), folder, "test", answer, NULL, &error));
     snprintf(expected, sizeof(expected),
              "another `blkin test` runs, process %ld:", (long)getppid());
@@ -116,13 +140,20 @@ static int open_too(void *argument)
     return check_status();
 }
 
-static int outlive(void *argument)
+static const struct job open_too_job = {.name = "open-too", .run = open_too};
+
+/* Its standard output is what it waits for. */
+static int outlive(const void *order, size_t size)
 {
     char byte;
 
+    (void)order;
+    (void)size;
     (void)prctl(PR_SET_PDEATHSIG, 0);
-    return read(*(int *)argument, &byte, 1) != 0;
+    return read(STDOUT_FILENO, &byte, 1) != 0;
 }
+
+static const struct job outlive_job = {.name = "outlive", .run = outlive};
 
 /* One that is killed leaves its socket, and a child of its own runs on. */
 static void be_killed(int orphan_waits)
@@ -133,8 +164,10 @@ static void be_killed(int orphan_waits)
     struct child child = {.ended = NULL};
 
     CHECK(control_open(killed, folder, "test", answer, NULL, &error) != NULL);
-    CHECK(child_start(killed, &child, outlive, &orphan_waits));
-    usleep(100000); /* or it would die with us before it says that it does not want to */
+    CHECK(child_start(
+        killed, &child,
+        &(struct child_order){.job = &outlive_job, .bytes = "", .output = orphan_waits}));
+    usleep(1000000); /* or it would die with us before it says that it does not want to */
     (void)raise(SIGKILL);
 }
 
@@ -180,13 +213,17 @@ static void remove_folder(void)
     CHECK(rmdir(folder) == 0); /* the socket went with the service */
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
+    static const struct job *const jobs[] = {&ask_job, &crowd_job, &open_too_job, &outlive_job,
+                                             NULL};
     const struct loop_signals signals = {stop, stop, NULL};
     struct error error = {""};
     struct control *control;
-    int orphan;
+    int orphan, status;
 
+    if (job_is_done(argc, argv, jobs, &status))
+        return status;
     snprintf(folder, sizeof(folder), "%s/control", getenv("TMPDIR"));
     CHECK(!control_ask(folder, "test", "status", &error));
     CHECK(strncmp(error.text, "no `blkin test` runs here: ", 27) == 0);
@@ -198,12 +235,12 @@ int main(void)
         return 1;
     }
     check_modes();
-    serve(ask, "status");
-    serve(ask, "long");
-    serve(ask, "fail");
-    serve(ask, "nonsense");
-    serve(crowd, "status");
-    serve(open_too, NULL);
+    serve(&ask_job, "status");
+    serve(&ask_job, "long");
+    serve(&ask_job, "fail");
+    serve(&ask_job, "nonsense");
+    serve(&crowd_job, "status");
+    serve(&open_too_job, "");
     control_close(control);
     loop_free(loop);
     remove_folder();

@@ -5,7 +5,8 @@
  */
 #include "check.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
+#include "tools/base/say.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -131,7 +132,7 @@ static void child_ended(void *context, int status)
 }
 
 /* Default signals, and none of the loop's descriptors: the loop's own is the first one free. */
-static int look_around(void *argument)
+static int look_around(const void *order, size_t size)
 {
     struct sigaction action;
     sigset_t blocked;
@@ -143,14 +144,73 @@ static int look_around(void *argument)
         return 2;
     if (prctl(PR_GET_PDEATHSIG, &signal_of_death) != 0 || signal_of_death != SIGKILL)
         return 3;
-    if (write(*(int *)argument, "1", 1) >= 0 || errno != EBADF)
+    if (size != sizeof(int) || write(*(const int *)order, "1", 1) >= 0 || errno != EBADF)
         return 4;
     return 42;
 }
 
-static int raise_signal(void *argument)
+static int raise_signal(const void *order, size_t size)
 {
-    return raise(*(int *)argument);
+    (void)size;
+    return raise(*(const int *)order);
+}
+
+static int end_in_order(const void *order, size_t size)
+{
+    sigset_t waits;
+
+    (void)order;
+    (void)size;
+    (void)kill(getpid(), SIGTERM);
+    if (sigpending(&waits) != 0 || !sigismember(&waits, SIGTERM))
+        return 1;
+    (void)signal(SIGTERM, SIG_IGN);
+    job_unblock_end();
+    return sigpending(&waits) == 0 && !sigismember(&waits, SIGTERM) ? 43 : 2;
+}
+
+static int print_lines(const void *order, size_t size)
+{
+    puts("one");
+    fflush(stdout);
+    fwrite(order, 1, size, stderr);
+    return 0;
+}
+
+static const struct job look_around_job = {.name = "look-around", .run = look_around};
+static const struct job raise_signal_job = {.name = "raise-signal", .run = raise_signal};
+static const struct job end_in_order_job = {
+    .name = "end-in-order", .run = end_in_order, .ends_in_order = true};
+static const struct job print_lines_job = {.name = "print-lines", .run = print_lines};
+
+static bool starts(struct child *child, const struct job *job, int number)
+{
+    const struct child_order order = {.job = job, .bytes = &number, .size = sizeof(number)};
+
+    return child_start(loop, child, &order);
+}
+
+/* What it prints is told line by line, the last one without its end too. */
+static void test_output(void)
+{
+    struct child child = {.ended = child_ended, .context = &child};
+    struct output_lines lines = {.source = "child", .input = {.fd = -1}};
+    const char text[] = "two\nthree";
+    const struct child_order order = {
+        .job = &print_lines_job, .bytes = text, .size = sizeof(text) - 1, .lines = &lines};
+    json_t *last;
+
+    begin();
+    say_open("test-loop", "none");
+    CHECK(child_start(loop, &child, &order));
+    run_for(5000);
+    output_lines_close(&lines);
+    CHECK(status_of_child == 0);
+    last = say_last();
+    CHECK(json_array_size(last) == 3);
+    CHECK_TEXT(json_string_value(json_object_get(json_array_get(last, 2), "text")), "child: three");
+    json_decref(last);
+    end();
 }
 
 static void test_children(void)
@@ -165,22 +225,27 @@ static void test_children(void)
     watched.fd = fds[1];
     watched.events = 0;
     loop_watch(loop, &watched);
-    CHECK(child_start(loop, &child, look_around, &fds[1]) && child.pid > 0);
+    CHECK(starts(&child, &look_around_job, fds[1]) && child.pid > 0);
     run_for(5000);
     CHECK(WIFEXITED(status_of_child) && WEXITSTATUS(status_of_child) == 42);
     loop_unwatch(loop, &watched);
     close(fds[0]);
     close(fds[1]);
-    CHECK(child_start(loop, &child, raise_signal, &(int){SIGKILL}));
+    CHECK(starts(&child, &raise_signal_job, SIGKILL));
     run_for(5000);
     CHECK(WIFSIGNALED(status_of_child) && WTERMSIG(status_of_child) == SIGKILL);
+    CHECK(starts(&child, &end_in_order_job, 0));
+    run_for(5000);
+    CHECK(WIFEXITED(status_of_child) && WEXITSTATUS(status_of_child) == 43);
     end();
 }
 
 /* ---- tasks ---- */
 
+#define LONG_RESULT 200000 /* more than a pipe takes at once */
+
 struct numbers {
-    int value[TASK_RESULT_MAX / sizeof(int)];
+    int value[LONG_RESULT / sizeof(int)];
 };
 
 static bool count_up(const void *argument, void *result)
@@ -218,7 +283,7 @@ static const void *is_done; /* "yes": with a result */
 
 static void task_done(void *context, const void *result)
 {
-    const size_t last = TASK_RESULT_MAX / sizeof(int) - 1;
+    const size_t last = LONG_RESULT / sizeof(int) - 1;
 
     (void)context;
     is_done = result ? "yes" : "no";
@@ -227,25 +292,97 @@ static void task_done(void *context, const void *result)
     loop_stop(loop);
 }
 
-static void check_task(task_fn *run, const char *expected, int64_t limit_ms)
+static const struct job count_up_job = {
+    .name = "count-up", .fill = count_up, .result_size = LONG_RESULT};
+static const struct job fail_job = {.name = "fail", .fill = fail, .result_size = sizeof(int)};
+static const struct job hang_job = {.name = "hang", .fill = hang, .result_size = sizeof(int)};
+static const struct job be_killed_job = {
+    .name = "be-killed", .fill = be_killed, .result_size = sizeof(int)};
+
+static void check_task(const struct job *job, const char *expected, int64_t limit_ms)
 {
     struct task task = {.done = task_done};
     const int argument = 7;
 
     is_done = "not at all";
-    CHECK(task_start(loop, &task, run, &argument, TASK_RESULT_MAX, limit_ms));
+    CHECK(task_start(loop, &task, job, &argument, sizeof(argument), limit_ms));
     run_for(5000);
     CHECK_TEXT((const char *)is_done, expected);
+}
+
+/* The process that does it, which counts how often. */
+struct server {
+    pid_t pid;
+    int times;
+};
+
+static bool serve(const void *argument, void *result)
+{
+    static int times;
+    struct server *server = result;
+
+    *server = (struct server){getpid(), ++times};
+    return *(const int *)argument == 7;
+}
+
+static const struct job serve_job = {
+    .name = "serve", .fill = serve, .result_size = sizeof(struct server), .stays = true};
+static struct server served;
+
+static void has_served(void *context, const void *result)
+{
+    (void)context;
+    served = result ? *(const struct server *)result : (struct server){0, 0};
+    loop_stop(loop);
+}
+
+static void ask_server(struct task *task, int argument)
+{
+    CHECK(task_start(loop, task, &serve_job, &argument, sizeof(argument), 4000));
+    CHECK(task->is_running);
+    run_for(5000);
+    CHECK(!task->is_running);
+}
+
+/* One child does them all, also after one that has failed. One that was killed is replaced. */
+static void test_child_that_stays(void)
+{
+    struct task task = {.done = has_served};
+    pid_t first;
+
+    begin();
+    ask_server(&task, 7);
+    first = served.pid;
+    CHECK(first > 0 && served.times == 1);
+    ask_server(&task, 8);
+    CHECK(served.pid == 0);
+    ask_server(&task, 7);
+    CHECK(served.pid == first && served.times == 3);
+    CHECK(kill(first, SIGKILL) == 0);
+    run_for(100);
+    ask_server(&task, 7);
+    CHECK(served.pid != first && served.times == 1);
+    first = served.pid;
+    CHECK(kill(first, SIGKILL) == 0); /* the loop does not know yet */
+    usleep(20000);
+    ask_server(&task, 7);
+    CHECK(served.pid != first && served.times == 1);
+    first = served.pid;
+    CHECK(task_start(loop, &task, &hang_job, &(int){7}, sizeof(int), 20));
+    task_kill(&task);
+    run_for(5000);
+    CHECK(served.pid == 0);
+    end();
 }
 
 static void test_tasks(void)
 {
     begin();
-    check_task(count_up, "yes", 4000);
-    check_task(fail, "no", 4000);
-    check_task(be_killed, "no", 4000);
-    check_task(hang, "no", 20);
-    check_task(count_up, "yes", 4000); /* what has hung is not in the way */
+    check_task(&count_up_job, "yes", 4000);
+    check_task(&fail_job, "no", 4000);
+    check_task(&be_killed_job, "no", 4000);
+    check_task(&hang_job, "no", 20);
+    check_task(&count_up_job, "yes", 4000); /* what has hung is not in the way */
     end();
 }
 
@@ -268,12 +405,21 @@ static void test_signals(void)
     end();
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
+    static const struct job *const jobs[] = {
+        &look_around_job, &raise_signal_job, &end_in_order_job, &print_lines_job, &count_up_job,
+        &fail_job,        &hang_job,         &be_killed_job,    &serve_job,       NULL};
+    int status;
+
+    if (job_is_done(argc, argv, jobs, &status))
+        return status;
     test_times();
     test_descriptors();
     test_children();
+    test_output();
     test_tasks();
+    test_child_that_stays();
     test_signals();
     return check_status();
 }

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "tools/base/child.h"
 #include "tools/base/metrics.h"
 
 #include <arpa/inet.h>
@@ -131,10 +132,13 @@ static int count_of_server(const struct own *own)
     return count;
 }
 
-static int look(void *own)
+static int look(const void *own, size_t size)
 {
+    (void)size;
     return count_of_server(own);
 }
+
+static const struct job look_job = {.name = "look", .run = look};
 
 static void ended(void *context, int status)
 {
@@ -155,7 +159,8 @@ static void test_child(void)
     for (int tries = 0; count_of_server(&own) != 4 && tries < 500; tries++)
         run_for(10);
     CHECK(count_of_server(&own) == 4); /* listening, epoll, two connections */
-    CHECK(child_start(loop, &child, look, &own));
+    CHECK(child_start(loop, &child,
+                      &(struct child_order){.job = &look_job, .bytes = &own, .size = sizeof(own)}));
     ask(own.fds[0]);
     run_for(5000);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
@@ -222,8 +227,13 @@ static void test_error(void)
     end();
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
+    static const struct job *const jobs[] = {&look_job, NULL};
+    int status;
+
+    if (job_is_done(argc, argv, jobs, &status))
+        return status;
     test_child();
     test_no_descriptors();
     test_error();

@@ -45,22 +45,34 @@ static void *work(void *argument)
 }
 
 /* In many threads, so that it is seen at work on a busy machine, too. */
-static int go_in_circles(void *argument)
+static int go_in_circles(const void *order, size_t size)
 {
     pthread_t thread;
 
     for (int i = 0; i < THREADS; i++)
         (void)pthread_create(&thread, NULL, work, NULL);
-    (void)work(argument);
+    (void)size;
+    (void)work((void *)(uintptr_t)order);
     return 0;
 }
 
 /* Locked up, before it has told anything. */
-static int do_nothing(void *argument)
+static int do_nothing(const void *order, size_t size)
 {
-    (void)argument;
+    (void)order;
+    (void)size;
     (void)usleep(LONG_MS * 1000);
     return 42;
+}
+
+/* Where its account is, is in the order. */
+static void begin(const void *bytes, size_t size)
+{
+    json_t *order = reader_begin(bytes, size);
+
+    (void)snprintf(reader.stats_file, sizeof(reader.stats_file), "%s",
+                   reader_text(json_object_get(order, "params"), "stats-file"));
+    json_decref(order);
 }
 
 static bool tell(const char *counter, int value)
@@ -77,9 +89,9 @@ static bool tell(const char *counter, int value)
 }
 
 /* The collector takes nothing for longer than anything else may take. */
-static int wait_for_collector(void *argument)
+static int wait_for_collector(const void *order, size_t size)
 {
-    (void)argument;
+    begin(order, size);
     if (!tell("spans_waiting", 7))
         return 1;
     (void)usleep(LONG_MS * 1000);
@@ -87,9 +99,9 @@ static int wait_for_collector(void *argument)
 }
 
 /* All was sent; it does not end. */
-static int lock_up(void *argument)
+static int lock_up(const void *order, size_t size)
 {
-    (void)argument;
+    begin(order, size);
     if (!tell("requests", 1))
         return 1;
     (void)usleep(LONG_MS * 1000);
@@ -97,11 +109,11 @@ static int lock_up(void *argument)
 }
 
 /* At work all the time, and its account tells of it. */
-static int make_progress(void *argument)
+static int make_progress(const void *order, size_t size)
 {
     const int64_t until_ms = clock_ms() + LONG_MS;
 
-    (void)argument;
+    begin(order, size);
     for (int requests = 1; clock_ms() < until_ms; requests++) {
         if (!tell("requests", requests))
             return 1;
@@ -116,22 +128,34 @@ static void end_reader(void *context)
     (void)kill(reader.child.pid, SIGTERM);
 }
 
-static void run(int (*function)(void *argument))
+static const struct job circles_job = {.name = "circles", .run = go_in_circles};
+static const struct job nothing_job = {.name = "nothing", .run = do_nothing};
+static const struct job wait_job = {.name = "wait", .run = wait_for_collector};
+static const struct job lock_up_job = {.name = "lock-up", .run = lock_up};
+static const struct job progress_job = {.name = "progress", .run = make_progress};
+
+static void run(const struct job *job)
 {
     struct timer limit = {.due = end_reader};
 
     status_of_reader = -1;
-    CHECK(reader_start(&reader, "chunk", function, NULL));
+    CHECK(reader_start(&reader, "chunk", job,
+                       reader_order(&reader, json_object(), NULL, json_object())));
     timer_set(loop, &limit, LIMIT_MS);
     CHECK(loop_run(loop));
     timer_clear(loop, &limit);
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
+    static const struct job *const jobs[] = {&circles_job, &nothing_job,  &wait_job,
+                                             &lock_up_job, &progress_job, NULL};
     static const struct loop_signals signals = {stop, stop, NULL};
     char folder[] = "/tmp/reader.XXXXXX";
+    int status;
 
+    if (job_is_done(argc, argv, jobs, &status))
+        return status;
     say_open("test-reader", "warning");
     loop = loop_new(&signals);
     CHECK(loop && mkdtemp(folder));
@@ -142,15 +166,15 @@ int main(void)
                              .silent_ms = HANG_MS};
     (void)snprintf(reader.stats_file, sizeof(reader.stats_file), "%s/stats", folder);
     reader_open(&reader);
-    run(go_in_circles);
+    run(&circles_job);
     CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
-    run(do_nothing);
+    run(&nothing_job);
     CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
-    run(lock_up);
+    run(&lock_up_job);
     CHECK(WIFSIGNALED(status_of_reader) && WTERMSIG(status_of_reader) == SIGKILL);
-    run(wait_for_collector);
+    run(&wait_job);
     CHECK(WIFEXITED(status_of_reader) && WEXITSTATUS(status_of_reader) == 42);
-    run(make_progress);
+    run(&progress_job);
     CHECK(WIFEXITED(status_of_reader) && WEXITSTATUS(status_of_reader) == 42);
     (void)unlink(reader.stats_file);
     CHECK(rmdir(folder) == 0);

@@ -21,11 +21,11 @@ static void test_alike(void)
 {
     json_t *list;
 
-    say(BT_LOGGING_LEVEL_INFO, "the session is active");
+    say(BK2022, "the session is active");
     for (int i = 0; i < 1000; i++)
-        say(BT_LOGGING_LEVEL_INFO, "trace %032x is found whole: %d spans", i, i % 7);
-    say(BT_LOGGING_LEVEL_INFO, "the collector answers again");
-    say(BT_LOGGING_LEVEL_INFO, "trace %032x is found whole: %d spans", 1000, 3);
+        say(BK4042, "trace %032x is found whole: %d spans", i, i % 7);
+    say(BK2036, "the collector answers again");
+    say(BK4042, "trace %032x is found whole: %d spans", 1000, 3);
     list = say_last();
     CHECK(json_array_size(list) == 3);
     CHECK_TEXT(text_at(list, 0), "the session is active");
@@ -43,7 +43,7 @@ static void test_many(void)
     char word[] = "a";
 
     for (word[0] = 'a'; word[0] <= 'z'; word[0]++)
-        say(BT_LOGGING_LEVEL_INFO, "%s", word);
+        say(BK2036, "%s", word);
     list = say_last();
     CHECK(json_array_size(list) == 16);
     CHECK_TEXT(text_at(list, 0), "k");
@@ -51,10 +51,45 @@ static void test_many(void)
     json_decref(list);
 }
 
+static const char *id_at(const json_t *list, size_t i)
+{
+    return json_string_value(json_object_get(json_array_get(list, i), "id"));
+}
+
+/* A child's line keeps its own id; what it begins with is told once. */
+static void test_lines(void)
+{
+    json_t *list;
+
+    say_line("chunk", "BK3023 test-say: cannot read x");
+    say_line("chunk", "blkin: BK8001 spans refused");
+    say_line("chunk", "test-say: BK12345 is no id");
+    say_line("chunk", "\x1b[2J");
+    list = say_last();
+    CHECK_TEXT(id_at(list, 12), "BK3023");
+    CHECK_TEXT(text_at(list, 12), "chunk: cannot read x");
+    CHECK_TEXT(id_at(list, 13), "BK8001");
+    CHECK_TEXT(text_at(list, 13), "chunk: spans refused");
+    CHECK_TEXT(id_at(list, 14), "BK1001");
+    CHECK_TEXT(text_at(list, 14), "chunk: BK12345 is no id");
+    CHECK_TEXT(text_at(list, 15), "chunk: ?[2J");
+    json_decref(list);
+}
+
+/* As the table has them. */
+static void test_levels(void)
+{
+    CHECK(message_level(BK1001) == BT_LOGGING_LEVEL_WARNING);
+    CHECK(message_level(BK1003) == BT_LOGGING_LEVEL_ERROR);
+    CHECK(message_level(BK2022) == BT_LOGGING_LEVEL_INFO);
+}
+
 int main(void)
 {
     say_open("test-say", "error");
     test_alike();
     test_many();
+    test_lines();
+    test_levels();
     return check_status();
 }

@@ -6,7 +6,6 @@
 #include "check.h"
 #include "tools/live/sweep.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "tools/reader/graph.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -46,10 +45,10 @@ static bool is_there(const char *path)
 
 static void mark(const char *host, const char *session, bool is_made_next)
 {
-    struct kept kept = kept_find(".", host, session, is_made_next);
+    struct sweep_files kept = sweep_find(".", host, session, is_made_next);
 
-    kept_mark(&kept);
-    kept_free(&kept);
+    sweep_mark(&kept);
+    sweep_free(&kept);
 }
 
 /* The loop has not yet seen the end of one. */
@@ -141,15 +140,18 @@ static void test_relay_away(void)
     CHECK(is_there("a/away-20260101-000000"));
 }
 
-int main(void)
+int main(int argc, char *argv[])
 {
+    static const struct job *const jobs[] = {&sweep_job, NULL};
     static const struct loop_signals signals = {stop, stop, NULL};
     char root[] = "/tmp/sweep.XXXXXX", command[64], plugins[4096];
+    int status;
 
+    if (job_is_done(argc, argv, jobs, &status))
+        return status;
     (void)snprintf(plugins, sizeof(plugins), "%s/plugins", getenv("BUILD"));
     CHECK(setenv("BABELTRACE_PLUGIN_PATH", plugins, 1) == 0);
     CHECK(mkdtemp(root) && chdir(root) == 0);
-    CHECK(graph_can_run());
     loop = loop_new(&signals);
     CHECK(loop != NULL);
     test_names();

@@ -8,14 +8,10 @@
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -169,159 +165,16 @@ static void reap(struct loop *loop)
     }
 }
 
-static void default_signals(void)
+void loop_wait_for(struct loop *loop, struct child *child)
 {
-    const struct sigaction action = {.sa_handler = SIG_DFL};
-    sigset_t none;
-
-    for (int number = 1; number <= SIGRTMAX; number++)
-        (void)sigaction(number, &action, NULL);
-    sigemptyset(&none);
-    (void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* In a process group of its own: Ctrl-C is for the service, which ends its children in order. */
-static void become_child(struct loop *loop, pid_t parent)
-{
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(128 + SIGKILL);
-    (void)setpgid(0, 0);
-    default_signals();
-    for (const struct watched *w = loop->watched; w; w = w->next) {
-        if (w->fd >= 0)
-            close(w->fd);
-    }
-}
-
-bool child_start(struct loop *loop, struct child *child, int (*run)(void *argument), void *argument)
-{
-    const pid_t parent = getpid();
-    pid_t pid;
-
-    (void)fflush(NULL);
-    pid = fork();
-    if (pid < 0)
-        return false;
-    if (pid == 0) {
-        int status;
-
-        become_child(loop, parent);
-        status = run(argument);
-        (void)fflush(NULL);
-        _exit(status);
-    }
-    child->pid = pid;
     child->next = loop->children;
     loop->children = child;
-    return true;
 }
 
-/* ---- tasks ----------------------------------------------------------------------------------- */
-
-struct task_call {
-    task_fn *run;
-    const void *argument;
-    char *result;
-    size_t size;
-    int fd;
-};
-
-static int run_task(void *argument)
+void loop_forget(struct loop *loop, struct child *child)
 {
-    const struct task_call *call = argument;
-    size_t written = 0;
-
-    if (!call->run(call->argument, call->result))
-        return 1;
-    while (written < call->size) {
-        const ssize_t n = write(call->fd, call->result + written, call->size - written);
-
-        if (n < 0)
-            return 1;
-        written += (size_t)n;
-    }
-    return 0;
-}
-
-static void read_result(void *context, short events)
-{
-    struct task *task = context;
-    ssize_t n;
-
-    (void)events;
-    do
-        n = read(task->pipe.fd, task->result + task->got, task->size - task->got);
-    while ((n > 0 && (task->got += (size_t)n) < task->size) || (n < 0 && errno == EINTR));
-    if (n >= 0) /* whole, or at its end */
-        loop_unwatch(task->loop, &task->pipe);
-}
-
-/* done() may start the task anew. */
-static void end_task(struct loop *loop, struct task *task, bool has_worked)
-{
-    char *result = task->result;
-
-    timer_clear(loop, &task->deadline);
-    loop_unwatch(loop, &task->pipe);
-    close(task->pipe.fd);
-    task->result = NULL;
-    task->done(task->context, has_worked ? result : NULL);
-    free(result);
-}
-
-static void task_ended(void *context, int status)
-{
-    struct task *task = context;
-
-    read_result(task, 0);
-    end_task(task->loop, task, status == 0 && task->got == task->size);
-}
-
-static void task_hangs(void *context)
-{
-    struct task *task = context;
-    struct child **at = find_child(task->loop, task->child.pid);
-
-    (void)kill(task->child.pid, SIGKILL);
-    *at = task->child.next; /* whenever it ends, nobody is told */
-    task->child.pid = 0;
-    end_task(task->loop, task, false);
-}
-
-bool task_start(struct loop *loop, struct task *task, task_fn *run, const void *argument,
-                size_t result_size, int64_t limit_ms)
-{
-    struct task_call call = {run, argument, calloc(1, result_size ? result_size : 1), result_size,
-                             -1};
-    int ends[2] = {-1, -1};
-    bool has_started = false;
-
-    if (call.result && pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0) {
-        call.fd = ends[1];
-        task->child = (struct child){.ended = task_ended, .context = task};
-        has_started = child_start(loop, &task->child, run_task, &call);
-    }
-    if (ends[1] >= 0)
-        close(ends[1]);
-    if (!has_started) {
-        const int cause = errno;
-
-        if (ends[0] >= 0)
-            close(ends[0]);
-        free(call.result);
-        errno = cause;
-        return false;
-    }
-    task->loop = loop;
-    task->result = call.result;
-    task->size = result_size;
-    task->got = 0;
-    task->pipe = (struct watched){ends[0], POLLIN, read_result, task, NULL};
-    task->deadline = (struct timer){.due = task_hangs, .context = task};
-    loop_watch(loop, &task->pipe);
-    timer_set(loop, &task->deadline, limit_ms);
-    return true;
+    *find_child(loop, child->pid) = child->next;
+    child->pid = 0;
 }
 
 /* ---- the loop -------------------------------------------------------------------------------- */

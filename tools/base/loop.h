@@ -1,6 +1,6 @@
 /*
  * The event loop of a service: one thread, which waits for descriptors, times, children and the
- * signals that end or reload it. Nothing that can hang is called in it: that is what tasks are for.
+ * signals that end or reload it. Nothing that can hang is called in it: see child.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -54,7 +54,7 @@ struct timer {
 void timer_set(struct loop *loop, struct timer *timer, int64_t in_ms);
 void timer_clear(struct loop *loop, struct timer *timer);
 
-/* ---- children */
+/* ---- children: child.h starts them */
 
 struct child {
     void (*ended)(void *context, int status); /* as of waitpid(2) */
@@ -63,36 +63,10 @@ struct child {
     struct child *next;
 };
 
-/*
- * Forks. The child has default signals, none blocked, dies with us (PR_SET_PDEATHSIG), keeps none
- * of the loop's descriptors, and ends with what run() returns. Returns false with errno set.
- */
-bool child_start(struct loop *loop, struct child *child, int (*run)(void *argument),
-                 void *argument);
+/* Its pid is set: ended() is called when it has ended. */
+void loop_wait_for(struct loop *loop, struct child *child);
 
-/* ---- tasks: what may hang, in a child, with a deadline */
-
-/*
- * A function that fills result, of a plain type (no pointers in it), and returns whether it has
- * worked. It runs in a child: what else it changes is lost.
- */
-typedef bool task_fn(const void *argument, void *result);
-
-#define TASK_RESULT_MAX 65536
-
-struct task {
-    void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
-    void *context;
-    struct loop *loop; /* the loop's, as is all below */
-    struct child child;
-    struct watched pipe;
-    struct timer deadline;
-    char *result;
-    size_t size, got;
-};
-
-/* Returns false with errno set; then done() is not called. */
-bool task_start(struct loop *loop, struct task *task, task_fn *run, const void *argument,
-                size_t result_size, int64_t limit_ms);
+/* Whenever it ends, nobody is told. */
+void loop_forget(struct loop *loop, struct child *child);
 
 #endif

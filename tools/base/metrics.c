@@ -20,17 +20,18 @@ struct metrics {
     struct timer timer;
 };
 
-static void ready(void *context, short events);
+static void metrics_ready(void *context, short events);
 
 /* All descriptors anew: each service may change them. */
-static void prepare(struct metrics *metrics)
+static void metrics_prepare(struct metrics *metrics)
 {
     struct pollfd fds[SERVER_POLLFDS];
     const int64_t due_ms = metrics_server_prepare(metrics->server, fds);
 
     for (int i = 0; i < SERVER_POLLFDS; i++) {
         loop_unwatch(metrics->loop, &metrics->watched[i]);
-        metrics->watched[i] = (struct watched){fds[i].fd, fds[i].events, ready, metrics, NULL};
+        metrics->watched[i] =
+            (struct watched){fds[i].fd, fds[i].events, metrics_ready, metrics, NULL};
         if (fds[i].fd >= 0)
             loop_watch(metrics->loop, &metrics->watched[i]);
     }
@@ -40,7 +41,7 @@ static void prepare(struct metrics *metrics)
 }
 
 /* Which of them it was, poll(2) tells once more. */
-static void serve(void *context)
+static void metrics_serve(void *context)
 {
     struct metrics *metrics = context;
     struct pollfd fds[SERVER_POLLFDS];
@@ -48,13 +49,13 @@ static void serve(void *context)
     (void)metrics_server_prepare(metrics->server, fds);
     if (poll(fds, SERVER_POLLFDS, 0) >= 0)
         metrics_server_serve(metrics->server, fds);
-    prepare(metrics);
+    metrics_prepare(metrics);
 }
 
-static void ready(void *context, short events)
+static void metrics_ready(void *context, short events)
 {
     (void)events;
-    serve(context);
+    metrics_serve(context);
 }
 
 struct metrics *metrics_open(struct loop *loop, const char *key, const char *where,
@@ -67,13 +68,13 @@ struct metrics *metrics_open(struct loop *loop, const char *key, const char *whe
         return NULL;
     }
     metrics->loop = loop;
-    metrics->timer = (struct timer){.due = serve, .context = metrics};
+    metrics->timer = (struct timer){.due = metrics_serve, .context = metrics};
     metrics->server = metrics_server_open(key, where, page, context, error);
     if (!metrics->server) {
         free(metrics);
         return NULL;
     }
-    prepare(metrics);
+    metrics_prepare(metrics);
     return metrics;
 }
 

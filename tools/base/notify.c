@@ -60,9 +60,9 @@ void notify_reloading(void)
            (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
 }
 
-void notify_reloaded(bt_logging_level level, const char *result)
+void notify_reloaded(enum message_id id, const char *result)
 {
-    say(level, "reload: %s", result);
+    say(id, "reload: %s", result);
     notify("READY=1");
 }
 

@@ -6,7 +6,8 @@
 #ifndef BLKIN_TOOLS_NOTIFY_H
 #define BLKIN_TOOLS_NOTIFY_H
 
-#include <babeltrace2/babeltrace.h>
+#include "messages.h"
+
 #include <stdint.h>
 
 /* "READY=1", "STATUS=...": several with a newline between them. */
@@ -15,7 +16,7 @@ __attribute__((format(printf, 1, 2))) void notify(const char *format, ...);
 /* "RELOADING=1", which wants the time. */
 void notify_reloading(void);
 /* "READY=1"; the log has the result. */
-void notify_reloaded(bt_logging_level level, const char *result);
+void notify_reloaded(enum message_id id, const char *result);
 
 /* How often "WATCHDOG=1" is due: half of what systemd allows; 0: never. */
 int64_t notify_watchdog_ms(void);

@@ -10,50 +10,46 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The sink's lines begin with the program's name, as ours do. */
-static void tell(struct output_lines *lines)
+static void lines_tell(struct output_lines *lines)
 {
     const char *line = lines->line;
 
     lines->line[lines->length] = '\0';
-    if (strncmp(line, "blkin: ", 7) == 0)
-        line += 7;
     if (*line && !(lines->dull && strncmp(line, lines->dull, strlen(lines->dull)) == 0))
         say_line(lines->source, line);
     lines->length = 0;
 }
 
-static void take(struct output_lines *lines, const char *text, size_t length)
+static void lines_take(struct output_lines *lines, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '\n')
-            tell(lines);
+            lines_tell(lines);
         else if (lines->length < sizeof(lines->line) - 1)
             lines->line[lines->length++] = text[i];
     }
 }
 
 /* Returns whether there may be more. */
-static bool read_some(struct output_lines *lines)
+static bool lines_read_some(struct output_lines *lines)
 {
     char text[4096];
     const ssize_t n = read(lines->input.fd, text, sizeof(text));
 
     if (n > 0)
-        take(lines, text, (size_t)n);
+        lines_take(lines, text, (size_t)n);
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-static void ready(void *context, short events)
+static void lines_ready(void *context, short events)
 {
     struct output_lines *lines = context;
 
-    if (!read_some(lines) && events & (POLLHUP | POLLERR))
+    if (!lines_read_some(lines) && events & (POLLHUP | POLLERR))
         output_lines_close(lines);
 }
 
@@ -66,34 +62,20 @@ bool output_lines_open(struct output_lines *lines, struct loop *loop)
     lines->loop = loop;
     lines->length = 0;
     lines->child_fd = ends[1];
-    lines->input = (struct watched){ends[0], POLLIN, ready, lines, NULL};
+    lines->input = (struct watched){ends[0], POLLIN, lines_ready, lines, NULL};
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     loop_watch(loop, &lines->input);
     return true;
-}
-
-/* When we are killed the child may live a little longer, and write to nobody. */
-void output_lines_in_child(const struct output_lines *lines)
-{
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)dup2(lines->child_fd, STDOUT_FILENO);
-    (void)dup2(lines->child_fd, STDERR_FILENO);
-    close(lines->child_fd);
-}
-
-void output_lines_started(struct output_lines *lines)
-{
-    close(lines->child_fd);
 }
 
 void output_lines_close(struct output_lines *lines)
 {
     if (lines->input.fd < 0)
         return;
-    for (int i = 0; i < 64 && read_some(lines); i++) /* a child's child may write for ever */
+    for (int i = 0; i < 64 && lines_read_some(lines); i++) /* a child's child may write for ever */
         ;
     if (lines->length)
-        tell(lines);
+        lines_tell(lines);
     loop_unwatch(lines->loop, &lines->input);
     close(lines->input.fd);
     lines->input.fd = -1;

@@ -15,15 +15,13 @@ struct output_lines {
     char source[352];     /* who it is */
     const char *dull;     /* how lines begin that are not told; NULL: none */
     struct watched input; /* fd -1: it has ended, or has not begun */
-    int child_fd;         /* the other end, until the child has it */
+    int child_fd;         /* the other end */
     char line[4096];
     size_t length;
 };
 
-/* Before the child is started. Returns false with errno set. */
+/* child_fd is for the child, and then to be closed. Returns false with errno set. */
 bool output_lines_open(struct output_lines *lines, struct loop *loop);
-void output_lines_in_child(const struct output_lines *lines); /* in the child */
-void output_lines_started(struct output_lines *lines);        /* in us */
 
 /* Says what is left. */
 void output_lines_close(struct output_lines *lines);

@@ -62,12 +62,11 @@ bool privileges_become_owner(const char *state_dir, const char *runtime_dir)
         make_runtime_dir(runtime_dir, user);
     if (!user || initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0 || setenv("HOME", user->pw_dir, 1) != 0) {
-        say(BT_LOGGING_LEVEL_ERROR, "state-dir \"%s\" is of user %u: cannot become that user: %s",
-            state_dir, (unsigned)status.st_uid, user ? strerror(errno) : "there is none");
+        say(BK1030, "state-dir \"%s\" is of user %u: cannot become that user: %s", state_dir,
+            (unsigned)status.st_uid, user ? strerror(errno) : "there is none");
         return false;
     }
     (void)umask(077); /* as in the service's unit */
-    say(BT_LOGGING_LEVEL_INFO, "runs as user %s, whose folder state-dir \"%s\" is", user->pw_name,
-        state_dir);
+    say(BK1031, "runs as user %s, whose folder state-dir \"%s\" is", user->pw_name, state_dir);
     return true;
 }

@@ -90,7 +90,7 @@ static void wake_loop(void)
         (void)!write(ended.fd, &one, sizeof(one));
 }
 
-static void *serve(void *context)
+static void *saver_serve(void *context)
 {
     (void)pthread_mutex_lock(&lock);
     for (;;) {
@@ -120,19 +120,19 @@ static void *serve(void *context)
 }
 
 /* Signals are the loop's. */
-static bool start(void)
+static bool saver_start(void)
 {
     pthread_t thread;
     sigset_t all, before;
 
     sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    has_thread = has_thread || pthread_create(&thread, NULL, serve, NULL) == 0;
+    has_thread = has_thread || pthread_create(&thread, NULL, saver_serve, NULL) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return has_thread;
 }
 
-static struct job *find(const char *path)
+static struct job *saver_find(const char *path)
 {
     struct job *job = first;
 
@@ -159,7 +159,7 @@ static void say_problem(void)
     const struct error error = take_problem();
 
     if (error.text[0])
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1040, "%s", error.text);
 }
 
 static void say_if_slow(void)
@@ -174,8 +174,7 @@ static void say_if_slow(void)
     if (busy_ms < SLOW_MS || (said_ms && clock_ms() - said_ms < SAID_AGAIN_MS))
         return;
     said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_ERROR, "the disk has taken nothing for %" PRId64 " s: %s waits",
-        busy_ms / 1000, path);
+    say(BK1041, "the disk has taken nothing for %" PRId64 " s: %s waits", busy_ms / 1000, path);
 }
 
 static void look_again(void *context)
@@ -245,7 +244,7 @@ void saver_then(struct saver_wait *wait)
 }
 
 /* Takes the job. Without a thread it is done here. */
-static void give(struct job *job)
+static void saver_give(struct job *job)
 {
     struct job *waiting;
 
@@ -253,14 +252,14 @@ static void give(struct job *job)
         say_problem();
     say_if_slow();
     (void)pthread_mutex_lock(&lock);
-    waiting = find(job->path);
+    waiting = saver_find(job->path);
     if (waiting && waiting->text && job->text) {
         char *text = waiting->text;
 
         waiting->text = job->text;
         waiting->length = job->length;
         job->text = text;
-    } else if (!start()) {
+    } else if (!saver_start()) {
         (void)do_job(job, &problem);
         given++;
         done++;
@@ -298,10 +297,10 @@ static void give_text(const char *path, char *text, size_t length, saver_write_f
         job->length = length;
         job->write = write;
         job->context = context;
-        give(job);
+        saver_give(job);
         return;
     }
-    say(BT_LOGGING_LEVEL_ERROR, "%s is not saved: out of memory", path);
+    say(BK1042, "%s is not saved: out of memory", path);
     free(text);
 }
 
@@ -322,10 +321,10 @@ void saver_remove(const char *path, const char *gone)
     if (job)
         job->gone = strdup(gone);
     if (job && job->gone) {
-        give(job);
+        saver_give(job);
         return;
     }
-    say(BT_LOGGING_LEVEL_ERROR, "%s is not deleted: out of memory", path);
+    say(BK1043, "%s is not deleted: out of memory", path);
     free_job(job);
 }
 
@@ -349,7 +348,7 @@ bool saver_end(void)
 
     say_problem();
     if (!is_done)
-        say(BT_LOGGING_LEVEL_ERROR, "the disk takes nothing: the last state is not on it");
+        say(BK1044, "the disk takes nothing: the last state is not on it");
     return is_done;
 }
 

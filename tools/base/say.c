@@ -22,12 +22,13 @@ static struct line {
     uint64_t order;
     uint64_t kind;  /* the same for lines that differ in their numbers only, */
     uint64_t count; /* of which the last one is kept, and how many there were */
+    int id;
     char text[LINE_MAX];
 } lines[LINES];
 
 static uint64_t last_order;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
-static const char *beginning;
+static const char *beginning = "blkin";
 static bt_logging_level least;
 
 int64_t wall_clock_ns(void)
@@ -86,26 +87,36 @@ static struct line *line_of(uint64_t kind)
     return oldest;
 }
 
-static void keep(char *text)
+static void keep(int id, const char *text)
 {
     const uint64_t kind = kind_of(text);
     struct line *line;
 
-    for (char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?';
-    }
     pthread_mutex_lock(&lock);
     line = line_of(kind);
     line->time_ns = wall_clock_ns();
     line->order = ++last_order;
     line->kind = kind;
     line->count++;
+    line->id = id;
     (void)snprintf(line->text, LINE_MAX, "%s", text);
     pthread_mutex_unlock(&lock);
 }
 
-void say(bt_logging_level level, const char *format, ...)
+static void make_plain(char *text)
+{
+    for (char *c = text; *c; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    }
+}
+
+static void print(int id, const char *text)
+{
+    fprintf(stderr, "BK%d %s: %s\n", id, beginning, text);
+}
+
+void say(enum message_id id, const char *format, ...)
 {
     char text[LINE_MAX];
     va_list values;
@@ -113,18 +124,55 @@ void say(bt_logging_level level, const char *format, ...)
     va_start(values, format);
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
-    keep(text);
-    if (level >= least)
-        fprintf(stderr, "%s: %s\n", beginning, text);
+    make_plain(text);
+    keep((int)id, text);
+    if (message_level(id) >= least)
+        print((int)id, text);
+}
+
+void say_account(enum message_id id, const char *format, ...)
+{
+    char text[LINE_MAX * 4];
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(text, sizeof(text), format, values);
+    va_end(values);
+    make_plain(text);
+    print((int)id, text);
+}
+
+/* "BK1234 ": returns what is after it. */
+static const char *take_id(const char *line, int *id)
+{
+    char *end;
+
+    if (strncmp(line, "BK", 2) != 0 || strspn(line + 2, "0123456789") != 4 || line[6] != ' ')
+        return line;
+    *id = (int)strtol(line + 2, &end, 10);
+    return end + 1;
+}
+
+/* Its beginning is ours, or the sink's: it is not told twice. */
+static const char *skip_beginning(const char *line)
+{
+    const size_t length = strlen(beginning);
+
+    if (strncmp(line, beginning, length) == 0 && strncmp(line + length, ": ", 2) == 0)
+        return line + length + 2;
+    return strncmp(line, "blkin: ", 7) == 0 ? line + 7 : line;
 }
 
 void say_line(const char *source, const char *line)
 {
     char text[LINE_MAX * 4];
+    int id = BK1001;
 
+    line = skip_beginning(take_id(skip_beginning(line), &id));
     (void)snprintf(text, sizeof(text), "%s: %s", source, line);
-    keep(text);
-    fprintf(stderr, "%s: %s\n", beginning, text);
+    make_plain(text);
+    keep(id, text);
+    print(id, text);
 }
 
 json_t *json_time(int64_t time_ns)
@@ -161,9 +209,10 @@ json_t *say_last(void)
         const struct line *line = sorted[i];
 
         if (line->time_ns &&
-            json_array_append_new(list, json_pack("{so, sI, ss%}", "time", json_time(line->time_ns),
-                                                  "count", (json_int_t)line->count, "text",
-                                                  line->text, strlen(line->text))) != 0) {
+            json_array_append_new(
+                list, json_pack("{so, sI, so, ss%}", "time", json_time(line->time_ns), "count",
+                                (json_int_t)line->count, "id", json_sprintf("BK%d", line->id),
+                                "text", line->text, strlen(line->text))) != 0) {
             json_decref(list);
             list = NULL;
         }

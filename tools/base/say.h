@@ -6,7 +6,8 @@
 #ifndef BLKIN_TOOLS_SAY_H
 #define BLKIN_TOOLS_SAY_H
 
-#include <babeltrace2/babeltrace.h>
+#include "messages.h"
+
 #include <jansson.h>
 #include <stdint.h>
 
@@ -14,15 +15,22 @@
 void say_open(const char *name, const char *level);
 bt_logging_level say_level(void);
 
-/* Foreign text may be in it: it cannot move a terminal's cursor. From any thread: those of
- * librdkafka and of an exporter say something, too. */
-__attribute__((format(printf, 2, 3))) void say(bt_logging_level level, const char *format, ...);
+/*
+ * A line in the log: "BK2031 blkin live: the text", if the message's level is at least the one that
+ * was set. Foreign text may be in it: it cannot move a terminal's cursor. From any thread: those of
+ * librdkafka and of an exporter say something, too.
+ */
+__attribute__((format(printf, 2, 3))) void say(enum message_id id, const char *format, ...);
 
-/* A line that a child has written, which is printed as it is. source: who it is. */
+/* The same whatever the level, and not for `blkin status`: what a service tells as it goes. */
+__attribute__((format(printf, 2, 3))) void say_account(enum message_id id, const char *format, ...);
+
+/* A line that a child has written: its own id is kept. source: who it is. */
 void say_line(const char *source, const char *line);
 
-/* [{"time": ..., "count": ..., "text": ...}], the oldest first. Of lines that differ only in words
- * that have a digit in them, the last one is there, and how many there were. NULL: out of memory.
+/* [{"time": ..., "count": ..., "id": "BK2031", "text": ...}], the oldest first. Of lines that
+ * differ only in words that have a digit in them, the last one is there, and how many there were.
+ * NULL: out of memory.
  */
 json_t *say_last(void);
 

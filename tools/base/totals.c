@@ -5,6 +5,8 @@
  */
 #include "totals.h"
 
+#include "say.h"
+
 #include "folders.h"
 #include "reader_account.h"
 
@@ -165,4 +167,27 @@ void totals_own_print(struct printer *printer, const struct totals_table *table,
         print_metric(printer, name, "counter", table->own[i].help,
                      total_value(&table->own[i], own));
     }
+}
+
+void totals_say(const struct totals *totals, const struct totals_table *table, const void *own,
+                const char *first)
+{
+    char line[COUNTS_LINE_MAX], *text = NULL;
+    size_t size, i = 0;
+    FILE *file = open_memstream(&text, &size);
+
+    counts_line(&totals->sinks, LINE_WHOLE, line);
+    while (strcmp(table->own[i].name, first) != 0)
+        i++;
+    for (; file && i < table->count; i++) {
+        const uint64_t value = total_value(&table->own[i], own);
+
+        if (value)
+            (void)fprintf(file, "; %s: %" PRIu64, table->own[i].name, value);
+    }
+    if (file && fclose(file) == 0)
+        say_account(BK1002, "all runs so far: %s%s", line, text);
+    free(text);
+    if (!counts_add_up(&totals->sinks))
+        say_account(BK1003, "the account does not add up: this is a bug of ours");
 }

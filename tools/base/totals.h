@@ -62,6 +62,11 @@ char *json_text(const json_t *json, size_t *length);
 json_t *totals_own_json(const struct totals_table *table, const void *own);
 void totals_own_print(struct printer *printer, const struct totals_table *table, const void *own);
 
+/* Says what all runs so far have done: the sinks' account, then those of the service's own counters
+ * from the first one on that are not 0. */
+void totals_say(const struct totals *totals, const struct totals_table *table, const void *own,
+                const char *first);
+
 /* A metric without labels. kind: "counter" or "gauge". */
 void print_metric(struct printer *printer, const char *name, const char *kind, const char *help,
                   uint64_t value);

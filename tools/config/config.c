@@ -3,54 +3,23 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "config.h"
+#include "config_parts.h"
 
 #include "file.h"
-#include "keys.h"
-
-#include "babeltrace-plugin/base/http_url.h"
-#include "babeltrace-plugin/encode/protocol.h"
 
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
 #define FLAGS_MAX    16
-
-struct setting {
-    bt_value *value; /* NULL: not given, and there is no default */
-    char *origin;    /* NULL: the default */
-    uint64_t stamp;  /* of the file that a key named *-file names: which content it has */
-    char *waiting;   /* what the configuration says now, which needs a restart; NULL: the same */
-};
-
-struct config {
-    const struct config_request *request;
-    int argc;
-    char **argv;
-    int first_operand;
-    int section;
-    bool is_for_other; /* of the command line, what belongs to another section is left out */
-    const char *path;
-    bool has_file;
-    const struct config_pushed *pushed; /* while it is read; NULL: none */
-    const struct config *started;       /* while it is read: what a running service has */
-    const char *flags[KEYS_MAX];        /* of the command line, which come last */
-    unsigned errors;
-    struct setting settings[KEYS_MAX];
-    unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */
-};
 
 /* One line on the standard error, whatever bytes are in it. */
 __attribute__((format(printf, 2, 3))) static void report(struct config *config, const char *format,
@@ -73,12 +42,12 @@ __attribute__((format(printf, 2, 3))) static void report(struct config *config, 
 /* ---- one value ---------------------------------------------------------------------------------
  */
 
-static void clear(struct setting *setting)
+static void config_clear(struct setting *setting)
 {
-    bt_value_put_ref(setting->value);
+    free(setting->text);
     free(setting->origin);
     free(setting->waiting);
-    *setting = (struct setting){.value = NULL};
+    *setting = (struct setting){.has_value = false};
 }
 
 /* Without a value, a text that has no default is not given. */
@@ -89,35 +58,36 @@ static bool is_unset(const struct param_rule *rule, const char *text)
 }
 
 /* With apply false it is only checked, as it is for another command. */
-static void set(struct config *config, int key, const char *text, const char *origin, bool apply)
+static void config_set(struct config *config, int key, const char *text, const char *origin,
+                       bool apply)
 {
     struct setting *setting = &config->settings[key];
-    bt_value *value = NULL;
+    const bool has_value = !is_unset(key_rule(key), text);
+    struct param_value value = {.text = NULL};
     struct error error = {""};
 
-    if (!is_unset(key_rule(key), text)) {
-        value = key_value(key_rule(key), text, &error);
-        if (!value) {
-            report(config, "%s: %s", origin, error.text);
-            return;
-        }
-    }
-    if (!apply) {
-        bt_value_put_ref(value);
+    if (has_value && !key_read(key_rule(key), text, &value, &error)) {
+        report(config, "%s: %s", origin, error.text);
         return;
     }
-    clear(setting);
-    setting->value = value;
-    setting->origin = value ? strdup(origin) : NULL;
-    if (value && !setting->origin)
+    if (!apply)
+        return;
+    config_clear(setting);
+    if (!has_value)
+        return;
+    *setting = (struct setting){.has_value = true,
+                                .integer = value.integer,
+                                .text = value.text ? strdup(value.text) : NULL,
+                                .origin = strdup(origin)};
+    if (!setting->origin || (value.text && !setting->text))
         report(config, "out of memory");
 }
 
 /* ---- the file ----------------------------------------------------------------------------------
  */
 
-static void unknown(struct config *config, const char *origin, const char *what, const char *name,
-                    const char *like)
+static void config_unknown(struct config *config, const char *origin, const char *what,
+                           const char *name, const char *like)
 {
     if (key_is_services(name))
         report(config, "%s: \"%s\" is not for a configuration: the services set it themselves",
@@ -140,7 +110,7 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
     const int only = key_only_section(key);
 
     if (section < 0) {
-        unknown(config, origin, "section", section_name, key_section_like(section_name));
+        config_unknown(config, origin, "section", section_name, key_section_like(section_name));
         return false;
     }
     if (section && only && only != section) {
@@ -157,8 +127,8 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
     return true;
 }
 
-static void take_entry(void *context, unsigned line, const char *section, const char *name,
-                       const char *value)
+static void config_take_entry(void *context, unsigned line, const char *section, const char *name,
+                              const char *value)
 {
     struct config *config = context;
     const int key = key_find(name);
@@ -166,13 +136,13 @@ static void take_entry(void *context, unsigned line, const char *section, const 
 
     (void)snprintf(origin, sizeof(origin), "%s:%u", config->path, line);
     if (key < 0)
-        unknown(config, origin, "key", name, key_like(name));
+        config_unknown(config, origin, "key", name, key_like(name));
     else if (is_in_place(config, origin, line, section, key))
-        set(config, key, value, origin,
-            *section == '\0' || key_find_section(section) == config->section);
+        config_set(config, key, value, origin,
+                   *section == '\0' || key_find_section(section) == config->section);
 }
 
-static void take_bad_line(void *context, unsigned line, const char *why)
+static void config_take_bad_line(void *context, unsigned line, const char *why)
 {
     struct config *config = context;
 
@@ -185,7 +155,7 @@ static void take_bad_line(void *context, unsigned line, const char *why)
  */
 static void read_file(struct config *config)
 {
-    const struct config_lines lines = {take_entry, take_bad_line, config};
+    const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
     const char *path = config->path ? config->path : getenv("BLKIN_CONFIG");
     const bool is_named = path && *path;
     struct error error = {""};
@@ -208,7 +178,7 @@ static void read_file(struct config *config)
 /* As if they were the file's last lines; they are right. */
 static void read_pushed(struct config *config)
 {
-    const struct config_lines lines = {take_entry, take_bad_line, config};
+    const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
     const char *path = config->path;
 
     if (!config->pushed)
@@ -235,7 +205,7 @@ static void read_environment(struct config *config)
             *c = *c == '-' ? '_' : (char)toupper((unsigned char)*c);
         value = getenv(name);
         if (value)
-            set(config, key, value, name, true);
+            config_set(config, key, value, name, true);
     }
 }
 
@@ -250,7 +220,7 @@ static void apply_flags(struct config *config)
             continue;
         (void)snprintf(origin, sizeof(origin), "--%s", key_rule(key)->name);
         if (!only || !config->section || only == config->section)
-            set(config, key, config->flags[key], origin, true);
+            config_set(config, key, config->flags[key], origin, true);
         else if (!config->is_for_other)
             report(config, "%s: it is of \"blkin %s\"", origin, key_section(only));
     }
@@ -279,6 +249,7 @@ static void take_flag(struct config *config, int option, const char *value)
 {
     const struct config_flag *flag = &config->request->flags[option - FIRST_FLAG];
 
+    assert(config->request->flags);
     if (flag->is_given)
         *flag->is_given = true;
     if (flag->value)
@@ -320,7 +291,7 @@ static bool read_command_line(struct config *config)
         if (option == 'h')
             return false;
         if (option == FILE_FLAG)
-            config->path = optarg;
+            config->path_flag = config->path = optarg;
         else if (option >= FIRST_FLAG)
             take_flag(config, option, optarg);
         else if (option >= FIRST_KEY && option < FIRST_KEY + KEYS_MAX)
@@ -365,11 +336,10 @@ static uint64_t file_stamp(const struct config *config, int key)
 
 static bool is_same(const struct setting *one, const struct setting *other)
 {
-    const bt_value *const given = one->origin ? one->value : NULL;
-    const bt_value *const had = other->origin ? other->value : NULL;
-
-    return one->stamp == other->stamp && !given == !had &&
-           (!given || bt_value_is_equal(given, had));
+    if (one->stamp != other->stamp || !one->origin != !other->origin)
+        return false;
+    return !one->origin ||
+           (one->integer == other->integer && (!one->text || strcmp(one->text, other->text) == 0));
 }
 
 /* Before defaults are filled in: some are made of other keys. */
@@ -384,107 +354,15 @@ static void keep_started(struct config *config)
             continue;
         setting->stamp = file_stamp(config, key);
         if (!is_same(setting, old))
-            waiting =
-                setting->value ? config_shown(config, key_rule(key)->name) : strdup("the default");
-        clear(setting);
-        *setting = (struct setting){.value = old->value, .stamp = old->stamp, .waiting = waiting};
-        bt_value_get_ref(setting->value);
+            waiting = setting->has_value ? config_shown(config, key_rule(key)->name)
+                                         : strdup("the default");
+        config_clear(setting);
+        *setting = *old;
+        setting->text = old->text ? strdup(old->text) : NULL;
         setting->origin = old->origin ? strdup(old->origin) : NULL;
+        setting->waiting = waiting;
     }
     config->started = NULL;
-}
-
-/* ---- defaults ----------------------------------------------------------------------------------
- */
-
-static bool can_make(const char *folder, const char *parent)
-{
-    return access(folder, W_OK) == 0 || (errno == ENOENT && access(parent, W_OK) == 0);
-}
-
-static const char *home(void)
-{
-    const char *given = getenv("HOME");
-    const struct passwd *user = given && *given ? NULL : getpwuid(getuid());
-
-    return user ? user->pw_dir : given && *given ? given : "/";
-}
-
-/* Of one that depends on the machine or on another key; NULL: there is none. */
-static char *made_default(const struct config *config, const char *name)
-{
-    const char *folder;
-    char *text = NULL;
-    int length = 0;
-
-    if (strcmp(name, "state-dir") == 0) {
-        folder = getenv("XDG_STATE_HOME");
-        if (can_make("/var/lib/blkin", "/var/lib"))
-            return strdup("/var/lib/blkin");
-        length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
-                                   : asprintf(&text, "%s/.local/state/blkin", home());
-    } else if (strcmp(name, "runtime-dir") == 0) {
-        folder = getenv("XDG_RUNTIME_DIR");
-        if (can_make("/run/blkin/service", "/run/blkin") || can_make("/run/blkin", "/run"))
-            return strdup("/run/blkin/service");
-        length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
-                                   : asprintf(&text, "%s/run", config_text(config, "state-dir"));
-    } else if (strcmp(name, "output") == 0) {
-        length = asprintf(&text, "%s/rotate", config_text(config, "state-dir"));
-    } else if (strcmp(name, "shm-path") == 0) {
-        length = asprintf(&text, "/dev/shm/blkin-rotate-%u", (unsigned)geteuid());
-    } else if (strcmp(name, "endpoint") == 0) {
-        const char *format = config_text(config, "format");
-
-        return strdup(format && strcmp(format, "otlp") == 0 ? otlp_protocol.endpoint
-                                                            : zipkin_protocol.endpoint);
-    } else if (strcmp(name, "follow") == 0) {
-        length = asprintf(&text, "*/%s", config_text(config, "session"));
-    }
-    return length < 0 ? NULL : text;
-}
-
-static bt_value *default_of(const struct config *config, int key)
-{
-    const struct param_rule *rule = key_rule(key);
-    bt_value *value = NULL;
-    char text[256];
-    char *made;
-
-    if (rule->type == PARAM_INTEGER)
-        return bt_value_integer_signed_create_init(rule->default_integer);
-    if (rule->type == PARAM_BOOLEAN)
-        return bt_value_bool_create_init(rule->default_integer != 0);
-    if (rule->type == PARAM_CHOICE || rule->default_text) {
-        key_default(rule, text, sizeof(text));
-        return bt_value_string_create_init(text);
-    }
-    made = made_default(config, rule->name);
-    if (made)
-        value = bt_value_string_create_init(made);
-    free(made);
-    return value;
-}
-
-/* state-dir first: others are below it. */
-static void fill_in_defaults(struct config *config)
-{
-    const int first = key_find("state-dir");
-
-    if (!config->settings[first].value)
-        config->settings[first].value = default_of(config, first);
-    for (int key = 0; key_rule(key); key++) {
-        const struct param_rule *rule = key_rule(key);
-
-        if (config->settings[key].value)
-            continue;
-        config->settings[key].value = default_of(config, key);
-        if (!config->settings[key].value && (!key_is_sinks(key) || rule->type == PARAM_INTEGER ||
-                                             rule->type == PARAM_BOOLEAN || rule->default_text)) {
-            report(config, "out of memory");
-            return;
-        }
-    }
 }
 
 /* ---- all of it ---------------------------------------------------------------------------------
@@ -519,7 +397,8 @@ static struct config *read_for(const struct config_request *request, int section
     read_environment(config);
     apply_flags(config);
     keep_started(config);
-    fill_in_defaults(config);
+    if (!config_fill_in(config))
+        report(config, "out of memory");
     for (int key = 0; !started && !config->errors && key_rule(key); key++)
         config->settings[key].stamp = file_stamp(config, key);
     if (config->errors) {
@@ -561,12 +440,49 @@ struct config *config_read_for(const struct config *config, const char *section)
     return read_for(config->request, found, true, config->argc, config->argv, NULL, NULL, &status);
 }
 
+/* The section and then argv, each with a 0 at its end. */
+char *config_arguments(const struct config *config, size_t *size)
+{
+    char *bytes = NULL;
+    FILE *file = open_memstream(&bytes, size);
+    bool is_whole = file != NULL;
+
+    if (!file)
+        return NULL;
+    (void)fprintf(file, "%s%c%s%c", key_section(config->section), 0, config->argv[0], 0);
+    if (config->path_flag)
+        (void)fprintf(file, "--config=%s%c", config->path_flag, 0);
+    for (int key = 0; key_rule(key); key++) {
+        if (config->flags[key])
+            (void)fprintf(file, "--%s=%s%c", key_rule(key)->name, config->flags[key], 0);
+    }
+    is_whole = !ferror(file);
+    if (fclose(file) == 0 && is_whole)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+struct config *config_read_arguments(char *bytes, size_t size, int *status)
+{
+    static char *argv[KEYS_MAX + 3];
+    static struct config_request request = {.usage = ""};
+    int argc = 0;
+
+    request.section = *bytes ? bytes : NULL;
+    for (char *at = bytes + strlen(bytes) + 1; at < bytes + size && argc < KEYS_MAX + 2;
+         at += strlen(at) + 1)
+        argv[argc++] = at;
+    argv[argc] = NULL;
+    return config_read(&request, argc, argv, status);
+}
+
 void config_free(struct config *config)
 {
     if (!config)
         return;
     for (int key = 0; key < KEYS_MAX; key++)
-        clear(&config->settings[key]);
+        config_clear(&config->settings[key]);
     free(config);
 }
 
@@ -583,88 +499,4 @@ int config_operands(const struct config *config)
 const char *config_operand(const struct config *config, int i)
 {
     return config->argv[config->first_operand + i];
-}
-
-static const bt_value *value_of(const struct config *config, const char *name,
-                                enum bt_value_type type)
-{
-    const int key = key_find(name);
-    const bt_value *value = key < 0 ? NULL : config->settings[key].value;
-
-    if (key < 0 || (value && bt_value_get_type(value) != type)) {
-        fprintf(stderr, "%s: bug: there is no key \"%s\" of this type\n", config->argv[0], name);
-        abort();
-    }
-    return value;
-}
-
-const char *config_text(const struct config *config, const char *key)
-{
-    const bt_value *value = value_of(config, key, BT_VALUE_TYPE_STRING);
-
-    return value ? bt_value_string_get(value) : NULL;
-}
-
-int64_t config_integer(const struct config *config, const char *key)
-{
-    return bt_value_integer_signed_get(value_of(config, key, BT_VALUE_TYPE_SIGNED_INTEGER));
-}
-
-bool config_boolean(const struct config *config, const char *key)
-{
-    return bt_value_bool_get(value_of(config, key, BT_VALUE_TYPE_BOOL));
-}
-
-const char *config_origin(const struct config *config, const char *key)
-{
-    const int found = key_find(key);
-    const struct setting *setting = &config->settings[found < 0 ? 0 : found];
-
-    assert(found >= 0);
-    return setting->origin ? setting->origin : "default";
-}
-
-char *config_shown(const struct config *config, const char *key)
-{
-    const bt_value *const value = config->settings[key_find(key)].value;
-    char *text = NULL, *shown;
-
-    switch (value ? bt_value_get_type(value) : BT_VALUE_TYPE_NULL) {
-    case BT_VALUE_TYPE_SIGNED_INTEGER:
-        return asprintf(&text, "%" PRId64, config_integer(config, key)) < 0 ? NULL : text;
-    case BT_VALUE_TYPE_BOOL:
-        return strdup(config_boolean(config, key) ? "yes" : "no");
-    case BT_VALUE_TYPE_STRING:
-        break;
-    default:
-        return strdup("");
-    }
-    if (strcmp(key, "endpoint") != 0)
-        return strdup(config_text(config, key));
-    shown = endpoint_shown(config_text(config, key));
-    if (shown && asprintf(&text, "%s%s", shown,
-                          strchr(config_text(config, key), '?') ? "?(not shown)" : "") < 0)
-        text = NULL;
-    free(shown);
-    return text;
-}
-
-const char *config_waiting(const struct config *config, const char *key)
-{
-    return config->settings[key_find(key)].waiting;
-}
-
-bt_value *config_sink_params(const struct config *config)
-{
-    bt_value *map = bt_value_map_create();
-
-    for (int key = 0; map && key_rule(key); key++) {
-        const struct setting *setting = &config->settings[key];
-
-        if (key_is_sinks(key) && setting->origin &&
-            bt_value_map_insert_entry(map, key_rule(key)->name, setting->value) !=
-                BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-            BT_VALUE_PUT_REF_AND_RESET(map);
-    }
-    return map;
 }

@@ -12,7 +12,7 @@
 #ifndef BLKIN_TOOLS_CONFIG_H
 #define BLKIN_TOOLS_CONFIG_H
 
-#include <babeltrace2/babeltrace.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,6 +60,14 @@ struct config *config_read_pushed(const struct config *config, const struct conf
  * that are of another one. Returns NULL after it has said why. */
 struct config *config_read_for(const struct config *config, const char *section);
 
+/*
+ * The section and the keys of the command line, for a child that reads the same configuration: some
+ * bytes; NULL: out of memory. And in the child, as config_read(): argv[0] is how messages begin.
+ * The bytes must live as long.
+ */
+char *config_arguments(const struct config *config, size_t *size);
+struct config *config_read_arguments(char *bytes, size_t size, int *status);
+
 /* What is no flag, as with getopt(3): count of it, and the i-th. */
 int config_operands(const struct config *config);
 const char *config_operand(const struct config *config, int i);
@@ -82,7 +90,8 @@ char *config_shown(const struct config *config, const char *key);
 /* What the configuration says, where a restart is needed for that; NULL: what is in force. */
 const char *config_waiting(const struct config *config, const char *key);
 
-/* The sink's parameters, those that are given: a new map, the caller's. NULL: out of memory. */
-bt_value *config_sink_params(const struct config *config);
+/* The sink's parameters that are given, for a child that runs the sink: {"endpoint": "http://...",
+ * ...}. NULL: out of memory. */
+json_t *config_sink_json(const struct config *config);
 
 #endif

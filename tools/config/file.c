@@ -28,7 +28,7 @@ struct source {
 };
 
 /* inih has said nothing about a line that it could not read. */
-static void end_line(struct source *source)
+static void config_file_end_line(struct source *source)
 {
     if (source->is_pending)
         source->lines->bad(source->lines->context, source->line, "expected KEY = VALUE");
@@ -54,7 +54,7 @@ static char *next_line(char *line, int size, void *stream)
     const char *start = source->at, *fault;
     const char *end;
 
-    end_line(source);
+    config_file_end_line(source);
     if (start == source->end)
         return NULL;
     end = memchr(start, '\n', (size_t)(source->end - start));
@@ -85,7 +85,8 @@ static void unquote(char *value)
     value[length - 2] = '\0';
 }
 
-static int take_entry(void *context, const char *section, const char *name, const char *value)
+static int config_file_take_entry(void *context, const char *section, const char *name,
+                                  const char *value)
 {
     struct source *source = context;
     const struct config_lines *lines = source->lines;
@@ -108,8 +109,8 @@ void config_file_parse(const char *bytes, size_t size, const struct config_lines
 
     if (&ini_max_line)
         ini_max_line = LINE_SIZE;
-    (void)ini_parse_stream(next_line, &source, take_entry, &source);
-    end_line(&source);
+    (void)ini_parse_stream(next_line, &source, config_file_take_entry, &source);
+    config_file_end_line(&source);
 }
 
 char *config_file_read(const char *path, size_t *size, struct error *error)

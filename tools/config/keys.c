@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -397,19 +398,29 @@ void keys_set_host_check(keys_check_fn *check)
     check_of_host = check;
 }
 
-static bt_value *text_value(const struct param_rule *rule, const char *text, struct error *error)
+/* Children get their orders, and `blkin status` its answer, as JSON. */
+static bool is_utf8(const struct param_rule *rule, const char *text, struct error *error)
+{
+    json_t *json = json_string(text);
+    const bool is_right = json != NULL;
+
+    json_decref(json);
+    if (!is_right)
+        error_set(error, "parameter \"%s\": expected UTF-8", rule->name);
+    return is_right;
+}
+
+static bool is_right_text(const struct param_rule *rule, const char *text, struct error *error)
 {
     if (*text == '\0' && rule->default_text && *rule->default_text &&
         strcmp(rule->name, "deltas") != 0) { /* none */
         error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
-        return NULL;
+        return false;
     }
-    if ((strcmp(rule->name, "endpoint") == 0 && !check_endpoint(text, error)) ||
-        (strcmp(rule->name, "hub") == 0 && !check_hub(text, error)) ||
-        (check_of_host && !check_of_host(rule->name, text, error)))
-        return NULL;
-    error_set(error, "out of memory");
-    return bt_value_string_create_init(text);
+    return is_utf8(rule, text, error) &&
+           (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
+           (strcmp(rule->name, "hub") != 0 || check_hub(text, error)) &&
+           (!check_of_host || check_of_host(rule->name, text, error));
 }
 
 /* LTTng takes no other sub-buffers, and says only that they are invalid. */
@@ -422,30 +433,27 @@ static bool is_right_number(const struct param_rule *rule, int64_t value, struct
     return false;
 }
 
-bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error)
+bool key_read(const struct param_rule *rule, const char *text, struct param_value *value,
+              struct error *error)
 {
-    bt_value *value = NULL;
     char expected[128];
-    int64_t integer;
     bool boolean;
 
+    *value = (struct param_value){.text = NULL};
     key_expected(rule, expected, sizeof(expected));
     error_set(error, "parameter \"%s\": expected %s, got \"%.64s\"", rule->name, expected, text);
     if (rule->type == PARAM_INTEGER) {
-        if (!read_integer(rule, text, &integer) || !is_right_number(rule, integer, error))
-            return NULL;
-        value = bt_value_integer_signed_create_init(integer);
+        if (!read_integer(rule, text, &value->integer) ||
+            !is_right_number(rule, value->integer, error))
+            return false;
     } else if (rule->type == PARAM_BOOLEAN) {
         if (!read_boolean(text, &boolean))
-            return NULL;
-        value = bt_value_bool_create_init(boolean);
-    } else if ((value = text_value(rule, text, error)) == NULL) {
-        return NULL;
+            return false;
+        value->integer = boolean;
+    } else if (!is_right_text(rule, text, error)) {
+        return false;
+    } else {
+        value->text = text;
     }
-    if (!value)
-        error_set(error, "out of memory");
-    else if (param_check(rule, value, error))
-        return value;
-    bt_value_put_ref(value);
-    return NULL;
+    return param_check(rule, value, error);
 }

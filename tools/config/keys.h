@@ -60,7 +60,9 @@ typedef bool keys_check_fn(const char *key, const char *text, struct error *erro
 /* Once, before any value is made: who checks the values of section [host]. */
 void keys_set_host_check(keys_check_fn *check);
 
-/* A new value of the type that the rule wants. Returns NULL with error set. */
-bt_value *key_value(const struct param_rule *rule, const char *text, struct error *error);
+/* Reads a text as the rule wants it; the value's text is this text. Returns false with error set.
+ */
+bool key_read(const struct param_rule *rule, const char *text, struct param_value *value,
+              struct error *error);
 
 #endif

@@ -50,7 +50,7 @@ json_t *reload_answer(const char *name, const struct config *config, const char 
     json_t *restart, *session;
 
     if (problem) {
-        notify_reloaded(BT_LOGGING_LEVEL_WARNING, problem);
+        notify_reloaded(BK1022, problem);
         return json_pack("{ss}", "error", problem);
     }
     restart = waiting_keys(config, false);
@@ -59,9 +59,7 @@ json_t *reload_answer(const char *name, const struct config *config, const char 
     add_names(text, sizeof(text), restart, ", but a restart is needed for: ");
     add_names(text, sizeof(text), session, ", but a new session of LTTng is needed for: ");
     say_open(name, config_text(config, "log-level"));
-    notify_reloaded(json_array_size(restart) + json_array_size(session) ? BT_LOGGING_LEVEL_WARNING
-                                                                        : BT_LOGGING_LEVEL_INFO,
-                    text);
+    notify_reloaded(json_array_size(restart) + json_array_size(session) ? BK1021 : BK1020, text);
     return json_pack("{ss, so, so}", "result", text, "needs_restart", restart, "needs_session",
                      session);
 }

@@ -10,7 +10,9 @@
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/deliver/kafka_url.h"
 #include "babeltrace-plugin/params.h"
+#include "tools/config/sink_params.h"
 
+#include <babeltrace2/babeltrace.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -186,14 +188,13 @@ static void use_endpoint_of_service(const struct doctor *doctor, struct transpor
 
 void check_collector(const struct doctor *doctor)
 {
-    bt_value *map = config_sink_params(doctor->config);
     struct transport *transport = NULL;
     struct transport_options *options;
     struct params params;
-    struct error error = {"out of memory"};
+    struct error error = {""};
     char *shown;
 
-    if (!map || !params_read(&params, map, &error)) {
+    if (!config_sink_params(doctor->config, &params, &error)) {
         saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
         return;
     }

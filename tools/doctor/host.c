@@ -10,6 +10,7 @@
 #include "tools/base/control.h"
 #include "tools/config/keys.h"
 
+#include <babeltrace2/babeltrace.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -6,6 +6,7 @@
 #include "check.h"
 
 #include "process.h"
+#include "tools/reader/listing.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -146,50 +147,8 @@ static bool connects(const struct place *place, char *why, size_t size)
 
 /* ---- what has it? ---------------------------------------------------------------------------- */
 
-/* What `babeltrace2 query src.ctf.lttng-live sessions` gives, or NULL. */
-static const bt_value *query_sessions(const struct place *place)
+static void check_viewer(const struct doctor *doctor, int64_t viewers, const char *name)
 {
-    const bt_plugin *plugin = NULL;
-    const bt_component_class_source *source = NULL;
-    bt_query_executor *executor = NULL;
-    bt_value *params = bt_value_map_create();
-    const bt_value *result = NULL;
-    char url[300];
-
-    (void)snprintf(url, sizeof(url), "net://%s:%s", place->host, place->port);
-    (void)bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin);
-    if (plugin)
-        source = bt_plugin_borrow_source_component_class_by_name_const(plugin, "lttng-live");
-    if (source && params &&
-        bt_value_map_insert_string_entry(params, "url", url) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        executor = bt_query_executor_create(
-            bt_component_class_source_as_component_class_const(source), "sessions", params);
-    if (executor && bt_query_executor_query(executor, &result) != BT_QUERY_EXECUTOR_QUERY_STATUS_OK)
-        result = NULL;
-    return result;
-}
-
-static uint64_t number_of(const bt_value *session, const char *name)
-{
-    const bt_value *value = bt_value_map_borrow_entry_value_const(session, name);
-
-    if (value && bt_value_is_unsigned_integer(value))
-        return bt_value_integer_unsigned_get(value);
-    return value && bt_value_is_signed_integer(value) ? (uint64_t)bt_value_integer_signed_get(value)
-                                                      : 0;
-}
-
-static const char *text_of_entry(const bt_value *session, const char *name)
-{
-    const bt_value *value = bt_value_map_borrow_entry_value_const(session, name);
-
-    return value && bt_value_is_string(value) ? bt_value_string_get(value) : "";
-}
-
-static void check_viewer(const struct doctor *doctor, const bt_value *session, const char *name)
-{
-    const uint64_t viewers = number_of(session, "client-count");
-
     if (viewers > 0 && doctor->facts->service_is_hidden) {
         saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
     } else if (viewers == 0 && !doctor->facts->service_runs) {
@@ -210,34 +169,34 @@ static void check_viewer(const struct doctor *doctor, const bt_value *session, c
 static void check_sessions(const struct doctor *doctor, const struct place *place)
 {
     const char *name = doctor->facts->session_name;
-    const bt_value *sessions = query_sessions(place);
-    const bt_value *ours = NULL;
-    const uint64_t count = sessions ? bt_value_array_get_length(sessions) : 0;
+    static struct listing listing;
+    const struct listed_session *ours = NULL;
+    char url[300];
 
-    if (!sessions) {
+    (void)snprintf(url, sizeof(url), "net://%s:%s", place->host, place->port);
+    listing = (struct listing){.count = 0};
+    if (!listing_ask(url, &listing)) {
         saw(doctor, LEVEL_BAD, "relayd.answers", "%s:%s does not tell its sessions", place->host,
             place->port);
         mend(doctor, "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
                      "blkin.conf");
         return;
     }
-    for (uint64_t i = 0; i < count; i++) {
-        const bt_value *session = bt_value_array_borrow_element_by_index_const(sessions, i);
-
-        if (strcmp(text_of_entry(session, "session-name"), name) == 0)
-            ours = session;
+    for (int i = 0; i < listing.count; i++) {
+        if (strcmp(listing.sessions[i].name, name) == 0)
+            ours = &listing.sessions[i];
     }
     if (!ours) {
         saw(doctor, LEVEL_BAD, "relayd.session",
-            "it has %" PRIu64 " sessions, but no \"%s\": it has not been there since this relay "
+            "it has %d sessions, but no \"%s\": it has not been there since this relay "
             "daemon was started, or goes to another one",
-            count, name);
+            listing.count, name);
         mend(doctor, "lttng destroy %s; blkin live makes it anew", name);
         return;
     }
-    saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s; streams: %" PRIu64, name,
-        text_of_entry(ours, "target-hostname"), number_of(ours, "stream-count"));
-    check_viewer(doctor, ours, name);
+    saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s; streams: %" PRId64, name,
+        ours->host, ours->streams);
+    check_viewer(doctor, ours->viewers, name);
 }
 
 void check_relayd(const struct doctor *doctor)

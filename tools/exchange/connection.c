@@ -30,9 +30,9 @@ void exchange_state(struct exchange *exchange, const char *problem)
     exchange->is_connected = is_connected;
     (void)snprintf(exchange->problem, sizeof(exchange->problem), "%s", problem ? problem : "");
     if (is_connected)
-        say(BT_LOGGING_LEVEL_INFO, "%s: connected", exchange->url);
+        say(BK4062, "%s: connected", exchange->url);
     else
-        say(BT_LOGGING_LEVEL_WARNING, "other hosts are not reached: %s", problem);
+        say(BK4063, "other hosts are not reached: %s", problem);
 }
 
 static void connection_describe_answer(const struct exchange *exchange,
@@ -145,8 +145,7 @@ bool exchange_connect(struct exchange *exchange, const struct config *config, st
         (token_file && *token_file && !token_read(&token, token_file, error)))
         return false;
     if (token.text[0] && is_open)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the token goes over http://, where all on the way can read it: use https://");
+        say(BK4067, "the token goes over http://, where all on the way can read it: use https://");
     error_set(error, "cannot set up an HTTP client: out of memory");
     is_done = connection_open_transfers(exchange, &tls, &token);
     explicit_bzero(&token, sizeof(token));

@@ -49,7 +49,7 @@ void exchange_post(struct exchange *exchange, const json_t *message)
         return;
     }
     exchange->dropped++;
-    say(BT_LOGGING_LEVEL_ERROR, "a message for other hosts is not posted: %s", error.text);
+    say(BK4060, "a message for other hosts is not posted: %s", error.text);
 }
 
 /* ---- the exchange ---------------------------------------------------------------------------- */

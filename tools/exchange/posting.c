@@ -41,8 +41,7 @@ static void posting_drop_old(struct exchange *exchange)
     const size_t dropped = items_drop(&exchange->waiting, oldest_ms, EXCHANGE_KEEP_BYTES);
 
     if (dropped && exchange->dropped == 0)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "messages for other hosts are dropped: the hub has been away for too long");
+        say(BK4064, "messages for other hosts are dropped: the hub has been away for too long");
     exchange->dropped += dropped;
     (void)items_drop(&exchange->sent, oldest_ms, EXCHANGE_KEEP_BYTES);
 }
@@ -148,8 +147,7 @@ static void posting_take_report(struct exchange *exchange, const json_t *report)
     json_array_foreach(json_object_get(report, "refused"), i, one)
     {
         exchange->refused++;
-        say(BT_LOGGING_LEVEL_WARNING, "%s: refused a message: %s", exchange->url,
-            message_text(one, "error"));
+        say(BK4065, "%s: refused a message: %s", exchange->url, message_text(one, "error"));
     }
     json_array_foreach(json_object_get(report, "dropped"), i, one)
         posting_tell_dropped(exchange, one);
@@ -175,8 +173,8 @@ void exchange_post_done(void *context, CURLcode code, long status)
         exchange_post_next(exchange);
     } else if (code == CURLE_OK && (status == 400 || status == 413)) { /* it would be so again */
         exchange->refused += exchange->sending.count;
-        say(BT_LOGGING_LEVEL_WARNING, "%s: refused %zu messages: status %ld", exchange->url,
-            exchange->sending.count, status);
+        say(BK4066, "%s: refused %zu messages: status %ld", exchange->url, exchange->sending.count,
+            status);
         (void)items_drop(&exchange->sending, INT64_MAX, 0);
         exchange_post_next(exchange);
     } else {

@@ -105,8 +105,7 @@ static void receiving_take(struct exchange *exchange, const json_t *message)
 
     if (!message_check(message, &error)) {
         if (exchange->malformed++ == 0)
-            say(BT_LOGGING_LEVEL_WARNING, "%s: a message of a wrong form: %s", exchange->url,
-                error.text);
+            say(BK4061, "%s: a message of a wrong form: %s", exchange->url, error.text);
         return;
     }
     if (receiving_is_for_us(exchange, message) &&

@@ -47,7 +47,7 @@ static void keep_end(struct host_keep *keep)
 static void fail(struct host_keep *keep, const char *why)
 {
     keep->counts.unasked++;
-    say(keep->is_away ? BT_LOGGING_LEVEL_INFO : BT_LOGGING_LEVEL_WARNING,
+    say(keep->is_away ? BK5021 : BK5020,
         "%s: the recorder is not asked to keep the last seconds: %s", keep->now.why, why);
     keep->is_away = true;
     keep_end(keep);
@@ -70,7 +70,7 @@ static void take_answer(struct host_keep *keep)
     if (json_string_value(json_object_get(json, "id"))) {
         keep->counts.asked++;
         keep->is_away = false;
-        say(BT_LOGGING_LEVEL_INFO, "%s: the recorder keeps the last seconds", keep->now.why);
+        say(BK5022, "%s: the recorder keeps the last seconds", keep->now.why);
         keep_end(keep);
     } else {
         (void)snprintf(text, sizeof(text), "it says: %s",

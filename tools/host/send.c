@@ -26,7 +26,7 @@ struct host_send {
 static void report(void *context, const char *message)
 {
     (void)context;
-    say(BT_LOGGING_LEVEL_WARNING, "host-endpoint: %s", message);
+    say(BK5023, "host-endpoint: %s", message);
 }
 
 static bool open_sender(struct host_send *send, const struct config *config, struct error *error)

@@ -54,13 +54,13 @@ struct service {
 
 /* ---- how it is ------------------------------------------------------------------------------- */
 
-static void say_state(struct service *service, bt_logging_level level, const char *text)
+static void host_service_say_state(struct service *service, enum message_id id, const char *text)
 {
     if (strcmp(service->said, text) == 0)
         return;
     (void)snprintf(service->said, sizeof(service->said), "%.*s", (int)sizeof(service->said) - 1,
                    text);
-    say(level, "%s", text);
+    say(id, "%s", text);
     notify("STATUS=%s", text);
 }
 
@@ -124,7 +124,7 @@ static void take(void *context, const struct host_sample *sample)
         host_send(service->send, sample);
 }
 
-static void keep(void *context, int64_t last_ms, const char *why)
+static void host_service_keep(void *context, int64_t last_ms, const char *why)
 {
     struct service *service = context;
 
@@ -140,8 +140,7 @@ static void say_idle_rules(const struct host_rules *rules, const struct host_con
         const bool has_names = of->instances && *of->instances;
 
         if (!of->period_ms || (!has_names && (kind == HOST_PROCESS || kind == HOST_CGROUP)))
-            say(BT_LOGGING_LEVEL_WARNING, "host-filters: \"%s\" does nothing: %s",
-                rules->list[i].text,
+            say(BK5001, "host-filters: \"%s\" does nothing: %s", rules->list[i].text,
                 of->period_ms ? "no instances of it are named" : "its group is off");
     }
 }
@@ -149,7 +148,7 @@ static void say_idle_rules(const struct host_rules *rules, const struct host_con
 static struct host_filter *open_filter(struct service *service, const struct host_config *wanted,
                                        const struct config *config, struct error *error)
 {
-    const struct host_filter_callbacks on = {take, keep, service};
+    const struct host_filter_callbacks on = {take, host_service_keep, service};
     struct host_rules rules;
     struct host_filter *filter;
 
@@ -192,15 +191,15 @@ static bool begin_to_record(struct service *service)
     struct error error;
 
     if (!open_host(service, service->config, &error)) {
-        say_state(service, BT_LOGGING_LEVEL_ERROR, error.text);
+        host_service_say_state(service, BK5012, error.text);
         return false;
     }
-    say_state(service, BT_LOGGING_LEVEL_INFO, "recording");
+    host_service_say_state(service, BK5010, "recording");
     return true;
 }
 
 /* Returns in how many ms to look again. */
-static int64_t sample(struct service *service)
+static int64_t host_service_sample(struct service *service)
 {
     const bool was_on = service->is_on;
     uint64_t now, next;
@@ -210,8 +209,7 @@ static int64_t sample(struct service *service)
         service->is_on = begin_to_record(service);
     host_send_poll(service->send);
     if (!service->is_on && (was_on || !*service->said))
-        say_state(service, BT_LOGGING_LEVEL_INFO,
-                  "no session records blkin:metric: waiting for one");
+        host_service_say_state(service, BK5011, "no session records blkin:metric: waiting for one");
     if (!service->is_on && !service->send)
         return SILENT_MS;
     if (service->is_new) /* what happens until the first one is due has a beginning, too */
@@ -256,7 +254,7 @@ static bool take_place(struct service *service)
         char text[sizeof(error.text) + 64];
 
         (void)snprintf(text, sizeof(text), "not sampling until it ends: %s", error.text);
-        say_state(service, BT_LOGGING_LEVEL_WARNING, text);
+        host_service_say_state(service, BK5013, text);
         return false;
     }
     service->said[0] = '\0';
@@ -269,7 +267,8 @@ static void tick(void *context)
 {
     struct service *service = context;
 
-    timer_set(service->loop, &service->tick, take_place(service) ? sample(service) : TAKE_OVER_MS);
+    timer_set(service->loop, &service->tick,
+              take_place(service) ? host_service_sample(service) : TAKE_OVER_MS);
 }
 
 /* ---- another configuration ------------------------------------------------------------------- */
@@ -344,7 +343,7 @@ static const char *take_configuration(struct service *service)
         return NULL;
     }
     if (error.text[0])
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK5002, "%s", error.text);
     if (topic != service->topic)
         config_topic_close(topic);
     return reload_is_wrong;
@@ -366,7 +365,7 @@ static void reload(void *context)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void end(void *context)
+static void host_service_end(void *context)
 {
     struct service *service = context;
 
@@ -374,12 +373,12 @@ static void end(void *context)
     loop_stop(service->loop);
 }
 
-static int run(struct service *service)
+static int host_service_run(struct service *service)
 {
     struct error error;
 
     if (!find_topic(service, service->config, &service->topic, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         return 1;
     }
     service->config = add_lines(service->config, service->topic);
@@ -387,7 +386,7 @@ static int run(struct service *service)
         return 1;
     if (!open_host(service, service->config, &error) ||
         !host_send_open(service->config, service->loop, &service->send, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         return 1;
     }
     service->tick = (struct timer){.due = tick, .context = service};
@@ -396,7 +395,7 @@ static int run(struct service *service)
     notify("READY=1");
     if (loop_run(service->loop))
         return 0;
-    say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
+    say(BK1011, "cannot wait any more: %s", strerror(errno));
     return 1;
 }
 
@@ -410,15 +409,15 @@ int host_serve(struct config *config)
     if (service) {
         service->config = config;
         service->start_ns = wall_clock_ns();
-        service->loop =
-            loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
+        service->loop = loop_new(
+            &(struct loop_signals){.end = host_service_end, .reload = reload, .context = service});
     }
     if (!service || !service->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot begin: %s", strerror(errno));
+        say(BK1010, "cannot begin: %s", strerror(errno));
         config_free(config);
     } else {
         host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
-        status = run(service);
+        status = host_service_run(service);
         if (service->control)
             control_close(service->control);
         host_keep_close(&service->keep);
@@ -433,20 +432,25 @@ int host_serve(struct config *config)
     return status;
 }
 
-static int serve_as_child(const struct config *service)
+static int serve_as_child(const void *order, size_t size)
 {
-    struct config *config = config_read_for(service, "host");
+    struct config *service = host_child_config(order, size);
+    struct config *config = service ? config_read_for(service, "host") : NULL;
     struct error late;
+    int status = 2;
 
-    if (!config)
-        return 2;
-    if (!host_wait_is_short_enough(service, config, &late))
-        say(BT_LOGGING_LEVEL_WARNING, "%s", late.text);
-    return host_serve(config);
+    if (config && !host_wait_is_short_enough(service, config, &late))
+        say(BK5003, "%s", late.text);
+    if (config)
+        status = host_serve(config);
+    config_free(service);
+    return status;
 }
+
+const struct job host_job = {.name = "host", .run = serve_as_child};
 
 void host_register(void)
 {
     keys_set_host_check(host_settings_check);
-    host_child_set_run(serve_as_child);
+    host_child_set_job(&host_job);
 }

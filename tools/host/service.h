@@ -9,7 +9,11 @@
 #ifndef BLKIN_TOOLS_HOST_SERVICE_H
 #define BLKIN_TOOLS_HOST_SERVICE_H
 
+#include "tools/base/child.h"
 #include "tools/config/config.h"
+
+/* As a child of a service that records spans. */
+extern const struct job host_job;
 
 /* Until SIGTERM or SIGINT. config: of section "host"; it is freed. Returns the exit status. */
 int host_serve(struct config *config);

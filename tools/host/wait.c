@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/hosts/host_tags.h"
 #include "babeltrace-plugin/params.h"
 #include "settings.h"
+#include "tools/config/sink_params.h"
 
 #include <inttypes.h>
 
@@ -38,14 +39,13 @@ static uint32_t longest_period_ms(const struct host_config *host, enum host_kind
 bool host_wait_is_short_enough(const struct config *service, const struct config *host,
                                struct error *why)
 {
-    bt_value *const map = config_sink_params(service);
     struct host_config wanted;
     struct params params;
     struct error ignored;
     enum host_kind slowest = HOST_KINDS;
     bool is = true;
 
-    if (map && params_read(&params, map, &ignored) && params.tail_sampling &&
+    if (config_sink_params(service, &params, &ignored) && params.tail_sampling &&
         params.host_min_ms >= 0 && host_settings_read(host, &wanted, &ignored)) {
         const int64_t needed_ms = (int64_t)PERIODS * longest_period_ms(&wanted, &slowest);
 
@@ -58,6 +58,5 @@ bool host_wait_is_short_enough(const struct config *service, const struct config
                       params.tail_wait_ms, needed_ms, host_definition(slowest)->name,
                       needed_ms / PERIODS);
     }
-    bt_value_put_ref(map);
     return is;
 }

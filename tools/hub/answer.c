@@ -5,31 +5,20 @@
  */
 #include "server_parts.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "babeltrace-plugin/account/http_answer.h"
 
 enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
                        char *text)
 {
-    struct MHD_Response *response =
-        text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
-    enum MHD_Result result;
+    static const struct http_header headers[] = {
+        {0, "Cache-Control", "no-store"},
+        {MHD_HTTP_UNAUTHORIZED, "WWW-Authenticate", "Bearer"},
+        {MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD, POST"},
+        {MHD_HTTP_TOO_MANY_REQUESTS, "Retry-After", "1"},
+        {0, NULL, NULL},
+    };
 
-    if (!response) {
-        free(text);
-        return MHD_NO; /* ends the connection: its owner tries again */
-    }
-    (void)MHD_add_response_header(response, "Content-Type", type);
-    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-    if (status == MHD_HTTP_UNAUTHORIZED)
-        (void)MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(response, "Allow", "GET, HEAD, POST");
-    if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-        (void)MHD_add_response_header(response, "Retry-After", "1");
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
+    return http_answer(connection, status, type, text, headers);
 }
 
 enum MHD_Result answer_json(struct MHD_Connection *connection, unsigned status, json_t *json)

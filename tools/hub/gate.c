@@ -62,7 +62,7 @@ static size_t place_of(const struct server *server, const struct client *client)
 }
 
 /* How many handshakes of the client's address are under way. */
-static unsigned count_of(const struct server *server, const struct client *client)
+static unsigned gate_count_of(const struct server *server, const struct client *client)
 {
     return server->gate.of_address[place_of(server, client)];
 }
@@ -188,7 +188,7 @@ static struct client *next_ready(struct server *server)
 
     cds_list_for_each_entry(client, &ready->clients, in_queue)
     {
-        if (!count_of(server, client))
+        if (!gate_count_of(server, client))
             return client;
     }
     return ready->count ? cds_list_first_entry(&ready->clients, struct client, in_queue) : NULL;
@@ -199,7 +199,7 @@ static struct client *next_ready(struct server *server)
 static bool make_place(struct server *server, const struct client *new)
 {
     struct client_queue *under_way = &server->gate.under_way;
-    const bool is_first = count_of(server, new) == 0;
+    const bool is_first = gate_count_of(server, new) == 0;
     const int64_t now_ms = clock_ms();
     struct client *client, *next;
 
@@ -215,7 +215,7 @@ static bool make_place(struct server *server, const struct client *new)
     cds_list_for_each_entry(client, &under_way->clients, in_queue)
     {
         if (now_ms - client->since_ms >= HANDSHAKE_MS ||
-            (is_first && count_of(server, client) > 1)) {
+            (is_first && gate_count_of(server, client) > 1)) {
             clients_hang_up(server, client);
             break;
         }

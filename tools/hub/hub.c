@@ -11,12 +11,10 @@
 #include "board.h"
 #include "page.h"
 #include "server.h"
-#include "tools/base/control.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
-#include "tools/base/watchdog.h"
 #include "tools/config/config.h"
-#include "tools/config/reload.h"
+#include "tools/config/frame.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -31,13 +29,10 @@ static const char usage[] =
     ;
 
 struct hub {
-    struct config *config;
-    struct loop *loop;
-    struct control *control;
+    struct frame frame;
     struct board board;
     struct access access;
     struct server *server;
-    struct watchdog watchdog;
     char url[LISTEN_URL_MAX];
 };
 
@@ -56,7 +51,7 @@ static bool is_loopback(const char *address)
 /* On loopback, too: every user of the host is there. */
 static bool check_exposure(const struct hub *hub, const char *where, struct error *error)
 {
-    if (access_is_guarded(&hub->access) || config_boolean(hub->config, "expose-hub"))
+    if (access_is_guarded(&hub->access) || config_boolean(hub->frame.config, "expose-hub"))
         return true;
     error_set(error,
               "hub-listen \"%s\": whoever reaches it could ask all hosts for traces, in any "
@@ -69,7 +64,7 @@ static bool check_exposure(const struct hub *hub, const char *where, struct erro
 
 static int listen_there(struct hub *hub, struct error *error)
 {
-    const char *where = config_text(hub->config, "hub-listen");
+    const char *where = config_text(hub->frame.config, "hub-listen");
     struct listen_address address;
     bool is_local;
     int fd;
@@ -80,8 +75,7 @@ static int listen_there(struct hub *hub, struct error *error)
     if (!check_exposure(hub, where, error))
         return -1;
     if (!is_local && !hub->access.is_tls)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "without hub-cert-file it is plain HTTP: all on the way can read it%s",
+        say(BK6001, "without hub-cert-file it is plain HTTP: all on the way can read it%s",
             hub->access.tokens.count ? ", the tokens too" : "");
     fd = listen_open(&address, "hub-listen", where, error);
     if (fd >= 0) {
@@ -98,37 +92,14 @@ static void end_service(void *context)
 {
     struct hub *hub = context;
 
-    notify("STOPPING=1");
-    loop_stop(hub->loop);
+    loop_stop(hub->frame.loop);
 }
 
-static json_t *read_configuration(struct hub *hub)
-{
-    struct config *config;
-
-    notify_reloading();
-    config = config_read_again(hub->config);
-    if (config) {
-        config_free(hub->config);
-        hub->config = config;
-    }
-    return reload_answer("blkin hub", hub->config, config ? NULL : reload_is_wrong);
-}
-
-static void reload(void *context)
-{
-    json_decref(read_configuration(context));
-}
-
-static json_t *answer(void *context, const char *request)
+static json_t *hub_status(void *context)
 {
     struct hub *hub = context;
 
-    if (strcmp(request, "status") == 0)
-        return reload_status(hub_json(&hub->board, hub->server, hub->url), hub->config);
-    if (strcmp(request, "reload") == 0)
-        return read_configuration(hub);
-    return NULL;
+    return hub_json(&hub->board, hub->server, hub->url);
 }
 
 static char *page(void *context)
@@ -142,14 +113,12 @@ static bool open_all(struct hub *hub, struct error *error)
 {
     int fd;
 
-    hub->control =
-        control_open(hub->loop, config_text(hub->config, "runtime-dir"), "hub", answer, hub, error);
-    if (!hub->control || !access_open(&hub->access, hub->config, error))
+    if (!frame_open(&hub->frame, error) || !access_open(&hub->access, hub->frame.config, error))
         return false;
     fd = listen_there(hub, error);
     if (fd < 0)
         return false;
-    hub->server = server_open(hub->loop, fd, &hub->board, &hub->access, page, hub, error);
+    hub->server = server_open(hub->frame.loop, fd, &hub->board, &hub->access, page, hub, error);
     if (!hub->server)
         close(fd);
     return hub->server != NULL;
@@ -159,60 +128,35 @@ static bool serve(struct hub *hub)
 {
     const bool token = hub->access.tokens.count, certificate = hub->access.wants_certificate;
 
-    say(BT_LOGGING_LEVEL_INFO, "serves at %s; recorders must show %s%s%s", hub->url,
+    say(BK6002, "serves at %s; recorders must show %s%s%s", hub->url,
         certificate ? "a certificate" : "", certificate && token ? " and " : "",
         token         ? "their host's token"
         : certificate ? ""
                       : "nothing");
     notify("READY=1\nSTATUS=serves at %s", hub->url);
-    watchdog_start(&hub->watchdog, hub->loop);
-    if (loop_run(hub->loop))
-        return true;
-    say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
-    return false;
-}
-
-static int run(struct hub *hub)
-{
-    const struct loop_signals signals = {end_service, reload, hub};
-    struct error error = {"out of memory"};
-    bool is_right = false;
-
-    hub->loop = loop_new(&signals);
-    if (!hub->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
-        return 1;
-    }
-    if (board_open(&hub->board, config_integer(hub->config, "hub-traces-per-s"), clock_ms()) &&
-        open_all(hub, &error))
-        is_right = serve(hub);
-    else
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-    server_close(hub->server);
-    board_close(&hub->board);
-    access_close(&hub->access);
-    if (hub->control)
-        control_close(hub->control);
-    loop_free(hub->loop);
-    return is_right ? 0 : 1;
+    return frame_run(&hub->frame);
 }
 
 int hub_command(int argc, char *argv[])
 {
+    static const struct frame_calls calls = {
+        .name = "hub", .status = hub_status, .end = end_service};
     const struct config_request request = {"hub", usage, NULL};
     static struct hub hub;
+    struct error error = {"out of memory"};
+    bool is_right = false;
     int status;
 
-    hub.config = config_read(&request, argc, argv, &status);
-    if (!hub.config)
+    if (!frame_read(&hub.frame, &calls, &hub, &request, argc, argv, &status))
         return status;
-    if (config_operands(hub.config) > 0) {
-        fprintf(stderr, "%s: expected no operand\n%s", argv[0], usage);
-        config_free(hub.config);
-        return 2;
-    }
-    say_open(argv[0], config_text(hub.config, "log-level"));
-    status = run(&hub);
-    config_free(hub.config);
-    return status;
+    if (board_open(&hub.board, config_integer(hub.frame.config, "hub-traces-per-s"), clock_ms()) &&
+        open_all(&hub, &error))
+        is_right = serve(&hub);
+    else
+        say(BK1010, "%s", error.text);
+    server_close(hub.server);
+    board_close(&hub.board);
+    access_close(&hub.access);
+    frame_close(&hub.frame);
+    return is_right ? 0 : 1;
 }

@@ -214,7 +214,7 @@ static enum MHD_Result post_all(struct request *request, struct host *host, cons
     if (posted.is_for_all)
         waiting_wake_soon(server);
     if (json_array_size(posted.refused) || json_array_size(posted.dropped))
-        say(BT_LOGGING_LEVEL_INFO, "%s: %zu messages refused, %zu beyond the cap", host->name,
+        say(BK6003, "%s: %zu messages refused, %zu beyond the cap", host->name,
             json_array_size(posted.refused), json_array_size(posted.dropped));
     result = answer_posted(request, &posted);
     json_decref(posted.refused);

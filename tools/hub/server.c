@@ -22,7 +22,7 @@
 
 /* ---- the other pages ------------------------------------------------------------------------- */
 
-static json_t *host_json(const struct host *host)
+static json_t *server_host_json(const struct host *host)
 {
     const struct host_counts *counts = &host->counts;
 
@@ -41,7 +41,7 @@ static json_t *hosts_json(const struct board *board)
     table_for_each(host, &board->hosts, in_table)
     {
         if (host_is_shown(host))
-            (void)json_array_append_new(hosts, host_json(host));
+            (void)json_array_append_new(hosts, server_host_json(host));
     }
     return json_pack("{ss, so}", "boot", board->boot, "hosts", hosts);
 }
@@ -229,7 +229,7 @@ static void log_message(void *context, const char *format, va_list values)
     (void)context;
     (void)vsnprintf(text, sizeof(text), format, values);
     text[strcspn(text, "\n")] = '\0';
-    say(BT_LOGGING_LEVEL_INFO, "%s", text);
+    say(BK6004, "%s", text);
 }
 
 /* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread:

@@ -15,8 +15,7 @@ static inline void kafka_log_line(const rd_kafka_t *handle, int level, const cha
                                   const char *text)
 {
     (void)handle;
-    say(level <= 3 ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_INFO, "librdkafka: %s: %s",
-        facility, text);
+    say(level <= 3 ? BK1100 : BK1101, "librdkafka: %s: %s", facility, text);
 }
 
 #endif

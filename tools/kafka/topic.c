@@ -209,8 +209,8 @@ void topic_take_answer(struct topic *topic, int limit_ms)
             topic, code,
             rd_kafka_err2str(code)); /* else the problem tells why there is no broker */
     if (count > TOPIC_PARTITIONS_MAX) {
-        say(BT_LOGGING_LEVEL_WARNING, "%s: it has %d partitions, only the first %d are read",
-            topic->url.shown, (int)count, TOPIC_PARTITIONS_MAX);
+        say(BK1102, "%s: it has %d partitions, only the first %d are read", topic->url.shown,
+            (int)count, TOPIC_PARTITIONS_MAX);
         count = TOPIC_PARTITIONS_MAX;
     }
     for (int32_t i = 0; i < count; i++) {

@@ -9,18 +9,15 @@
 #include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "listing.h"
+#include "tools/reader/listing.h"
 #include "options.h"
 
 #include "sweep.h"
-#include "tools/base/control.h"
-#include "tools/base/metrics.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/watchdog.h"
-#include "tools/config/reload.h"
+#include "tools/config/frame.h"
 #include "tools/reader/graph.h"
 #include "tools/reader/host_child.h"
 
@@ -41,10 +38,7 @@ static const char usage[] =
 #define READY_MAX_MS     10000 /* with a session that is not read yet */
 
 struct service {
-    struct config *config;
-    struct loop *loop;
-    struct control *control;
-    struct metrics *metrics;
+    struct frame frame;
     struct stats_file stats_file; /* its path is NULL if there is none */
     char *endpoint;
     struct utsname host;
@@ -53,7 +47,6 @@ struct service {
     struct readers readers;
     struct host_child host_child;
     struct timer tick, drain;
-    struct watchdog watchdog;
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
     bool is_ready, is_ending, is_draining;
     bool is_left; /* the saver hangs in the stats_file */
@@ -80,20 +73,20 @@ static const char *state_text(const struct service *service)
     return service->is_ending ? "ending" : service->is_ready ? "running" : "starting";
 }
 
-static json_t *status_json(struct service *service)
+static json_t *status_json(void *context)
 {
+    struct service *service = context;
     const struct counts counts = readers_counts(&service->readers);
 
     return json_pack(
-        "{ss, ss, sI, ss, so, ss, so, so, so, so, so, so, s{sI, sI, sI}, so}", "mode", "live",
-        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", state_text(service),
+        "{ss, so, ss, so, so, so, so, so, so, s{sI, sI, sI}}", "state", state_text(service),
         "started", json_time(service->start_ns), "endpoint", service->endpoint, "trace_time",
         json_time(counts.input.trace_time_ns), "relayd", relay_json(&service->relay), "session",
         tracing_json(&service->tracing), "readers", readers_json(&service->readers), "host_metrics",
         host_child_json(&service->host_child), "counters", counts_json(&counts), "lost",
         "readers_died", (json_int_t)service->readers.killed, "spans_with_them",
         (json_int_t)service->readers.lost_spans, "sessions_stalled",
-        (json_int_t)(service->tracing.names - 1), "messages", say_last());
+        (json_int_t)(service->tracing.names - 1));
 }
 
 /* After the counters that each sink has. */
@@ -155,8 +148,8 @@ static void say_progress(struct service *service)
         (void)snprintf(distance, sizeof(distance), ", %.1f s behind",
                        (double)(now_ns - counts.input.trace_time_ns) / 1e9);
     counts_line(&counts, LINE_SHORT, line);
-    fprintf(stderr, "blkin live: running for %" PRId64 " s%s: %s\n",
-            (now_ns - service->start_ns) / 1000000000, distance, line);
+    say_account(BK2002, "running for %" PRId64 " s%s: %s",
+                (now_ns - service->start_ns) / 1000000000, distance, line);
 }
 
 static void tell_systemd(struct service *service)
@@ -174,8 +167,8 @@ static void be_ready(struct service *service)
     service->is_ready = true;
     service->relay.is_urgent = false;
     if (service->tracing.state == TRACING_ACTIVE)
-        fprintf(stderr, "blkin live: recording: session \"%s\", spans go to %s\n",
-                service->tracing.spec.name, service->endpoint);
+        say_account(BK2001, "recording: session \"%s\", spans go to %s", service->tracing.spec.name,
+                    service->endpoint);
     notify("READY=1");
 }
 
@@ -183,14 +176,14 @@ static void tick(void *context)
 {
     struct service *service = context;
 
-    timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
+    timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
     if (tracing_was_tried(&service->tracing) &&
         (service->tracing.state != TRACING_ACTIVE || clock_ms() - service->start_ms > READY_MAX_MS))
         be_ready(service);
     tell_systemd(service);
     if (clock_ms() < service->next_stats_ms)
         return;
-    service->next_stats_ms = clock_ms() + config_integer(service->config, "stats-period-ms");
+    service->next_stats_ms = clock_ms() + config_integer(service->frame.config, "stats-period-ms");
     write_stats(service, false);
     say_progress(service);
 }
@@ -201,7 +194,7 @@ static void relay_is_up(void *context)
 {
     struct service *service = context;
 
-    say(BT_LOGGING_LEVEL_INFO, "the relay daemon is up");
+    say(BK2010, "the relay daemon is up");
     readers_relay_up(&service->readers);
     if (service->is_ending)
         return;
@@ -214,7 +207,7 @@ static void relay_is_down(void *context)
     struct service *service = context;
 
     if (!service->relay.options.is_own)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK2011,
             "the relay daemon is gone, or does not answer: what is recorded until it is back is "
             "lost");
     readers_relay_down(&service->readers);
@@ -237,9 +230,9 @@ static void relay_has_failed(void *context, const struct error *error)
 {
     struct service *service = context;
 
-    say(BT_LOGGING_LEVEL_ERROR, "%s", error->text);
+    say(BK2012, "%s", error->text);
     service->status = 1;
-    loop_stop(service->loop);
+    loop_stop(service->frame.loop);
 }
 
 static void session_is_made(void *context)
@@ -250,7 +243,7 @@ static void session_is_made(void *context)
     relay_sweep(&service->relay);
 }
 
-static void session_stands_still(void *context, const struct reader *reader)
+static void session_stands_still(void *context, const struct live_reader *reader)
 {
     struct service *service = context;
 
@@ -261,7 +254,7 @@ static void session_stands_still(void *context, const struct reader *reader)
     }
 }
 
-static void session_is_gone(void *context, const struct reader *reader)
+static void session_is_gone(void *context, const struct live_reader *reader)
 {
     struct service *service = context;
 
@@ -276,7 +269,7 @@ static void relay_has_ended(void *context)
 
     if (service->relay.options.is_own)
         sweep_all(service->relay.options.output);
-    loop_stop(service->loop);
+    loop_stop(service->frame.loop);
 }
 
 static void session_is_destroyed(void *context)
@@ -301,12 +294,11 @@ static void drain(void *context)
         readers_have_read(&service->readers, service->ended_trace_ns, service->ended_ns);
 
     if (!is_read && clock_ms() < service->drain_until_ms) {
-        timer_set(service->loop, &service->drain, DRAIN_LOOK_MS);
+        timer_set(service->frame.loop, &service->drain, DRAIN_LOOK_MS);
         return;
     }
     if (!is_read)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "not all that was recorded could be read in time: the rest is lost");
+        say(BK2013, "not all that was recorded could be read in time: the rest is lost");
     service->is_draining = false;
     readers_end(&service->readers);
 }
@@ -319,10 +311,10 @@ static void start_drain(void *context)
     service->ended_ns = wall_clock_ns();
     service->ended_trace_ns = tracing_now_ns(&service->tracing);
     service->drain_until_ms =
-        clock_ms() + DRAIN_EXTRA_MS + config_integer(service->config, "flush-timeout-ms");
+        clock_ms() + DRAIN_EXTRA_MS + config_integer(service->frame.config, "flush-timeout-ms");
     service->drain = (struct timer){.due = drain, .context = service};
     if (service->relay.state == RELAY_UP && service->tracing.state >= TRACING_ACTIVE)
-        timer_set(service->loop, &service->drain, DRAIN_LOOK_MS);
+        timer_set(service->frame.loop, &service->drain, DRAIN_LOOK_MS);
     else
         drain(service);
 }
@@ -338,75 +330,35 @@ static void end(void *context)
         return;
     service->is_ending = true;
     host_child_stop(&service->host_child);
-    notify("STOPPING=1");
     tell_systemd(service);
     tracing_stop(&service->tracing, start_drain);
 }
 
 /* ---- another configuration ------------------------------------------------------------------- */
 
-static json_t *reload_service(struct service *service)
+static bool take_configuration(void *context, const struct config *config, struct error *error)
 {
-    struct config *config;
+    struct service *service = context;
     struct readers_options options;
-    struct error error = {""};
 
-    notify_reloading();
-    config = config_read_again(service->config);
-    if (!config)
-        return reload_answer("blkin live", service->config, reload_is_wrong);
-    say_open("blkin live", config_text(config, "log-level"));
-    if (!options_of_readers(config, &service->relay.options, &options, &error)) {
-        config_free(config);
-        return reload_answer("blkin live", service->config, error.text);
-    }
+    say_open(service->frame.title, config_text(config, "log-level")); /* readers get it, too */
+    if (!options_of_readers(config, &service->relay.options, &options, error))
+        return false;
     readers_reload(&service->readers, &options);
     host_child_reload(&service->host_child, config);
-    config_free(service->config);
-    service->config = config;
     free(service->endpoint);
     service->endpoint = endpoint_shown(config_text(config, "endpoint"));
-    return reload_answer("blkin live", config, NULL);
+    return true;
 }
 
-static void reload(void *context)
-{
-    json_decref(reload_service(context));
-}
-
-static json_t *answer(void *context, const char *request)
+static json_t *ask(void *context, const char *request)
 {
     struct service *service = context;
 
-    if (strcmp(request, "status") == 0)
-        return reload_status(status_json(service), service->config);
-    if (strcmp(request, "reload") == 0)
-        return reload_service(service);
-    if (strcmp(request, "taps") == 0)
-        return readers_taps(&service->readers);
-    return NULL;
+    return strcmp(request, "taps") == 0 ? readers_taps(&service->readers) : NULL;
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
-
-static bool open_displays(struct service *service, struct error *error)
-{
-    const char *where = config_text(service->config, "prometheus-listen");
-    const char *file = config_text(service->config, "stats-file");
-
-    service->control = control_open(service->loop, config_text(service->config, "runtime-dir"),
-                                    "live", answer, service, error);
-    if (!service->control)
-        return false;
-    if (where) {
-        service->metrics =
-            metrics_open(service->loop, "prometheus-listen", where, page, service, error);
-        if (!service->metrics)
-            return false;
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(service->metrics));
-    }
-    return !file || stats_file_open(&service->stats_file, file, error);
-}
 
 static bool open_parts(struct service *service, struct error *error)
 {
@@ -415,22 +367,24 @@ static bool open_parts(struct service *service, struct error *error)
     const struct tracing_callbacks of_tracing = {session_is_made, service};
     const struct readers_callbacks of_readers = {session_stands_still, session_is_gone,
                                                  readers_have_ended, service};
+    const char *stats = config_text(service->frame.config, "stats-file");
     struct relay_options relay;
     struct session_spec spec;
     struct readers_options readers;
     char note[256];
 
-    if (!options_of_relay(service->config, &relay, error) ||
-        !options_of_session(service->config, &relay, &spec, error) ||
-        !open_displays(service, error) ||
-        !options_of_readers(service->config, &relay, &readers, error))
+    if (!options_of_relay(service->frame.config, &relay, error) ||
+        !options_of_session(service->frame.config, &relay, &spec, error) ||
+        !frame_open_page(&service->frame, error) ||
+        (stats && !stats_file_open(&service->stats_file, stats, error)) ||
+        !options_of_readers(service->frame.config, &relay, &readers, error))
         return false;
     (void)snprintf(note, sizeof(note), "%s/live.session",
-                   config_text(service->config, "runtime-dir"));
-    readers_begin(&service->readers, service->loop, &readers, &of_readers);
-    tracing_begin(&service->tracing, service->loop, &spec, note,
+                   config_text(service->frame.config, "runtime-dir"));
+    readers_begin(&service->readers, service->frame.loop, &readers, &of_readers);
+    tracing_begin(&service->tracing, service->frame.loop, &spec, note,
                   relay.is_own ? service->relay.options.output : NULL, &of_tracing);
-    relay_begin(&service->relay, service->loop, &relay, &of_relay);
+    relay_begin(&service->relay, service->frame.loop, &relay, &of_relay);
     service->relay.is_urgent = true;
     return true;
 }
@@ -438,8 +392,7 @@ static bool open_parts(struct service *service, struct error *error)
 static void begin_timers(struct service *service)
 {
     service->tick = (struct timer){.due = tick, .context = service};
-    timer_set(service->loop, &service->tick, NOTIFY_PERIOD_MS);
-    watchdog_start(&service->watchdog, service->loop);
+    timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
 }
 
 static void print_summary(struct service *service)
@@ -450,29 +403,27 @@ static void print_summary(struct service *service)
     if (say_level() == BT_LOGGING_LEVEL_NONE || !service->is_ending)
         return;
     counts_line(&counts, LINE_WHOLE, line);
-    fprintf(stderr, "blkin live: %s\n", line);
+    say_account(BK1002, "%s", line);
     if (!counts_add_up(&counts))
-        fputs("blkin live: the account does not add up: this is a bug of ours\n", stderr);
+        say_account(BK1003, "the account does not add up: this is a bug of ours");
 }
 
 static int run(struct service *service)
 {
     struct error error;
 
-    if (!open_parts(service, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+    if (!frame_open(&service->frame, &error) || !open_parts(service, &error)) {
+        say(BK1010, "%s", error.text);
         return 1;
     }
-    if (!saver_open(service->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+    if (!saver_open(service->frame.loop)) {
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     begin_timers(service);
-    host_child_start(&service->host_child, service->loop, service->config);
-    if (service->status == 0 && !loop_run(service->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait any more: %s", strerror(errno));
+    host_child_start(&service->host_child, service->frame.loop, service->frame.config);
+    if (service->status == 0 && !frame_run(&service->frame))
         service->status = 1;
-    }
     print_summary(service);
     if (service->is_ending)
         write_stats(service, true);
@@ -483,15 +434,10 @@ static int run(struct service *service)
 static void free_service(struct service *service)
 {
     host_child_close(&service->host_child);
-    metrics_close(service->metrics);
     if (!service->is_left)
         stats_file_close(&service->stats_file);
-    if (service->control)
-        control_close(service->control);
-    if (service->loop)
-        loop_free(service->loop);
-    bt_value_put_ref(service->readers.options.params);
-    config_free(service->config);
+    json_decref(service->readers.options.params);
+    frame_close(&service->frame);
     free(service->endpoint);
     if (!service->is_left)
         free(service);
@@ -499,6 +445,12 @@ static void free_service(struct service *service)
 
 int live(int argc, char *argv[])
 {
+    static const struct frame_calls calls = {.name = "live",
+                                             .status = status_json,
+                                             .take = take_configuration,
+                                             .ask = ask,
+                                             .page = page,
+                                             .end = end};
     const struct config_request request = {"live", usage, NULL};
     struct service *service = calloc(1, sizeof(*service));
     int status = 1;
@@ -510,19 +462,15 @@ int live(int argc, char *argv[])
     service->stats_file.fd = -1;
     service->start_ms = clock_ms();
     service->start_ns = wall_clock_ns();
-    service->config = config_read(&request, argc, argv, &status);
-    if (!service->config) {
+    if (!frame_read(&service->frame, &calls, service, &request, argc, argv, &status)) {
         free(service);
         return status;
     }
     status = 1;
-    say_open("blkin live", config_text(service->config, "log-level"));
-    service->endpoint = endpoint_shown(config_text(service->config, "endpoint"));
-    service->loop =
-        loop_new(&(struct loop_signals){.end = end, .reload = reload, .context = service});
-    if (privileges_become_owner(config_text(service->config, "state-dir"),
-                                config_text(service->config, "runtime-dir")) &&
-        service->endpoint && service->loop && uname(&service->host) == 0 && graph_can_run())
+    service->endpoint = endpoint_shown(config_text(service->frame.config, "endpoint"));
+    if (privileges_become_owner(config_text(service->frame.config, "state-dir"),
+                                config_text(service->frame.config, "runtime-dir")) &&
+        service->endpoint && uname(&service->host) == 0 && graph_can_run())
         status = run(service);
     free_service(service);
     return status;

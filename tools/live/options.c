@@ -5,10 +5,9 @@
  */
 #include "options.h"
 
-#include "babeltrace-plugin/params.h"
 #include "tools/base/folders.h"
 #include "tools/base/say.h"
-#include "tools/config/keys.h"
+#include "tools/reader/reader.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -138,53 +137,6 @@ bool options_of_session(const struct config *config, const struct relay_options 
 
 /* ---- readers --------------------------------------------------------------------------------- */
 
-static bool has_entry(const bt_value *map, const char *key)
-{
-    return bt_value_map_has_entry(map, key) != 0;
-}
-
-/* A copy of the map without these. */
-struct without {
-    bt_value *copy;
-    const char *const *keys;
-};
-
-static bt_value_map_foreach_entry_const_func_status copy_entry(const char *key,
-                                                               const bt_value *value, void *data)
-{
-    const struct without *without = data;
-
-    for (const char *const *other = without->keys; *other; other++) {
-        if (strcmp(key, *other) == 0)
-            return BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK;
-    }
-    return bt_value_map_insert_entry(without->copy, key, (bt_value *)(uintptr_t)value) ==
-                   BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
-               ? BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_OK
-               : BT_VALUE_MAP_FOREACH_ENTRY_CONST_FUNC_STATUS_MEMORY_ERROR;
-}
-
-/* The page and the file of statistics are the service's, of all readers together. */
-static bt_value *params_of_readers(const struct config *config)
-{
-    static const char *const ours[] = {"prometheus-listen", "stats-file", "stats-period-ms", NULL};
-    bt_value *params = config_sink_params(config);
-    struct without without = {bt_value_map_create(), ours};
-    bool is_whole = params && without.copy &&
-                    bt_value_map_foreach_entry_const(params, copy_entry, &without) ==
-                        BT_VALUE_MAP_FOREACH_ENTRY_CONST_STATUS_OK;
-
-    /* What is left running does not end because its collector is not up yet. */
-    if (is_whole && !has_entry(without.copy, "require-collector"))
-        is_whole = bt_value_map_insert_bool_entry(without.copy, "require-collector", BT_FALSE) ==
-                   BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-    bt_value_put_ref(params);
-    if (is_whole)
-        return without.copy;
-    bt_value_put_ref(without.copy);
-    return NULL;
-}
-
 bool options_of_readers(const struct config *config, const struct relay_options *relay,
                         struct readers_options *options, struct error *error)
 {
@@ -192,7 +144,7 @@ bool options_of_readers(const struct config *config, const struct relay_options 
 
     *options = (struct readers_options){
         .is_own_relay = relay->is_own,
-        .params = params_of_readers(config),
+        .params = reader_params(config),
         .retry_us = (long)config_integer(config, "retry-us"),
         .flush_timeout_ms = config_integer(config, "flush-timeout-ms"),
         /* the line of progress is ours, too */

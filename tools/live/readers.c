@@ -24,7 +24,7 @@
 
 /* ---- starting and ending one ----------------------------------------------------------------- */
 
-static void readers_set_state(struct reader *reader, enum reader_state state)
+static void readers_set_state(struct live_reader *reader, enum reader_state state)
 {
     reader->state = state;
     reader->since_ns = wall_clock_ns();
@@ -32,7 +32,7 @@ static void readers_set_state(struct reader *reader, enum reader_state state)
 
 static void readers_start(void *context);
 
-void readers_start_in(struct reader *reader, int64_t ms)
+void readers_start_in(struct live_reader *reader, int64_t ms)
 {
     readers_set_state(reader, READER_WAITING);
     reader->timer.due = readers_start;
@@ -40,29 +40,21 @@ void readers_start_in(struct reader *reader, int64_t ms)
         timer_set(reader->readers->loop, &reader->timer, ms);
 }
 
-static void readers_start_later(struct reader *reader)
+static void readers_start_later(struct live_reader *reader)
 {
     readers_start_in(reader, backoff_ms(++reader->failures, RESTART_MS, RESTART_MAX_MS));
 }
 
 static void readers_start(void *context)
 {
-    struct reader *reader = context;
-    struct loop *loop = reader->readers->loop;
+    struct live_reader *reader = context;
 
     if (reader->starts == 0)
         readers_say_what_was_before(reader);
-    if (!output_lines_open(&reader->lines, loop)) {
+    if (!readers_start_child(reader)) {
         readers_start_later(reader);
         return;
     }
-    if (!child_start(loop, &reader->child, readers_run_child, reader)) {
-        output_lines_started(&reader->lines);
-        output_lines_close(&reader->lines);
-        readers_start_later(reader);
-        return;
-    }
-    output_lines_started(&reader->lines);
     reader->pid = reader->child.pid;
     reader->starts++;
     reader->readers->starts++;
@@ -73,16 +65,15 @@ static void readers_start(void *context)
 
 static void readers_kill(void *context)
 {
-    struct reader *reader = context;
+    struct live_reader *reader = context;
 
-    say(BT_LOGGING_LEVEL_WARNING, "%s/%s: its reader does not end: it is killed", reader->host,
-        reader->session);
+    say(BK2030, "%s/%s: its reader does not end: it is killed", reader->host, reader->session);
     (void)kill(reader->child.pid, SIGKILL);
 }
 
 void readers_end_one(void *context)
 {
-    struct reader *reader = context;
+    struct live_reader *reader = context;
 
     if (reader->state == READER_RUNNING) {
         (void)kill(reader->child.pid, SIGINT);
@@ -96,7 +87,7 @@ void readers_end_one(void *context)
     }
 }
 
-void readers_forget(struct reader *reader)
+void readers_forget(struct live_reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
     reader->readers->on.gone(reader->readers->on.context, reader);
@@ -108,13 +99,13 @@ void readers_forget(struct reader *reader)
 static void readers_renew_next(struct readers *readers)
 {
     for (int i = 0; i < READERS_MAX; i++) {
-        const struct reader *reader = &readers->readers[i];
+        const struct live_reader *reader = &readers->readers[i];
 
         if (reader->is_used && reader->is_renewed && reader->state == READER_ENDING)
             return; /* one at a time */
     }
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         if (reader->is_used && reader->is_renewed && reader->state == READER_RUNNING) {
             readers_end_one(reader);
@@ -123,7 +114,7 @@ static void readers_renew_next(struct readers *readers)
     }
 }
 
-static void readers_say_death(struct reader *reader, int status, uint64_t lost)
+static void readers_say_death(struct live_reader *reader, int status, uint64_t lost)
 {
     char how[48];
 
@@ -133,8 +124,7 @@ static void readers_say_death(struct reader *reader, int status, uint64_t lost)
         (void)snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(status));
     reader->readers->killed++;
     reader->readers->lost_spans += lost;
-    say(BT_LOGGING_LEVEL_WARNING,
-        "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
+    say(BK2031, "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
         reader->host, reader->session, how, lost,
         readers_reads_all(reader) ? ", and reads what it has missed"
                                   : ", and what is recorded until it reads is lost");
@@ -148,7 +138,7 @@ static void readers_all_have_ended(struct readers *readers)
 
 void readers_child_ended(void *context, int status)
 {
-    struct reader *reader = context;
+    struct live_reader *reader = context;
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
     const bool is_old = wall_clock_ns() - reader->since_ns > AGAIN_NS;
@@ -179,16 +169,15 @@ void readers_child_ended(void *context, int status)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void readers_look_at(struct reader *reader)
+static void readers_look_at(struct live_reader *reader)
 {
     char ignored[WATCH_MESSAGE_MAX];
     bool is_stuck;
 
     readers_read_account(reader);
     if (!reader->now.pid && wall_clock_ns() - reader->since_ns > SILENT_NS) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "%s/%s: its reader has told nothing since its start: it is killed", reader->host,
-            reader->session);
+        say(BK2032, "%s/%s: its reader has told nothing since its start: it is killed",
+            reader->host, reader->session);
         (void)kill(reader->child.pid, SIGKILL);
         return;
     }
@@ -221,12 +210,12 @@ void readers_begin(struct readers *readers, struct loop *loop,
 void readers_reload(struct readers *readers, const struct readers_options *options)
 {
     const struct readers_options *old = &readers->options;
-    const bool is_other = !bt_value_is_equal(old->params, options->params) ||
+    const bool is_other = !json_equal(old->params, options->params) ||
                           old->retry_us != options->retry_us || old->level != options->level;
 
     if (is_other)
         readers->starts = 0;
-    bt_value_put_ref(old->params);
+    json_decref(old->params);
     readers->options = *options;
     for (int i = 0; is_other && i < READERS_MAX; i++)
         readers->readers[i].is_renewed = readers->readers[i].state == READER_RUNNING;
@@ -237,7 +226,7 @@ void readers_relay_up(struct readers *readers)
 {
     readers->relay_is_up = true;
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         reader->failures = 0;
         if (reader->is_used && reader->state == READER_WAITING)
@@ -250,7 +239,7 @@ void readers_relay_down(struct readers *readers)
 {
     readers->relay_is_up = false;
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         reader->is_listed = false;
         if (reader->is_used && reader->state == READER_WAITING)
@@ -272,7 +261,7 @@ void readers_end(struct readers *readers)
 bool readers_has_attached_own(const struct readers *readers)
 {
     for (int i = 0; i < READERS_MAX; i++) {
-        const struct reader *reader = &readers->readers[i];
+        const struct live_reader *reader = &readers->readers[i];
 
         if (reader->is_used && reader->is_own && reader->is_attached)
             return true;

@@ -9,8 +9,7 @@
 
 #include "babeltrace-plugin/account/watch.h"
 #include "relay.h"
-#include "tools/base/loop.h"
-#include "tools/base/output_lines.h"
+#include "tools/base/child.h"
 #include "tools/base/reader_account.h"
 
 #include <babeltrace2/babeltrace.h>
@@ -18,12 +17,14 @@
 
 #define READERS_MAX 64
 
+extern const struct job readers_job; /* what each of the children does */
+
 struct readers_options {
-    char live_url[320];     /* net://HOST:PORT of the relay daemon */
-    bool is_own_relay;      /* started by us: it has no sessions of earlier runs */
-    char folder[128];       /* the runtime folder */
-    char follow[1024];      /* globs of HOST/SESSION, separated by commas */
-    const bt_value *params; /* the sink's; ours from now on */
+    char live_url[320]; /* net://HOST:PORT of the relay daemon */
+    bool is_own_relay;  /* started by us: it has no sessions of earlier runs */
+    char folder[128];   /* the runtime folder */
+    char follow[1024];  /* globs of HOST/SESSION, separated by commas */
+    json_t *params;     /* the sink's; ours from now on */
     long retry_us;
     int64_t flush_timeout_ms;
     bt_logging_level level;
@@ -38,7 +39,7 @@ enum reader_state {
 
 struct readers;
 
-struct reader {
+struct live_reader {
     struct readers *readers;
     char host[256], session[256];
     char file_name[48]; /* of its files in the runtime folder */
@@ -60,8 +61,9 @@ struct reader {
 };
 
 struct readers_callbacks {
-    void (*stalled)(void *context, const struct reader *reader);
-    void (*gone)(void *context, const struct reader *reader); /* its session has ended, it too */
+    void (*stalled)(void *context, const struct live_reader *reader);
+    void (*gone)(void *context,
+                 const struct live_reader *reader); /* its session has ended, it too */
     void (*all_ended)(void *context);
     void *context;
 };
@@ -70,7 +72,7 @@ struct readers {
     struct loop *loop;
     struct readers_options options;
     struct readers_callbacks on;
-    struct reader readers[READERS_MAX];
+    struct live_reader readers[READERS_MAX];
     struct counts gone;          /* of readers whose session is gone */
     uint64_t killed, lost_spans; /* readers that died, and what waited in them */
     unsigned starts;             /* with these options */

@@ -14,14 +14,14 @@
 
 /* ---- of one ---------------------------------------------------------------------------------- */
 
-static bool readers_read_stats(const struct reader *reader, struct reader_account *account)
+static bool readers_read_stats(const struct live_reader *reader, struct reader_account *account)
 {
     char path[READERS_PATH_SIZE];
 
     return reader_account_read(readers_path_of(reader, "json", path), account);
 }
 
-void readers_read_account(struct reader *reader)
+void readers_read_account(struct live_reader *reader)
 {
     struct reader_account account;
 
@@ -31,7 +31,7 @@ void readers_read_account(struct reader *reader)
 }
 
 /* Of one that is gone. Returns the spans that went with it. */
-uint64_t readers_close_account(struct reader *reader, pid_t pid)
+uint64_t readers_close_account(struct live_reader *reader, pid_t pid)
 {
     struct reader_account account;
     uint64_t lost;
@@ -47,13 +47,13 @@ uint64_t readers_close_account(struct reader *reader, pid_t pid)
     return lost;
 }
 
-void readers_say_what_was_before(const struct reader *reader)
+void readers_say_what_was_before(const struct live_reader *reader)
 {
     struct reader_account account;
 
     if (!readers_read_stats(reader, &account) || account.has_ended)
         return;
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK2033,
         "%s/%s: the last reader, process %ld of an earlier run, was killed: %" PRIu64
         " spans that waited for delivery are lost, and what was recorded since it last wrote its "
         "account, %.1f s ago",
@@ -62,7 +62,7 @@ void readers_say_what_was_before(const struct reader *reader)
 }
 
 /* Of the child that runs, and of those before it. */
-static struct counts readers_account_of(const struct reader *reader)
+static struct counts readers_account_of(const struct live_reader *reader)
 {
     struct counts sum = reader->before;
 
@@ -76,7 +76,7 @@ static struct counts readers_account_of(const struct reader *reader)
 bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_ns)
 {
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
         const struct input_counts *input = &reader->now.counts.input;
 
         if (!reader->is_used || !reader->is_own || reader->is_retired ||
@@ -95,7 +95,7 @@ struct counts readers_counts(struct readers *readers)
     struct counts sum = readers->gone;
 
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
         struct counts of_reader;
 
         if (!reader->is_used)
@@ -107,7 +107,7 @@ struct counts readers_counts(struct readers *readers)
     return sum;
 }
 
-static json_t *readers_json_of(const struct reader *reader)
+static json_t *readers_json_of(const struct live_reader *reader)
 {
     static const char *const states[] = {"waiting", "reading", "ending", "ended"};
     const struct counts sum = readers_account_of(reader);
@@ -129,7 +129,7 @@ json_t *readers_json(struct readers *readers)
     json_t *list = json_array();
 
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         if (!reader->is_used)
             continue;
@@ -145,7 +145,7 @@ json_t *readers_taps(struct readers *readers)
     char path[READERS_PATH_SIZE];
 
     for (int i = 0; i < READERS_MAX; i++) {
-        const struct reader *reader = &readers->readers[i];
+        const struct live_reader *reader = &readers->readers[i];
 
         if (reader->is_used && reader->state == READER_RUNNING)
             json_array_append_new(list, json_string(readers_path_of(reader, "tap", path)));

@@ -5,26 +5,22 @@
  */
 #include "readers_parts.h"
 
-#include "tools/base/privileges.h"
+#include "tools/base/say.h"
 #include "tools/reader/graph.h"
+#include "tools/reader/reader.h"
 #include "viewer.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 
 #define AGAIN_MAX 3
 
-static bool readers_set_text(bt_value *params, const char *key, const char *value)
-{
-    return bt_value_map_insert_string_entry(params, key, value) ==
-           BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-}
-
-const char *readers_path_of(const struct reader *reader, const char *end,
+const char *readers_path_of(const struct live_reader *reader, const char *end,
                             char path[READERS_PATH_SIZE])
 {
     (void)snprintf(path, READERS_PATH_SIZE, "%s/live-%s.%s", reader->readers->options.folder,
@@ -33,83 +29,93 @@ const char *readers_path_of(const struct reader *reader, const char *end,
 }
 
 /* file:PATH is a file for each run of a sink: the first one's, then PATH.2 ... */
-static bool readers_set_endpoint(const struct reader *reader, bt_value *params)
+static void readers_set_endpoint(const struct live_reader *reader, json_t *params)
 {
-    const bt_value *endpoint = bt_value_map_borrow_entry_value_const(params, "endpoint");
-    char text[4352];
+    const char *endpoint = json_string_value(json_object_get(params, "endpoint"));
 
-    if (!endpoint || strncmp(bt_value_string_get(endpoint), "file:", 5) != 0 ||
-        reader->readers->starts == 0)
-        return true;
-    (void)snprintf(text, sizeof(text), "%s.%u", bt_value_string_get(endpoint),
-                   reader->readers->starts + 1);
-    return readers_set_text(params, "endpoint", text);
+    if (endpoint && strncmp(endpoint, "file:", 5) == 0 && reader->readers->starts > 0)
+        (void)json_object_set_new(params, "endpoint",
+                                  json_sprintf("%s.%u", endpoint, reader->readers->starts + 1));
 }
 
 /* A spool is of one sink. Its folder is made by it, but no more than one. */
-static bool readers_set_spool(const struct reader *reader, bt_value *params)
+static void readers_set_spool(const struct live_reader *reader, json_t *params)
 {
-    const bt_value *spool = bt_value_map_borrow_entry_value_const(params, "spool");
-    char path[4352];
+    const char *spool = json_string_value(json_object_get(params, "spool"));
 
     if (!spool)
-        return true;
-    (void)mkdir(bt_value_string_get(spool), 0700);
-    (void)snprintf(path, sizeof(path), "%s/live-%s", bt_value_string_get(spool), reader->file_name);
-    return readers_set_text(params, "spool", path);
+        return;
+    (void)mkdir(spool, 0700);
+    (void)json_object_set_new(params, "spool",
+                              json_sprintf("%s/live-%s", spool, reader->file_name));
 }
 
-bool readers_reads_all(const struct reader *reader)
+bool readers_reads_all(const struct live_reader *reader)
 {
     return reader->readers->options.is_own_relay && reader->again <= AGAIN_MAX;
 }
 
-/* The sink's parameters, with what is this reader's own. NULL: out of memory. */
-static bt_value *readers_params_of(const struct reader *reader)
+/* NULL: out of memory. */
+static json_t *readers_order(const struct live_reader *reader)
 {
-    bt_value *params = NULL;
-    char path[READERS_PATH_SIZE];
+    const struct readers_options *options = &reader->readers->options;
+    json_t *params = json_deep_copy(options->params), *own;
+    char stats[READERS_PATH_SIZE], checkpoint[READERS_PATH_SIZE], tap[READERS_PATH_SIZE];
 
-    if (bt_value_copy(reader->readers->options.params, &params) != BT_VALUE_COPY_STATUS_OK)
-        return NULL;
-    if (readers_set_endpoint(reader, params) && readers_set_spool(reader, params) &&
-        readers_set_text(params, "stats-file", readers_path_of(reader, "json", path)) &&
-        readers_set_text(params, "checkpoint", readers_path_of(reader, "checkpoint", path)) &&
-        readers_set_text(params, "tap", readers_path_of(reader, "tap", path)) &&
-        bt_value_map_insert_bool_entry(params, "checkpoint-again",
-                                       reader->starts > 0 && readers_reads_all(reader)) ==
-            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK &&
-        bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", READERS_STATS_MS) ==
-            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        return params;
-    bt_value_put_ref(params);
-    return NULL;
+    readers_set_endpoint(reader, params);
+    readers_set_spool(reader, params);
+    own = json_pack("{ss, ss, ss, sb}", "stats-file", readers_path_of(reader, "json", stats),
+                    "checkpoint", readers_path_of(reader, "checkpoint", checkpoint), "tap",
+                    readers_path_of(reader, "tap", tap), "checkpoint-again",
+                    reader->starts > 0 && readers_reads_all(reader));
+    if (json_object_update(params, own) != 0) {
+        json_decref(params);
+        params = NULL;
+    }
+    json_decref(own);
+    return json_pack("{so, ss, ss, ss, sb, sI, si}", "params", params, "relay", options->live_url,
+                     "host", reader->host, "session", reader->session, "all",
+                     readers_reads_all(reader), "retry_us", (json_int_t)options->retry_us, "level",
+                     (int)options->level);
 }
 
-int readers_run_child(void *context)
+bool readers_start_child(struct live_reader *reader)
 {
-    const struct reader *reader = context;
-    const struct readers_options *options = &reader->readers->options;
-    bt_value *params = readers_params_of(reader);
-    char url[1024];
-    const struct graph_spec spec = {.live_url = url,
-                                    .sink_params = params,
-                                    .retry_us = options->retry_us,
-                                    .level = options->level};
-    int status, port;
+    return child_start_json(reader->readers->loop, &reader->child, &readers_job,
+                            readers_order(reader), &reader->lines);
+}
 
-    output_lines_in_child(&reader->lines);
-    privileges_give_up();
-    (void)prctl(PR_SET_NAME, "blkin-reader");
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
-    port = viewer_start(options->live_url, readers_reads_all(reader));
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+static int readers_read(const json_t *order)
+{
+    const char *relay = reader_text(order, "relay");
+    const int port = viewer_start(relay, json_is_true(json_object_get(order, "all")));
+    char url[1024];
+
     if (port == 0) {
-        fprintf(stderr, "blkin: cannot read %s: %s\n", options->live_url, strerror(errno));
+        say(BK2037, "cannot read %s: %s", relay, strerror(errno));
         return GRAPH_FAILED;
     }
-    (void)snprintf(url, sizeof(url), "net://127.0.0.1:%d/host/%s/%s", port, reader->host,
-                   reader->session);
-    status = params ? (int)graph_run(&spec) : GRAPH_FAILED;
-    bt_value_put_ref(params);
+    (void)snprintf(url, sizeof(url), "net://127.0.0.1:%d/host/%s/%s", port,
+                   reader_text(order, "host"), reader_text(order, "session"));
+    return (int)graph_run(&(struct graph_spec){
+        .live_url = url,
+        .sink_params = json_object_get(order, "params"),
+        .retry_us = (long)json_integer_value(json_object_get(order, "retry_us")),
+        .level = (bt_logging_level)json_integer_value(json_object_get(order, "level"))});
+}
+
+static int readers_run(const void *bytes, size_t size)
+{
+    json_t *order = reader_begin(bytes, size);
+    int status;
+
+    (void)prctl(PR_SET_NAME, "blkin-reader");
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* what was read is delivered */
+    status = readers_read(order);
+    json_decref(order);
     return status;
 }
+
+const struct job readers_job = {.name = "live-reader", .run = readers_run, .ends_in_order = true};

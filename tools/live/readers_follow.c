@@ -15,7 +15,7 @@
 #define RETIRE_MS 3000
 
 /* Of what relayd tells, which anybody may have told it: a short name that is safe in a folder. */
-static void readers_set_file_name(struct reader *reader)
+static void readers_set_file_name(struct live_reader *reader)
 {
     uint32_t hash = 2166136261; /* FNV-1a: other sessions have other files */
     char name[32];
@@ -33,10 +33,11 @@ static void readers_set_file_name(struct reader *reader)
     (void)snprintf(reader->file_name, sizeof(reader->file_name), "%s-%08x", name, hash);
 }
 
-static struct reader *readers_find(struct readers *readers, const char *host, const char *session)
+static struct live_reader *readers_find(struct readers *readers, const char *host,
+                                        const char *session)
 {
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         if (reader->is_used && strcmp(reader->host, host) == 0 &&
             strcmp(reader->session, session) == 0)
@@ -45,20 +46,21 @@ static struct reader *readers_find(struct readers *readers, const char *host, co
     return NULL;
 }
 
-static struct reader *readers_add(struct readers *readers, const char *host, const char *session)
+static struct live_reader *readers_add(struct readers *readers, const char *host,
+                                       const char *session)
 {
-    struct reader *reader = readers->readers;
+    struct live_reader *reader = readers->readers;
 
     while (reader < readers->readers + READERS_MAX && reader->is_used)
         reader++;
     if (reader == readers->readers + READERS_MAX) {
         if (!readers->was_full)
-            say(BT_LOGGING_LEVEL_WARNING, "more than %d sessions to follow: %s/%s is not read",
-                READERS_MAX, host, session);
+            say(BK2034, "more than %d sessions to follow: %s/%s is not read", READERS_MAX, host,
+                session);
         readers->was_full = true;
         return NULL;
     }
-    *reader = (struct reader){.readers = readers, .is_used = true};
+    *reader = (struct live_reader){.readers = readers, .is_used = true};
     (void)snprintf(reader->host, sizeof(reader->host), "%s", host);
     (void)snprintf(reader->session, sizeof(reader->session), "%s", session);
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%.160s/%.160s", host,
@@ -75,7 +77,7 @@ static struct reader *readers_add(struct readers *readers, const char *host, con
 
 void readers_add_own(struct readers *readers, const char *host, const char *session)
 {
-    struct reader *reader = readers_find(readers, host, session);
+    struct live_reader *reader = readers_find(readers, host, session);
 
     if (!reader)
         reader = readers_add(readers, host, session);
@@ -100,7 +102,7 @@ static bool readers_is_followed(const struct readers *readers, const struct list
     return false;
 }
 
-static void readers_note_attached(struct reader *reader, const struct listed_session *session)
+static void readers_note_attached(struct live_reader *reader, const struct listed_session *session)
 {
     reader->is_listed = true;
     if (reader->state == READER_ENDED && !reader->is_retired) /* it has come back meanwhile */
@@ -109,10 +111,10 @@ static void readers_note_attached(struct reader *reader, const struct listed_ses
     if (!reader->is_attached || !reader->unread_since_ns)
         return;
     if (reader->starts > 1)
-        say(BT_LOGGING_LEVEL_WARNING, "%s/%s: is read again, after %.1f s", reader->host,
-            reader->session, (double)(wall_clock_ns() - reader->unread_since_ns) / 1e9);
+        say(BK2035, "%s/%s: is read again, after %.1f s", reader->host, reader->session,
+            (double)(wall_clock_ns() - reader->unread_since_ns) / 1e9);
     else
-        say(BT_LOGGING_LEVEL_INFO, "%s/%s: is read", reader->host, reader->session);
+        say(BK2036, "%s/%s: is read", reader->host, reader->session);
     reader->unread_since_ns = 0;
 }
 
@@ -128,7 +130,7 @@ void readers_listed(struct readers *readers, const struct listing *listing)
     }
     for (int i = 0; i < listing->count; i++) {
         const struct listed_session *session = &listing->sessions[i];
-        struct reader *reader = readers_find(readers, session->host, session->name);
+        struct live_reader *reader = readers_find(readers, session->host, session->name);
 
         if (!reader && readers_is_followed(readers, session))
             reader = readers_add(readers, session->host, session->name);
@@ -136,7 +138,7 @@ void readers_listed(struct readers *readers, const struct listing *listing)
             readers_note_attached(reader, session);
     }
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         if (!reader->is_used || reader->is_listed || (reader->is_own && !reader->is_retired))
             continue;
@@ -151,7 +153,7 @@ void readers_listed(struct readers *readers, const struct listing *listing)
 void readers_retire(struct readers *readers, const char *session)
 {
     for (int i = 0; i < READERS_MAX; i++) {
-        struct reader *reader = &readers->readers[i];
+        struct live_reader *reader = &readers->readers[i];
 
         if (!reader->is_used || !reader->is_own || strcmp(reader->session, session) != 0)
             continue;

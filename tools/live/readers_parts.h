@@ -14,38 +14,38 @@
 /* ---- the child: readers_child.c -------------------------------------------------------------- */
 
 /* FOLDER/live-HOST-SESSION-HASH.END */
-const char *readers_path_of(const struct reader *reader, const char *end,
+const char *readers_path_of(const struct live_reader *reader, const char *end,
                             char path[READERS_PATH_SIZE]);
 
 /*
  * Our relay daemon has a session's packets until it ends: a reader reads them from the first one,
  * and passes over what the one before it has read. Not if that kills readers.
  */
-bool readers_reads_all(const struct reader *reader);
+bool readers_reads_all(const struct live_reader *reader);
 
-/* What the child does, in it; the context is the reader. Returns its exit status. */
-int readers_run_child(void *context);
+/* Returns false with errno set. */
+bool readers_start_child(struct live_reader *reader);
 
 /* ---- the account: readers_account.c ---------------------------------------------------------- */
 
-void readers_read_account(struct reader *reader);
+void readers_read_account(struct live_reader *reader);
 
 /* Of a child that is gone. Returns the spans that went with it. */
-uint64_t readers_close_account(struct reader *reader, pid_t pid);
+uint64_t readers_close_account(struct live_reader *reader, pid_t pid);
 
 /* Of a reader that an earlier run of the agent has left. */
-void readers_say_what_was_before(const struct reader *reader);
+void readers_say_what_was_before(const struct live_reader *reader);
 
 /* ---- starting and ending one: readers.c ------------------------------------------------------ */
 
 /* So that it is started when that time is over, or later, when the relay daemon is there. */
-void readers_start_in(struct reader *reader, int64_t ms);
+void readers_start_in(struct live_reader *reader, int64_t ms);
 
 /* Ends its child, if it runs, or its wait for one. */
 void readers_end_one(void *context);
 
 /* Its session is gone. */
-void readers_forget(struct reader *reader);
+void readers_forget(struct live_reader *reader);
 
 /* A child of this reader has ended. */
 void readers_child_ended(void *context, int status);

@@ -30,7 +30,7 @@
 #define RESTART_MAX_MS 30000
 #define END_MS         5000
 
-static void start(void *context);
+static void relay_start(void *context);
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
@@ -119,18 +119,17 @@ static bool check_ports(const struct relay_options *options, struct error *error
 
 /* ---- our own: running ------------------------------------------------------------------------ */
 
-static int run_relayd(void *context)
+static int relay_run(const void *order, size_t size)
 {
-    const struct relay *relay = context;
-    const struct relay_options *o = &relay->options;
+    const struct relay_options *o = order;
     char control[320], data[320], live[320];
     char output[sizeof(o->output)];
-    struct kept kept = kept_find(o->output, NULL, NULL, false);
+    struct sweep_files kept = sweep_find(o->output, NULL, NULL, false);
     char *arguments[] = {"lttng-relayd", "-C", control, "-D", data, "-L", live, "-o", output, NULL};
 
-    output_lines_in_child(&relay->lines);
-    kept_mark(&kept); /* all there is: nobody streams yet */
-    kept_free(&kept);
+    (void)size;
+    sweep_mark(&kept); /* all there is: nobody streams yet */
+    sweep_free(&kept);
     (void)snprintf(control, sizeof(control), "tcp://%s:%d", o->host, o->control_port);
     (void)snprintf(data, sizeof(data), "tcp://%s:%d", o->host, o->data_port);
     (void)snprintf(live, sizeof(live), "tcp://%s:%d", o->host, o->live_port);
@@ -139,6 +138,8 @@ static int run_relayd(void *context)
     (void)execvp(arguments[0], arguments);
     return errno == ENOENT ? 127 : 126;
 }
+
+const struct job relay_job = {.name = "live-relayd", .run = relay_run};
 
 /* On this host: the answer comes at once. */
 static bool listens(const struct relay_options *options, int port)
@@ -155,35 +156,35 @@ static bool listens(const struct relay_options *options, int port)
     return is_there;
 }
 
-static void set_state(struct relay *relay, enum relay_state state)
+static void relay_set_state(struct relay *relay, enum relay_state state)
 {
     relay->state = state;
     relay->since_ns = wall_clock_ns();
 }
 
-static void come_up(struct relay *relay)
+static void relay_come_up(struct relay *relay)
 {
-    set_state(relay, RELAY_UP);
+    relay_set_state(relay, RELAY_UP);
     relay->failures = 0;
     relay->on.up(relay->on.context);
 }
 
-static void go_down(struct relay *relay)
+static void relay_go_down(struct relay *relay)
 {
     const bool was_up = relay->state == RELAY_UP;
 
-    set_state(relay, RELAY_DOWN);
+    relay_set_state(relay, RELAY_DOWN);
     relay->listing.count = 0;
     relay->has_listed = false;
     if (was_up)
         relay->on.down(relay->on.context);
 }
 
-static void list(void *context);
+static void relay_list(void *context);
 
-static void list_in(struct relay *relay, int64_t ms)
+static void relay_list_in(struct relay *relay, int64_t ms)
 {
-    relay->timer.due = list;
+    relay->timer.due = relay_list;
     timer_set(relay->loop, &relay->timer, ms);
 }
 
@@ -195,20 +196,19 @@ static void look_whether_it_listens(void *context)
     if (listens(options, options->live_port) && listens(options, options->control_port) &&
         listens(options, options->data_port)) {
         relay_sweep(relay);
-        come_up(relay);
-        list_in(relay, 0);
+        relay_come_up(relay);
+        relay_list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
-        say(BT_LOGGING_LEVEL_ERROR, "lttng-relayd does not listen after %d s: it is ended",
-            STARTED_MS / 1000);
+        say(BK2014, "lttng-relayd does not listen after %d s: it is ended", STARTED_MS / 1000);
         (void)kill(relay->child.pid, SIGKILL);
     } else {
         timer_set(relay->loop, &relay->timer, LISTENS_MS);
     }
 }
 
-static void restart_later(struct relay *relay)
+static void relay_restart_later(struct relay *relay)
 {
-    relay->timer.due = start;
+    relay->timer.due = relay_start;
     timer_set(relay->loop, &relay->timer,
               backoff_ms(++relay->failures, RESTART_MS, RESTART_MAX_MS));
 }
@@ -216,11 +216,10 @@ static void restart_later(struct relay *relay)
 static void say_end(int status)
 {
     if (WIFEXITED(status))
-        say(BT_LOGGING_LEVEL_WARNING, "lttng-relayd has ended with status %d: it is started again",
+        say(BK2015, "lttng-relayd has ended with status %d: it is started again",
             WEXITSTATUS(status));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "lttng-relayd was killed by signal %d: it is started again",
-            WTERMSIG(status));
+        say(BK2016, "lttng-relayd was killed by signal %d: it is started again", WTERMSIG(status));
 }
 
 static void relayd_ended(void *context, int status)
@@ -241,36 +240,33 @@ static void relayd_ended(void *context, int status)
         return;
     }
     say_end(status);
-    go_down(relay);
-    restart_later(relay);
+    relay_go_down(relay);
+    relay_restart_later(relay);
 }
 
-static void start(void *context)
+static void relay_start(void *context)
 {
     struct relay *relay = context;
+    const struct child_order order = {.job = &relay_job,
+                                      .bytes = &relay->options,
+                                      .size = sizeof(relay->options),
+                                      .lines = &relay->lines};
     struct error error;
 
     if (!check_ports(&relay->options, &error)) {
         if (relay->starts == 0)
             relay->on.failed(relay->on.context, &error);
         else
-            restart_later(relay);
+            relay_restart_later(relay);
         return;
     }
-    if (!output_lines_open(&relay->lines, relay->loop)) {
-        restart_later(relay);
+    if (!child_start(relay->loop, &relay->child, &order)) {
+        relay_restart_later(relay);
         return;
     }
-    if (!child_start(relay->loop, &relay->child, run_relayd, relay)) {
-        output_lines_started(&relay->lines);
-        output_lines_close(&relay->lines);
-        restart_later(relay);
-        return;
-    }
-    output_lines_started(&relay->lines);
     relay->starts++;
     relay->started_ms = clock_ms();
-    set_state(relay, RELAY_STARTING);
+    relay_set_state(relay, RELAY_STARTING);
     relay->timer.due = look_whether_it_listens;
     timer_set(relay->loop, &relay->timer, 10);
 }
@@ -286,22 +282,22 @@ static void has_listed(void *context, const void *result)
         return;
     if (!result) {
         if (!relay->options.is_own)
-            go_down(relay);
-        list_in(relay, LIST_SOON_MS);
+            relay_go_down(relay);
+        relay_list_in(relay, LIST_SOON_MS);
         return;
     }
     relay->listing = *(const struct listing *)result;
     if (relay->listing.has_more && !relay->has_listed)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the relay daemon has more than %d sessions: only that many are looked at", LISTED_MAX);
+        say(BK2017, "the relay daemon has more than %d sessions: only that many are looked at",
+            LISTED_MAX);
     relay->has_listed = true;
     if (relay->state != RELAY_UP)
-        come_up(relay);
+        relay_come_up(relay);
     relay->on.listed(relay->on.context, &relay->listing);
-    list_in(relay, relay->listing.count && !relay->is_urgent ? LIST_MS : LIST_SOON_MS);
+    relay_list_in(relay, relay->listing.count && !relay->is_urgent ? LIST_MS : LIST_SOON_MS);
 }
 
-static void list(void *context)
+static void relay_list(void *context)
 {
     struct relay *relay = context;
     char url[320];
@@ -311,10 +307,10 @@ static void list(void *context)
     relay_live_url(&relay->options, url, sizeof(url));
     relay->task.done = has_listed;
     relay->task.context = relay;
-    relay->is_listing = task_start(relay->loop, &relay->task, listing_ask, url,
-                                   sizeof(struct listing), LIST_LIMIT_MS);
+    relay->is_listing =
+        task_start(relay->loop, &relay->task, &listing_job, url, strlen(url) + 1, LIST_LIMIT_MS);
     if (!relay->is_listing)
-        list_in(relay, LIST_MS);
+        relay_list_in(relay, LIST_MS);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -327,11 +323,11 @@ void relay_begin(struct relay *relay, struct loop *loop, const struct relay_opti
     relay->timer.context = relay;
     relay->lines.input.fd = -1;
     (void)snprintf(relay->lines.source, sizeof(relay->lines.source), "lttng-relayd");
-    set_state(relay, RELAY_DOWN);
+    relay_set_state(relay, RELAY_DOWN);
     if (options->is_own)
-        start(relay);
+        relay_start(relay);
     else
-        list(relay);
+        relay_list(relay);
 }
 
 static void kill_relayd(void *context)

@@ -7,12 +7,14 @@
 #define BLKIN_LIVE_RELAY_H
 
 #include "babeltrace-plugin/base/error.h"
-#include "listing.h"
+#include "tools/reader/listing.h"
 #include "tools/base/loop.h"
 #include "tools/base/output_lines.h"
 
 #include <jansson.h>
 #include <time.h>
+
+extern const struct job relay_job;
 
 struct relay_options {
     bool is_own;

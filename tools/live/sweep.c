@@ -5,11 +5,11 @@
  */
 #include "sweep.h"
 
-#include "listing.h"
+#include "tools/base/folders.h"
+#include "tools/reader/listing.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +57,7 @@ static bool is_folder(const char *path, time_t *changed)
     return true;
 }
 
-static void add(struct kept *kept, const char *path)
+static void sweep_add(struct sweep_files *kept, const char *path)
 {
     char **paths = realloc(kept->paths, (kept->count + 1) * sizeof(*paths));
 
@@ -74,7 +74,7 @@ struct request {
 };
 
 static void find_below(const char *folder, const struct request *request, bool is_host,
-                       struct kept *kept)
+                       struct sweep_files *kept)
 {
     DIR *dir = opendir(folder);
     const struct dirent *entry;
@@ -92,30 +92,31 @@ static void find_below(const char *folder, const struct request *request, bool i
             find_below(path, request, true, kept);
         else if (is_host && is_meant(name, request->session, request->end) &&
                  (!request->before || changed < request->before))
-            add(kept, path);
+            sweep_add(kept, path);
     }
     if (dir)
         closedir(dir);
 }
 
-struct kept kept_find(const char *folder, const char *host, const char *session, bool is_made_next)
+struct sweep_files sweep_find(const char *folder, const char *host, const char *session,
+                              bool is_made_next)
 {
     const struct request request = {host, session, "", is_made_next ? time(NULL) - YOUNG_S : 0};
-    struct kept kept = {0};
+    struct sweep_files kept = {0};
 
     find_below(folder, &request, false, &kept);
     return kept;
 }
 
-void kept_free(struct kept *kept)
+void sweep_free(struct sweep_files *kept)
 {
     for (size_t i = 0; i < kept->count; i++)
         free(kept->paths[i]);
     free(kept->paths);
-    *kept = (struct kept){0};
+    *kept = (struct sweep_files){0};
 }
 
-void kept_mark(const struct kept *kept)
+void sweep_mark(const struct sweep_files *kept)
 {
     char path[8192 + sizeof(mark)];
 
@@ -128,28 +129,19 @@ void kept_mark(const struct kept *kept)
 /* ---- deleting, in a child -------------------------------------------------------------------- */
 
 struct order {
-    const char *folder;
-    const char *live_url, *host, *session; /* NULL: only what is marked */
+    char folder[4096];
+    char live_url[320], host[256], session[256]; /* "": only what is marked */
 };
-
-static int delete_one(const char *path, const struct stat *status, int type, struct FTW *ftw)
-{
-    (void)status;
-    (void)type;
-    (void)ftw;
-    (void)remove(path);
-    return 0;
-}
 
 static void delete_marked(const char *folder)
 {
     const struct request request = {NULL, NULL, mark, 0};
-    struct kept marked = {0};
+    struct sweep_files marked = {0};
 
     find_below(folder, &request, false, &marked);
     for (size_t i = 0; i < marked.count; i++)
-        (void)nftw(marked.paths[i], delete_one, 32, FTW_DEPTH | FTW_PHYS);
-    kept_free(&marked);
+        (void)tree_remove(marked.paths[i]);
+    sweep_free(&marked);
 }
 
 static void remove_empty_below(const char *folder)
@@ -165,10 +157,10 @@ static void remove_empty_below(const char *folder)
 
 void sweep_all(const char *folder)
 {
-    struct kept kept = kept_find(folder, NULL, NULL, false);
+    struct sweep_files kept = sweep_find(folder, NULL, NULL, false);
 
-    kept_mark(&kept);
-    kept_free(&kept);
+    sweep_mark(&kept);
+    sweep_free(&kept);
     delete_marked(folder);
     remove_empty_below(folder);
     (void)rmdir(folder);
@@ -190,47 +182,57 @@ static bool relay_has_it(const struct order *order)
 /* The files first: one that comes after the question is of a session that has come, too. */
 static void mark_session(const struct order *order)
 {
-    struct kept kept = kept_find(order->folder, order->host, order->session, false);
+    struct sweep_files kept = sweep_find(order->folder, order->host, order->session, false);
 
     if (kept.count && !relay_has_it(order))
-        kept_mark(&kept);
-    kept_free(&kept);
+        sweep_mark(&kept);
+    sweep_free(&kept);
 }
 
-static int run(void *context)
+static int sweep_run(const void *bytes, size_t size)
 {
-    const struct order *order = context;
+    const struct order *order = bytes;
 
-    if (order->session)
+    (void)size;
+    if (order->session[0])
         mark_session(order);
     delete_marked(order->folder);
     return 0;
 }
 
-static void ended(void *context, int status)
+const struct job sweep_job = {.name = "live-sweep", .run = sweep_run};
+
+static void sweep_ended(void *context, int status)
 {
     (void)status;
     free(context);
 }
 
-static void start(struct loop *loop, struct order *order)
+static void sweep_start(struct loop *loop, const char *folder, const char *live_url,
+                        const char *host, const char *session)
 {
+    struct order order = {.folder = ""};
+    const struct child_order call = {.job = &sweep_job, .bytes = &order, .size = sizeof(order)};
     struct child *child = calloc(1, sizeof(*child));
 
     if (!child)
         return;
-    *child = (struct child){.ended = ended, .context = child};
-    if (!child_start(loop, child, run, order))
+    (void)snprintf(order.folder, sizeof(order.folder), "%s", folder);
+    (void)snprintf(order.live_url, sizeof(order.live_url), "%s", live_url);
+    (void)snprintf(order.host, sizeof(order.host), "%s", host);
+    (void)snprintf(order.session, sizeof(order.session), "%s", session);
+    *child = (struct child){.ended = sweep_ended, .context = child};
+    if (!child_start(loop, child, &call))
         free(child);
 }
 
 void sweep(struct loop *loop, const char *folder)
 {
-    start(loop, &(struct order){.folder = folder});
+    sweep_start(loop, folder, "", "", "");
 }
 
 void sweep_session(struct loop *loop, const char *folder, const char *live_url, const char *host,
                    const char *session)
 {
-    start(loop, &(struct order){folder, live_url, host, session});
+    sweep_start(loop, folder, live_url, host, session);
 }

@@ -10,9 +10,11 @@
 #ifndef BLKIN_LIVE_SWEEP_H
 #define BLKIN_LIVE_SWEEP_H
 
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
 
-struct kept {
+extern const struct job sweep_job;
+
+struct sweep_files {
     size_t count;
     char **paths;
 };
@@ -22,10 +24,11 @@ struct kept {
  * that lies there; with host and session NULL, of all of them. With a session that may be made
  * next: without those that are so young that its folder may get the same name, which has seconds.
  */
-struct kept kept_find(const char *folder, const char *host, const char *session, bool is_made_next);
+struct sweep_files sweep_find(const char *folder, const char *host, const char *session,
+                              bool is_made_next);
 
-void kept_mark(const struct kept *kept);
-void kept_free(struct kept *kept);
+void sweep_mark(const struct sweep_files *kept);
+void sweep_free(struct sweep_files *kept);
 
 /* Deletes all of it, and the folders that are empty then: when there is no relay daemon any more.
  */

@@ -56,7 +56,7 @@ struct making {
     struct session_spec spec;
     bool is_anew;       /* one that is there is dead */
     char leftover[256]; /* a session of ours from an earlier run; empty: none */
-    const char *kept;   /* where the relay daemon's files are; NULL: they are another one's */
+    char kept[4096];    /* where the relay daemon's files are; "": they are another one's */
 };
 
 /* One whose relay daemon has died never delivers again: only destroying it helps. */
@@ -80,18 +80,21 @@ static bool make_session(const void *argument, void *result)
     const struct making *making = argument;
     struct session_answer *answer = result;
     struct utsname host;
-    struct kept kept = {0};
+    struct sweep_files kept = {0};
 
-    if (making->kept && uname(&host) == 0)
-        kept = kept_find(making->kept, host.nodename, making->spec.name, true);
+    if (making->kept[0] && uname(&host) == 0)
+        kept = sweep_find(making->kept, host.nodename, making->spec.name, true);
     ensure_session(making, answer);
     if (answer->result == SESSION_CREATED)
-        kept_mark(&kept);
-    kept_free(&kept);
+        sweep_mark(&kept);
+    sweep_free(&kept);
     return true;
 }
 
-static void set_state(struct tracing *tracing, enum tracing_state state)
+const struct job tracing_make_job = {
+    .name = "live-make", .fill = make_session, .result_size = sizeof(struct session_answer)};
+
+static void tracing_set_state(struct tracing *tracing, enum tracing_state state)
 {
     if (tracing->state != state)
         tracing->since_ns = wall_clock_ns();
@@ -99,11 +102,12 @@ static void set_state(struct tracing *tracing, enum tracing_state state)
 }
 
 /* Said once, until it is something else. */
-static void complain(struct tracing *tracing, enum tracing_state state, const struct error *error)
+static void tracing_complain(struct tracing *tracing, enum tracing_state state,
+                             const struct error *error)
 {
     if (tracing->state != state || strcmp(tracing->error.text, error->text) != 0)
-        say(BT_LOGGING_LEVEL_WARNING, "%s", error->text);
-    set_state(tracing, state);
+        say(state == TRACING_NO_DAEMON ? BK2020 : BK2021, "%s", error->text);
+    tracing_set_state(tracing, state);
     tracing->error = *error;
 }
 
@@ -144,14 +148,14 @@ static void is_made(struct tracing *tracing, const struct session_answer *answer
     tracing->error.text[0] = '\0';
     if (tracing->was_created)
         write_note(tracing);
-    say(BT_LOGGING_LEVEL_INFO, "session \"%s\": %s, active", tracing->spec.name,
+    say(BK2022, "session \"%s\": %s, active", tracing->spec.name,
         answer->result == SESSION_CREATED ? "created" : "was there");
-    set_state(tracing, TRACING_ACTIVE);
+    tracing_set_state(tracing, TRACING_ACTIVE);
     tracing->on.made(tracing->on.context);
 }
 
-static void make(struct tracing *tracing);
-static void end_now(struct tracing *tracing);
+static void tracing_make(struct tracing *tracing);
+static void tracing_end_now(struct tracing *tracing);
 
 static void has_made(void *context, const void *result)
 {
@@ -164,23 +168,22 @@ static void has_made(void *context, const void *result)
     tracing->was_tried = true;
     tracing->was_created |= answer && answer->result == SESSION_CREATED;
     if (tracing->ended) {
-        end_now(tracing);
+        tracing_end_now(tracing);
     } else if (tracing->is_dead) {
-        make(tracing); /* the relay daemon has gone while it was made */
+        tracing_make(tracing); /* the relay daemon has gone while it was made */
     } else if (answer && answer->result <= SESSION_ADOPTED) {
         is_made(tracing, answer);
     } else if (answer && answer->result == SESSION_NO_DAEMON) {
-        complain(tracing, TRACING_NO_DAEMON, &answer->error);
+        tracing_complain(tracing, TRACING_NO_DAEMON, &answer->error);
     } else {
-        complain(tracing, TRACING_FAILED, answer ? &answer->error : &hung);
+        tracing_complain(tracing, TRACING_FAILED, answer ? &answer->error : &hung);
         try_again_later(tracing);
     }
 }
 
-static void make(struct tracing *tracing)
+static void tracing_make(struct tracing *tracing)
 {
-    struct making making = {
-        .spec = tracing->spec, .is_anew = tracing->is_dead, .kept = tracing->kept};
+    struct making making = {.spec = tracing->spec, .is_anew = tracing->is_dead};
 
     tracing->is_wanted = tracing->is_busy;
     if (tracing->is_busy || tracing->ended || !tracing->relay_is_up)
@@ -192,11 +195,12 @@ static void make(struct tracing *tracing)
             making.leftover[0] = '\0';
         }
     }
+    (void)snprintf(making.kept, sizeof(making.kept), "%s", tracing->kept ? tracing->kept : "");
     tracing->is_dead = false;
     tracing->task.done = has_made;
     tracing->task.context = tracing;
-    tracing->is_busy = task_start(tracing->loop, &tracing->task, make_session, &making,
-                                  sizeof(struct session_answer), LIMIT_MS);
+    tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_make_job, &making,
+                                  sizeof(making), LIMIT_MS);
     if (!tracing->is_busy)
         try_again_later(tracing);
 }
@@ -210,11 +214,16 @@ static bool look_at_session(const void *argument, void *result)
     return session_look(argument, result, &ignored);
 }
 
-static void make_again(struct tracing *tracing, const char *why)
+const struct job tracing_look_job = {.name = "live-look",
+                                     .fill = look_at_session,
+                                     .result_size = sizeof(struct session_state),
+                                     .stays = true};
+
+static void tracing_make_again(struct tracing *tracing, const char *why)
 {
-    say(BT_LOGGING_LEVEL_WARNING, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
-    set_state(tracing, TRACING_NOT_YET);
-    make(tracing);
+    say(BK2023, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
+    tracing_set_state(tracing, TRACING_NOT_YET);
+    tracing_make(tracing);
 }
 
 static void has_looked(void *context, const void *result)
@@ -230,49 +239,48 @@ static void has_looked(void *context, const void *result)
 
     tracing->is_busy = tracing->is_daemon_new = false;
     if (tracing->ended) {
-        end_now(tracing);
+        tracing_end_now(tracing);
         return;
     }
     if (tracing->state < TRACING_ACTIVE) {
         if (tracing->is_wanted) /* the relay daemon has come back meanwhile */
-            make(tracing);
+            tracing_make(tracing);
         return;
     }
     if (!state) {
-        complain(tracing, TRACING_NO_DAEMON, &gone);
+        tracing_complain(tracing, TRACING_NO_DAEMON, &gone);
         return;
     }
     tracing->discarded_events = state->discarded_events;
     tracing->lost_packets = state->lost_packets;
     if (!state->is_there) {
-        make_again(tracing, is_restarted ? "LTTng's session daemon was restarted"
-                                         : "somebody has destroyed it");
+        tracing_make_again(tracing, is_restarted ? "LTTng's session daemon was restarted"
+                                                 : "somebody has destroyed it");
     } else if (!state->has_consumer) {
-        complain(tracing, TRACING_FAILED, &headless);
+        tracing_complain(tracing, TRACING_FAILED, &headless);
         try_again_later(tracing);
     } else if (!state->is_active && tracing->state == TRACING_ACTIVE) {
-        say(BT_LOGGING_LEVEL_WARNING,
-            "session \"%s\": somebody has stopped it; to go on: lttng start %s", tracing->spec.name,
-            tracing->spec.name);
-        set_state(tracing, TRACING_STOPPED);
+        say(BK2024, "session \"%s\": somebody has stopped it; to go on: lttng start %s",
+            tracing->spec.name, tracing->spec.name);
+        tracing_set_state(tracing, TRACING_STOPPED);
     } else if (state->is_active && tracing->state == TRACING_STOPPED) {
-        say(BT_LOGGING_LEVEL_WARNING, "session \"%s\": it was started again", tracing->spec.name);
-        set_state(tracing, TRACING_ACTIVE);
+        say(BK2025, "session \"%s\": it was started again", tracing->spec.name);
+        tracing_set_state(tracing, TRACING_ACTIVE);
     }
 }
 
-static void look(struct tracing *tracing)
+static void tracing_look(struct tracing *tracing)
 {
     if (tracing->is_busy)
         return;
     tracing->task.done = has_looked;
     tracing->task.context = tracing;
-    tracing->is_busy = task_start(tracing->loop, &tracing->task, look_at_session,
-                                  tracing->spec.name, sizeof(struct session_state), LIMIT_MS);
+    tracing->is_busy = task_start(tracing->loop, &tracing->task, &tracing_look_job,
+                                  tracing->spec.name, sizeof(tracing->spec.name), LIMIT_MS);
 }
 
 /* A session daemon that has come has none of our sessions. */
-static void watch(void *context)
+static void tracing_watch(void *context)
 {
     struct tracing *tracing = context;
     const uint64_t mark = daemon_mark();
@@ -284,7 +292,7 @@ static void watch(void *context)
         tracing->daemon_mark = mark;
         tracing->is_daemon_new = true;
         if (tracing->state == TRACING_ACTIVE || tracing->state == TRACING_STOPPED)
-            look(tracing);
+            tracing_look(tracing);
         else if (tracing->relay_is_up)
             timer_set(tracing->loop, &tracing->retry, WATCH_MS);
     }
@@ -293,14 +301,14 @@ static void watch(void *context)
     tracing->next_look_ms =
         clock_ms() + (tracing->state == TRACING_NO_DAEMON ? LOOK_SOON_MS : LOOK_MS);
     if (tracing->state >= TRACING_ACTIVE)
-        look(tracing);
+        tracing_look(tracing);
     else if (tracing->state == TRACING_NO_DAEMON && mark)
-        make(tracing);
+        tracing_make(tracing);
 }
 
-static void retry(void *context)
+static void tracing_retry(void *context)
 {
-    make(context);
+    tracing_make(context);
 }
 
 void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
@@ -313,8 +321,8 @@ void tracing_begin(struct tracing *tracing, struct loop *loop, const struct sess
     tracing->kept = kept;
     tracing->is_dead = kept != NULL;
     tracing->daemon_mark = daemon_mark();
-    tracing->retry = (struct timer){.due = retry, .context = tracing};
-    tracing->look = (struct timer){.due = watch, .context = tracing};
+    tracing->retry = (struct timer){.due = tracing_retry, .context = tracing};
+    tracing->look = (struct timer){.due = tracing_watch, .context = tracing};
     timer_set(loop, &tracing->look, WATCH_MS);
 }
 
@@ -322,7 +330,7 @@ void tracing_relay_up(struct tracing *tracing)
 {
     tracing->relay_is_up = true;
     tracing->failures = 0;
-    make(tracing);
+    tracing_make(tracing);
 }
 
 void tracing_relay_down(struct tracing *tracing)
@@ -330,7 +338,7 @@ void tracing_relay_down(struct tracing *tracing)
     tracing->relay_is_up = false;
     tracing->is_dead = true;
     timer_clear(tracing->loop, &tracing->retry);
-    set_state(tracing, TRACING_NOT_YET);
+    tracing_set_state(tracing, TRACING_NOT_YET);
 }
 
 void tracing_is_listed(struct tracing *tracing, bool is_listed)
@@ -344,7 +352,7 @@ void tracing_is_listed(struct tracing *tracing, bool is_listed)
     } else if (now_ms - tracing->unlisted_since_ms > UNLISTED_MAX_MS && !tracing->is_busy) {
         tracing->unlisted_since_ms = now_ms;
         tracing->is_dead = true;
-        make_again(tracing, "the relay daemon does not have it any more");
+        tracing_make_again(tracing, "the relay daemon does not have it any more");
     }
 }
 
@@ -363,6 +371,9 @@ static bool destroy_session(const void *name, void *result)
     return session_destroy(name, false, error);
 }
 
+const struct job tracing_destroy_job = {
+    .name = "live-destroy", .fill = destroy_session, .result_size = sizeof(struct error)};
+
 static void destroy_stalled(struct tracing *tracing)
 {
     if (tracing->is_destroying)
@@ -370,8 +381,9 @@ static void destroy_stalled(struct tracing *tracing)
     (void)snprintf(tracing->destroy_name, sizeof(tracing->destroy_name), "%s", tracing->spec.name);
     tracing->destroying.done = has_destroyed_stalled;
     tracing->destroying.context = tracing;
-    tracing->is_destroying = task_start(tracing->loop, &tracing->destroying, destroy_session,
-                                        tracing->destroy_name, sizeof(struct error), LIMIT_MS);
+    tracing->is_destroying =
+        task_start(tracing->loop, &tracing->destroying, &tracing_destroy_job, tracing->destroy_name,
+                   sizeof(tracing->destroy_name), LIMIT_MS);
 }
 
 bool tracing_is_stalled(struct tracing *tracing)
@@ -383,12 +395,12 @@ bool tracing_is_stalled(struct tracing *tracing)
     tracing->renamed_ms = clock_ms();
     (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
                    ++tracing->names);
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK2026,
         "session \"%s\" stands still: going on in session \"%s\"; what was recorded and not read "
         "by then is lost",
         tracing->destroy_name, tracing->spec.name);
-    set_state(tracing, TRACING_NOT_YET);
-    make(tracing);
+    tracing_set_state(tracing, TRACING_NOT_YET);
+    tracing_make(tracing);
     return true;
 }
 
@@ -419,36 +431,40 @@ static bool stop_session(const void *name, void *result)
     return session_stop(name, error);
 }
 
-static void end_now(struct tracing *tracing)
+const struct job tracing_stop_job = {
+    .name = "live-stop", .fill = stop_session, .result_size = sizeof(struct error)};
+
+static void tracing_end_now(struct tracing *tracing)
 {
     tracing->ending.done = has_ended;
     tracing->ending.context = tracing;
     if (!tracing->was_created ||
         !task_start(tracing->loop, &tracing->ending, tracing->end, tracing->spec.name,
-                    sizeof(struct error), LIMIT_MS / 2))
+                    sizeof(tracing->spec.name), LIMIT_MS / 2))
         tracing->ended(tracing->on.context);
 }
 
 /* What is under way comes first: it may make the session. */
-static void end_by(struct tracing *tracing, task_fn *run, void (*ended)(void *context))
+static void tracing_end_by(struct tracing *tracing, const struct job *job,
+                           void (*ended)(void *context))
 {
     tracing->ended = ended;
-    tracing->end = run;
+    tracing->end = job;
     timer_clear(tracing->loop, &tracing->retry);
     if (!tracing->is_busy)
-        end_now(tracing);
+        tracing_end_now(tracing);
 }
 
 void tracing_stop(struct tracing *tracing, void (*ended)(void *context))
 {
-    end_by(tracing, stop_session, ended);
+    tracing_end_by(tracing, &tracing_stop_job, ended);
 }
 
 void tracing_destroy(struct tracing *tracing, void (*ended)(void *context))
 {
     timer_clear(tracing->loop, &tracing->look);
     (void)unlink(tracing->note);
-    end_by(tracing, destroy_session, ended);
+    tracing_end_by(tracing, &tracing_destroy_job, ended);
 }
 
 json_t *tracing_json(const struct tracing *tracing)

@@ -7,11 +7,13 @@
 #ifndef BLKIN_LIVE_TRACING_H
 #define BLKIN_LIVE_TRACING_H
 
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
 #include "tools/lttng/session.h"
 
 #include <jansson.h>
 #include <time.h>
+
+extern const struct job tracing_make_job, tracing_look_job, tracing_destroy_job, tracing_stop_job;
 
 enum tracing_state {
     TRACING_NOT_YET,   /* no relay daemon, or not tried */
@@ -49,7 +51,7 @@ struct tracing {
     bool is_busy, is_destroying, is_daemon_new;
     bool is_wanted; /* making it, when what is under way has ended */
     char destroy_name[256];
-    task_fn *end;
+    const struct job *end;
     void (*ended)(void *context);
 };
 

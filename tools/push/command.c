@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/http_url.h"
 #include "push.h"
+#include "tools/base/messages.h"
 #include "tools/config/config.h"
 #include "tools/config/keys.h"
 
@@ -174,8 +175,12 @@ int config_command(int argc, char *argv[])
         return config_list_keys();
     if (strcmp(command, "table") == 0 && argc == 3)
         return config_print_table(argv[2]);
+    if (strcmp(command, "messages") == 0 && argc == 2) { /* for the Makefile, too */
+        messages_print();
+        return 0;
+    }
     if (strcmp(command, "push") == 0)
         return config_push(argc - 1, argv + 1, usage);
-    fprintf(stderr, "%s: expected check, config_show_keys, keys or push\n%s", argv[0], usage);
+    fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);
     return 2;
 }

@@ -67,7 +67,7 @@ static void config_topic_keep(const struct config_topic *topic)
                   (json_int_t)topic->held.written_ns, "lines", topic->held.bytes, topic->held.size);
     error_set(&error, "%s: what holds is no UTF-8", topic->kept);
     if (!json || !json_save(json, topic->kept, &error))
-        say(BT_LOGGING_LEVEL_WARNING, "%s: a start without brokers will not have it", error.text);
+        say(BK1110, "%s: a start without brokers will not have it", error.text);
     json_decref(json);
 }
 
@@ -91,7 +91,7 @@ static void config_topic_take_kept(struct config_topic *topic)
         };
 
         if (pushed_take(topic->pushed, &message, &error) == PUSHED_REFUSED)
-            say(BT_LOGGING_LEVEL_WARNING, "%s is not taken: %s", topic->kept, error.text);
+            say(BK1111, "%s is not taken: %s", topic->kept, error.text);
     }
     json_decref(json);
 }
@@ -104,8 +104,7 @@ static void config_topic_find_place(struct config_topic *topic, const struct con
     if (folder_own(folder, "state-dir", &error))
         path_set(topic->kept, "%s/config-%s.json", folder, topic->service.name);
     else
-        say(BT_LOGGING_LEVEL_WARNING, "%s: a start without brokers will have the file's lines",
-            error.text);
+        say(BK1112, "%s: a start without brokers will have the file's lines", error.text);
 }
 
 /* The reason has foreign text, and becomes part of a JSON document. */
@@ -173,11 +172,11 @@ static void config_topic_settle(void *context)
             config_topic_note_refused(topic, &error);
         } else if (config_topic_hold(topic, best)) {
             config_topic_keep(topic);
-            say(BT_LOGGING_LEVEL_INFO, KEY ": %s holds now", config_topic_describe_held(topic));
+            say(BK1113, KEY ": %s holds now", config_topic_describe_held(topic));
         }
     }
     if (topic->has_refused)
-        say(BT_LOGGING_LEVEL_WARNING, KEY ": %s: refused, %s holds: %s", topic->parsed.shown,
+        say(BK1114, KEY ": %s: refused, %s holds: %s", topic->parsed.shown,
             config_topic_describe_held(topic), topic->why.text);
     topic->has_refused = false;
 }
@@ -235,7 +234,7 @@ static void config_topic_read_topic(void *context)
     pushed_end(topic->pushed);
     timer_set(topic->loop, &topic->settle, 0);
     if (topic->is_late)
-        say(BT_LOGGING_LEVEL_INFO, KEY ": %s is read now", topic->parsed.shown);
+        say(BK1115, KEY ": %s is read now", topic->parsed.shown);
     topic->is_late = false;
 }
 
@@ -265,8 +264,8 @@ static void config_topic_is_late(void *context)
     if (topic->is_read)
         return;
     topic->is_late = true;
-    say(BT_LOGGING_LEVEL_WARNING, KEY ": not read yet, %s holds: %s",
-        config_topic_describe_held(topic), problem ? problem : topic->parsed.shown);
+    say(BK1116, KEY ": not read yet, %s holds: %s", config_topic_describe_held(topic),
+        problem ? problem : topic->parsed.shown);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */

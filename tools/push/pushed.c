@@ -57,7 +57,8 @@ static void pushed_check_entry(void *context, unsigned line, const char *section
     struct check *check = context;
     const int key = key_find(name);
     struct error why = {""};
-    bt_value *value = NULL;
+    struct param_value value;
+    bool is_right = false;
 
     if (check->is_wrong)
         return;
@@ -70,11 +71,10 @@ static void pushed_check_entry(void *context, unsigned line, const char *section
                   name);
     else if (check->lines[key])
         error_set(&why, "\"%s\" is given twice: line %u has it", name, check->lines[key]);
-    else if ((value = key_value(key_rule(key), text, &why)) != NULL)
+    else if ((is_right = key_read(key_rule(key), text, &value, &why)))
         check->lines[key] = line;
-    if (!value)
+    if (!is_right)
         pushed_refuse(check, line, why.text);
-    bt_value_put_ref(value);
 }
 
 static void pushed_check_bad_line(void *context, unsigned line, const char *why)

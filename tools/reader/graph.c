@@ -5,6 +5,8 @@
  */
 #include "graph.h"
 
+#include "tools/base/child.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -107,6 +109,7 @@ static bool graph_take_signals(void)
     (void)sigaction(SIGINT, &action, NULL);
     action.sa_handler = graph_on_end;
     (void)sigaction(SIGTERM, &action, NULL);
+    job_unblock_end();
     return true;
 }
 
@@ -147,18 +150,24 @@ static const bt_plugin *graph_find_installed(void)
     return found;
 }
 
-/* Found once, and for as long as this process and its children live. */
+/* Found once, and for as long as this process lives. */
 static struct plugins {
     const bt_plugin *ctf, *utils, *blkin;
 } plugins;
 
-static bool graph_find_plugins(void)
+const bt_plugin *graph_ctf(void)
+{
+    if (!plugins.ctf)
+        plugins.ctf = graph_find_plugin("ctf");
+    return plugins.ctf;
+}
+
+bool graph_can_run(void)
 {
     if (plugins.blkin)
         return true;
-    plugins.ctf = graph_find_plugin("ctf");
     plugins.utils = graph_find_plugin("utils");
-    if (!plugins.ctf || !plugins.utils) {
+    if (!graph_ctf() || !plugins.utils) {
         graph_print_error("babeltrace2's own plugins ctf and utils are not found: is the package "
                           "libbabeltrace2-0 whole?");
         return false;
@@ -172,31 +181,51 @@ static bool graph_find_plugins(void)
     return plugins.blkin != NULL;
 }
 
-bool graph_can_run(void)
-{
-    return graph_find_plugins();
-}
-
-const bt_plugin *graph_ctf(void)
-{
-    return plugins.ctf;
-}
-
 /* ---- components ------------------------------------------------------------------------------ */
+
+static bool graph_put_param(bt_value *map, const char *key, const json_t *value)
+{
+    bt_value_map_insert_entry_status status;
+
+    if (json_is_integer(value))
+        status = bt_value_map_insert_signed_integer_entry(map, key, json_integer_value(value));
+    else if (json_is_boolean(value))
+        status = bt_value_map_insert_bool_entry(map, key, json_is_true(value));
+    else
+        status = bt_value_map_insert_string_entry(map, key, json_string_value(value));
+    return status == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
+}
+
+/* NULL: out of memory. */
+static bt_value *graph_sink_params(const json_t *given)
+{
+    bt_value *map = bt_value_map_create();
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)given, key, value)
+    {
+        if (map && !graph_put_param(map, key, value))
+            BT_VALUE_PUT_REF_AND_RESET(map);
+    }
+    return map;
+}
 
 /* Before the sources, as only it knows what an interruption is while something blocks. */
 static bool graph_add_sink(struct graph *graph)
 {
     const bt_component_class_sink *class =
         bt_plugin_borrow_sink_component_class_by_name_const(plugins.blkin, "zipkin");
+    bt_value *params = graph_sink_params(graph->spec->sink_params);
+    const bool is_added =
+        class && params &&
+        bt_graph_add_sink_component(graph->graph, class, "sink", params, graph->spec->level,
+                                    &graph->sink) == BT_GRAPH_ADD_COMPONENT_STATUS_OK;
 
-    if (!class || bt_graph_add_sink_component(graph->graph, class, "sink", graph->spec->sink_params,
-                                              graph->spec->level,
-                                              &graph->sink) != BT_GRAPH_ADD_COMPONENT_STATUS_OK) {
+    bt_value_put_ref(params);
+    if (!is_added)
         graph_print_error("cannot start the sink");
-        return false;
-    }
-    return true;
+    return is_added;
 }
 
 /* To the muxer's free port: it grows a new one each time. */
@@ -344,7 +373,7 @@ static bool graph_build(struct graph *graph)
         graph_print_error("cannot make babeltrace2's graph");
         return false;
     }
-    return graph_find_plugins() && graph_add_sink(graph) &&
+    return graph_can_run() && graph_add_sink(graph) &&
            (graph->spec->live_url ? graph_add_live(graph) : graph_add_traces(graph));
 }
 

@@ -8,14 +8,15 @@
 #define BLKIN_TOOLS_GRAPH_H
 
 #include <babeltrace2/babeltrace.h>
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct graph_spec {
     const char *live_url;      /* net://HOST:PORT/host/NAME/SESSION; NULL: recorded traces */
     const char *const *traces; /* folders with a file "metadata" each; ends with NULL */
-    const bt_value *sink_params;
-    long retry_us; /* how long to wait when a live session has nothing */
+    const json_t *sink_params; /* {"endpoint": "http://...", "batch-spans": 100, ...} */
+    long retry_us;             /* how long to wait when a live session has nothing */
     bt_logging_level level;
 };
 
@@ -32,13 +33,10 @@ enum graph_status {                       /* as of babeltrace2(1) */
  */
 enum graph_status graph_run(const struct graph_spec *spec);
 
-/*
- * Are all plugins there? Says so if not. It loads them for good: where it was called, children of
- * this process need not.
- */
+/* Are all plugins there? Says so if not. */
 bool graph_can_run(void);
 
-/* babeltrace2's plugin "ctf", after that. */
+/* babeltrace2's plugin "ctf"; NULL: it is not there. */
 const bt_plugin *graph_ctf(void);
 
 #endif

@@ -22,32 +22,44 @@
 #define CLOSE_MS     1000
 #define CLOSE_US     2000
 
-static host_child_run_fn *run_host;
+static const struct job *host_job;
 
-void host_child_set_run(host_child_run_fn *run)
+void host_child_set_job(const struct job *job)
 {
-    run_host = run;
+    host_job = job;
 }
 
-/* What it tells systemd would be about the service. */
-static int host_child_run(void *argument)
+struct config *host_child_config(const void *order, size_t size)
 {
-    const struct host_child *host = argument;
+    const char *name = (const char *)order + strlen(order) + 1;
+    struct config *config;
+    int status;
 
+    /* what it tells systemd would be about the service */
     (void)unsetenv("NOTIFY_SOCKET");
     (void)unsetenv("WATCHDOG_USEC");
-    return run_host(host->config);
+    config = config_read_arguments((char *)(uintptr_t)order, size, &status);
+    if (config)
+        say_open(name, config_text(config, "log-level"));
+    return config;
 }
 
 static void begin(void *context)
 {
     struct host_child *host = context;
+    struct child_order order = {.job = host_job};
+    char *arguments;
+    bool has_begun;
 
     if (!host->is_wanted || host->child.pid)
         return;
     host->begun_ms = clock_ms();
-    if (!child_start(host->loop, &host->child, host_child_run, host)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start `blkin host`: %s", strerror(errno));
+    arguments = config_arguments(host->config, &order.size);
+    order.bytes = arguments;
+    has_begun = arguments && child_start(host->loop, &host->child, &order);
+    free(arguments);
+    if (!has_begun) {
+        say(BK1060, "cannot start `blkin host`: %s", strerror(errno));
         timer_set(host->loop, &host->retry, RETRY_MAX_MS);
     }
 }
@@ -65,11 +77,10 @@ static void ended(void *context, int status)
     host->died++;
     host->failures = clock_ms() - host->begun_ms > LIVED_MS ? 0 : host->failures + 1;
     if (WIFSIGNALED(status))
-        say(BT_LOGGING_LEVEL_WARNING, "`blkin host` was ended by signal %d (%s): started again",
-            WTERMSIG(status), strsignal(WTERMSIG(status)));
+        say(BK1061, "`blkin host` was ended by signal %d (%s): started again", WTERMSIG(status),
+            strsignal(WTERMSIG(status)));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "`blkin host` ended with status %d: started again",
-            WEXITSTATUS(status));
+        say(BK1062, "`blkin host` ended with status %d: started again", WEXITSTATUS(status));
     timer_set(host->loop, &host->retry, backoff_ms(host->failures, RETRY_MS, RETRY_MAX_MS));
 }
 

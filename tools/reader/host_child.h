@@ -6,16 +6,17 @@
 #ifndef BLKIN_TOOLS_HOST_CHILD_H
 #define BLKIN_TOOLS_HOST_CHILD_H
 
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
 #include "tools/config/config.h"
 
 #include <jansson.h>
 
-/* Runs `blkin host` with section [host] of the service's configuration; returns the exit status. */
-typedef int host_child_run_fn(const struct config *service);
+/* Once, before the first child: main() says which job that is. */
+void host_child_set_job(const struct job *job);
 
-/* Once, before the first child: main() says which function that is. */
-void host_child_set_run(host_child_run_fn *run);
+/* For the job: the service's configuration; what is said is said as by the service. Returns NULL
+ * after it has said why. */
+struct config *host_child_config(const void *order, size_t size);
 
 struct host_child {
     struct loop *loop; /* NULL: it was never started */

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,84 +23,72 @@
 #define SILENT_MS       180000 /* neither at work nor waiting for its collector */
 #define HANG_MS         60000 /* at work for so long, without an event: corrupted input does that */
 
-/* ---- in the child ---------------------------------------------------------------------------- */
+/* ---- orders ---------------------------------------------------------------------------------- */
 
-/* These are the service's own. */
-static const char *const not_passed[] = {
-    "prometheus-listen", "stats-file",       "stats-period-ms", "checkpoint", "checkpoint-trace",
-    "checkpoint-flush",  "checkpoint-again", "on-full",         "tap",        "only-traces",
-    "only-found"};
-
-static bt_value_map_foreach_entry_func_status pass(const char *key, bt_value *value, void *context)
+json_t *reader_params(const struct config *config)
 {
-    for (size_t i = 0; i < sizeof(not_passed) / sizeof(not_passed[0]); i++) {
-        if (strcmp(key, not_passed[i]) == 0)
-            return BT_VALUE_MAP_FOREACH_ENTRY_FUNC_STATUS_OK;
-    }
-    return bt_value_map_insert_entry(context, key, value) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK
-               ? BT_VALUE_MAP_FOREACH_ENTRY_FUNC_STATUS_OK
-               : BT_VALUE_MAP_FOREACH_ENTRY_FUNC_STATUS_MEMORY_ERROR;
+    json_t *params = config_sink_json(config);
+
+    if (!params)
+        return NULL;
+    (void)json_object_del(params, "prometheus-listen");
+    (void)json_object_del(params, "stats-file");
+    /* a collector that is away at the start is waited for like one that goes */
+    if (!json_object_get(params, "require-collector"))
+        (void)json_object_set_new(params, "require-collector", json_false());
+    (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
+    return params;
 }
 
-bool reader_put_text(bt_value *params, const char *key, const char *text)
+json_t *reader_order(const struct reader *reader, json_t *order, const struct config *config,
+                     json_t *others)
 {
-    return bt_value_map_insert_string_entry(params, key, text) ==
-           BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-}
+    json_t *params = config ? reader_params(config) : json_object();
+    const bool is_whole =
+        order && params && json_object_update(params, others) == 0 &&
+        json_object_set_new(params, "stats-file", json_string(reader->stats_file)) == 0 &&
+        json_object_set(order, "params", params) == 0 &&
+        json_object_set_new(order, "level", json_integer(say_level())) == 0;
 
-bool reader_put_bool(bt_value *params, const char *key, bool value)
-{
-    return bt_value_map_insert_bool_entry(params, key, value) ==
-           BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-}
-
-/* A collector that is away at the start is waited for like one that goes. */
-bt_value *reader_params(const struct reader *reader)
-{
-    bt_value *given = config_sink_params(reader->config);
-    bt_value *params = bt_value_map_create();
-    bool is_whole = given && params;
-
-    is_whole =
-        is_whole &&
-        bt_value_map_foreach_entry(given, pass, params) == BT_VALUE_MAP_FOREACH_ENTRY_STATUS_OK &&
-        (bt_value_map_has_entry(params, "require-collector") ||
-         reader_put_bool(params, "require-collector", false)) &&
-        reader_put_text(params, "on-full", "block") &&
-        reader_put_text(params, "stats-file", reader->stats_file) &&
-        bt_value_map_insert_signed_integer_entry(params, "stats-period-ms", STATS_PERIOD_MS) ==
-            BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK;
-    bt_value_put_ref(given);
+    json_decref(others);
+    json_decref(params);
     if (is_whole)
-        return params;
-    bt_value_put_ref(params);
+        return order;
+    json_decref(order);
     return NULL;
 }
 
-int reader_run(const char *const *traces, const bt_value *params)
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+json_t *reader_begin(const void *bytes, size_t size)
 {
-    const struct graph_spec spec = {.traces = traces, .sink_params = params, .level = say_level()};
-    const int status = params ? (int)graph_run(&spec) : GRAPH_FAILED;
+    json_t *order = json_loadb(bytes, size, 0, NULL);
 
-    bt_value_put_ref(params);
-    return status;
-}
-
-struct reader_call {
-    const struct reader *reader;
-    int (*run)(void *argument);
-    void *argument;
-};
-
-static int run_child(void *argument)
-{
-    const struct reader_call *call = argument;
-
-    output_lines_in_child(&call->reader->lines);
-    (void)unlink(call->reader->stats_file); /* here, as a disk may hang */
+    if (!order)
+        abort();
+    (void)unlink(reader_text(json_object_get(order, "params"), "stats-file"));
     privileges_give_up();
-    return call->run(call->argument);
+    return order;
 }
+
+const char *reader_text(const json_t *order, const char *key)
+{
+    const char *text = json_string_value(json_object_get(order, key));
+
+    return text ? text : "";
+}
+
+int reader_run(const char *const *traces, const json_t *order)
+{
+    const struct graph_spec spec = {
+        .traces = traces,
+        .sink_params = json_object_get(order, "params"),
+        .level = (bt_logging_level)json_integer_value(json_object_get(order, "level"))};
+
+    return (int)graph_run(&spec);
+}
+
+/* ---- the account ----------------------------------------------------------------------------- */
 
 bool reader_account(const struct reader *reader, struct reader_account *account)
 {
@@ -135,7 +124,7 @@ static uint64_t ticks_of(pid_t pid)
 
 static void kill_child(const struct reader *reader, const char *why)
 {
-    say(BT_LOGGING_LEVEL_WARNING, "the reading of %s %s: it is killed", reader->lines.source, why);
+    say(BK1051, "the reading of %s %s: it is killed", reader->lines.source, why);
     (void)kill(reader->child.pid, SIGKILL);
 }
 
@@ -195,19 +184,13 @@ void reader_open(struct reader *reader)
         reader->silent_ms = SILENT_MS;
 }
 
-bool reader_start(struct reader *reader, const char *name, int (*run)(void *argument),
-                  void *argument)
+bool reader_start(struct reader *reader, const char *name, const struct job *job, json_t *order)
 {
-    struct reader_call call = {reader, run, argument};
-
     (void)snprintf(reader->lines.source, sizeof(reader->lines.source), "%s", name);
-    if (!output_lines_open(&reader->lines, reader->loop) ||
-        !child_start(reader->loop, &reader->child, run_child, &call)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
-        output_lines_close(&reader->lines);
+    if (!child_start_json(reader->loop, &reader->child, job, order, &reader->lines)) {
+        say(BK1050, "cannot start a child: %s", strerror(errno));
         return false;
     }
-    output_lines_started(&reader->lines);
     reader->progress_seen = reader->ticks_seen = 0;
     reader->progress_ms = reader->silent_since_ms = clock_ms();
     timer_set(reader->loop, &reader->watch, reader->watch_ms);

@@ -7,14 +7,15 @@
 #ifndef BLKIN_TOOLS_READER_H
 #define BLKIN_TOOLS_READER_H
 
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
 #include "tools/base/output_lines.h"
 #include "tools/base/reader_account.h"
 #include "tools/config/config.h"
 
+#include <jansson.h>
+
 struct reader {
     struct loop *loop;
-    const struct config *config;
     char stats_file[4096];                    /* of the sink */
     void (*ended)(void *context, int status); /* as of waitpid(2) */
     void *context;
@@ -32,24 +33,35 @@ struct reader {
 /* When the members above are set. */
 void reader_open(struct reader *reader);
 
+/* The sink's parameters as the configuration has them, for a reader: without those that are the
+ * service's own. NULL: out of memory. */
+json_t *reader_params(const struct config *config);
+
 /*
- * name: what is read, for messages. run() is called in the child, without privileges and with its
- * output told line by line; it returns the exit status. Returns false after it has said why.
+ * Completes the order of a job: with the sink's parameters of the configuration (NULL: none), of
+ * which some may have other values, and with the file of the sink's account. Takes order and
+ * others. NULL: out of memory, as if one of them is NULL.
  */
-bool reader_start(struct reader *reader, const char *name, int (*run)(void *argument),
-                  void *argument);
+json_t *reader_order(const struct reader *reader, json_t *order, const struct config *config,
+                     json_t *others);
+
+/* name: what is read, for messages. Takes the order (NULL: out of memory). The job's output is told
+ * line by line. Returns false after it has said why. */
+bool reader_start(struct reader *reader, const char *name, const struct job *job, json_t *order);
 
 /* Of the one that runs; false: it has told nothing yet, or none runs. */
 bool reader_account(const struct reader *reader, struct reader_account *account);
 
-/* For run(): the sink's parameters as the configuration has them, without those that are a
- * service's own; the statistics file is set. A new map, or NULL: out of memory. */
-bt_value *reader_params(const struct reader *reader);
-bool reader_put_text(bt_value *params, const char *key, const char *text);
-bool reader_put_bool(bt_value *params, const char *key, bool value);
+/* ---- for a job */
 
-/* Takes the params, and runs the graph over the traces: folders, ends with NULL. Returns the exit
- * status: 0 all delivered. params NULL: 1. */
-int reader_run(const char *const *traces, const bt_value *params);
+/* The order, without privileges from now on. Aborts if it is none. */
+json_t *reader_begin(const void *bytes, size_t size);
+
+/* A text of the order; "": it has none. */
+const char *reader_text(const json_t *order, const char *key);
+
+/* Runs the graph over the traces: folders, ends with NULL. Returns the exit status: 0 all
+ * delivered. */
+int reader_run(const char *const *traces, const json_t *order);
 
 #endif

@@ -33,7 +33,7 @@ bool agent_open(struct agent *agent, struct error *error)
     agent->pending.max = (size_t)config_integer(agent->config, "snapshot-traces");
     agent->heard = record_totals_load(&agent->totals, agent->totals_file);
     if (!agent->heard && access(agent->totals_file, F_OK) == 0)
-        say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew", agent->totals_file);
+        say(BK4001, "%s is damaged: the totals begin anew", agent->totals_file);
     if (!agent->heard)
         agent->heard = json_array();
     agent->fetched = fetched_new();
@@ -74,12 +74,12 @@ void agent_save_fetched(struct agent *agent)
     saver_write(agent->fetched_file, text, length);
 }
 
-void agent_say_state(struct agent *agent, bt_logging_level level, const char *text)
+void agent_say_state(struct agent *agent, enum message_id id, const char *text)
 {
     if (strcmp(agent->said, text) == 0 && clock_ms() - agent->said_ms < SAID_AGAIN_MS)
         return;
     (void)snprintf(agent->said, sizeof(agent->said), "%s", text);
     agent->said_ms = clock_ms();
-    say(level, "%s", text);
+    say(id, "%s", text);
     notify("STATUS=%s", text);
 }

@@ -17,13 +17,12 @@
 #include "fetched.h"
 #include "pending.h"
 #include "tools/base/loop.h"
+#include "tools/base/say.h"
 #include "tools/config/config.h"
 #include "totals.h"
 
-#include <babeltrace2/babeltrace.h>
-
 struct agent {
-    struct config *config; /* a reload replaces it */
+    const struct config *config; /* a reload replaces it */
     struct loop *loop;
     struct timer step; /* looks what is next */
     char host[254];    /* the name of this host */
@@ -53,6 +52,6 @@ void agent_save(struct agent *agent);
 void agent_save_fetched(struct agent *agent);
 
 /* A state that lasts is not said each time. */
-void agent_say_state(struct agent *agent, bt_logging_level level, const char *text);
+void agent_say_state(struct agent *agent, enum message_id id, const char *text);
 
 #endif

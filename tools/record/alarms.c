@@ -130,7 +130,7 @@ static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
     if (clock_ms() - alarms->lost_said_ms < SAID_AGAIN_MS && alarms->lost_said_ms)
         return;
     alarms->lost_said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK4020,
         "%" PRIu64 " alarms were overwritten before they were seen: too many spans are slow; "
         "raise the limits of the rules, or lower their max=",
         lost);
@@ -139,7 +139,7 @@ static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
 static void alarms_say_newer(struct alarms *alarms, uint64_t newer)
 {
     if (alarms->agent->totals.alarms_newer == 0)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4025,
             "a program of this host records alarms of a newer version, which are only counted: "
             "upgrade blkin here");
     alarms->agent->totals.alarms_newer += newer;
@@ -160,7 +160,7 @@ static void alarms_polled(void *context, const struct watcher_poll *poll)
     if (!poll->is_well && recording_is_on(alarms->recording))
         recording_look(alarms->recording);
     if (poll->is_stalled) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4021,
             "the alarm's session stands still on a CPU, as after a program was killed: it is made "
             "anew");
         agent->totals.rings_stalled++;

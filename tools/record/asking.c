@@ -92,7 +92,7 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
     message = request_json(request);
     if (!ledger_ask(asking->ledger, request, hosts, name,
                     config_integer(asking->agent->config, "answer-timeout-ms")))
-        say(BT_LOGGING_LEVEL_WARNING, "too many requests are open: nobody judges %s", request->id);
+        say(BK4040, "too many requests are open: nobody judges %s", request->id);
     else if (!name)
         asking_note_open(asking, request);
     if (asking->exchange && message)
@@ -151,7 +151,7 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched)
     if (again.request && again.request->count) {
         asking->agent->totals.traces_asked += again.request->count;
         asking->agent->totals.traces_asked_again += again.request->count;
-        say(BT_LOGGING_LEVEL_INFO, "%zu traces were asked for when the agent ended: they are again",
+        say(BK4041, "%zu traces were asked for when the agent ended: they are again",
             again.request->count);
         return again.request;
     }
@@ -434,12 +434,11 @@ static void asking_say_verdict(const struct verdict *verdict)
 
     trace_id_text(verdict->id, text);
     if (verdict->is_complete)
-        say(BT_LOGGING_LEVEL_INFO,
-            "trace %s is found whole, and goes out: %" PRIu64 " spans of %s (%s)", text,
+        say(BK4042, "trace %s is found whole, and goes out: %" PRIu64 " spans of %s (%s)", text,
             verdict->spans, verdict->hosts, verdict->why);
     else
-        say(BT_LOGGING_LEVEL_WARNING, "trace %s is incomplete: %s (%s; %" PRIu64 " spans of %s)",
-            text, verdict->lacks, verdict->why, verdict->spans, verdict->hosts);
+        say(BK4043, "trace %s is incomplete: %s (%s; %" PRIu64 " spans of %s)", text,
+            verdict->lacks, verdict->why, verdict->spans, verdict->hosts);
 }
 
 /* An incomplete one is counted when the span that tells of it is delivered: until then it is asked

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,13 +329,10 @@ static bool make_kept(const struct fetch_order *order, const char *snapshot, con
     return keep(order, made, result);
 }
 
-bool fetch(const void *argument, void *to)
+void fetch(const struct fetch_order *order, struct fetch_result *result)
 {
-    const struct fetch_order *order = argument;
-    struct fetch_result *result = to;
     char snapshot[PATH_ROOM], host[PATH_ROOM], made[PATH_ROOM];
 
-    (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     path_set(snapshot, "%s/snapshot", order->folder);
     path_set(host, "%s/snapshot-host", order->folder);
     path_set(made, "%s/kept-%" PRIu64 ".new", order->folder, order->number);
@@ -350,5 +346,17 @@ bool fetch(const void *argument, void *to)
     (void)tree_remove(snapshot);
     (void)tree_remove(host);
     result->cpu_ms = cpu_ms();
+}
+
+static bool fetch_fill(const void *bytes, void *result)
+{
+    struct fetch_order order;
+
+    if (!fetch_order_read(bytes, &order))
+        return false;
+    fetch(&order, result);
     return true;
 }
+
+const struct job fetch_job = {
+    .name = "record-fetch", .fill = fetch_fill, .result_size = sizeof(struct fetch_result)};

@@ -14,6 +14,7 @@
 #include "fetched.h"
 #include "pick.h"
 #include "request.h"
+#include "tools/base/child.h"
 
 #define STALLED_NS INT64_C(3000000000)
 
@@ -42,8 +43,16 @@ struct fetch_result { /* a plain type: a task's result */
     uint64_t cpu_ms;                 /* of our own */
 };
 
-/* A task_fn. */
-bool fetch(const void *order, void *result);
+/* An order as bytes for the task; NULL: out of memory. And back, in the task, which has no use for
+ * its end; returns false when out of memory. */
+char *fetch_order_bytes(const struct fetch_order *order, size_t *size);
+bool fetch_order_read(const char *bytes, struct fetch_order *order);
+
+/* Fetches. */
+void fetch(const struct fetch_order *order, struct fetch_result *result);
+
+/* The same as a task: its result is a struct fetch_result. */
+extern const struct job fetch_job;
 
 /* Reads the file "requests" of a kept folder. Returns a list, NULL: there is none; *until_ns,
  * *until_mono_ns and *held_from_ns as above. */

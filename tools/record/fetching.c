@@ -66,7 +66,7 @@ static void fetching_look_at_size(struct fetching *fetching)
     if (size > recording_ring_size(fetching->agent)) {
         fetching->agent->totals.subbuf_count = size;
         fetching->anew = ANEW_LARGER;
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4030,
             "the ring holds less than %" PRIu64 " s of what is recorded now: it is made anew with "
             "%" PRIu64 " MiB per CPU and user",
             seconds, size);
@@ -77,7 +77,7 @@ static void fetching_look_at_size(struct fetching *fetching)
                    " s of what is recorded now, and memory-bytes "
                    "allows no more",
                    seconds);
-    agent_say_state(fetching->agent, BT_LOGGING_LEVEL_WARNING, text);
+    agent_say_state(fetching->agent, BK4031, text);
 }
 
 static void fetching_take_look(struct fetching *fetching, const struct ring_look *look)
@@ -90,7 +90,7 @@ static void fetching_take_look(struct fetching *fetching, const struct ring_look
     if (fetching->anew != ANEW_NOT) {
         return;
     } else if (is_stalled) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK4032,
             "%" PRIu64 " of %" PRIu64 " streams of the ring stand still, as after a program was "
             "killed while it recorded: it is made anew",
             look->streams_stalled, look->streams);
@@ -199,7 +199,7 @@ static void fetching_try_again(struct fetching *fetching, const char *problem)
     struct request *request;
 
     fetching->agent->totals.snapshots_failed++;
-    agent_say_state(fetching->agent, BT_LOGGING_LEVEL_WARNING, problem);
+    agent_say_state(fetching->agent, BK4033, problem);
     while ((request = fetching->agent->pending.taken) != NULL) {
         fetching->agent->pending.taken = request->next;
         request->next = NULL;
@@ -277,7 +277,7 @@ static uint64_t fetching_limit_bytes(struct fetching *fetching)
                    "there is room for %" PRIu64 " MiB of snapshots, and one may have %" PRIu64
                    " MiB: only the newest is looked at (kept-max-bytes, or the disk is full)",
                    room / MIB, expected / MIB);
-    agent_say_state(fetching->agent, BT_LOGGING_LEVEL_WARNING, text);
+    agent_say_state(fetching->agent, BK4034, text);
     return room / 2 > streams * LOOK_BYTES ? room / 2 : streams * LOOK_BYTES;
 }
 
@@ -297,6 +297,8 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
                                 .ring_mono_ns = fetching->ring_mono_ns,
                                 .requests = requests,
                                 .fetched = fetching->agent->fetched};
+    char *bytes;
+    size_t size;
 
     if (host->events[0])
         order.host_session = host->name;
@@ -306,8 +308,10 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
     fetching->begun_ms = clock_ms();
     fetching->task.done = fetching_done;
     fetching->task.context = fetching;
-    fetching->is_busy = task_start(fetching->agent->loop, &fetching->task, fetch, &order,
-                                   sizeof(struct fetch_result), LIMIT_MS);
+    bytes = fetch_order_bytes(&order, &size);
+    fetching->is_busy = bytes && task_start(fetching->agent->loop, &fetching->task, &fetch_job,
+                                            bytes, size, LIMIT_MS);
+    free(bytes);
     if (!fetching->is_busy)
         fetching_done(fetching, NULL);
 }

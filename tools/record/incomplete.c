@@ -10,9 +10,9 @@
 #include "babeltrace-plugin/params.h"
 #include "babeltrace-plugin/spans/endpoint.h"
 #include "babeltrace-plugin/spans/span.h"
-#include "tools/base/output_lines.h"
 #include "tools/base/privileges.h"
 #include "tools/base/say.h"
+#include "tools/config/sink_params.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -67,7 +67,7 @@ static bool incomplete_is_interrupted(void *context)
 static void incomplete_report(void *context, const char *message)
 {
     (void)context;
-    fprintf(stderr, "%s\n", message);
+    say(BK4046, "%s", message);
 }
 
 static void incomplete_add_tag(struct span *span, const char *key, const char *value)
@@ -98,8 +98,8 @@ static void incomplete_add_span(struct exporter *exporter, const struct endpoint
 }
 
 /* No tap: it is the reader's. */
-static bool incomplete_send_all(const struct incomplete *incomplete, struct params *params,
-                                struct error *error)
+static bool incomplete_send_all(const struct incomplete_span *spans, size_t count,
+                                struct params *params, struct error *error)
 {
     const struct exporter_callbacks callbacks = {incomplete_is_interrupted, incomplete_report, NULL,
                                                  NULL};
@@ -117,8 +117,8 @@ static bool incomplete_send_all(const struct incomplete *incomplete, struct para
     exporter = endpoint ? exporter_new(&params->exporter, &callbacks, error) : NULL;
     if (!exporter)
         return false;
-    for (const struct incomplete_span *span = incomplete->sent; span; span = span->next)
-        incomplete_add_span(exporter, endpoint, span);
+    for (size_t i = 0; i < count; i++)
+        incomplete_add_span(exporter, endpoint, &spans[i]);
     is_well = exporter_close(exporter, error);
     counts = exporter_counts(exporter);
     exporter_free(exporter);
@@ -129,23 +129,58 @@ static bool incomplete_send_all(const struct incomplete *incomplete, struct para
     return false;
 }
 
-static int incomplete_run_child(void *argument)
+/* The order: the spans, then the sink's parameters as JSON. */
+struct incomplete_order {
+    size_t count;
+    struct incomplete_span spans[];
+};
+
+static int incomplete_run(const void *bytes, size_t size)
 {
-    const struct incomplete *incomplete = argument;
-    bt_value *map = config_sink_params(incomplete->agent->config);
+    const struct incomplete_order *order = bytes;
+    const char *text = (const char *)&order->spans[order->count];
+    json_t *values = json_loadb(text, size - (size_t)(text - (const char *)bytes), 0, NULL);
     struct params params;
     struct error error = {.text = "out of memory"};
     bool is_well;
 
-    output_lines_in_child(&incomplete->lines);
     privileges_give_up();
     (void)signal(SIGTERM, incomplete_on_end);
-    is_well = map && params_read(&params, map, &error) &&
-              incomplete_send_all(incomplete, &params, &error);
+    job_unblock_end();
+    is_well = values && config_params_of(values, &params, &error) &&
+              incomplete_send_all(order->spans, order->count, &params, &error);
     if (!is_well)
-        fprintf(stderr, "%s\n", error.text);
-    bt_value_put_ref(map);
+        say(BK4045, "%s", error.text);
+    json_decref(values);
     return is_well ? 0 : 1;
+}
+
+const struct job incomplete_job = {
+    .name = "record-incomplete", .run = incomplete_run, .ends_in_order = true};
+
+/* NULL: out of memory. */
+static char *incomplete_order(const struct incomplete *incomplete, size_t *size)
+{
+    json_t *params = config_sink_json(incomplete->agent->config);
+    char *text = params ? json_dumps(params, JSON_COMPACT) : NULL, *bytes = NULL;
+    struct incomplete_order head = {.count = 0};
+    FILE *file = text ? open_memstream(&bytes, size) : NULL;
+
+    json_decref(params);
+    for (const struct incomplete_span *span = incomplete->sent; span; span = span->next)
+        head.count++;
+    if (file) {
+        (void)fwrite(&head, sizeof(head), 1, file);
+        for (const struct incomplete_span *span = incomplete->sent; span; span = span->next)
+            (void)fwrite(span, sizeof(*span), 1, file);
+        (void)fputs(text, file);
+        if (ferror(file) | fclose(file)) {
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    free(text);
+    return bytes;
 }
 
 /* ---- in the agent ---------------------------------------------------------------------------- */
@@ -190,18 +225,21 @@ static void incomplete_ended(void *context, int status)
 static void incomplete_retry(void *context)
 {
     struct incomplete *incomplete = context;
+    struct child_order order = {.job = &incomplete_job, .lines = &incomplete->lines};
+    char *bytes;
+    bool has_started;
 
     incomplete->sent = incomplete->waiting;
     incomplete->waiting = NULL;
     incomplete->child = (struct child){.ended = incomplete_ended, .context = incomplete};
-    if (!output_lines_open(&incomplete->lines, incomplete->agent->loop) ||
-        !child_start(incomplete->agent->loop, &incomplete->child, incomplete_run_child,
-                     incomplete)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
+    bytes = incomplete_order(incomplete, &order.size);
+    order.bytes = bytes;
+    has_started = bytes && child_start(incomplete->agent->loop, &incomplete->child, &order);
+    free(bytes);
+    if (!has_started) {
+        say(BK4044, "cannot start a child: %s", strerror(errno));
         incomplete_ended(incomplete, 1);
-        return;
     }
-    output_lines_started(&incomplete->lines);
 }
 
 static void incomplete_start(struct incomplete *incomplete)

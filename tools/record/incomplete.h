@@ -9,6 +9,9 @@
 
 #include "agent.h"
 #include "ledger.h"
+#include "tools/base/child.h"
+
+extern const struct job incomplete_job;
 
 struct incomplete;
 

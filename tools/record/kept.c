@@ -73,75 +73,82 @@ static bool kept_is_window(const struct kept_folder *folder)
 
 /* ---- in the children ------------------------------------------------------------------------- */
 
-static int kept_read_traces(const char *path, const bt_value *params)
+/* Reads the traces below order["path"]. */
+static int kept_read(const json_t *order)
 {
+    const char *path = reader_text(order, "path");
     size_t count = 0;
     char **traces = trace_folders(path, &count);
     int status = 1;
 
     if (traces)
-        status = reader_run((const char *const *)traces, params);
+        status = reader_run((const char *const *)traces, order);
     else
-        fprintf(stderr, "blkin record: cannot read %s: %s\n", path, strerror(errno));
+        say(BK4054, "cannot read %s: %s", path, strerror(errno));
     trace_folders_free(traces);
     return status;
 }
 
-static bool kept_put_only(bt_value *params, const char *path, const char *found)
+static int kept_run_sender(const void *bytes, size_t size)
 {
-    char only[PATH_ROOM];
+    json_t *order = reader_begin(bytes, size);
+    const int status = kept_read(order);
 
-    path_set(only, "%s/only", path);
-    return params && reader_put_text(params, "only-traces", only) &&
-           reader_put_text(params, "only-found", found);
+    json_decref(order);
+    return status;
 }
 
-static int kept_run_sender(void *argument)
+static int kept_run_looker(const void *bytes, size_t size)
 {
-    const struct kept *kept = argument;
-    bt_value *params = reader_params(&kept->sender);
-    char path[PATH_ROOM], found[PATH_ROOM];
+    json_t *order = reader_begin(bytes, size);
+    const char *file = reader_text(order, "file"), *service = reader_text(order, "service");
+    int status;
+
+    (void)unlink(file);
+    status = kept_read(order);
+    if (status == 0 && *service &&
+        !service_traces_write(file, service, reader_text(order, "found")))
+        status = 1;
+    (void)unlink(file);
+    json_decref(order);
+    return status;
+}
+
+const struct job kept_sender_job = {
+    .name = "record-sender", .run = kept_run_sender, .ends_in_order = true};
+const struct job kept_looker_job = {
+    .name = "record-looker", .run = kept_run_looker, .ends_in_order = true};
+
+/* NULL: out of memory. */
+static json_t *kept_sender_order(const struct kept *kept)
+{
+    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM];
 
     kept_path_of(kept, kept->sent->number, "", path);
+    path_set(only, "%s/only", path);
     path_set(found, "%s/found", path);
-    if (!kept_put_only(params, path, found) || !reader_put_text(params, "tap", kept->tap))
-        return 1;
-    return kept_read_traces(path, params);
+    return reader_order(&kept->sender, json_pack("{ss}", "path", path), kept->agent->config,
+                        json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
+                                  "only-found", found, "tap", kept->tap));
 }
 
 /* Into a file: nothing of the configuration matters. */
-static bt_value *kept_look_params(const struct kept *kept)
+static json_t *kept_looker_order(const struct kept *kept)
 {
-    bt_value *params = bt_value_map_create();
-    char endpoint[PATH_ROOM];
-
-    path_set(endpoint, "file:%s", kept->look_file);
-    if (params && reader_put_text(params, "endpoint", endpoint) &&
-        reader_put_text(params, "on-full", "block") &&
-        reader_put_text(params, "stats-file", kept->looker.stats_file))
-        return params;
-    return NULL;
-}
-
-static int kept_run_looker(void *argument)
-{
-    const struct kept *kept = argument;
     const struct kept_folder *folder = kept->looked_at;
-    bt_value *params = kept_look_params(kept);
-    char path[PATH_ROOM], found[PATH_ROOM];
-    int status;
+    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM], endpoint[PATH_ROOM];
 
     kept_path_of(kept, folder->number, "", path);
+    path_set(only, "%s/only", path);
     path_set(found, "%s/looked", path);
-    (void)unlink(kept->look_file);
-    if (!kept_put_only(params, path, found))
-        return 1;
-    status = kept_read_traces(path, params);
-    if (status == 0 && kept_is_list(folder) &&
-        !service_traces_write(kept->look_file, folder->requests->service, found))
-        status = 1;
-    (void)unlink(kept->look_file);
-    return status;
+    path_set(endpoint, "file:%s", kept->look_file);
+    return reader_order(&kept->looker,
+                        json_pack("{ss, ss, ss, ss}", "path", path, "file", kept->look_file,
+                                  "found", found, "service",
+                                  kept_is_list(folder) ? folder->requests->service : ""),
+                        NULL,
+                        json_pack("{ss, ss, ss, ss}", "endpoint", endpoint, "on-full", "block",
+                                  "only-traces", only, "only-found", found));
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -293,9 +300,8 @@ static void kept_give_up(struct kept *kept, struct kept_folder *folder, uint64_t
 {
     const size_t traces = kept_count_traces(folder->requests);
 
-    say(BT_LOGGING_LEVEL_ERROR,
-        "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered", folder->number,
-        traces, why);
+    say(BK4050, "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered",
+        folder->number, traces, why);
     ++*total;
     kept->agent->totals.traces_undelivered += traces;
     kept_tell_found(kept, folder, NULL);
@@ -328,12 +334,10 @@ static void kept_retry(void *context)
 static void kept_say_how_it_ended(const struct kept_folder *folder, int status)
 {
     if (WIFSIGNALED(status))
-        say(BT_LOGGING_LEVEL_WARNING,
-            "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again", folder->number,
-            WTERMSIG(status), strsignal(WTERMSIG(status)));
+        say(BK4051, "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again",
+            folder->number, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "the delivery of kept-%" PRIu64 " has failed: again",
-            folder->number);
+        say(BK4052, "the delivery of kept-%" PRIu64 " has failed: again", folder->number);
 }
 
 /* Is it the folder that cannot be sent, as far as the sender's account tells? A collector that is
@@ -415,10 +419,9 @@ static void kept_start_sender(struct kept *kept, struct kept_folder *folder)
     char name[32];
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
-    kept->sender.config = kept->agent->config;
     kept->sent = folder;
     kept->send_begun_ms = clock_ms();
-    if (!reader_start(&kept->sender, name, kept_run_sender, kept)) {
+    if (!reader_start(&kept->sender, name, &kept_sender_job, kept_sender_order(kept))) {
         kept->sent = NULL;
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     }
@@ -467,7 +470,7 @@ static void kept_start_looker(struct kept *kept, struct kept_folder *folder)
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->looked_at = folder;
-    if (!reader_start(&kept->looker, name, kept_run_looker, kept)) {
+    if (!reader_start(&kept->looker, name, &kept_looker_job, kept_looker_order(kept))) {
         kept->looked_at = NULL;
         timer_set(kept->agent->loop, &kept->retry, FIRST_RETRY_MS);
     }
@@ -525,8 +528,7 @@ static bool kept_clean_entry(struct kept *kept, const char *name)
 
 static void kept_open_readers(struct kept *kept)
 {
-    const struct reader reader = {
-        .loop = kept->agent->loop, .config = kept->agent->config, .context = kept};
+    const struct reader reader = {.loop = kept->agent->loop, .context = kept};
 
     kept->sender = kept->looker = reader;
     kept->sender.ended = kept_sender_ended;
@@ -549,8 +551,8 @@ static bool kept_load(struct kept *kept)
     kept->is_stopping = true;
     while ((entry = readdir(folder)) != NULL) {
         if (!kept_clean_entry(kept, entry->d_name))
-            say(BT_LOGGING_LEVEL_ERROR, "cannot remove %s/%s: %s", kept->agent->folder,
-                entry->d_name, strerror(errno));
+            say(BK4053, "cannot remove %s/%s: %s", kept->agent->folder, entry->d_name,
+                strerror(errno));
     }
     kept->is_stopping = false;
     closedir(folder);

@@ -15,6 +15,8 @@
 #include "agent.h"
 #include "tools/base/reader_account.h"
 
+extern const struct job kept_sender_job, kept_looker_job;
+
 struct kept_folder {
     uint64_t number;
     uint64_t bytes;

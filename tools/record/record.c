@@ -8,14 +8,10 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
 #include "status.h"
-#include "tools/base/control.h"
-#include "tools/base/metrics.h"
-#include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/watchdog.h"
-#include "tools/config/reload.h"
+#include "tools/config/frame.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -29,10 +25,8 @@ static const char usage[] =
 #define STEP_MS 5000 /* at the latest */
 
 struct record {
+    struct frame frame;
     struct record_parts parts;
-    struct control *control;
-    struct metrics *metrics;
-    struct watchdog watchdog;
     struct timer deadline; /* of the end */
     bool ends_sessions;    /* --end, */
     bool is_ending;        /* and they are being ended */
@@ -80,7 +74,6 @@ static void record_begin_to_end(struct record *record)
 
     record->is_stopping = true;
     host_child_stop(&record->parts.host_child);
-    notify("STOPPING=1");
     alarms_stop(record->parts.alarms);
     recording_stop(record->parts.recording);
     fetching_end(record->parts.fetching);
@@ -146,42 +139,36 @@ static void record_step(void *context)
         record_step_to_end(record);
 }
 
-/* ---- reload and displays --------------------------------------------------------------------- */
+/* ---- for the frame --------------------------------------------------------------------------- */
 
-static json_t *record_read_configuration(struct record *record)
+static bool record_take(void *context, const struct config *config, struct error *error)
 {
+    struct record *record = context;
     struct agent *agent = &record->parts.agent;
-    struct config *config;
 
-    notify_reloading();
-    config = config_read_again(agent->config);
-    if (config) {
-        if (record->parts.host_child.loop)
-            host_child_reload(&record->parts.host_child, config);
-        config_free(agent->config);
-        agent->config = config;
-        agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
-        recording_configure(record->parts.recording);
-    }
-    return reload_answer("blkin record", agent->config, config ? NULL : reload_is_wrong);
+    (void)error;
+    if (record->parts.host_child.loop)
+        host_child_reload(&record->parts.host_child, config);
+    agent->config = config;
+    agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
+    recording_configure(record->parts.recording);
+    return true;
 }
 
-static void record_reload(void *context)
+static json_t *record_status(void *context)
 {
-    json_decref(record_read_configuration(context));
+    const struct record *record = context;
+
+    return record_status_json(&record->parts);
 }
 
-static json_t *record_answer(void *context, const char *request)
+static json_t *record_ask(void *context, const char *request)
 {
     struct record *record = context;
     struct record_parts *parts = &record->parts;
 
-    if (strcmp(request, "status") == 0)
-        return reload_status(record_status_json(parts), parts->agent.config);
     if (strcmp(request, "taps") == 0)
         return json_pack("[s]", kept_tap(parts->kept));
-    if (strcmp(request, "reload") == 0)
-        return record_read_configuration(record);
     return by_hand_answer(&parts->agent, parts->asking, request);
 }
 
@@ -190,20 +177,6 @@ static char *record_page(void *context)
     const struct record *record = context;
 
     return record_status_page(&record->parts);
-}
-
-static bool record_open_metrics(struct record *record, struct error *error)
-{
-    const struct agent *agent = &record->parts.agent;
-    const char *listen = config_text(agent->config, "prometheus-listen");
-
-    if (!listen)
-        return true;
-    record->metrics =
-        metrics_open(agent->loop, "prometheus-listen", listen, record_page, record, error);
-    if (record->metrics)
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(record->metrics));
-    return record->metrics != NULL;
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -221,7 +194,7 @@ static bool record_open_parts(struct record *record, struct error *error)
     struct record_parts *parts = &record->parts;
 
     parts->asking = asking_open(&parts->agent, error);
-    if (!parts->asking || !record_open_metrics(record, error))
+    if (!parts->asking || !frame_open_page(&record->frame, error))
         return false;
     parts->kept = kept_open(&parts->agent, asking_found, parts->asking, error);
     if (!parts->kept)
@@ -239,12 +212,13 @@ static bool record_open(struct record *record, struct error *error)
 {
     struct agent *agent = &record->parts.agent;
 
+    if (!frame_open(&record->frame, error))
+        return false;
+    agent->loop = record->frame.loop;
+    agent->config = record->frame.config;
     agent->step = (struct timer){.due = record_step, .context = record};
     record->deadline = (struct timer){.due = record_is_late, .context = record};
-    /* first: who has the socket is the only one */
-    record->control = control_open(agent->loop, config_text(agent->config, "runtime-dir"), "record",
-                                   record_answer, record, error);
-    return record->control && agent_open(agent, error) && record_open_parts(record, error);
+    return agent_open(agent, error) && record_open_parts(record, error);
 }
 
 static void record_close(struct record *record)
@@ -252,9 +226,6 @@ static void record_close(struct record *record)
     struct record_parts *parts = &record->parts;
 
     host_child_close(&parts->host_child);
-    metrics_close(record->metrics);
-    if (record->control)
-        control_close(record->control);
     asking_close(parts->asking);
     kept_close(parts->kept);
     alarms_free(parts->alarms);
@@ -269,11 +240,10 @@ static void record_serve(struct record *record)
     struct agent *agent = &parts->agent;
 
     if (!saver_open(agent->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         record->has_failed = true;
         return;
     }
-    watchdog_start(&record->watchdog, agent->loop);
     if (record->ends_sessions) /* what the sessions are like does not matter */
         recording_only_end(parts->recording);
     else
@@ -283,65 +253,53 @@ static void record_serve(struct record *record)
         host_child_start(&parts->host_child, agent->loop, agent->config);
     asking_load(parts->asking, parts->kept);
     agent_step(agent);
-    if (!loop_run(agent->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
-        record->has_failed = true;
-    }
+    record->has_failed |= !frame_run(&record->frame);
     agent_save(agent);
     agent_save_fetched(agent);
-    if (!saver_end())
-        record->has_failed = true;
+    record->has_failed |= !saver_end();
 }
 
 static int record_run(struct record *record)
 {
-    const struct loop_signals signals = {record_end, record_reload, record};
-    struct agent *agent = &record->parts.agent;
     struct error error;
 
-    agent->loop = loop_new(&signals);
-    if (!agent->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
-        return 1;
-    }
     if (record_open(record, &error)) {
         record_serve(record);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
-            record_status_print(&agent->totals);
+            record_status_print(&record->parts.agent.totals);
     } else {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         record->has_failed = true;
     }
     record_close(record);
-    loop_free(agent->loop);
     return record->has_failed ? 1 : 0;
 }
 
 int record_command(int argc, char *argv[])
 {
+    static const struct frame_calls calls = {.name = "record",
+                                             .status = record_status,
+                                             .take = record_take,
+                                             .ask = record_ask,
+                                             .page = record_page,
+                                             .end = record_end};
     bool end = false;
     const struct config_flag flags[] = {{"end", &end, NULL}, {NULL, NULL, NULL}};
     const struct config_request request = {"record", usage, flags};
     struct record record = {.has_failed = false};
     struct agent *agent = &record.parts.agent;
+    struct frame *frame = &record.frame;
     int status;
 
-    agent->config = config_read(&request, argc, argv, &status);
-    if (!agent->config)
+    if (!frame_read(frame, &calls, &record, &request, argc, argv, &status))
         return status;
-    if (config_operands(agent->config) > 0) {
-        fprintf(stderr, "%s: expected no operand\n%s", argv[0], usage);
-        config_free(agent->config);
-        return 2;
-    }
-    say_open(argv[0], config_text(agent->config, "log-level"));
     record.ends_sessions = end;
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");
-    status = privileges_become_owner(config_text(agent->config, "state-dir"),
-                                     config_text(agent->config, "runtime-dir"))
+    status = privileges_become_owner(config_text(frame->config, "state-dir"),
+                                     config_text(frame->config, "runtime-dir"))
                  ? record_run(&record)
                  : 1;
-    config_free(agent->config);
+    frame_close(frame);
     return status;
 }

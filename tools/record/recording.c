@@ -8,7 +8,6 @@
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,11 +23,16 @@
 #define RING_SUBBUF   (1 << 20)
 #define SUBBUFS_LEAST 64
 
+/* An order for the tasks. */
+struct recording_order {
+    struct session_spec specs[SESSIONS]; /* one without events is not made */
+    bool is_anew[SESSIONS];              /* to be destroyed first */
+};
+
 struct recording {
     struct agent *agent;
     struct recording_callbacks on;
-    struct session_spec specs[SESSIONS]; /* one without events is not made */
-    bool is_anew[SESSIONS];              /* to be destroyed first */
+    struct recording_order order;
     struct recording_report last;
     struct task task, end_task;
     struct timer timer;
@@ -107,24 +111,28 @@ static bool recording_ensure(const struct session_spec *spec, bool is_ring,
     return false;
 }
 
-static bool recording_run_look(const void *argument, void *result)
+static bool recording_run_look(const void *bytes, void *result)
 {
-    const struct recording *recording = argument;
+    const struct recording_order *order = bytes;
     struct recording_report *report = result;
     struct error ignored;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     report->state = RECORDS;
     for (int i = 0; i < SESSIONS; i++) {
-        if (!recording->specs[i].events[0])
+        if (!order->specs[i].events[0])
             continue;
-        if (recording->is_anew[i])
-            (void)session_destroy(recording->specs[i].name, false, &ignored);
-        if (!recording_ensure(&recording->specs[i], i == SESSION_RING, report, &report->is_new[i]))
+        if (order->is_anew[i])
+            (void)session_destroy(order->specs[i].name, false, &ignored);
+        if (!recording_ensure(&order->specs[i], i == SESSION_RING, report, &report->is_new[i]))
             break;
     }
     return true;
 }
+
+const struct job recording_look_job = {.name = "record-sessions",
+                                       .fill = recording_run_look,
+                                       .result_size = sizeof(struct recording_report),
+                                       .stays = true};
 
 struct recording_end {
     bool has_failed;
@@ -133,15 +141,14 @@ struct recording_end {
 
 /* All are destroyed. Without a session daemon there are none; as one may be there that we may not
  * talk to, the error tells that, too. */
-static bool recording_run_end(const void *argument, void *result)
+static bool recording_run_end(const void *bytes, void *result)
 {
-    const struct recording *recording = argument;
+    const struct recording_order *order = bytes;
     struct recording_end *end = result;
     struct session_state state;
 
-    (void)signal(SIGPIPE, SIG_IGN);
     for (int i = 0; i < SESSIONS; i++) {
-        const char *name = recording->specs[i].name;
+        const char *name = order->specs[i].name;
         struct error error;
 
         if (session_look(name, &state, &error) &&
@@ -153,6 +160,9 @@ static bool recording_run_end(const void *argument, void *result)
     return true;
 }
 
+const struct job recording_end_job = {
+    .name = "record-end", .fill = recording_run_end, .result_size = sizeof(struct recording_end)};
+
 /* ---- what LTTng tells ------------------------------------------------------------------------ */
 
 static void recording_say_new(struct recording *recording, const struct recording_report *report)
@@ -163,7 +173,7 @@ static void recording_say_new(struct recording *recording, const struct recordin
         agent->totals.sessions++;
         if (recording->has_recorded && !recording->is_remaking) {
             agent->totals.rings_lost++;
-            say(BT_LOGGING_LEVEL_WARNING,
+            say(BK4010,
                 "LTTng has lost the recorder's session, with what was in its memory: it is made "
                 "anew");
         }
@@ -182,17 +192,17 @@ static void recording_take(struct recording *recording, const struct recording_r
     char text[640];
 
     if (!report) {
-        agent_say_state(recording->agent, BT_LOGGING_LEVEL_ERROR,
+        agent_say_state(recording->agent, BK4011,
                         "LTTng's session daemon does not answer: restart it if that lasts");
         return;
     }
     recording_say_new(recording, report);
     if (report->state == RECORDS) {
         (void)snprintf(text, sizeof(text), "session %s records into memory",
-                       recording->specs[SESSION_RING].name);
-        agent_say_state(recording->agent, BT_LOGGING_LEVEL_INFO, text);
+                       recording->order.specs[SESSION_RING].name);
+        agent_say_state(recording->agent, BK4012, text);
     } else {
-        agent_say_state(recording->agent, BT_LOGGING_LEVEL_WARNING, report->error.text);
+        agent_say_state(recording->agent, BK4013, report->error.text);
     }
     if (!recording->has_looked) /* also when it only runs, and waits: systemd need not */
         notify("READY=1");
@@ -226,10 +236,11 @@ static void recording_due(void *context)
         return;
     recording->task.done = recording_looked;
     recording->task.context = recording;
-    recording->is_looking = task_start(recording->agent->loop, &recording->task, recording_run_look,
-                                       recording, sizeof(struct recording_report), LIMIT_MS);
+    recording->is_looking =
+        task_start(recording->agent->loop, &recording->task, &recording_look_job, &recording->order,
+                   sizeof(recording->order), LIMIT_MS);
     if (recording->is_looking)
-        memset(recording->is_anew, 0, sizeof(recording->is_anew));
+        memset(recording->order.is_anew, 0, sizeof(recording->order.is_anew));
     else
         timer_set(recording->agent->loop, &recording->timer, MISSING_MS);
 }
@@ -249,9 +260,9 @@ bool recording_is_on(const struct recording *recording)
 void recording_configure(struct recording *recording)
 {
     const struct config *config = recording->agent->config;
-    struct session_spec *ring = &recording->specs[SESSION_RING];
-    struct session_spec *alarm = &recording->specs[SESSION_ALARM];
-    struct session_spec *host = &recording->specs[SESSION_HOST];
+    struct session_spec *ring = &recording->order.specs[SESSION_RING];
+    struct session_spec *alarm = &recording->order.specs[SESSION_ALARM];
+    struct session_spec *host = &recording->order.specs[SESSION_HOST];
     const char *name = config_text(config, "record-session");
 
     *ring = (struct session_spec){.mode = SESSION_SNAPSHOT,
@@ -317,17 +328,17 @@ void recording_look(struct recording *recording)
 void recording_make_anew(struct recording *recording, enum session_which which)
 {
     if (which == SESSION_RING) {
-        recording->specs[which].subbuf_count = recording_ring_size(recording->agent);
+        recording->order.specs[which].subbuf_count = recording_ring_size(recording->agent);
         recording->is_remaking = true;
     }
-    recording->is_anew[which] = true;
+    recording->order.is_anew[which] = true;
     recording_look(recording);
 }
 
 const struct session_spec *recording_session(const struct recording *recording,
                                              enum session_which which)
 {
-    return &recording->specs[which];
+    return &recording->order.specs[which];
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -339,10 +350,10 @@ static void recording_ended(void *context, const void *result)
     const bool has_failed = !end || end->has_failed;
 
     if (has_failed)
-        say(BT_LOGGING_LEVEL_ERROR, "the sessions could not be ended: %s",
+        say(BK4014, "the sessions could not be ended: %s",
             end ? end->error.text : "LTTng's session daemon does not answer");
     else if (end->error.text[0])
-        say(BT_LOGGING_LEVEL_WARNING, "no session is ended: %s", end->error.text);
+        say(BK4015, "no session is ended: %s", end->error.text);
     recording->on.ended(recording->on.context, has_failed);
 }
 
@@ -350,7 +361,7 @@ void recording_end(struct recording *recording)
 {
     recording->end_task.done = recording_ended;
     recording->end_task.context = recording;
-    if (!task_start(recording->agent->loop, &recording->end_task, recording_run_end, recording,
-                    sizeof(struct recording_end), END_LIMIT_MS))
+    if (!task_start(recording->agent->loop, &recording->end_task, &recording_end_job,
+                    &recording->order, sizeof(recording->order), END_LIMIT_MS))
         recording_ended(recording, NULL);
 }

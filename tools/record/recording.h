@@ -9,6 +9,7 @@
 #define BLKIN_TOOLS_RECORDING_H
 
 #include "agent.h"
+#include "tools/base/child.h"
 #include "tools/lttng/session.h"
 
 enum recording_state {
@@ -68,5 +69,9 @@ const struct session_spec *recording_session(const struct recording *recording,
 uint64_t recording_ring_size(const struct agent *agent);
 uint64_t recording_ring_size_max(const struct agent *agent);
 uint64_t recording_cpus(void);
+
+/* The tasks: one makes the sessions and looks at them, one destroys them. */
+extern const struct job recording_look_job;
+extern const struct job recording_end_job;
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "tools/base/totals.h"
 
+#include "tools/base/say.h"
+
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -53,7 +55,7 @@ bool service_traces_write(const char *spans, const char *service, const char *to
     bool is_written;
 
     if (!file) {
-        fprintf(stderr, "cannot open %s: %s\n", spans, strerror(errno));
+        say(BK4055, "cannot open %s: %s", spans, strerror(errno));
         return false;
     }
     service_traces_note_spans(traces, file, service);
@@ -64,7 +66,7 @@ bool service_traces_write(const char *spans, const char *service, const char *to
     json = json_pack("{so}", "traces", list);
     is_written = json_save(json, to, &error);
     if (!is_written)
-        fprintf(stderr, "%s\n", error.text);
+        say(BK4056, "%s", error.text);
     json_decref(json);
     json_decref(traces);
     return is_written;

@@ -10,12 +10,10 @@
 #include "tools/base/metrics.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
-#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 static const char *const states[] = {
     [RECORDS] = "recording",
@@ -73,8 +71,7 @@ json_t *record_status_json(const struct record_parts *parts)
     if (!told)
         told = &none;
     return json_pack(
-        "{ss, ss, sI, ss, ss, ss*, so, so, so, sI, sI, so*, so, so, s{sI, sI}, so, so, so}", "mode",
-        "record", "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state", state, "host",
+        "{ss, ss, ss*, so, so, so, sI, sI, so*, so, so, s{sI, sI}, so, so}", "state", state, "host",
         agent->host, "problem", told->state == RECORDS ? NULL : told->error.text, "endpoint",
         record_endpoint_json(agent), "ring", fetching_ring_json(parts->fetching), "kept",
         record_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces, "open_traces",
@@ -82,8 +79,7 @@ json_t *record_status_json(const struct record_parts *parts)
         asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms), "totals",
         totals_own_json(&record_table, &agent->totals), "lttng", "discarded_events",
         (json_int_t)told->discarded_events, "lost_packets", (json_int_t)told->lost_packets,
-        "host_metrics", host_child_json(&parts->host_child), "counters", counts_json(&counts),
-        "messages", say_last());
+        "host_metrics", host_child_json(&parts->host_child), "counters", counts_json(&counts));
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
@@ -127,17 +123,5 @@ char *record_status_page(const struct record_parts *parts)
 
 void record_status_print(const struct record_totals *totals)
 {
-    char line[COUNTS_LINE_MAX];
-
-    counts_line(&totals->readers.sinks, LINE_WHOLE, line);
-    fprintf(stderr, "blkin record: all runs so far: %s", line);
-    for (size_t i = 0; i < record_table.count; i++) {
-        const uint64_t value = total_value(&record_table.own[i], totals);
-
-        if (value)
-            fprintf(stderr, "; %s: %" PRIu64, record_table.own[i].name, value);
-    }
-    fputc('\n', stderr);
-    if (!counts_add_up(&totals->readers.sinks))
-        fputs("blkin record: the account does not add up: this is a bug of ours\n", stderr);
+    totals_say(&totals->readers, &record_table, totals, record_table.own[0].name);
 }

@@ -21,7 +21,7 @@ struct record_parts {
     struct host_child host_child;
 };
 
-/* NULL: out of memory. */
+/* For the frame's status(), and its page(). NULL: out of memory. */
 json_t *record_status_json(const struct record_parts *parts);
 char *record_status_page(const struct record_parts *parts);
 

@@ -37,9 +37,15 @@ struct record {
 
 /* ---- in the child ---------------------------------------------------------------------------- */
 
-static void tell(const struct watcher *watcher, const struct record *record)
+struct watcher_order {
+    char session[256], folder[4096];
+    int64_t poll_ms;
+    struct heard heard;
+};
+
+static void tell(const struct record *record)
 {
-    if (write(watcher->pipe_end, record, sizeof(*record)) != (ssize_t)sizeof(*record))
+    if (write(STDOUT_FILENO, record, sizeof(*record)) != (ssize_t)sizeof(*record))
         _exit(0);
 }
 
@@ -47,10 +53,11 @@ static void tell_alarm(void *context, const struct alarm *alarm)
 {
     struct record record;
 
+    (void)context;
     memset(&record, 0, sizeof(record)); /* the padding, too */
     record.is_alarm = true;
     record.of.alarm = *alarm;
-    tell(context, &record);
+    tell(&record);
 }
 
 /* What a run of polls knows. */
@@ -79,25 +86,25 @@ static bool watcher_look_at(const char *folder, struct polling *polling, uint64_
 }
 
 /* What a new one finds missing, the one before may have seen: the agent knows. */
-static void poll_once(struct watcher *watcher, struct polling *polling)
+static void poll_once(const struct watcher_order *order, struct polling *polling)
 {
     struct record record;
     struct watcher_poll *poll = &record.of.poll;
     const uint64_t begun_ns = (uint64_t)clock_ms() * 1000000;
 
     memset(&record, 0, sizeof(record));
-    poll->is_well = tree_remove(watcher->folder) &&
-                    session_snapshot(watcher->session, watcher->folder, 0, &poll->problem) &&
-                    alarm_read(polling->reader, watcher->folder, tell_alarm, watcher, &poll->lost,
-                               &poll->problem);
+    poll->is_well =
+        tree_remove(order->folder) &&
+        session_snapshot(order->session, order->folder, 0, &poll->problem) &&
+        alarm_read(polling->reader, order->folder, tell_alarm, NULL, &poll->lost, &poll->problem);
     if (poll->is_well)
         poll->newer = alarm_reader_newer(polling->reader);
     if (polling->is_first)
         poll->lost = 0;
     polling->is_first &= !poll->is_well;
-    poll->is_stalled = poll->is_well && watcher_look_at(watcher->folder, polling, begun_ns);
-    (void)tree_remove(watcher->folder);
-    tell(watcher, &record);
+    poll->is_stalled = poll->is_well && watcher_look_at(order->folder, polling, begun_ns);
+    (void)tree_remove(order->folder);
+    tell(&record);
 }
 
 static volatile sig_atomic_t is_told_to_end;
@@ -109,29 +116,33 @@ static void take_end(int number)
 }
 
 /* Not in the middle of a poll: LTTng would go on, and leave its snapshot to nobody. */
-static int run_watcher(void *argument)
+static int watcher_run(const void *bytes, size_t size)
 {
     const struct sigaction on_end = {.sa_handler = take_end, .sa_flags = SA_RESTART};
-    struct watcher *watcher = argument;
+    const struct watcher_order *order = bytes;
     struct polling polling = {alarm_reader_new(), true, clock_ms() + LOOK_MS, {0}};
 
-    (void)signal(SIGPIPE, SIG_IGN);
+    (void)size;
     (void)sigaction(SIGTERM, &on_end, NULL);
+    job_unblock_end();
     privileges_give_up();
-    for (size_t i = 0; polling.reader && i < watcher->heard->count; i++)
-        alarm_reader_knows(polling.reader, watcher->heard->programs[i].pid,
-                           watcher->heard->programs[i].last);
+    for (size_t i = 0; polling.reader && i < order->heard.count; i++)
+        alarm_reader_knows(polling.reader, order->heard.programs[i].pid,
+                           order->heard.programs[i].last);
     while (polling.reader && !is_told_to_end) {
         const int64_t begun_ms = clock_ms();
         int64_t left_ms;
 
-        poll_once(watcher, &polling);
-        left_ms = begun_ms + watcher->poll_ms - clock_ms();
+        poll_once(order, &polling);
+        left_ms = begun_ms + order->poll_ms - clock_ms();
         if (left_ms > 0 && !is_told_to_end)
             (void)nanosleep(&(struct timespec){left_ms / 1000, left_ms % 1000 * 1000000}, NULL);
     }
     return 1;
 }
+
+const struct job watcher_job = {
+    .name = "record-watcher", .run = watcher_run, .ends_in_order = true};
 
 /* ---- in the agent ---------------------------------------------------------------------------- */
 
@@ -178,7 +189,7 @@ static void ended(void *context, int status)
         watcher->over(watcher->context);
         return;
     }
-    say(BT_LOGGING_LEVEL_WARNING, "the watcher of the alarm has ended: again");
+    say(BK4022, "the watcher of the alarm has ended: again");
     timer_set(watcher->loop, &watcher->timer, AGAIN_MS);
 }
 
@@ -187,11 +198,23 @@ static void watcher_is_late(void *context)
     struct watcher *watcher = context;
 
     if (watcher->child.pid) {
-        say(BT_LOGGING_LEVEL_WARNING, "the watcher of the alarm hangs, with LTTng: it is killed");
+        say(BK4023, "the watcher of the alarm hangs, with LTTng: it is killed");
         (void)kill(watcher->child.pid, SIGKILL);
         return;
     }
     watcher_start(watcher);
+}
+
+static bool start_child(struct watcher *watcher, int output)
+{
+    struct watcher_order order = {.poll_ms = watcher->poll_ms, .heard = *watcher->heard};
+
+    (void)snprintf(order.session, sizeof(order.session), "%s", watcher->session);
+    (void)snprintf(order.folder, sizeof(order.folder), "%s", watcher->folder);
+    return child_start(
+        watcher->loop, &watcher->child,
+        &(struct child_order){
+            .job = &watcher_job, .bytes = &order, .size = sizeof(order), .output = output});
 }
 
 void watcher_start(struct watcher *watcher)
@@ -204,14 +227,12 @@ void watcher_start(struct watcher *watcher)
     watcher->timer = (struct timer){.due = watcher_is_late, .context = watcher};
     watcher->pipe = (struct watched){-1, POLLIN, ready, watcher, NULL};
     if (pipe2(ends, O_CLOEXEC) == 0) {
-        watcher->pipe_end = ends[1];
         watcher->pipe.fd = ends[0];
         (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
         loop_watch(watcher->loop, &watcher->pipe);
     }
-    if (watcher->pipe.fd < 0 ||
-        !child_start(watcher->loop, &watcher->child, run_watcher, watcher)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start a child: %s", strerror(errno));
+    if (watcher->pipe.fd < 0 || !start_child(watcher, ends[1])) {
+        say(BK4024, "cannot start a child: %s", strerror(errno));
         close_pipe(watcher);
     }
     if (ends[1] >= 0)

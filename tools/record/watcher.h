@@ -8,7 +8,9 @@
 #define BLKIN_TOOLS_WATCHER_H
 
 #include "heard.h"
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
+
+extern const struct job watcher_job;
 
 struct watcher_poll {
     bool is_well;    /* else: problem */
@@ -33,7 +35,6 @@ struct watcher {
     struct child child;
     struct watched pipe; /* fd -1: none */
     struct timer timer;  /* it is late, or is to be started again */
-    int pipe_end;
     bool is_stopping;
 };
 

@@ -24,7 +24,7 @@ struct outcome {
     struct error error;
 };
 
-static bool run(const void *argument, void *result)
+static bool burial_run(const void *argument, void *result)
 {
     const struct order *order = argument;
     struct outcome *outcome = result;
@@ -35,7 +35,10 @@ static bool run(const void *argument, void *result)
     return true;
 }
 
-static void ended(void *context, const void *result)
+const struct job burial_job = {
+    .name = "rotate-burial", .fill = burial_run, .result_size = sizeof(struct outcome)};
+
+static void burial_ended(void *context, const void *result)
 {
     struct burial *burial = context;
     const struct outcome *outcome = result;
@@ -57,7 +60,7 @@ static void ended(void *context, const void *result)
     } else if (outcome->is_quiet && !outcome->is_done)
         problem = outcome->error.text;
     else if (outcome->is_done)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3011,
             "session %s has died: what it had written, and what was in its buffers, is converted",
             burial->place);
     burial->ended(burial->context, problem);
@@ -71,8 +74,8 @@ void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
     (void)snprintf(order.store.shm, sizeof(order.store.shm), "%s", burial->store->shm);
     (void)snprintf(order.place, sizeof(order.place), "%s", place);
     (void)snprintf(burial->place, sizeof(burial->place), "%s", place);
-    burial->task.done = ended;
+    burial->task.done = burial_ended;
     burial->task.context = burial;
     burial->is_under_way =
-        task_start(burial->loop, &burial->task, run, &order, sizeof(struct outcome), LIMIT_MS);
+        task_start(burial->loop, &burial->task, &burial_job, &order, sizeof(order), LIMIT_MS);
 }

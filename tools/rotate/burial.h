@@ -7,7 +7,9 @@
 #define BLKIN_TOOLS_ROTATE_BURIAL_H
 
 #include "store.h"
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
+
+extern const struct job burial_job;
 
 struct burial {
     struct loop *loop;

@@ -5,6 +5,8 @@
  */
 #include "bury.h"
 
+#include "tools/base/say.h"
+
 #include <dirent.h>
 #include <endian.h>
 #include <errno.h>
@@ -152,7 +154,7 @@ static bool cut_stream(void *context, const char *folder, const char *name)
     return true;
 }
 
-static bool is_stream(const char *name)
+static bool bury_is_stream(const char *name)
 {
     return strncmp(name, "metadata", strlen("metadata")) != 0 && !strstr(name, ".idx");
 }
@@ -169,7 +171,7 @@ static void remove_if_empty(const char *trace)
         struct stat status;
 
         path_set(path, "%s/%s", trace, entry->d_name);
-        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && is_stream(entry->d_name))
+        if (lstat(path, &status) == 0 && S_ISREG(status.st_mode) && bury_is_stream(entry->d_name))
             bytes += (uint64_t)status.st_size;
     }
     if (folder)
@@ -306,7 +308,7 @@ static bool complete_metadata(void *context, const char *folder, const char *nam
     const char *below = folder + strlen(completing->chunk);
     char whole[PATH_ROOM], there[PATH_ROOM];
 
-    if (!is_stream(name))
+    if (!bury_is_stream(name))
         return true;
     path_set(whole, "%s/metadata.whole", folder);
     path_set(there, "%s/metadata", folder);
@@ -460,10 +462,8 @@ static bool read_buffers(const struct store *store, const char *place, const cha
         return false;
     }
     if (lacking.missing)
-        fprintf(stderr,
-                "blkin rotate: %zu buffers in %s are lost: LTTng has removed what tells "
-                "how to read them\n",
-                lacking.missing, shm);
+        say(BK3013, "%zu buffers in %s are lost: LTTng has removed what tells how to read them",
+            lacking.missing, shm);
     return tree_remove(shm);
 }
 

@@ -25,7 +25,7 @@
 #define LAST_RETRY_MS  10000
 #define FAILURES_MAX   2 /* then it is looked for damage */
 
-static void save(struct converter *converter)
+static void converter_save(struct converter *converter)
 {
     rotate_totals_save(converter->totals, converter->totals_file);
 }
@@ -44,24 +44,6 @@ bool rotate_fsync_is_batch(const struct config *config)
 
     return config_text(config, "spool") && when && strcmp(when, "second") == 0 &&
            strcmp(config_origin(config, "spool-fsync"), "default") != 0;
-}
-
-/* NULL: out of memory. */
-static bt_value *sink_params(const struct converter *converter, const char *name)
-{
-    bt_value *params = reader_params(&converter->reader);
-
-    /* the sink would say for each chunk that it is so: rotate says it once */
-    if (params && rotate_fsync_is_batch(converter->config) &&
-        !reader_put_text(params, "spool-fsync", "batch"))
-        BT_VALUE_PUT_REF_AND_RESET(params);
-    if (params && reader_put_text(params, "tap", converter->tap) &&
-        reader_put_text(params, "checkpoint", converter->checkpoint) &&
-        reader_put_text(params, "checkpoint-trace", name) &&
-        reader_put_bool(params, "checkpoint-flush", converter->is_last))
-        return params;
-    bt_value_put_ref(params);
-    return NULL;
 }
 
 /* ---- a trace without events */
@@ -93,16 +75,52 @@ static bool write_file(const char *folder, const char *name, const void *data, s
 }
 
 /* It was recorded until end_ns; 0: it stands for one that is gone. */
-static bool make_nothing(const struct converter *converter, int64_t end_ns, char folder[PATH_ROOM])
+static bool make_nothing(const char *folder, int64_t end_ns)
 {
     const uint64_t packet[4] = {htole64((uint64_t)end_ns), htole64((uint64_t)end_ns),
                                 htole64(8 * sizeof(packet)), htole64(8 * sizeof(packet))};
 
-    path_set(folder, "%s/trash/nothing", converter->store->output);
     return tree_remove(folder) && folder_make(folder) &&
            write_file(folder, "metadata", nothing_metadata, sizeof(nothing_metadata) - 1) &&
            (!end_ns || write_file(folder, "stream", packet, sizeof(packet)));
 }
+
+static int converter_run(const json_t *order)
+{
+    const char *const chunk = reader_text(order, "chunk"), *const empty =
+                                                               reader_text(order, "empty");
+    const char *const nothing[] = {empty, NULL};
+    char **traces = NULL;
+    size_t count = 0;
+
+    if (*chunk) {
+        traces = trace_folders(chunk, &count);
+        if (!traces) {
+            say(BK3023, "cannot read %s: %s", chunk, strerror(errno));
+            return 1;
+        }
+    }
+    if (count)
+        return reader_run((const char *const *)traces, order);
+    if (make_nothing(empty, json_integer_value(json_object_get(order, "end_ns"))))
+        return reader_run(nothing, order);
+    say(BK3026, "cannot write %s: %s", empty, strerror(errno));
+    return 1;
+}
+
+static int converter_run_job(const void *bytes, size_t size)
+{
+    json_t *order = reader_begin(bytes, size);
+    const int status = converter_run(order);
+
+    json_decref(order);
+    return status;
+}
+
+const struct job converter_job = {
+    .name = "rotate-reader", .run = converter_run_job, .ends_in_order = true};
+
+/* ---- its order ------------------------------------------------------------------------------- */
 
 /* By the clock of the trace, which does not follow the steps of the wall clock. */
 static int64_t end_of_empty(const struct converter *converter)
@@ -116,41 +134,36 @@ static int64_t end_of_empty(const struct converter *converter)
     return totals->readers.trace_ns + (since_ns > 0 ? since_ns : 0);
 }
 
-static int run_child(void *argument)
+/* NULL: out of memory. */
+static json_t *converter_order(const struct converter *converter, const char *name)
 {
-    const struct converter *converter = argument;
-    char path[PATH_ROOM], name[PLACE_MAX + CHUNK_MAX];
-    const char *nothing[] = {path, NULL};
-    char **traces = NULL;
-    size_t count = 0;
+    const bool is_chunk = !converter->gives_up && !converter->is_last;
+    json_t *params, *order;
+    char chunk[PATH_ROOM], empty[PATH_ROOM];
 
-    chunk_name(&converter->chunk, name);
-    if (!converter->gives_up && !converter->is_last) {
-        store_chunk_path(converter->store, &converter->chunk, path);
-        traces = trace_folders(path, &count);
-        if (!traces) {
-            fprintf(stderr, "blkin rotate: cannot read %s: %s\n", path, strerror(errno));
-            return 1;
-        }
-    }
-    if (count)
-        return reader_run((const char *const *)traces, sink_params(converter, name));
-    if (make_nothing(converter, end_of_empty(converter), path))
-        return reader_run(nothing, sink_params(converter, name));
-    fprintf(stderr, "blkin rotate: cannot write %s: %s\n", path, strerror(errno));
-    return 1;
+    params = json_pack("{ss, ss, ss, ss, sb}", "on-full", "block", "tap", converter->tap,
+                       "checkpoint", converter->checkpoint, "checkpoint-trace", name,
+                       "checkpoint-flush", converter->is_last);
+    /* the sink would say for each chunk that it is so: rotate says it once */
+    if (rotate_fsync_is_batch(converter->config))
+        (void)json_object_set_new(params, "spool-fsync", json_string("batch"));
+    store_chunk_path(converter->store, &converter->chunk, chunk);
+    path_set(empty, "%s/trash/nothing", converter->store->output);
+    order = json_pack("{ss, ss, sI}", "chunk", is_chunk ? chunk : "", "empty", empty, "end_ns",
+                      (json_int_t)end_of_empty(converter));
+    return reader_order(&converter->reader, order, converter->config, params);
 }
 
 /* ---- after it -------------------------------------------------------------------------------- */
 
-static void start(struct converter *converter);
+static void converter_start(struct converter *converter);
 
-static void retry(void *context)
+static void converter_retry(void *context)
 {
-    start(context);
+    converter_start(context);
 }
 
-static void retry_later(struct converter *converter)
+static void converter_retry_later(struct converter *converter)
 {
     timer_set(converter->loop, &converter->retry,
               backoff_ms(converter->failures, FIRST_RETRY_MS, LAST_RETRY_MS));
@@ -162,10 +175,10 @@ static void say_how_it_ended(const struct converter *converter, int status)
 
     chunk_name(&converter->chunk, name);
     if (WIFSIGNALED(status))
-        say(BT_LOGGING_LEVEL_WARNING, "the conversion of %s was ended by signal %d (%s): again",
-            name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        say(BK3020, "the conversion of %s was ended by signal %d (%s): again", name,
+            WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        say(BT_LOGGING_LEVEL_WARNING, "the conversion of %s has failed: again", name);
+        say(BK3021, "the conversion of %s has failed: again", name);
 }
 
 static void damage_done(void *context, const void *result)
@@ -178,14 +191,14 @@ static void damage_done(void *context, const void *result)
     if (found) {
         converter->totals->files_damaged += found->files;
         converter->totals->bytes_damaged += found->bytes;
-        save(converter);
+        converter_save(converter);
     }
     if (converter->is_stopping)
         converter->idle(converter->context);
     else if (found && found->files)
-        start(converter);
+        converter_start(converter);
     else
-        retry_later(converter);
+        converter_retry_later(converter);
 }
 
 #define DAMAGED_BYTES (UINT64_C(1) << 30)
@@ -200,18 +213,24 @@ static void look_for_damage(struct converter *converter)
     (void)snprintf(order.store.output, sizeof(order.store.output), "%s", converter->store->output);
     converter->damage_task.done = damage_done;
     converter->damage_task.context = converter;
-    converter->is_damage_task = task_start(converter->loop, &converter->damage_task, damage_look,
-                                           &order, sizeof(struct damage_result), DAMAGE_LIMIT_MS);
+    converter->is_damage_task = task_start(converter->loop, &converter->damage_task, &damage_job,
+                                           &order, sizeof(order), DAMAGE_LIMIT_MS);
     if (!converter->is_damage_task)
-        retry_later(converter);
+        converter_retry_later(converter);
+}
+
+/* What the saver has to tell; NULL: nothing. */
+static void say_problem(const char *problem)
+{
+    if (problem)
+        say(BK3022, "%s", problem);
 }
 
 static void chunk_is_done(void *context, const char *problem)
 {
     struct converter *converter = context;
 
-    if (problem)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", problem);
+    say_problem(problem);
     converter->chunk.name[0] = '\0';
     converter->is_last = false;
     converter->gives_up = false;
@@ -231,7 +250,7 @@ static void note_success(struct converter *converter)
         totals->bytes_converted += converter->chunk.bytes;
     }
     totals->current[0] = '\0';
-    save(converter); /* what it gave is in the account on disk before it is gone */
+    converter_save(converter); /* what it gave is in the account on disk before it is gone */
     if (has_chunk)
         store_remove_later(converter->store, &converter->chunk);
     converter->saved = (struct saver_wait){.done = chunk_is_done, .context = converter};
@@ -242,16 +261,16 @@ static void note_failure(struct converter *converter, int status, uint64_t settl
 {
     converter->totals->children_failed++;
     converter->failures = settled ? 1 : converter->failures + 1;
-    save(converter);
+    converter_save(converter);
     say_how_it_ended(converter, status);
     if (converter->failures >= FAILURES_MAX && !converter->was_looked_at && !converter->is_last &&
         !converter->gives_up)
         look_for_damage(converter);
     else
-        retry_later(converter);
+        converter_retry_later(converter);
 }
 
-static void ended(void *context, int status)
+static void converter_ended(void *context, int status)
 {
     struct converter *converter = context;
     const uint64_t settled =
@@ -260,7 +279,7 @@ static void ended(void *context, int status)
     if (status == 0) {
         note_success(converter);
     } else if (converter->is_stopping) {
-        save(converter);
+        converter_save(converter);
         converter->idle(converter->context);
     } else {
         note_failure(converter, status, settled);
@@ -274,27 +293,26 @@ static void start_child(void *context, const char *problem)
     struct converter *converter = context;
     char name[PLACE_MAX + CHUNK_MAX];
 
-    if (problem)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", problem);
+    say_problem(problem);
     if (converter->is_stopping)
         return;
     chunk_name(&converter->chunk, name);
-    if (reader_start(&converter->reader, name, run_child, converter))
+    if (reader_start(&converter->reader, name, &converter_job, converter_order(converter, name)))
         return;
     converter->failures++;
-    retry_later(converter);
+    converter_retry_later(converter);
 }
 
 /* The child's account replaces that of the child before, and its checkpoint names the chunk: so
  * what was counted, and what is under way, are on disk before. */
-static void start(struct converter *converter)
+static void converter_start(struct converter *converter)
 {
     char name[PLACE_MAX + CHUNK_MAX];
 
     chunk_name(&converter->chunk, name);
     if (strcmp(converter->totals->current, name) != 0) {
         (void)snprintf(converter->totals->current, sizeof(converter->totals->current), "%s", name);
-        save(converter);
+        converter_save(converter);
     }
     converter->saved = (struct saver_wait){.done = start_child, .context = converter};
     saver_then(&converter->saved);
@@ -303,14 +321,13 @@ static void start(struct converter *converter)
 void converter_open(struct converter *converter)
 {
     converter->reader.loop = converter->loop;
-    converter->reader.config = converter->config;
-    converter->reader.ended = ended;
+    converter->reader.ended = converter_ended;
     converter->reader.context = converter;
     reader_open(&converter->reader);
-    converter->retry = (struct timer){.due = retry, .context = converter};
+    converter->retry = (struct timer){.due = converter_retry, .context = converter};
     /* of one that was killed together with the service before */
     if (totals_add_run(&converter->totals->readers, converter->reader.stats_file))
-        save(converter);
+        converter_save(converter);
 }
 
 bool converter_is_busy(const struct converter *converter)
@@ -363,7 +380,7 @@ void converter_take(struct converter *converter, const struct chunk *chunk)
         note_success(converter);
         return;
     }
-    start(converter);
+    converter_start(converter);
 }
 
 void converter_finish(struct converter *converter)
@@ -380,7 +397,7 @@ void converter_finish(struct converter *converter)
         (void)snprintf(converter->chunk.name, sizeof(converter->chunk.name), "%lld",
                        (long long)time(NULL));
     }
-    start(converter);
+    converter_start(converter);
 }
 
 void converter_stop(struct converter *converter)
@@ -390,7 +407,7 @@ void converter_stop(struct converter *converter)
     if (converter->reader.child.pid)
         (void)kill(converter->reader.child.pid, SIGTERM);
     else if (converter->is_damage_task)
-        (void)kill(converter->damage_task.child.pid, SIGKILL);
+        task_kill(&converter->damage_task);
     else
         converter->idle(converter->context);
 }

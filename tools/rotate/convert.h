@@ -12,7 +12,6 @@
 #include "damage.h"
 
 #include "store.h"
-#include "tools/base/loop.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 #include "tools/config/config.h"
@@ -41,6 +40,8 @@ struct converter {
     void (*idle)(void *context);
     void *context;
 };
+
+extern const struct job converter_job;
 
 /* spool-fsync is "second", which a checkpoint does not allow: see doc/sink.md. */
 bool rotate_fsync_is_batch(const struct config *config);

@@ -5,17 +5,16 @@
  */
 #include "damage.h"
 
+#include "tools/base/say.h"
 #include "tools/reader/graph.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* So long it may take to read a file that some corrupted byte may have made endless. */
@@ -25,35 +24,33 @@
 
 /* ---- can it be read? ------------------------------------------------------------------------- */
 
-/* By the whole sink, into nothing. */
-static int read_all(const char *trace)
-{
-    const char *const traces[] = {trace, NULL};
-    bt_value *params = bt_value_map_create();
-    const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-    if (nothing >= 0)
-        (void)dup2(nothing, STDERR_FILENO);
-    if (!params || bt_value_map_insert_string_entry(params, "endpoint", "file:/dev/null") !=
-                       BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        return 0; /* no fault of the trace's */
-    return graph_run(&(struct graph_spec){
-        .traces = traces, .sink_params = params, .level = BT_LOGGING_LEVEL_NONE});
-}
-
-static bool is_readable(const char *trace)
+/* By the whole sink, into nothing. It is ended by an alarm. */
+static int damage_read_all(const void *trace, size_t size)
 {
     const uint64_t time_s = READ_TIME_S + tree_bytes(trace) / READ_PER_S;
-    const pid_t pid = fork();
+    const char *const traces[] = {trace, NULL};
+    json_t *params = json_pack("{ss}", "endpoint", "file:/dev/null");
+    const int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     int status = 0;
 
-    if (pid == 0) {
-        (void)alarm((unsigned)(time_s < READ_TIME_MAX ? time_s : READ_TIME_MAX));
-        _exit(read_all(trace));
-    }
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return pid < 0 || status == 0;
+    (void)size;
+    (void)alarm((unsigned)(time_s < READ_TIME_MAX ? time_s : READ_TIME_MAX));
+    if (nothing >= 0)
+        (void)dup2(nothing, STDERR_FILENO);
+    if (params) /* else it is no fault of the trace's */
+        status = (int)graph_run(&(struct graph_spec){
+            .traces = traces, .sink_params = params, .level = BT_LOGGING_LEVEL_NONE});
+    json_decref(params);
+    return status;
+}
+
+const struct job damage_read_job = {.name = "rotate-probe", .run = damage_read_all};
+
+static bool damage_is_readable(const char *trace)
+{
+    int status;
+
+    return !child_run(&damage_read_job, trace, strlen(trace) + 1, &status) || status == 0;
 }
 
 /* ---- moving ---------------------------------------------------------------------------------- */
@@ -85,6 +82,15 @@ static void move_index(const char *trace, const char *name, const char *to)
     (void)rename(from, path);
 }
 
+static void note_moved(const struct look *look, const char *path, uint64_t bytes)
+{
+    look->result->files++;
+    look->result->bytes += bytes;
+    say(BK3024,
+        "cannot be read, and was put aside: %s, %" PRIu64 " bytes: the spans in it are lost", path,
+        bytes);
+}
+
 /* The stream and what is needed to read it. */
 static void move_stream(const struct look *look, const char *trace, const char *name)
 {
@@ -102,15 +108,10 @@ static void move_stream(const struct look *look, const char *trace, const char *
     if (rename(from, path) != 0)
         return;
     move_index(trace, name, to);
-    look->result->files++;
-    look->result->bytes += (uint64_t)status.st_size;
-    fprintf(stderr,
-            "blkin rotate: cannot be read, and was put aside: %s, %" PRIu64
-            " bytes: the spans in it are lost\n",
-            path, (uint64_t)status.st_size);
+    note_moved(look, path, (uint64_t)status.st_size);
 }
 
-static bool is_stream(const char *name)
+static bool damage_is_stream(const char *name)
 {
     return name[0] != '.' && strcmp(name, "metadata") != 0 && strcmp(name, "index") != 0;
 }
@@ -121,7 +122,7 @@ static bool stream_is_readable(const struct look *look, const char *trace, const
                      link_into(trace, "metadata", look->probe) &&
                      link_into(trace, name, look->probe);
 
-    return !is_linked || is_readable(look->probe);
+    return !is_linked || damage_is_readable(look->probe);
 }
 
 static void look_at_trace(const struct look *look, const char *trace)
@@ -130,7 +131,7 @@ static void look_at_trace(const struct look *look, const char *trace)
     DIR *folder = opendir(trace);
 
     while (folder && (entry = readdir(folder)) != NULL) {
-        if (is_stream(entry->d_name) && !stream_is_readable(look, trace, entry->d_name))
+        if (damage_is_stream(entry->d_name) && !stream_is_readable(look, trace, entry->d_name))
             move_stream(look, trace, entry->d_name);
     }
     if (folder)
@@ -150,12 +151,7 @@ static void move_trace(const struct look *look, const char *trace)
     path_set(parent, "%.*s", (int)(strrchr(to, '/') - to), to);
     if (!tree_remove(to) || !folder_make(parent) || rename(trace, to) != 0)
         return;
-    look->result->files++;
-    look->result->bytes += bytes;
-    fprintf(stderr,
-            "blkin rotate: cannot be read, and was put aside: %s, %" PRIu64
-            " bytes: the spans in it are lost\n",
-            to, bytes);
+    note_moved(look, to, bytes);
 }
 
 /* ---- the folder damaged is bounded ----------------------------------------------------------- */
@@ -185,13 +181,12 @@ static void bound_damaged(const struct damage_order *order)
         path_set(path, "%s/%s", damaged, oldest);
         if (!tree_remove(path))
             return;
-        fprintf(stderr,
-                "blkin rotate: %s is removed, to keep the folder damaged below %" PRIu64 " bytes\n",
-                path, order->max_bytes);
+        say(BK3025, "%s is removed, to keep the folder damaged below %" PRIu64 " bytes", path,
+            order->max_bytes);
     }
 }
 
-bool damage_look(const void *argument, void *result)
+static bool damage_look(const void *argument, void *result)
 {
     struct look look = {argument, result, "", ""};
     char **traces;
@@ -201,10 +196,10 @@ bool damage_look(const void *argument, void *result)
     path_set(look.probe, "%s/trash/probe", look.order->store.output);
     traces = trace_folders(look.chunk, &count);
     for (size_t i = 0; traces && i < count; i++) {
-        if (is_readable(traces[i]))
+        if (damage_is_readable(traces[i]))
             continue;
         look_at_trace(&look, traces[i]);
-        if (!is_readable(traces[i]))
+        if (!damage_is_readable(traces[i]))
             move_trace(&look, traces[i]);
     }
     trace_folders_free(traces);
@@ -212,3 +207,6 @@ bool damage_look(const void *argument, void *result)
         bound_damaged(look.order);
     return true;
 }
+
+const struct job damage_job = {
+    .name = "rotate-damage", .fill = damage_look, .result_size = sizeof(struct damage_result)};

@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_ROTATE_DAMAGE_H
 
 #include "store.h"
+#include "tools/base/child.h"
 
 #define DAMAGE_LIMIT_MS (30 * 60 * 1000)
 
@@ -20,7 +21,10 @@ struct damage_result {
     uint64_t files, bytes; /* moved; 0: all of it can be read */
 };
 
-/* A task. */
-bool damage_look(const void *order, void *result);
+/* A task: its order is a struct damage_order, its result a struct damage_result. */
+extern const struct job damage_job;
+
+/* What it starts in turn. */
+extern const struct job damage_read_job;
 
 #endif

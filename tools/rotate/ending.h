@@ -6,7 +6,9 @@
 #ifndef BLKIN_TOOLS_ROTATE_ENDING_H
 #define BLKIN_TOOLS_ROTATE_ENDING_H
 
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
+
+extern const struct job ending_job, ending_at_once_job;
 
 struct ending {
     struct loop *loop;

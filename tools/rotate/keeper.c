@@ -8,7 +8,6 @@
 #include "bury.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,17 +45,9 @@ static bool list_used(const struct store *store, struct keep_report *report,
     return has_answered;
 }
 
-bool keeper_list_used(const struct store *store, struct keep_report *report)
-{
-    struct session_places places;
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    return list_used(store, report, &places);
-}
-
 /* The newest session of ours that is not given up; -1: there is none. */
-static int choose(const struct order *order, const struct keep_report *report,
-                  const struct session_places *places)
+static int keeper_choose(const struct order *order, const struct keep_report *report,
+                         const struct session_places *places)
 {
     int chosen = -1;
 
@@ -121,7 +112,7 @@ static void end_others(const struct order *order, const struct session_places *p
     }
 }
 
-static void ensure(struct order *order, struct keep_report *report)
+static void keeper_ensure(struct order *order, struct keep_report *report)
 {
     struct session_answer answer;
 
@@ -137,7 +128,7 @@ static void ensure(struct order *order, struct keep_report *report)
 }
 
 /* Returns whether LTTng's consumer daemon is alive, as far as the session tells. */
-static bool look(const char *session, struct keep_report *report)
+static bool keeper_look(const char *session, struct keep_report *report)
 {
     struct session_state state;
     struct error ignored;
@@ -149,20 +140,19 @@ static bool look(const char *session, struct keep_report *report)
     return state.has_consumer;
 }
 
-static bool keep(const void *argument, void *result)
+static bool keeper_keep(const void *argument, void *result)
 {
     struct order order = *(const struct order *)argument;
     struct keep_report *report = result;
     struct session_places places;
     int chosen;
 
-    (void)signal(SIGPIPE, SIG_IGN); /* liblttng-ctl, when the daemon hangs up */
     if (!list_used(&order.store, report, &places)) {
         report->state = report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
         return true;
     }
-    chosen = choose(&order, report, &places);
-    if (chosen >= 0 && !look(places.places[chosen].name, report)) {
+    chosen = keeper_choose(&order, report, &places);
+    if (chosen >= 0 && !keeper_look(places.places[chosen].name, report)) {
         /* none can be made either: wait for a new session daemon */
         (void)bury_prepare(&order.store, report->used[chosen], &report->error);
         report->state = KEEP_NO_CONSUMER;
@@ -180,18 +170,37 @@ static bool keep(const void *argument, void *result)
         report->state = KEEP_RECORDS;
         (void)snprintf(report->session, sizeof(report->session), "%s", order.spec.name);
     } else {
-        ensure(&order, report);
+        keeper_ensure(&order, report);
     }
     if (report->state == KEEP_RECORDS)
         end_others(&order, &places, report);
     return true;
 }
 
+const struct job keeper_job = {.name = "rotate-session",
+                               .fill = keeper_keep,
+                               .result_size = sizeof(struct keep_report),
+                               .stays = true};
+
+static bool keeper_list(const void *argument, void *result)
+{
+    const struct store *store = argument;
+    struct keep_report *report = result;
+    struct session_places places;
+    const bool has_answered = list_used(store, report, &places);
+
+    report->state = has_answered || report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
+    return true;
+}
+
+const struct job keeper_list_job = {
+    .name = "rotate-list", .fill = keeper_list, .result_size = sizeof(struct keep_report)};
+
 /* ---- in the service -------------------------------------------------------------------------- */
 
-static void look_again(void *context);
+static void keeper_look_again(void *context);
 
-static void looked(void *context, const void *result)
+static void keeper_looked(void *context, const void *result)
 {
     struct keeper *keeper = context;
     const struct keep_report *report = result;
@@ -206,7 +215,7 @@ static void looked(void *context, const void *result)
     keeper->looked(keeper->context, report);
 }
 
-static void look_again(void *context)
+static void keeper_look_again(void *context)
 {
     struct keeper *keeper = context;
     struct order order = {.spec = keeper->spec};
@@ -215,17 +224,16 @@ static void look_again(void *context)
     (void)snprintf(order.store.shm, sizeof(order.store.shm), "%s", keeper->store->shm);
     (void)snprintf(order.given_up, sizeof(order.given_up), "%s", keeper->given_up);
     store_new_place(keeper->store, order.new_place);
-    keeper->task.done = looked;
+    keeper->task.done = keeper_looked;
     keeper->task.context = keeper;
-    if (!task_start(keeper->loop, &keeper->task, keep, &order, sizeof(struct keep_report),
-                    LIMIT_MS))
+    if (!task_start(keeper->loop, &keeper->task, &keeper_job, &order, sizeof(order), LIMIT_MS))
         timer_set(keeper->loop, &keeper->timer, LOOK_MS);
 }
 
 void keeper_start(struct keeper *keeper)
 {
-    keeper->timer = (struct timer){.due = look_again, .context = keeper};
-    look_again(keeper);
+    keeper->timer = (struct timer){.due = keeper_look_again, .context = keeper};
+    keeper_look_again(keeper);
 }
 
 void keeper_stop(struct keeper *keeper)

@@ -8,7 +8,7 @@
 #define BLKIN_TOOLS_ROTATE_KEEPER_H
 
 #include "store.h"
-#include "tools/base/loop.h"
+#include "tools/base/child.h"
 #include "tools/lttng/session.h"
 
 enum keeping {
@@ -51,7 +51,8 @@ void keeper_stop(struct keeper *keeper);
 /* The session of this place does not rotate: let another one take its place. */
 void keeper_give_up(struct keeper *keeper, const char *place);
 
-/* For `--once`: only which places are in use. */
-bool keeper_list_used(const struct store *store, struct keep_report *report);
+/* Its task; and that of `--once`, which only lists the places that are in use: the order is a
+ * struct store, the result a struct keep_report. */
+extern const struct job keeper_job, keeper_list_job;
 
 #endif

@@ -55,7 +55,7 @@ static void say_dropped(struct room *room)
     if (room->said_ms && clock_ms() - room->said_ms < SAID_AGAIN_MS)
         return;
     room->said_ms = clock_ms();
-    say(BT_LOGGING_LEVEL_ERROR,
+    say(BK3030,
         "no room on the disk (max-disk-bytes, or the file system is full): the oldest chunks are "
         "deleted unread, %" PRIu64 " so far, %" PRIu64 " bytes: their spans are lost",
         room->totals->chunks_dropped, room->totals->bytes_dropped);
@@ -87,7 +87,7 @@ bool room_make(struct room *room, uint64_t max_bytes)
     }
     while (is_too_much(room, max_bytes) && (chunk = droppable(room)) != NULL) {
         if (!store_remove(room->store, chunk)) {
-            say(BT_LOGGING_LEVEL_ERROR, "cannot delete chunks to make room: %s", strerror(errno));
+            say(BK3031, "cannot delete chunks to make room: %s", strerror(errno));
             break;
         }
         room->totals->chunks_dropped++;

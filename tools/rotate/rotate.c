@@ -8,13 +8,10 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "status.h"
 #include "steps.h"
-#include "tools/base/control.h"
-#include "tools/base/metrics.h"
-#include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/watchdog.h"
+#include "tools/config/frame.h"
 #include "tools/config/reload.h"
 #include "tools/reader/host_child.h"
 
@@ -27,11 +24,7 @@ static const char usage[] =
     ;
 
 struct rotate {
-    struct config *config;
-    struct loop *loop;
-    struct control *control;
-    struct metrics *metrics;
-    struct watchdog watchdog;
+    struct frame frame;
     struct host_child host;
     struct steps steps;
     bool has_failed;
@@ -41,7 +34,6 @@ static void end_service(void *context)
 {
     struct rotate *rotate = context;
 
-    notify("STOPPING=1");
     host_child_stop(&rotate->host);
     steps_stop(&rotate->steps);
 }
@@ -51,35 +43,24 @@ static bool is_for_rotate(const struct config *config)
 {
     if (!config_text(config, "tail-sampling"))
         return true;
-    say(BT_LOGGING_LEVEL_ERROR,
+    say(BK3001,
         "tail-sampling is not for blkin rotate, which cuts traces where it rotates: set it in "
         "[live], or for blkin work");
     return false;
 }
 
-static json_t *read_configuration(struct rotate *rotate)
+static bool take_configuration(void *context, const struct config *config, struct error *error)
 {
-    struct config *config;
+    struct rotate *rotate = context;
 
-    notify_reloading();
-    config = config_read_again(rotate->config);
-    if (config && !is_for_rotate(config)) {
-        config_free(config);
-        config = NULL;
+    if (!is_for_rotate(config)) {
+        error_set(error, "%s", reload_is_wrong);
+        return false;
     }
-    if (config) {
-        if (rotate->host.loop)
-            host_child_reload(&rotate->host, config);
-        config_free(rotate->config);
-        rotate->config = config;
-        steps_configure(&rotate->steps, config);
-    }
-    return reload_answer("blkin rotate", rotate->config, config ? NULL : reload_is_wrong);
-}
-
-static void reload(void *context)
-{
-    json_decref(read_configuration(context));
+    if (rotate->host.loop)
+        host_child_reload(&rotate->host, config);
+    steps_configure(&rotate->steps, config);
+    return true;
 }
 
 static struct rotate_status status_of(const struct rotate *rotate)
@@ -94,21 +75,21 @@ static struct rotate_status status_of(const struct rotate *rotate)
                                   .host = &rotate->host,
                                   .current = steps->totals.current,
                                   .counts = converter_counts(&steps->converter),
-                                  .endpoint = config_text(rotate->config, "endpoint")};
+                                  .endpoint = config_text(rotate->frame.config, "endpoint")};
 }
 
-static json_t *answer(void *context, const char *request)
+static json_t *rotate_json(void *context)
 {
-    struct rotate *rotate = context;
-    struct rotate_status status = status_of(rotate);
+    struct rotate_status status = status_of(context);
 
-    if (strcmp(request, "status") == 0)
-        return reload_status(status_json(&status), rotate->config);
-    if (strcmp(request, "taps") == 0)
-        return json_pack("[s]", rotate->steps.converter.tap);
-    if (strcmp(request, "reload") == 0)
-        return read_configuration(rotate);
-    return NULL;
+    return status_json(&status);
+}
+
+static json_t *ask(void *context, const char *request)
+{
+    const struct rotate *rotate = context;
+
+    return strcmp(request, "taps") == 0 ? json_pack("[s]", rotate->steps.converter.tap) : NULL;
 }
 
 static char *page(void *context)
@@ -130,11 +111,11 @@ static bool open_folders(struct rotate *rotate, struct error *error)
 {
     struct steps *steps = &rotate->steps;
     struct converter *converter = &steps->converter;
-    const char *state = config_text(rotate->config, "state-dir");
+    const char *state = config_text(rotate->frame.config, "state-dir");
     char shm[4096];
 
-    shm_of(rotate->config, shm);
-    if (!store_open(&steps->store, config_text(rotate->config, "output"), shm, error) ||
+    shm_of(rotate->frame.config, shm);
+    if (!store_open(&steps->store, config_text(rotate->frame.config, "output"), shm, error) ||
         !folder_own(state, "state-dir", error))
         return false;
     (void)snprintf(converter->totals_file, sizeof(converter->totals_file), "%.4000s/rotate.json",
@@ -144,114 +125,75 @@ static bool open_folders(struct rotate *rotate, struct error *error)
     (void)snprintf(converter->checkpoint, sizeof(converter->checkpoint),
                    "%.4000s/rotate.checkpoint", state);
     (void)snprintf(converter->tap, sizeof(converter->tap), "%.100s/rotate.tap",
-                   config_text(rotate->config, "runtime-dir"));
+                   config_text(rotate->frame.config, "runtime-dir"));
     if (!rotate_totals_load(&steps->totals, converter->totals_file))
-        say(BT_LOGGING_LEVEL_WARNING, "%s is damaged: the totals begin anew",
-            converter->totals_file);
-    return true;
-}
-
-static bool open_all(struct rotate *rotate, struct error *error)
-{
-    const char *listen = config_text(rotate->config, "prometheus-listen");
-
-    /* first: who has the socket is the only one */
-    rotate->control = control_open(rotate->loop, config_text(rotate->config, "runtime-dir"),
-                                   "rotate", answer, rotate, error);
-    if (!rotate->control || !open_folders(rotate, error))
-        return false;
-    if (listen) {
-        rotate->metrics =
-            metrics_open(rotate->loop, "prometheus-listen", listen, page, rotate, error);
-        if (!rotate->metrics)
-            return false;
-        say(BT_LOGGING_LEVEL_INFO, "metrics for Prometheus: %s", metrics_url(rotate->metrics));
-    }
+        say(BK3002, "%s is damaged: the totals begin anew", converter->totals_file);
     return true;
 }
 
 static void serve(struct rotate *rotate)
 {
-    if (!saver_open(rotate->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+    if (!saver_open(rotate->frame.loop)) {
+        say(BK1010, "cannot start: %s", strerror(errno));
         rotate->has_failed = true;
         return;
     }
-    if (rotate_fsync_is_batch(rotate->config))
-        say(BT_LOGGING_LEVEL_WARNING,
+    if (rotate_fsync_is_batch(rotate->frame.config))
+        say(BK3003,
             "spool-fsync=second is batch here: the checkpoint must not say more than is on disk");
-    watchdog_start(&rotate->watchdog, rotate->loop);
     if (rotate->steps.work == SERVE)
-        host_child_start(&rotate->host, rotate->loop, rotate->config);
+        host_child_start(&rotate->host, rotate->frame.loop, rotate->frame.config);
     steps_begin(&rotate->steps);
-    if (!loop_run(rotate->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
-        rotate->has_failed = true;
-    }
-    if (!saver_end())
-        rotate->has_failed = true;
-}
-
-static void close_all(struct rotate *rotate)
-{
-    host_child_close(&rotate->host);
-    metrics_close(rotate->metrics);
-    if (rotate->control)
-        control_close(rotate->control);
-    store_close(&rotate->steps.store);
+    rotate->has_failed = !frame_run(&rotate->frame);
+    rotate->has_failed |= !saver_end();
 }
 
 static int run(struct rotate *rotate)
 {
-    const struct loop_signals signals = {end_service, reload, rotate};
     struct error error;
 
-    rotate->loop = rotate->steps.loop = loop_new(&signals);
-    if (!rotate->loop) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
-        return 1;
-    }
-    if (open_all(rotate, &error)) {
+    if (frame_open(&rotate->frame, &error) && open_folders(rotate, &error) &&
+        frame_open_page(&rotate->frame, &error)) {
+        rotate->steps.loop = rotate->frame.loop;
+        rotate->steps.config = rotate->frame.config;
         serve(rotate);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
             status_print(&rotate->steps.totals);
     } else {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
         rotate->has_failed = true;
     }
-    close_all(rotate);
-    loop_free(rotate->loop);
+    host_child_close(&rotate->host);
+    store_close(&rotate->steps.store);
     return rotate->has_failed || rotate->steps.has_failed || rotate->steps.ending.has_failed;
 }
 
 int rotate_command(int argc, char *argv[])
 {
+    static const struct frame_calls calls = {.name = "rotate",
+                                             .status = rotate_json,
+                                             .take = take_configuration,
+                                             .ask = ask,
+                                             .page = page,
+                                             .end = end_service};
     bool once = false, end = false;
     const struct config_flag flags[] = {
         {"once", &once, NULL}, {"end", &end, NULL}, {NULL, NULL, NULL}};
     const struct config_request request = {"rotate", usage, flags};
-    struct rotate service = {.config = NULL};
+    struct rotate service = {.has_failed = false};
+    struct frame *frame = &service.frame;
     int status;
 
-    service.config = config_read(&request, argc, argv, &status);
-    if (!service.config)
+    if (!frame_read(frame, &calls, &service, &request, argc, argv, &status))
         return status;
-    if (config_operands(service.config) > 0 || (once && end)) {
-        fprintf(stderr, "%s: %s\n%s", argv[0],
-                once && end ? "--once and --end are two things" : "expected no operand", usage);
-        config_free(service.config);
-        return 2;
-    }
-    say_open(argv[0], config_text(service.config, "log-level"));
-    if (!is_for_rotate(service.config) ||
-        !privileges_become_owner(config_text(service.config, "state-dir"),
-                                 config_text(service.config, "runtime-dir"))) {
-        config_free(service.config);
-        return 2;
-    }
+    if (once && end)
+        fprintf(stderr, "%s: --once and --end are two things\n%s", argv[0], usage);
+    status = 2;
     service.steps.work = end ? END : once ? ONCE : SERVE;
-    service.steps.config = service.config;
-    status = run(&service);
-    config_free(service.config);
+    if (!(once && end) && is_for_rotate(frame->config) &&
+        privileges_become_owner(config_text(frame->config, "state-dir"),
+                                config_text(frame->config, "runtime-dir")))
+        status = run(&service);
+    frame_close(frame);
     return status;
 }

@@ -76,14 +76,13 @@ json_t *status_json(const struct rotate_status *status)
     const struct keep_report *report = status->report;
     const bool records = status->has_looked && report->state == KEEP_RECORDS;
 
-    return json_pack("{ss, ss, sI, ss, ss, ss*, so, so, so, so, so, so, so}", "mode", "rotate",
-                     "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+    return json_pack("{ss, ss, ss*, so, so, so, so, so, so}", "state",
                      status->has_looked ? states[report->state] : "starting", "session",
                      records ? report->session : "", "problem", problem_of(status, records),
                      "endpoint", endpoint_json(status->endpoint), "chunks", chunks_json(status),
                      "totals", totals_own_json(&rotate_table, status->totals), "lttng",
                      lttng_json(report), "host_metrics", host_child_json(status->host), "counters",
-                     counts_json(&status->counts), "messages", say_last());
+                     counts_json(&status->counts));
 }
 
 static void print_own(struct printer *printer, const struct rotate_status *status)
@@ -111,19 +110,5 @@ char *status_page(const struct rotate_status *status)
 
 void status_print(const struct rotate_totals *totals)
 {
-    char line[COUNTS_LINE_MAX];
-
-    counts_line(&totals->readers.sinks, LINE_WHOLE, line);
-    fprintf(stderr, "blkin rotate: all runs so far: %s; chunks: %" PRIu64 " converted", line,
-            totals->chunks_converted);
-    for (size_t i = 0; i < rotate_table.count; i++) {
-        const struct total *own = &rotate_table.own[i];
-        const uint64_t value = total_value(own, totals);
-
-        if (value && own->offset >= offsetof(struct rotate_totals, chunks_dropped))
-            fprintf(stderr, "; %s: %" PRIu64, own->name, value);
-    }
-    fputc('\n', stderr);
-    if (!counts_add_up(&totals->readers.sinks))
-        fputs("blkin rotate: the account does not add up: this is a bug of ours\n", stderr);
+    totals_say(&totals->readers, &rotate_table, totals, "chunks_converted");
 }

@@ -24,17 +24,17 @@
 /* ---- what is said ---------------------------------------------------------------------------- */
 
 /* A state that lasts is not said each half second. */
-static void say_state(struct steps *steps, bt_logging_level level, const char *text)
+static void steps_say_state(struct steps *steps, enum message_id id, const char *text)
 {
     if (strcmp(steps->said, text) == 0 && clock_ms() - steps->said_ms < SAID_AGAIN_MS)
         return;
     (void)snprintf(steps->said, sizeof(steps->said), "%s", text);
     steps->said_ms = clock_ms();
-    say(level, "%s", text);
+    say(id, "%s", text);
     notify("STATUS=%s", text);
 }
 
-static void save(struct steps *steps)
+static void steps_save(struct steps *steps)
 {
     rotate_totals_save(&steps->totals, steps->converter.totals_file);
 }
@@ -86,7 +86,7 @@ static void buried(void *context, const char *problem)
     struct steps *steps = context;
 
     if (problem)
-        say_state(steps, BT_LOGGING_LEVEL_ERROR, problem);
+        steps_say_state(steps, BK3010, problem);
     do_step(steps);
 }
 
@@ -106,13 +106,13 @@ static void bury_dead(struct steps *steps, const struct place *dead)
 static void make_room(struct steps *steps)
 {
     if (room_is_back(&steps->room) && steps->keeper.last.place[0]) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3032,
             "the file system of the folder output was full, and LTTng stops recording into a file "
             "that it cannot write: a new session takes its place");
         keeper_give_up(&steps->keeper, steps->keeper.last.place);
     }
     if (room_make(&steps->room, (uint64_t)config_integer(steps->config, "max-disk-bytes")))
-        save(steps);
+        steps_save(steps);
 }
 
 /* ---- does it rotate? ------------------------------------------------------------------------- */
@@ -142,11 +142,10 @@ static void check_rotation(struct steps *steps)
     steps->rotation_newest = newest;
     if (clock_ms() - steps->rotation_ms <= 2 * period_ms + STUCK_MS)
         return;
-    say(BT_LOGGING_LEVEL_WARNING,
-        "session %s has closed no chunk for %" PRId64 " s: a new one takes its place",
+    say(BK3040, "session %s has closed no chunk for %" PRId64 " s: a new one takes its place",
         last->session, (clock_ms() - steps->rotation_ms) / 1000);
     steps->totals.rotations_stuck++;
-    save(steps);
+    steps_save(steps);
     steps->rotation_ms = clock_ms();
     keeper_give_up(&steps->keeper, last->place);
 }
@@ -197,7 +196,7 @@ static void do_step(struct steps *steps)
         return;
     }
     if (!store_scan(&steps->store)) {
-        say_state(steps, BT_LOGGING_LEVEL_ERROR, "cannot read the folder output");
+        steps_say_state(steps, BK3033, "cannot read the folder output");
         return;
     }
     make_room(steps);
@@ -215,7 +214,7 @@ static void do_step(struct steps *steps)
     }
     remove_empty_places(steps);
     if (steps->work != SERVE && is_late(steps, dead) && !steps->burial.is_under_way) {
-        say(BT_LOGGING_LEVEL_ERROR, "somebody still writes in %s/%s, or it cannot be read: left",
+        say(BK3012, "somebody still writes in %s/%s, or it cannot be read: left",
             steps->store.output, dead->name);
         steps->has_failed = true;
         finish(steps);
@@ -237,7 +236,7 @@ static void idle(void *context)
     timer_set(steps->loop, &steps->next, 0);
 }
 
-static void scan(void *context)
+static void steps_scan(void *context)
 {
     struct steps *steps = context;
 
@@ -252,7 +251,7 @@ static void scan(void *context)
 static void say_gap(const struct steps *steps, const struct keep_report *report)
 {
     if (steps->recorded_ms && !is_used(steps, steps->recorded_place))
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK3041,
             "the session before was ended by somebody else, or has died: for up to %.1f s nothing "
             "was recorded, until session %s was made. events_missing counts what is missing, "
             "except "
@@ -260,19 +259,19 @@ static void say_gap(const struct steps *steps, const struct keep_report *report)
             (double)(clock_ms() - steps->recorded_ms) / 1e3, report->session);
 }
 
-static void looked(void *context, const struct keep_report *report)
+static void steps_looked(void *context, const struct keep_report *report)
 {
     struct steps *steps = context;
 
     if (!report) {
-        say_state(steps, BT_LOGGING_LEVEL_ERROR,
-                  "LTTng's session daemon does not answer: restart it if that lasts");
+        steps_say_state(steps, BK3042,
+                        "LTTng's session daemon does not answer: restart it if that lasts");
         return;
     }
     if (report->is_new) {
         say_gap(steps, report);
         steps->totals.sessions++;
-        save(steps);
+        steps_save(steps);
     }
     if (report->state == KEEP_RECORDS) {
         char text[640];
@@ -281,9 +280,9 @@ static void looked(void *context, const struct keep_report *report)
         steps->recorded_ms = clock_ms();
         (void)snprintf(text, sizeof(text), "session %s records into %.200s/%s", report->session,
                        steps->store.output, report->place);
-        say_state(steps, BT_LOGGING_LEVEL_INFO, text);
+        steps_say_state(steps, BK3043, text);
     } else {
-        say_state(steps, BT_LOGGING_LEVEL_WARNING, report->error.text);
+        steps_say_state(steps, BK3044, report->error.text);
     }
     if (!steps->is_ready) /* also when it only runs, and waits: systemd need not */
         notify("READY=1");
@@ -291,30 +290,19 @@ static void looked(void *context, const struct keep_report *report)
 }
 
 /* --once and --end make no session: which ones are there? */
-static bool run_list(const void *argument, void *result)
-{
-    struct keep_report *report = result;
-
-    if (keeper_list_used(argument, report))
-        report->state = KEEP_FAILED;
-    else
-        report->state = report->has_daemon ? KEEP_FAILED : KEEP_NO_DAEMON;
-    return true;
-}
-
-static void list_again(void *context);
+static void steps_list_again(void *context);
 
 /* Nothing of --once and --end can be done: which files LTTng writes still is not known. */
 static void end_unanswered(struct steps *steps)
 {
-    say(BT_LOGGING_LEVEL_ERROR,
+    say(BK3045,
         "LTTng's session daemon has not answered for %d s: nothing is converted or ended, all of "
         "it is left in %s; restart lttng-sessiond, and run this again",
         ANSWER_MS / 1000, steps->store.output);
     steps_stop(steps);
 }
 
-static void listed(void *context, const void *result)
+static void steps_listed(void *context, const void *result)
 {
     struct steps *steps = context;
 
@@ -329,20 +317,20 @@ static void listed(void *context, const void *result)
         steps->keeper.last = *(const struct keep_report *)result;
         steps->keeper.has_looked = steps->work != END || steps->listed_after_end;
     } else {
-        say_state(steps, BT_LOGGING_LEVEL_ERROR, "LTTng's session daemon does not answer");
+        steps_say_state(steps, BK3048, "LTTng's session daemon does not answer");
     }
     timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
 }
 
-static void list_again(void *context)
+static void steps_list_again(void *context)
 {
     struct steps *steps = context;
 
     steps->listed_after_end = steps->ending.has_ended;
-    steps->keeper.task.done = listed;
+    steps->keeper.task.done = steps_listed;
     steps->keeper.task.context = steps;
-    if (!task_start(steps->loop, &steps->keeper.task, run_list, &steps->store,
-                    sizeof(struct keep_report), STUCK_MS))
+    if (!task_start(steps->loop, &steps->keeper.task, &keeper_list_job, &steps->store,
+                    sizeof(steps->store), STUCK_MS))
         timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
 }
 
@@ -368,7 +356,7 @@ static void start_keeper(struct steps *steps)
 
     keeper->loop = steps->loop;
     keeper->store = &steps->store;
-    keeper->looked = looked;
+    keeper->looked = steps_looked;
     keeper->context = steps;
     set_spec(steps);
     if (steps->work == SERVE) {
@@ -376,8 +364,8 @@ static void start_keeper(struct steps *steps)
         return;
     }
     steps->answered_ms = clock_ms();
-    keeper->timer = (struct timer){.due = list_again, .context = steps};
-    list_again(steps);
+    keeper->timer = (struct timer){.due = steps_list_again, .context = steps};
+    steps_list_again(steps);
     if (steps->work == END)
         ending_start(&steps->ending);
 }
@@ -388,7 +376,6 @@ void steps_configure(struct steps *steps, const struct config *config)
 {
     steps->config = config;
     steps->converter.config = config;
-    steps->converter.reader.config = config;
     set_spec(steps);
 }
 
@@ -412,12 +399,12 @@ static void set_parts(struct steps *steps)
 
 void steps_begin(struct steps *steps)
 {
-    steps->scan = (struct timer){.due = scan, .context = steps};
+    steps->scan = (struct timer){.due = steps_scan, .context = steps};
     steps->next = (struct timer){.due = step_next, .context = steps};
     set_parts(steps);
     (void)store_scan(&steps->store); /* so that a new place comes after all */
     start_keeper(steps);
-    scan(steps);
+    steps_scan(steps);
 }
 
 void steps_stop(struct steps *steps)

@@ -45,7 +45,7 @@ void ending_fail(const char *format, ...)
     va_end(values);
     has_failed = true;
     failed_before_asked = !is_asked;
-    say(is_asked ? BT_LOGGING_LEVEL_WARNING : BT_LOGGING_LEVEL_ERROR,
+    say(is_asked ? BK7016 : BK7015,
         "%s: what was not committed is not counted; whoever goes on does that", text);
 }
 

@@ -104,7 +104,7 @@ static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
 
     (void)handle;
     group->stage->counts.rebalances++;
-    say(BT_LOGGING_LEVEL_INFO, "%d partitions %s", partitions->cnt,
+    say(BK7003, "%d partitions %s", partitions->cnt,
         what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are ours" : "go to others");
     if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
         group_assign(group, partitions);
@@ -126,7 +126,7 @@ static void group_take(struct group *group, const rd_kafka_message_t *message)
         kafka_describe(
             &error, message->rkt ? rd_kafka_topic_name(message->rkt) : group->settings->input.topic,
             message->err, rd_kafka_message_errstr(message));
-        say(BT_LOGGING_LEVEL_WARNING, "%s", error.text);
+        say(BK7005, "%s", error.text);
     }
 }
 
@@ -178,11 +178,10 @@ static void group_on_error(rd_kafka_t *handle, int code, const char *reason, voi
                     group->settings->is_named ? " (is there another worker of this instance?)"
                                               : "");
     } else if (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && !group->says_no_broker) {
-        say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers: waiting for one",
-            group->settings->input.brokers);
+        say(BK7017, "%s: no broker answers: waiting for one", group->settings->input.brokers);
         group->says_no_broker = true;
     } else {
-        say(BT_LOGGING_LEVEL_INFO, "%s", reason);
+        say(BK7018, "%s", reason);
     }
 }
 

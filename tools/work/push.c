@@ -16,6 +16,7 @@
 #include "job.h"
 #include "tools/base/say.h"
 #include "tools/merged/fleet_deltas.h"
+#include "tools/config/sink_params.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -66,12 +67,10 @@ static struct protocol push_protocol(void)
 static struct transport *push_open_transport(const struct config *config,
                                              const struct protocol *protocol, struct error *error)
 {
-    bt_value *map = config_sink_params(config);
     struct transport *transport = NULL;
     struct params params;
 
-    error_set(error, "out of memory");
-    if (map && params_read(&params, map, error)) {
+    if (config_sink_params(config, &params, error)) {
         struct transport_options *options = &params.exporter.transport;
 
         options->endpoint = config_text(config, "otlp-metrics");
@@ -79,7 +78,6 @@ static struct transport *push_open_transport(const struct config *config,
         options->request_timeout_ms = REQUEST_MS;
         transport = http_transport_open(options, error);
     }
-    bt_value_put_ref(map);
     return transport;
 }
 
@@ -198,10 +196,9 @@ static void push_end_round(void *context)
     push->requests += told->requests;
     push->failed += !told->is_taken;
     if (!told->is_taken && (push->has_worked || !push->problem[0]))
-        say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s: what is sent next has it all",
-            told->problem);
+        say(BK7030, "otlp-metrics: %s: what is sent next has it all", told->problem);
     else if (told->is_taken && !push->has_worked)
-        say(BT_LOGGING_LEVEL_INFO, "otlp-metrics: they are taken");
+        say(BK7031, "otlp-metrics: they are taken");
     push->has_worked = told->is_taken;
     (void)snprintf(push->problem, sizeof(push->problem), "%s", told->problem);
 }
@@ -215,7 +212,7 @@ static void push_begin_round(void *context)
         return;
     if (push_write_messages(push->merged, push) && job_start(push->loop, &push->job))
         return;
-    say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: cannot send: %s", strerror(errno));
+    say(BK7032, "otlp-metrics: cannot send: %s", strerror(errno));
     push_free_messages(push);
 }
 
@@ -253,7 +250,7 @@ static bool push_check(const struct config *config, struct error *error)
         return false;
     }
     if (transport->warning)
-        say(BT_LOGGING_LEVEL_WARNING, "otlp-metrics: %s", transport->warning);
+        say(BK7033, "otlp-metrics: %s", transport->warning);
     transport->free(transport);
     return true;
 }

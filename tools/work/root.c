@@ -120,8 +120,7 @@ static void root_saved(void *context, const char *problem)
     const int64_t pause_ms = (clock_ms() - root->save_began_ms) * SAVE_SHARE;
 
     if (problem && !root->is_unsaved)
-        say(BT_LOGGING_LEVEL_WARNING, "state-dir: %s: a restart reads again what came since",
-            problem);
+        say(BK7044, "state-dir: %s: a restart reads again what came since", problem);
     root->is_unsaved = problem != NULL;
     root->deltas.is_changed |= root->is_unsaved;
     timer_set(root->loop, &root->save,
@@ -171,10 +170,10 @@ static void root_tell_problem(struct root *root)
     const char *problem = topic_problem(root->deltas.topic);
 
     if (problem && strncmp(problem, root->told, sizeof(root->told) - 1) != 0) {
-        say(BT_LOGGING_LEVEL_WARNING, "%s", problem);
+        say(BK7045, "%s", problem);
         notify("STATUS=%.400s", problem);
     } else if (!problem && root->told[0]) {
-        say(BT_LOGGING_LEVEL_INFO, "%s is there again", root->deltas.url.shown);
+        say(BK7046, "%s is there again", root->deltas.url.shown);
         notify("STATUS=reads %.400s", root->deltas.url.shown);
     }
     (void)snprintf(root->told, sizeof(root->told), "%s", problem ? problem : "");
@@ -183,9 +182,9 @@ static void root_tell_problem(struct root *root)
 static void root_become_ready(struct root *root)
 {
     root->is_ready = true;
-    say(BT_LOGGING_LEVEL_INFO, "%s: all is read that there was: %llu messages%s%s",
-        root->deltas.url.shown, (unsigned long long)root->deltas.merged->messages,
-        root->metrics ? "; serves at " : "", root->metrics ? metrics_url(root->metrics) : "");
+    say(BK7047, "%s: all is read that there was: %llu messages%s%s", root->deltas.url.shown,
+        (unsigned long long)root->deltas.merged->messages, root->metrics ? "; serves at " : "",
+        root->metrics ? metrics_url(root->metrics) : "");
     notify("STATUS=reads %.400s", root->deltas.url.shown);
 }
 
@@ -235,7 +234,7 @@ static void root_look(void *context)
 
     if (job_start(root->loop, &root->ask))
         return;
-    say(BT_LOGGING_LEVEL_WARNING, "cannot ask the brokers: %s", strerror(errno));
+    say(BK7048, "cannot ask the brokers: %s", strerror(errno));
     timer_set(root->loop, &root->look, LOOK_MS);
 }
 
@@ -252,7 +251,7 @@ static void root_end(void *context)
 static void root_reload(void *context)
 {
     (void)context;
-    say(BT_LOGGING_LEVEL_WARNING, "%s", no_reload);
+    say(BK7049, "%s", no_reload);
 }
 
 static bool root_open_displays(struct root *root, struct error *error)
@@ -294,7 +293,7 @@ static bool root_serve(struct root *root)
     root_look(root);
     if (loop_run(root->loop))
         return !root->has_failed;
-    say(BT_LOGGING_LEVEL_ERROR, "cannot wait: %s", strerror(errno));
+    say(BK1011, "cannot wait: %s", strerror(errno));
     return false;
 }
 
@@ -307,13 +306,13 @@ static int root_run(struct root *root)
 
     root->loop = loop_new(&signals);
     if (!root->loop || !saver_open(root->loop)) {
-        say(BT_LOGGING_LEVEL_ERROR, "cannot start: %s", strerror(errno));
+        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     is_right = root_open_displays(root, &error) && root_load(root, &error) &&
                root_open_push(root, &error) && root_deltas_read(&root->deltas, 0, &error);
     if (!is_right)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
     else
         is_right = root_serve(root);
     if (is_right) {
@@ -390,7 +389,7 @@ int root_command(int argc, char *argv[])
     if (status < 0) {
         root.config = config;
         if (!root_deltas_open(&root.deltas, config, &error)) {
-            say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+            say(BK1010, "%s", error.text);
             status = 1;
         } else {
             status = is_once ? root_once(&root.deltas, since_ns, is_json) : root_run(&root);

@@ -44,8 +44,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
 
     switch (root_state_load(path, deltas->url.shown, deltas->merged, deltas->offsets, &error)) {
     case STATE_READ:
-        say(BT_LOGGING_LEVEL_INFO, "goes on after %llu messages",
-            (unsigned long long)deltas->merged->messages);
+        say(BK7050, "goes on after %llu messages", (unsigned long long)deltas->merged->messages);
         return true;
     case STATE_NONE:
         return true;
@@ -57,8 +56,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);
     (void)rename(path, aside);
-    say(BT_LOGGING_LEVEL_WARNING, "%s: it is put aside, and what the topic has is counted anew",
-        error.text);
+    say(BK7051, "%s: it is put aside, and what the topic has is counted anew", error.text);
     merged_free(deltas->merged);
     deltas->merged = merged_new();
     return deltas->merged != NULL;
@@ -73,12 +71,11 @@ static bool root_deltas_take(void *context, const struct topic_message *message)
     struct error error;
 
     if (!merged_add_message(deltas->merged, message->data, message->length, log_ns, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK7040, "%s", error.text);
         return false;
     }
     if (error.text[0] && deltas->merged->refused == 1)
-        say(BT_LOGGING_LEVEL_WARNING,
-            "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
+        say(BK7041, "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
             deltas->url.shown, (int)message->partition, (long long)message->offset, error.text);
     deltas->offsets[message->partition] = message->offset + 1;
     deltas->is_changed = true;
@@ -91,7 +88,7 @@ static void root_deltas_note_gap(void *context, int32_t partition)
 
     deltas->merged->gaps++;
     deltas->offsets[partition] = -1;
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK7042,
         "%s: partition %d has not kept what was to be read next: what was counted then is missing; "
         "let the topic keep more (retention.ms)",
         deltas->url.shown, (int)partition);

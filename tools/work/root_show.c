@@ -91,6 +91,6 @@ int root_once(struct root_deltas *deltas, int64_t since_ns, bool is_json)
                           root_print(deltas, is_json);
 
     if (!is_right)
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK7043, "%s", error.text);
     return is_right ? 0 : 1;
 }

@@ -127,7 +127,7 @@ static bool topics_go_on_at_cut(const struct topics *topics, const struct topic_
 
     if (!topics_find_cut(topics, topic, partition, place->time_ms, high, &cut))
         return false;
-    say(BT_LOGGING_LEVEL_WARNING,
+    say(BK7001,
         "partition %" PRId32 " of %s ends at %" PRId64 ", before %" PRId64
         " that was read: a broker has lost its end, or the topic was made anew. Reading goes on at "
         "%" PRId64 ": %" PRId64 " offsets are missing",
@@ -274,7 +274,7 @@ static int64_t topics_time_of(struct topics *topics, const rd_kafka_message_t *m
     if (type == RD_KAFKA_TIMESTAMP_LOG_APPEND_TIME && time_ms >= 0)
         return time_ms;
     if (!topics->says_times) {
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK7004,
             "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
             "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
             rd_kafka_topic_name(message->rkt));
@@ -442,7 +442,7 @@ void topics_relieve(struct topics *topics)
     if (counts->open_bytes <= max)
         return;
     if (counts->traces_early == 0)
-        say(BT_LOGGING_LEVEL_WARNING,
+        say(BK7006,
             "traces are closed before their time: max-open-bytes (%" PRIu64 ") is too small, or "
             "there are too few workers",
             max);

@@ -45,14 +45,14 @@ static enum answer transactions_judge(struct transactions *transactions, rd_kafk
 
     if (!answer) {
         if (transactions->is_away)
-            say(BT_LOGGING_LEVEL_WARNING, "the brokers are there again");
+            say(BK7010, "the brokers are there again");
         transactions->is_away = false;
         return ANSWER_DONE;
     }
     if (rd_kafka_error_is_retriable(answer) && !rd_kafka_error_is_fatal(answer) &&
         !rd_kafka_error_txn_requires_abort(answer)) {
         if (!transactions->is_away)
-            say(BT_LOGGING_LEVEL_WARNING, "%s: %s: it is tried again, nothing is lost", what,
+            say(BK7011, "%s: %s: it is tried again, nothing is lost", what,
                 rd_kafka_error_string(answer));
         transactions->is_away = true;
         judged = ANSWER_AGAIN;
@@ -222,7 +222,7 @@ static void transactions_on_error(rd_kafka_t *handle, int code, const char *reas
     if (code == RD_KAFKA_RESP_ERR__FATAL && rd_kafka_fatal_error(handle, cause, sizeof(cause)))
         ending_fail("%s", cause);
     else
-        say(BT_LOGGING_LEVEL_INFO, "%s", reason);
+        say(BK7012, "%s", reason);
 }
 
 /* Waits for the brokers until there are any, or until it is to end. */
@@ -237,7 +237,7 @@ static bool transactions_init(struct transactions *transactions)
         if (!again)
             ending_fail("transactions: %s", rd_kafka_error_string(answer));
         else if (clock_ms() > said_ms && !transactions->is_away) {
-            say(BT_LOGGING_LEVEL_WARNING, "%s: no broker answers (%s): waiting for one",
+            say(BK7013, "%s: no broker answers (%s): waiting for one",
                 transactions->settings->input.brokers, rd_kafka_error_string(answer));
             transactions->is_away = true;
         }
@@ -246,7 +246,7 @@ static bool transactions_init(struct transactions *transactions)
             return false;
     }
     if (transactions->is_away)
-        say(BT_LOGGING_LEVEL_WARNING, "the brokers are there");
+        say(BK7014, "the brokers are there");
     transactions->is_away = false;
     return true;
 }

@@ -18,7 +18,7 @@
 #include "heap.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
-#include "tools/config/config.h"
+#include "tools/config/sink_params.h"
 #include "worker_page.h"
 
 #include <inttypes.h>
@@ -55,7 +55,6 @@ static const char usage[] =
 
 struct worker {
     struct config *config;
-    bt_value *param_map;
     struct params params; /* the sink's */
     struct work_settings settings;
     struct work_stage stage;
@@ -131,7 +130,7 @@ static bool worker_is_interrupted(void *context)
 static void worker_report(void *context, const char *message)
 {
     (void)context;
-    say(BT_LOGGING_LEVEL_WARNING, "kept traces: %s", message);
+    say(BK7019, "kept traces: %s", message);
 }
 
 /* A topic of OTLP traces in the cluster that is read: in our transactions. */
@@ -200,13 +199,8 @@ static bool worker_read_config(struct worker *worker, struct error *error)
         error_set(error, "input: expected the topic to read: kafka://BROKER[,BROKER]/TOPIC");
         return false;
     }
-    worker->param_map = config_sink_params(config);
-    if (!worker->param_map) {
-        error_set(error, "out of memory");
-        return false;
-    }
     if (!kafka_url_parse(&settings->input, "input", input, error) ||
-        !params_read(&worker->params, worker->param_map, error))
+        !config_sink_params(config, &worker->params, error))
         return false;
     settings->kafka_file = worker->params.exporter.transport.kafka_file;
     settings->group = config_text(config, "group");
@@ -229,7 +223,7 @@ static bool worker_open_page(struct worker *worker, struct error *error)
     worker->page =
         metrics_server_open("prometheus-listen", where, worker_page, &worker->stage, error);
     if (worker->page)
-        say(BT_LOGGING_LEVEL_INFO, "%s", metrics_server_url(worker->page));
+        say(BK7020, "%s", metrics_server_url(worker->page));
     return worker->page != NULL;
 }
 
@@ -269,13 +263,12 @@ static void worker_close(struct worker *worker)
         if (!group_leave(worker->group))
             worker_give_up(worker);
         worker_account_line(&worker->stage.counts, line);
-        say(BT_LOGGING_LEVEL_INFO, "%s", line);
+        say(BK7021, "%s", line);
     }
     group_close(worker->group);
     transactions_close(worker->transactions);
     metrics_server_close(worker->page);
     work_stage_close(&worker->stage);
-    bt_value_put_ref(worker->param_map);
 }
 
 /* Returns the exit status. */
@@ -285,8 +278,7 @@ static int worker_work(struct worker *worker)
     bool is_open;
 
     if (!worker_read_config(worker, &error)) {
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
-        bt_value_put_ref(worker->param_map);
+        say(BK1010, "%s", error.text);
         return 2;
     }
     heap_prepare((size_t)worker->settings.max_open_bytes);
@@ -294,7 +286,7 @@ static int worker_work(struct worker *worker)
     if (is_open)
         worker_run(worker);
     else if (error.text[0] && !ending_has_failed())
-        say(BT_LOGGING_LEVEL_ERROR, "%s", error.text);
+        say(BK1010, "%s", error.text);
     worker_close(worker);
     return ending_is_well() && (is_open || (ending_is_asked() && !error.text[0])) ? 0 : 1;
 }

@@ -5,7 +5,7 @@
  */
 #include "listing.h"
 
-#include "tools/reader/graph.h"
+#include "graph.h"
 
 #include <babeltrace2/babeltrace.h>
 
@@ -48,30 +48,46 @@ static void take(const bt_value *sessions, struct listing *listing)
 
 static bt_query_executor *make_query(const char *url)
 {
+    const bt_component_class_source *live =
+        graph_ctf()
+            ? bt_plugin_borrow_source_component_class_by_name_const(graph_ctf(), "lttng-live")
+            : NULL;
     bt_value *params = bt_value_map_create();
     bt_query_executor *query = NULL;
 
-    if (params &&
+    if (live && params &&
         bt_value_map_insert_string_entry(params, "url", url) == BT_VALUE_MAP_INSERT_ENTRY_STATUS_OK)
-        query = bt_query_executor_create(
-            bt_component_class_source_as_component_class_const(
-                bt_plugin_borrow_source_component_class_by_name_const(graph_ctf(), "lttng-live")),
-            "sessions", params);
+        query = bt_query_executor_create(bt_component_class_source_as_component_class_const(live),
+                                         "sessions", params);
     bt_value_put_ref(params);
     return query;
 }
 
-bool listing_ask(const void *url, void *listing)
+bool listing_ask(const char *url, struct listing *listing)
 {
     const bt_value *sessions = NULL;
-    bt_query_executor *query;
+    bt_query_executor *query = make_query(url);
+    const bool is_told =
+        query && bt_query_executor_query(query, &sessions) == BT_QUERY_EXECUTOR_QUERY_STATUS_OK;
 
-    query = make_query(url);
-    if (!query || bt_query_executor_query(query, &sessions) != BT_QUERY_EXECUTOR_QUERY_STATUS_OK)
-        return false;
-    take(sessions, listing);
-    return true;
+    if (is_told)
+        take(sessions, listing);
+    else
+        bt_current_thread_clear_error();
+    bt_value_put_ref(sessions);
+    bt_query_executor_put_ref(query);
+    return is_told;
 }
+
+static bool listing_fill(const void *order, void *result)
+{
+    return listing_ask(order, result);
+}
+
+const struct job listing_job = {.name = "live-sessions",
+                                .fill = listing_fill,
+                                .result_size = sizeof(struct listing),
+                                .stays = true};
 
 bool listing_has(const struct listing *listing, const char *host, const char *session)
 {

@@ -3,8 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_LIVE_LISTING_H
-#define BLKIN_LIVE_LISTING_H
+#ifndef BLKIN_TOOLS_LISTING_H
+#define BLKIN_TOOLS_LISTING_H
+
+#include "tools/base/child.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,8 +24,11 @@ struct listing {
     struct listed_session sessions[LISTED_MAX];
 };
 
-/* For a task: url is net://HOST:PORT. It returns false if the daemon is not there. */
-bool listing_ask(const void *url, void *listing);
+/* url: net://HOST:PORT. The listing is empty before. Returns false if the daemon is not there. */
+bool listing_ask(const char *url, struct listing *listing);
+
+/* The same as a task: its order is the url, its result a struct listing. */
+extern const struct job listing_job;
 
 /* Also where there are too many to know. */
 bool listing_has(const struct listing *listing, const char *host, const char *session);

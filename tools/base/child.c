@@ -1,0 +1,359 @@
+/*
+ * Children of a service.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "child.h"
+
+#include "babeltrace-plugin/base/write_all.h"
+#include "say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM    "/proc/self/exe" /* of this version, also when another one is installed */
+#define JOB_OPTION "--job"
+#define NO_EXEC    126
+
+/* ---- in the child ---------------------------------------------------------------------------- */
+
+/* All of the order; NULL: there is none. */
+static char *job_read_order(size_t *size)
+{
+    struct stat status;
+    char *order = NULL;
+
+    if (fstat(STDIN_FILENO, &status) == 0 && S_ISREG(status.st_mode))
+        order = malloc((size_t)status.st_size + 1);
+    *size = order ? (size_t)status.st_size : 0;
+    if (order && pread(STDIN_FILENO, order, *size, 0) == (ssize_t)*size)
+        return order;
+    free(order);
+    return NULL;
+}
+
+/*
+ * One task after the other, or one: a byte on the socket begins each. The socket is the standard
+ * output; what a library prints there is no result.
+ */
+static int job_run_tasks(const struct job *job)
+{
+    const int socket = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    char *result = malloc(job->result_size + 1);
+    char *order, begin;
+    size_t size;
+
+    (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+    while (result && read(socket, &begin, 1) == 1 && (order = job_read_order(&size)) != NULL) {
+        memset(result, 0, job->result_size);
+        result[job->result_size] = job->fill(order, result);
+        free(order);
+        if (!write_all(socket, result, job->result_size + 1) || !job->stays)
+            break;
+    }
+    free(result);
+    return 0;
+}
+
+bool job_is_done(int argc, char *argv[], const struct job *const jobs[], int *status)
+{
+    static char service[64]; /* live-reader: what it says begins with "blkin live" */
+    const char *name = argc == 3 && strcmp(argv[1], JOB_OPTION) == 0 ? argv[2] : NULL;
+    char *order;
+    size_t size;
+
+    if (!name)
+        return false;
+    while (*jobs && strcmp((*jobs)->name, name) != 0)
+        jobs++;
+    order = job_read_order(&size);
+    *status = 2;
+    if (!*jobs || !order) {
+        fprintf(stderr, "%s: " JOB_OPTION " is only for services of BlkKin\n", argv[0]);
+        free(order);
+        return true;
+    }
+    (void)snprintf(service, sizeof(service), "blkin %.*s", (int)strcspn(name, "-"), name);
+    say_open(service, "warning");
+    (void)prctl(PR_SET_NAME, "blkin"); /* not "exe" */
+    (void)signal(SIGPIPE, SIG_IGN);    /* who reads what it writes may be killed */
+    *status = (*jobs)->run ? (*jobs)->run(order, size) : job_run_tasks(*jobs);
+    free(order);
+    return true;
+}
+
+void job_unblock_end(void)
+{
+    sigset_t ends;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    (void)sigprocmask(SIG_UNBLOCK, &ends, NULL);
+}
+
+/* ---- starting one ---------------------------------------------------------------------------- */
+
+static void child_default_signals(bool blocks_end)
+{
+    const struct sigaction action = {.sa_handler = SIG_DFL};
+    sigset_t blocked;
+
+    for (int number = 1; number <= SIGRTMAX; number++)
+        (void)sigaction(number, &action, NULL);
+    sigemptyset(&blocked);
+    if (blocks_end) {
+        sigaddset(&blocked, SIGINT);
+        sigaddset(&blocked, SIGTERM);
+    }
+    (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
+
+/*
+ * Between fork(2) and execve(2), where nothing may take a lock. In a process group of its own:
+ * Ctrl-C is for the service, which ends its children in order.
+ */
+static void child_become(const struct job *job, pid_t parent, int input, int output, int errors)
+{
+    char *arguments[] = {"blkin", JOB_OPTION, (char *)(uintptr_t)job->name, NULL};
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(128 + SIGKILL);
+    (void)setpgid(0, 0);
+    child_default_signals(job->ends_in_order);
+    if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
+        dup2(errors, STDERR_FILENO) >= 0) {
+        (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+        (void)execv(PROGRAM, arguments);
+    }
+    _exit(NO_EXEC);
+}
+
+/* Into a file in memory. Returns false with errno set. */
+static bool child_write_order(int fd, const void *bytes, size_t size)
+{
+    return ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0 && write_all(fd, bytes, size);
+}
+
+/* Returns its process, or -1 with errno set. *kept: the file with the order; NULL: it is closed. */
+static pid_t child_fork(const struct child_order *order, int output, int errors, int *kept)
+{
+    const pid_t parent = getpid();
+    const int input = memfd_create("blkin-order", MFD_CLOEXEC);
+    pid_t pid = -1;
+
+    if (input >= 0 && child_write_order(input, order->bytes, order->size)) {
+        pid = fork();
+        if (pid == 0)
+            child_become(order->job, parent, input, output, errors);
+    }
+    if (kept && pid > 0)
+        *kept = input;
+    else if (input >= 0)
+        close(input);
+    return pid;
+}
+
+bool child_start(struct loop *loop, struct child *child, const struct child_order *order)
+{
+    struct output_lines *lines = order->lines;
+    int output = order->output ? order->output : STDOUT_FILENO, cause;
+    pid_t pid;
+
+    if (lines && !output_lines_open(lines, loop))
+        return false;
+    pid = lines ? child_fork(order, lines->child_fd, lines->child_fd, NULL)
+                : child_fork(order, output, STDERR_FILENO, NULL);
+    cause = errno;
+    if (lines)
+        close(lines->child_fd);
+    if (lines && pid < 0)
+        output_lines_close(lines);
+    errno = cause;
+    if (pid < 0)
+        return false;
+    child->pid = pid;
+    loop_wait_for(loop, child);
+    return true;
+}
+
+bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
+                      struct output_lines *lines)
+{
+    char *text = order ? json_dumps(order, JSON_COMPACT) : NULL;
+    const bool has_started =
+        text && child_start(loop, child,
+                            &(struct child_order){
+                                .job = job, .bytes = text, .size = strlen(text), .lines = lines});
+
+    if (!text)
+        errno = ENOMEM;
+    json_decref(order);
+    free(text);
+    return has_started;
+}
+
+bool child_run(const struct job *job, const void *bytes, size_t size, int *status)
+{
+    const struct child_order order = {.job = job, .bytes = bytes, .size = size};
+    const pid_t pid = child_fork(&order, STDOUT_FILENO, STDERR_FILENO, NULL);
+
+    while (pid > 0 && waitpid(pid, status, 0) < 0 && errno == EINTR)
+        continue;
+    return pid > 0;
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+#define TASK_USES 1000 /* then another child takes over: a library may leak */
+
+/* The child, if there is one, ends when it sees that nobody is there; nobody is told. */
+static void task_leave_child(struct task *task)
+{
+    if (!task->child.pid)
+        return;
+    loop_forget(task->loop, &task->child);
+    loop_unwatch(task->loop, &task->pipe);
+    close(task->pipe.fd);
+    close(task->order_fd);
+}
+
+/* done() may start the task again. */
+static void task_end(struct task *task)
+{
+    const size_t size = task->job->result_size;
+    char *result = task->result;
+    const bool has_worked = task->got == size + 1 && result[size];
+
+    timer_clear(task->loop, &task->deadline);
+    task->result = NULL;
+    task->is_running = false;
+    task->done(task->context, has_worked ? result : NULL);
+    free(result);
+}
+
+/* Returns what read(2) did last. */
+static ssize_t task_receive(struct task *task)
+{
+    const size_t size = task->job->result_size + 1;
+    ssize_t n = 0;
+
+    while (task->is_running && task->got < size &&
+           ((n = read(task->pipe.fd, task->result + task->got, size - task->got)) > 0 ||
+            (n < 0 && errno == EINTR)))
+        task->got += n > 0 ? (size_t)n : 0;
+    return n;
+}
+
+static void task_read(void *context, short events)
+{
+    struct task *task = context;
+    const ssize_t n = task_receive(task);
+
+    (void)events;
+    if (task->is_running && task->got == task->job->result_size + 1) {
+        if (!task->job->stays)
+            task_leave_child(task);
+        task_end(task);
+    } else if (n == 0) { /* it has ended, or will */
+        loop_unwatch(task->loop, &task->pipe);
+    }
+}
+
+static void task_child_ended(void *context, int status)
+{
+    struct task *task = context;
+
+    (void)status;
+    (void)task_receive(task); /* what it has written before */
+    loop_unwatch(task->loop, &task->pipe);
+    close(task->pipe.fd);
+    close(task->order_fd);
+    if (task->is_running)
+        task_end(task);
+}
+
+static void task_hangs(void *context)
+{
+    struct task *task = context;
+
+    (void)kill(task->child.pid, SIGKILL);
+    task_leave_child(task);
+    task_end(task);
+}
+
+void task_kill(struct task *task)
+{
+    if (task->is_running)
+        (void)kill(task->child.pid, SIGKILL);
+}
+
+/* Returns false with errno set. */
+static bool task_start_child(struct task *task, const void *order, size_t size)
+{
+    const struct child_order call = {.job = task->job, .bytes = order, .size = size};
+    int ends[2], cause;
+    pid_t pid;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return false;
+    pid = fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0
+              ? child_fork(&call, ends[1], STDERR_FILENO, &task->order_fd)
+              : -1;
+    cause = errno;
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        errno = cause;
+        return false;
+    }
+    task->uses = 0;
+    task->child = (struct child){.ended = task_child_ended, .context = task, .pid = pid};
+    task->pipe = (struct watched){ends[0], POLLIN, task_read, task, NULL};
+    loop_wait_for(task->loop, &task->child);
+    loop_watch(task->loop, &task->pipe);
+    return true;
+}
+
+static bool task_begin(struct task *task)
+{
+    return send(task->pipe.fd, "", 1, MSG_NOSIGNAL) == 1;
+}
+
+bool task_start(struct loop *loop, struct task *task, const struct job *job, const void *order,
+                size_t size, int64_t limit_ms)
+{
+    char *result = malloc(job->result_size + 1);
+    bool has_begun = task->child.pid && task->job == job && ++task->uses < TASK_USES &&
+                     child_write_order(task->order_fd, order, size) && task_begin(task);
+
+    task->loop = loop;
+    task->job = job;
+    if (!has_begun && result) {
+        task_leave_child(task);
+        has_begun = task_start_child(task, order, size) && task_begin(task);
+    }
+    if (!has_begun || !result) {
+        free(result);
+        return false;
+    }
+    task->is_running = true;
+    task->result = result;
+    task->got = 0;
+    task->deadline = (struct timer){.due = task_hangs, .context = task};
+    timer_set(loop, &task->deadline, limit_ms);
+    return true;
+}

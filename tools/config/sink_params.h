@@ -1,0 +1,19 @@
+/*
+ * The sink's parameters of a configuration.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_SINK_PARAMS_H
+#define BLKIN_TOOLS_SINK_PARAMS_H
+
+#include "babeltrace-plugin/params.h"
+#include "config.h"
+
+/* The texts are the configuration's. Returns false with error set. */
+bool config_sink_params(const struct config *config, struct params *params, struct error *error);
+
+/* Of config_sink_json(), in a child; the texts are those of the values. Returns false with error
+ * set. */
+bool config_params_of(const json_t *values, struct params *params, struct error *error);
+
+#endif
