@@ -457,8 +457,9 @@ static bool rule_fits(const struct tail_rules *rules, struct rule *rule,
     case ERROR:
         return model->errors && some_span_fits(rules, rule, trace);
     case LONGER_THAN:
-        return rule->has_spans ? some_span_fits(rules, rule, trace)
-                               : model->end_ns - model->start_ns > rule->number;
+        return rule->has_spans
+                   ? some_span_fits(rules, rule, trace)
+                   : (uint64_t)model->end_ns - (uint64_t)model->start_ns > (uint64_t)rule->number;
     case INCOMPLETE:
         return !trace_model_is_whole(model);
     case ONE_OF:

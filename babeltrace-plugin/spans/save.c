@@ -214,7 +214,8 @@ struct kept_span *span_restore(struct assembler *assembler, size_t spare, struct
 
     span_fields_state(&span, assembler, state);
     restore_log(&span, state);
-    if (!span.endpoint || !span.id || span.start_ns > span.end_ns)
+    if (!span.endpoint || !(span.trace_id | span.trace_id_high) || !span.id ||
+        span.start_ns > span.end_ns)
         state_set_damaged(state);
     if (state_is_good(state)) {
         kept = span_keep(&span, spare);

@@ -185,11 +185,15 @@ static void tail_decide(void *context, const struct closed_trace *closed)
 
 static struct trace_span tail_for_model(struct tail_stage *tail, const struct span *span)
 {
+    int64_t duration_ns;
+
+    if (__builtin_sub_overflow(span->end_ns, span->start_ns, &duration_ns))
+        duration_ns = INT64_MAX; /* times of a trace may be any */
     return (struct trace_span){
         .id = span->id,
         .parent_id = span->parent_id,
         .start_ns = span->start_ns,
-        .duration_ns = span->end_ns - span->start_ns,
+        .duration_ns = duration_ns,
         .service = names_id(tail->names, span->endpoint->service),
         .name = names_id(tail->names, span_name(span)),
         .remote_service = span->remote ? names_id(tail->names, span->remote->service) : NAMES_NONE,

@@ -115,6 +115,8 @@ static bool fetch_when(int lacking, int64_t ago_ns, const struct request *reques
     CHECK(fetched_find(given.fetched, other)->until_ns == 5 * S);
     fetch(&given, &result);
     free(bytes);
+    requests_free((struct request *)(uintptr_t)given.requests);
+    fetched_free((struct fetched *)(uintptr_t)given.fetched);
     CHECK_TEXT(result.error.text, "");
     fetched_free((struct fetched *)(uintptr_t)order.fetched);
     return result.is_kept;

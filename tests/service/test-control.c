@@ -128,12 +128,14 @@ static void serve(const struct job *job, const char *request)
 static int open_too(const void *order, size_t size)
 {
     const struct loop_signals signals = {stop, stop, NULL};
+    struct loop *own = loop_new(&signals);
     struct error error = {""};
     char expected[128];
 
     (void)size;
     (void)request_of(order);
-    CHECK(!control_open(loop_new(&signals), folder, "test", answer, NULL, &error));
+    CHECK(!control_open(own, folder, "test", answer, NULL, &error));
+    loop_free(own);
     snprintf(expected, sizeof(expected),
              "another `blkin test` runs, process %ld:", (long)getppid());
     CHECK(strncmp(error.text, expected, strlen(expected)) == 0);
