@@ -370,8 +370,9 @@ static uint64_t counter(json_t *counters, const char *name)
 
 static void check_account(size_t spans)
 {
-    static const char *const outcomes[] = {"in_spans", "foreign",   "unreadable", "invalid",
-                                           "no_room",  "duplicate", "late",       "of_processes"};
+    static const char *const outcomes[] = {"in_spans",  "foreign", "unreadable",
+                                           "newer",     "invalid", "no_room",
+                                           "duplicate", "late",    "of_processes"};
     json_t *stats = json_loadb(content, read_file(stats_file), 0, NULL);
     json_t *counters = json_object_get(stats, "counters");
     uint64_t events = 0;
