@@ -38,10 +38,10 @@
  * Times are in ns of the span clock, which is CLOCK_MONOTONIC: see blkin_now(). A time in the
  * future is taken as now.
  *
- * Threads and signals. Every function may be called from any thread. Functions on spans, and
- * blkin_current(), may be called from a signal handler, on spans of the handler's own, but for
- * those that format a text or an address. The first span of a process loads the LTTng provider:
- * call blkin_init() before. The first span of a thread allocates: call blkin_init_thread() before.
+ * Threads and signals. Any thread may call every function. A signal handler may call
+ * blkin_current(), and on spans of its own the functions on spans, except those that format a text
+ * or an address. The first span of a process loads the LTTng provider: call blkin_init() before.
+ * The first span of a thread allocates: call blkin_init_thread() before.
  *
  * Functions keep errno. -DBLKIN_DISABLE makes all functions empty, and needs no library. Files of
  * one program may differ in it and pass spans to each other. doc/library.md is the guide;

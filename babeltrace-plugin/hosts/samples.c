@@ -205,7 +205,7 @@ bool samples_take(struct samples *table, const struct sample *sample)
     struct sample_series *series =
         series_find(table, sample->host, sample->group, sample->instance);
 
-    if (series && !has_metrics(series, sample)) { /* others: it begins anew */
+    if (series && !has_metrics(series, sample)) { /* other metrics: a new series */
         remove_series(table, series);
         series = NULL;
     }

@@ -160,8 +160,8 @@ const struct assembler_counts *assembler_counts(struct assembler *assembler);
 /*
  * Saves what an assembler carries from one trace to the next, where a recording is cut into several
  * that are read one by one: open spans, the last sequence numbers of threads, what is known of
- * clocks and losses, and which spans were given out last. is_live: without spans, for who reads a
- * live session. What comes until he is back he will never see, and so no end of what is open now.
+ * clocks and losses, and which spans were given out last. is_live: the trace is a live session, so
+ * open spans are left out: the next run does not see the events in between, so it cannot end them.
  */
 void assembler_save(struct assembler *assembler, bool is_live, struct state *state);
 

@@ -37,7 +37,7 @@ struct hosts_options {
 struct hosts_counts {
     uint64_t unnamed;       /* samples whose names had not come yet */
     uint64_t invalid;       /* that make no sense */
-    uint64_t anew;          /* that have a counter which is smaller than before */
+    uint64_t anew;          /* samples with a counter that is smaller than before */
     uint64_t no_room;       /* for which there was no memory */
     uint64_t spans_tagged;  /* with what was known: */
     uint64_t spans_early;   /* of these: before the sample that they waited for, to make room */

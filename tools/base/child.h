@@ -40,7 +40,7 @@ struct child_order {
     const struct job *job;
     const void *bytes;
     size_t size;
-    struct output_lines *lines; /* get what it writes; set up but for the loop; NULL: nobody does */
+    struct output_lines *lines; /* take what it writes; all is set but the loop; NULL: none */
     int output;                 /* with no lines: becomes its standard output; 0: it has ours */
 };
 

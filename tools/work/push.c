@@ -13,7 +13,7 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "babeltrace-plugin/params.h"
-#include "job.h"
+#include "thread_job.h"
 #include "tools/base/say.h"
 #include "tools/merged/fleet_deltas.h"
 #include "tools/config/sink_params.h"
@@ -46,7 +46,7 @@ struct push {
     bool has_worked;           /* the last round has */
     char problem[512];         /* of the last round; "": none */
     struct timer timer;
-    struct job job;
+    struct thread_job job;
     struct push_message *messages; /* of the round, as they were when it began */
     struct push_result result;     /* and what became of them */
 };
@@ -210,7 +210,7 @@ static void push_begin_round(void *context)
     timer_set(push->loop, &push->timer, PERIOD_MS);
     if (push->merged->to_ns == 0 || push->job.is_running) /* there is nothing yet */
         return;
-    if (push_write_messages(push->merged, push) && job_start(push->loop, &push->job))
+    if (push_write_messages(push->merged, push) && thread_job_start(push->loop, &push->job))
         return;
     say(BK7032, "otlp-metrics: cannot send: %s", strerror(errno));
     push_free_messages(push);
@@ -227,7 +227,7 @@ void push_close(struct push *push)
 {
     if (!push)
         return;
-    job_end(&push->job);
+    thread_job_end(&push->job);
     push_free_messages(push);
     free(push);
 }
@@ -268,7 +268,8 @@ struct push *push_open(struct loop *loop, const struct config *config, const str
         return NULL;
     *push = (struct push){.loop = loop, .config = config, .merged = merged};
     push->timer = (struct timer){.due = push_begin_round, .context = push};
-    push->job = (struct job){.run = push_send_round, .done = push_end_round, .context = push};
+    push->job =
+        (struct thread_job){.run = push_send_round, .done = push_end_round, .context = push};
     timer_set(loop, &push->timer, 1000);
     return push;
 }

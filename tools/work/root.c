@@ -10,7 +10,7 @@
 #include "command.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "job.h"
+#include "thread_job.h"
 #include "push.h"
 #include "root_deltas.h"
 #include "root_show.h"
@@ -57,7 +57,7 @@ struct root {
     struct watched watched;
     struct timer look, more, save;
     struct watchdog watchdog;
-    struct job ask; /* the brokers, for partitions */
+    struct thread_job ask; /* the brokers, for partitions */
 };
 
 /* ---- what it shows --------------------------------------------------------------------------- */
@@ -232,7 +232,7 @@ static void root_look(void *context)
 {
     struct root *root = context;
 
-    if (job_start(root->loop, &root->ask))
+    if (thread_job_start(root->loop, &root->ask))
         return;
     say(BK7048, "cannot ask the brokers: %s", strerror(errno));
     timer_set(root->loop, &root->look, LOOK_MS);
@@ -285,7 +285,7 @@ static bool root_serve(struct root *root)
         (struct watched){topic_fd(root->deltas.topic), POLLIN, root_readable, root, NULL};
     loop_watch(root->loop, &root->watched);
     root->look = (struct timer){.due = root_look, .context = root};
-    root->ask = (struct job){.run = root_ask, .done = root_take_answer, .context = root};
+    root->ask = (struct thread_job){.run = root_ask, .done = root_take_answer, .context = root};
     root->more = (struct timer){.due = root_read, .context = root};
     root->save = (struct timer){.due = root_save, .context = root};
     timer_set(root->loop, &root->save, SAVE_MS);
@@ -319,7 +319,7 @@ static int root_run(struct root *root)
         root_give_state(root);
         is_right = saver_end();
     }
-    job_end(&root->ask);
+    thread_job_end(&root->ask);
     push_close(root->push);
     metrics_close(root->metrics);
     if (root->control)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "job.h"
+#include "thread_job.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 
 static void *job_run(void *argument)
 {
-    const struct job *job = argument;
+    const struct thread_job *job = argument;
     const uint64_t one = 1;
 
     job->run(job->context);
@@ -21,7 +21,7 @@ static void *job_run(void *argument)
     return NULL;
 }
 
-void job_end(struct job *job)
+void thread_job_end(struct thread_job *job)
 {
     if (!job->is_running)
         return;
@@ -33,15 +33,15 @@ void job_end(struct job *job)
 
 static void job_take_end(void *context, short events)
 {
-    struct job *job = context;
+    struct thread_job *job = context;
 
     (void)events;
-    job_end(job);
+    thread_job_end(job);
     job->done(job->context);
 }
 
 /* Signals are the loop's. */
-static int job_start_thread(struct job *job)
+static int thread_job_create(struct thread_job *job)
 {
     sigset_t all, before;
     int cause;
@@ -53,14 +53,14 @@ static int job_start_thread(struct job *job)
     return cause;
 }
 
-bool job_start(struct loop *loop, struct job *job)
+bool thread_job_start(struct loop *loop, struct thread_job *job)
 {
     job->loop = loop;
     job->end =
         (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, job_take_end, job, NULL};
     if (job->end.fd < 0)
         return false;
-    errno = job_start_thread(job);
+    errno = thread_job_create(job);
     if (errno) {
         const int cause = errno;
 

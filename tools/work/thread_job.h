@@ -1,17 +1,17 @@
 /*
- * Jobs: what may hang, in a thread, of a service that has threads already (librdkafka's). Such a
- * service must not fork without exec, which is what tasks do (loop.h).
+ * Work that may hang, in a thread. It uses clients of librdkafka and libcurl that the service has
+ * open: a task (tools/base/child.h) is another process and cannot.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_JOB_H
-#define BLKIN_TOOLS_JOB_H
+#ifndef BLKIN_TOOLS_THREAD_JOB_H
+#define BLKIN_TOOLS_THREAD_JOB_H
 
 #include "tools/base/loop.h"
 
 #include <pthread.h>
 
-struct job {
+struct thread_job {
     void (*run)(void *context);  /* in the thread; sees to its own deadline */
     void (*done)(void *context); /* in the loop, afterwards: it may start the job again */
     void *context;
@@ -23,9 +23,9 @@ struct job {
 };
 
 /* When the members above are set. Returns false with errno set. */
-bool job_start(struct loop *loop, struct job *job);
+bool thread_job_start(struct loop *loop, struct thread_job *job);
 
 /* Waits for the thread, if one runs; done() is not called then. */
-void job_end(struct job *job);
+void thread_job_end(struct thread_job *job);
 
 #endif
