@@ -142,6 +142,18 @@ static bool http_wants_certificate(const struct http_client *client, CURLcode co
              strcasestr(client->reason, "alert handshake failure")));
 }
 
+/* The alert of TLS 1.3 is lost if the peer resets the connection before we have read it. */
+static bool http_may_want_certificate(const struct http_client *client, CURLcode code)
+{
+    long connects = 0;
+    curl_off_t encrypted_us = 0;
+
+    curl_easy_getinfo(client->curl, CURLINFO_NUM_CONNECTS, &connects);
+    curl_easy_getinfo(client->curl, CURLINFO_APPCONNECT_TIME_T, &encrypted_us);
+    return !client->has_certificate && connects > 0 && encrypted_us > 0 &&
+           (code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR);
+}
+
 bool http_client_describe(const struct http_client *client, CURLcode code, const char *where,
                           struct error *error)
 {
@@ -150,6 +162,9 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
 
     if (http_wants_certificate(client, code))
         error_set(&advice, "; it asks for a certificate of ours: name it with %s and %s",
+                  names->cert, names->key);
+    else if (http_may_want_certificate(client, code))
+        error_set(&advice, "; if it asks for a certificate of ours, name it with %s and %s",
                   names->cert, names->key);
     else if (code == CURLE_SSL_CONNECT_ERROR)
         error_set(&advice, "; if it speaks plain HTTP, write http:// in %s", names->url);

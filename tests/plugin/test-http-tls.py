@@ -135,6 +135,19 @@ def tls_client_certificate_missing():
 
 
 @scenario
+def tls_reset_after_handshake():
+    """So ends TLS 1.3 with a certificate missing, if the RST overtakes the alert."""
+    def fault(connection):
+        context = CERTIFICATES.server("good")
+        connection.sock = context.wrap_socket(connection.sock, server_side=True)
+        return connection.reset()
+
+    with Collector(tls=CERTIFICATES.server("good"), connect={1: fault}) as collector:
+        refuses_to_start(collector, "if it asks for a certificate of ours", "tls-cert",
+                         tls_ca=CERTIFICATES.path("ca.pem"))
+
+
+@scenario
 def tls_encrypted_key():
     """No question on the terminal, which would never be answered."""
     with Collector(tls=CERTIFICATES.server("good", True)) as collector:
