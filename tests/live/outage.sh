@@ -12,7 +12,7 @@ mode=$1 away=${2-600} rate=${3-10000}
 spans=$((rate * (away + 10)))
 
 number() { # in a file of 8 bytes
-    od -An -t d8 "$1" 2>/dev/null | tr -d ' '
+    od -An -N8 -td8 "$1" 2>/dev/null | tr -d ' '
 }
 start_taker() {
     start_server taker "$PYTHON" "$SRC/tests/live/collector.py" "$port" "$WORK/collected" || exit 1

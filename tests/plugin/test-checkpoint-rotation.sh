@@ -48,7 +48,7 @@ echo "$((${#parts[@]} - 1)) traces, $(wc -l <"$WORK/parts.spans") spans, $taken_
     "$(sum events "${parts[@]}") events"
 for counter in events events_in_spans events_missing events_late spans_duplicate spans_incomplete; do
     [ "$(sum $counter "${parts[@]}")" = "$(sum $counter whole)" ] ||
-        echo "$counter: $(sum $counter "${parts[@]}"), of the whole $(sum $counter whole)"
+        fail "$counter: $(sum $counter "${parts[@]}"), of the whole $(sum $counter whole)"
 done
 [ "$taken_over" -gt 0 ] || fail "no span crosses the end of a trace: nothing is shown"
 diff "$WORK/whole.spans" "$WORK/parts.spans" >"$WORK/diff" || {

@@ -40,7 +40,7 @@ is_well() {
 # has_newest: the newest span that the steady program had made is there.
 has_newest() {
     local made
-    made=$(od -An -td8 "$WORK/made" 2>/dev/null | tr -d ' ')
+    made=$(od -An -N8 -td8 "$WORK/made" 2>/dev/null | tr -d ' ')
     look
     babeltrace2 "$WORK/snapshot" 2>/dev/null >"$WORK/events"
     [ "$("$PYTHON" "$WORK/newest.py" "$SRC" <"$WORK/events")" -ge "${made:-1}" ]

@@ -19,7 +19,7 @@ read -ra parts <<<"${KILL_PARTS:-child rotate taker}"
 declare -A killed=()
 
 progress() {
-    od -An -td8 "$WORK/progress.0" | tr -d ' '
+    od -An -N8 -td8 "$WORK/progress.0" | tr -d ' '
 }
 
 # At a random moment of its life.

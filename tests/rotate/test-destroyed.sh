@@ -18,7 +18,7 @@ says() {
     grep -qF -- "$1" "$WORK/rotate.log"
 }
 made_are() {
-    [ "$(od -An -t d8 "$WORK/progress" | tr -d ' ')" = "$1" ]
+    [ "$(od -An -N8 -td8 "$WORK/progress" | tr -d ' ')" = "$1" ]
 }
 
 # all but the last of 100000 spans, then the writer stands still until the other session records

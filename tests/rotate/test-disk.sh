@@ -13,7 +13,7 @@ is_taken() {
     [ "$(taken last)" -ge "$1" ] 2>/dev/null && [ "$(status chunks waiting)" = 0 ]
 }
 made_are() {
-    [ "$(od -An -t d8 "$WORK/progress" | tr -d ' ')" = "$1" ]
+    [ "$(od -An -N8 -td8 "$WORK/progress" | tr -d ' ')" = "$1" ]
 }
 
 # write SPANS: while the collector is away, but for the first and the last one: of a thread that the sink has never

@@ -25,7 +25,7 @@ for ((n = 0, all = 0; n < kills; all++)); do
     esac
 done
 stop_part writer TERM 5 2>/dev/null
-made=$(od -An -td8 "$WORK/progress.0" | tr -d ' ')
+made=$(od -An -N8 -td8 "$WORK/progress.0" | tr -d ' ')
 # Many deaths a second make LTTng's consumer daemon hang for a while: a new session takes over, and
 # what finds no room in the buffers meanwhile LTTng counts.
 has_all() {

@@ -1,6 +1,7 @@
 /*
  * Makes numbered spans at a steady rate: "n" with the tag i = FIRST, FIRST + 1, ... How many it has
- * made is in the file PROGRESS at all times, as 8 bytes.
+ * made is in the file PROGRESS at all times, as 8 bytes; then, likewise, how many of them began
+ * while a session recorded.
  *
  *     writer FIRST COUNT PER_SECOND PROGRESS [HOLD]
  *
@@ -30,13 +31,16 @@ static void wait_until(const char *hold, bool is_there)
         nanosleep(&pause, NULL);
 }
 
-static void make(int64_t i)
+static bool make(int64_t i)
 {
     struct blkin_span span;
+    bool is_recorded;
 
     blkin_span_begin(&span, "n", BLKIN_INTERNAL, NULL);
+    is_recorded = blkin_span_is_recorded(&span);
     blkin_span_tag_int64(&span, "i", i);
     blkin_span_end(&span);
+    return is_recorded;
 }
 
 int main(int argc, char *argv[])
@@ -46,18 +50,20 @@ int main(int argc, char *argv[])
     const double per_tick = is_right ? atof(argv[3]) * TICK_NS / 1e9 : 0;
     const int file = is_right ? open(argv[4], O_RDWR | O_CREAT, 0600) : -1;
     const char *hold = argc == 6 ? argv[5] : NULL;
-    volatile int64_t *made;
+    struct {
+        volatile int64_t made, recorded;
+    } * progress;
     struct timespec next;
 
-    if (file < 0 || ftruncate(file, sizeof(*made)) < 0 || blkin_init() != 0)
+    if (file < 0 || ftruncate(file, sizeof(*progress)) < 0 || blkin_init() != 0)
         return 2;
-    made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (made == MAP_FAILED)
+    progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (progress == MAP_FAILED)
         return 2;
-    *made = 0;
+    progress->made = progress->recorded = 0;
     blkin_set_service("writer", "10.0.0.1", 6789);
     clock_gettime(CLOCK_MONOTONIC, &next);
-    for (int64_t tick = 1; *made < count; tick++) {
+    for (int64_t tick = 1; progress->made < count; tick++) {
         next.tv_nsec += TICK_NS;
         if (next.tv_nsec >= 1000000000) {
             next.tv_nsec -= 1000000000;
@@ -65,13 +71,14 @@ int main(int argc, char *argv[])
         }
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) != 0)
             ;
-        while (*made < count && (double)*made < (double)tick * per_tick) {
-            if (*made == 1)
+        while (progress->made < count && (double)progress->made < (double)tick * per_tick) {
+            if (progress->made == 1)
                 wait_until(hold, true);
-            if (*made == count - 1)
+            if (progress->made == count - 1)
                 wait_until(hold, false);
-            make(first + *made);
-            *made = *made + 1;
+            if (make(first + progress->made))
+                progress->recorded++;
+            progress->made++;
         }
     }
     return 0;
