@@ -14,8 +14,9 @@
 
 #define FIRST_MEASURE_NS 200000
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
-#define AHEAD_NS         100000 /* a line begins so long after it is drawn */
-#define LINES            16     /* so many seconds may pass while a thread reads one */
+#define AHEAD_NS         100000   /* a line begins so long after it is drawn */
+#define LINES            16       /* so many seconds may pass while a thread reads one */
+#define UNREAD_NS        10000000 /* nobody has read the clock since the line's end, but for now */
 
 /* The first one is for ticks that are ns already. */
 static struct blkin_clock_line lines[LINES] = {
@@ -229,6 +230,19 @@ static uint64_t measured_rate(struct moment now, uint64_t old)
     return rate;
 }
 
+/*
+ * Of a process that was idle: who reads a line after its end draws the next one. So no time that
+ * was given out is later than now, and no difference of two is wrong by a step.
+ */
+static bool is_unread(struct moment now)
+{
+    const struct blkin_clock_line line = read_line(blkin_clock.line);
+    const uint64_t end = line.ticks + line.span;
+
+    return (int64_t)(now.ticks - end) > (int64_t)ticks_in(UNREAD_NS, line.later) &&
+           now.ns > on_line(&line, end);
+}
+
 static void draw(uint64_t ticks)
 {
     const struct moment now = moment_now();
@@ -239,7 +253,7 @@ static void draw(uint64_t ticks)
 
     last = now;
     next_line_ns = next_line_ns * 10 < LONGEST_LINE_NS ? next_line_ns * 10 : LONGEST_LINE_NS;
-    if (apart_ns < CLOCK_STEP_NS && has_begun)
+    if (apart_ns < CLOCK_STEP_NS && has_begun && !is_unread(now))
         draw_to_meet(now, rate, apart_ns);
     else
         draw_anew(now, rate, ticks);

@@ -7,8 +7,10 @@
  * the counter, where the one before it has come to, and is inclined so that it meets
  * CLOCK_MONOTONIC when the next one is due. So the time that a counter stands for is the same for
  * all threads and never goes back: a span that begins after another one and ends before it does so
- * in the trace, to the nanosecond. Only where the two clocks have come apart by CLOCK_STEP_NS, as
- * after a suspend, the next line begins elsewhere.
+ * in the trace, to the nanosecond. The next line begins elsewhere, at CLOCK_MONOTONIC, only where
+ * the two clocks have come apart by CLOCK_STEP_NS, as after a suspend, or where nobody has read the
+ * clock since the last line ended: the first rate is measured in 0.2 ms, and an idle second later
+ * it would be wrong by 50 us.
  *
  * Every function here is async-signal-safe.
  *

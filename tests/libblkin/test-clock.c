@@ -50,8 +50,11 @@ static void test_no_jump(void)
         CHECK(ns >= before);
         before = ns;
         if (blkin_clock.line != line) {
-            /* on both lines it is the same time where the new one begins */
-            CHECK(difference(on_line(line, blkin_clock.line->ticks), blkin_clock.line->ns) <= 1);
+            /* on both lines it is the same time where the new one begins, if we were never held up
+             */
+            CHECK((int64_t)(ticks - line->ticks - line->span) >
+                      (int64_t)ticks_in(UNREAD_NS, line->later) ||
+                  difference(on_line(line, blkin_clock.line->ticks), blkin_clock.line->ns) <= 1);
             line = blkin_clock.line;
             changes++;
         }
@@ -85,6 +88,25 @@ static void test_steps(void)
     last.ns = blkin_monotonic_ns() - 1;
     draw(ticks);
     CHECK(error_ns() < EXACT_NS);
+}
+
+/* The first rate is wrong, and nobody looks for two seconds. */
+static void test_idle(uint64_t rate)
+{
+    const uint64_t wrong[] = {rate + rate / 10000, rate - rate / 10000};
+
+    for (int i = 0; i < 2; i++) {
+        struct blkin_clock_line *line;
+
+        blkin_clock_init();
+        line = (struct blkin_clock_line *)(uintptr_t)blkin_clock.line;
+        line->rate = line->later = wrong[i];
+        line->ticks -= ticks_in(UINT64_C(2000000000), rate);
+        line->ns -= UINT64_C(2000000000);
+        last = (struct moment){line->ticks, line->ns};
+        CHECK(difference(on_line(line, blkin_ticks()), blkin_monotonic_ns()) > 100000);
+        CHECK(error_ns() < EXACT_NS);
+    }
 }
 
 /* As on another host after a migration: not believed once, but the second time. */
@@ -196,6 +218,7 @@ int main(void)
     test_start(rate);
     test_no_jump();
     test_steps();
+    test_idle(rate);
     test_wrong_rate(rate);
     test_fallback();
     return check_status();
