@@ -49,10 +49,12 @@ for steps in 0 1; do
     run_load seed=$((steps + 1)) rate=500 seconds=4 slow=100 failed=200 late=5 steps=$steps
     result=$(check_hosts --linger 0.7 --seed $((steps + 1)) --wait 30)
     echo "steps=$steps: $result"
-    # a load that a busy machine makes fall behind has not made them all at all hosts
-    [ "$(jq .judged <<<"$result")" -ge 10 ] || fail "the load has planted nothing"
-    must complete "$(jq .judged <<<"$result")"
-    for what in tagged late untagged silent fast doubles false_tags without_why; do
+    # A load that a busy machine makes fall behind has not made them all at all hosts, or a part of a trace later than
+    # recorders linger.
+    on_time=$(jq '.judged - .late' <<<"$result")
+    [ "$on_time" -ge 10 ] || fail "the load has planted $on_time that it was in time for"
+    must complete "$on_time"
+    for what in tagged untagged silent fast doubles false_tags without_why; do
         must $what 0
     done
 done
