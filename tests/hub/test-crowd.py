@@ -114,6 +114,8 @@ class Crowd(HubTest):
                 wait_until(lambda: len(peer.answers[peer.name]) == before + 3 * rounds, "answers")
             took = [us / 1000 for peer, before in zip(peers, requests) for _, us in peer.requests[peer.name][before:]]
             answered = [us / 1000 for peer, before in zip(peers, answers) for *_, us in peer.answers[peer.name][before:]]
+            self.assertGreater(min(took), 100)  # the network was as slow as it should be
+            self.assertLess(self.percentile(answered, 0.5), 10000)
             print(f"4 hosts, round trips of 100 ms, {1 / pause_s:.1f} requests/s: posted to received p50 "
                   f"{self.percentile(took, 0.5):.0f} ms, p99 {self.percentile(took, 0.99):.0f} ms; to the answer p50 "
                   f"{self.percentile(answered, 0.5):.0f} ms, p99 {self.percentile(answered, 0.99):.0f} ms")

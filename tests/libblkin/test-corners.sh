@@ -17,7 +17,7 @@ mkdir "$WORK/root"
 if [ "$(id -u)" = 0 ]; then
     timeout 20 "$corners" chroot "$WORK/root" || fail "after chroot: status $?"
 else
-    echo "not root: chroot was not tried"
+    echo "not tested: chroot: needs root"
 fi
 recorded corners
 [ "$(spans corners first)" = 5 ] || fail "$(spans corners first) of 5 first spans arrived"

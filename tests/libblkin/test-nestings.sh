@@ -50,7 +50,7 @@ check both
 # ---- what it does to memory, with a provider that reads each record ----
 
 asan=$BUILD/asan
-make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
+flock "$BUILD" make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asan#"$SRC/"}/tests/libblkin/nestings" \
     >"$WORK/make.log" 2>&1 || { show_log make && fail "the build with SANITIZE=address,undefined"; }
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -iquote "$SRC" -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
     "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"

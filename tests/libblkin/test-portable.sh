@@ -34,7 +34,7 @@ done
 
 cross=aarch64-linux-gnu-gcc
 if ! type -P $cross qemu-aarch64 >/dev/null || [ ! -d /usr/aarch64-linux-gnu ]; then
-    echo "no $cross, or no qemu-aarch64: only built and run on $(uname -m)"
+    echo "not tested: aarch64: there is no $cross, or no qemu-aarch64"
     exit 0
 fi
 # builds COMPILER OUTPUT SOURCE...

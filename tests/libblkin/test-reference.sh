@@ -43,8 +43,9 @@ grep -n 'blkin_[a-z_]*_(' "$work"/*.3 && fail "private functions are in a page"
 
 # a comment that is missing is noticed
 sed '/^\/\* Ends the span and records it/d' "$SRC/libblkin/blkin.h" >"$work/blkin.h"
-"$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work/broken" "$work/blkin.h" 2>/dev/null &&
+"$PYTHON" "$SRC/scripts/reference" 0.0 2000-01-01 "$work/broken" "$work/blkin.h" 2>"$work/said" &&
     fail "a function without a comment is accepted"
+grep -q 'blkin_span_end' "$work/said" || fail "it is not said that blkin_span_end has no comment: $(<"$work/said")"
 
 # each command has a page with the options of its --help, which fits a screen
 for page in "$SRC"/tools/*.1 "$SRC"/tools/*/*.[15]; do

@@ -66,7 +66,7 @@ done
 # ---- ThreadSanitizer ----
 
 tsan=$BUILD/tsan
-make -s -C "$SRC" BUILD="$tsan" SANITIZE=thread "${tsan#"$SRC/"}/tests/libblkin/threads" >"$WORK/make.log" 2>&1 ||
+flock "$BUILD" make -s -C "$SRC" BUILD="$tsan" SANITIZE=thread "${tsan#"$SRC/"}/tests/libblkin/threads" >"$WORK/make.log" 2>&1 ||
     { show_log make && fail "the build with SANITIZE=thread"; }
 export TSAN_OPTIONS=exitcode=66
 for mode in whole streamed; do

@@ -2,7 +2,7 @@
 # systemd takes the units without a word, and finds little that they are exposed to.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-make -s -C "$SRC" units BINDIR="$BUILD/bin" || exit 1
+flock "$BUILD" make -s -C "$SRC" units BINDIR="$BUILD/bin" || exit 1
 cd "$BUILD/systemd" || exit 1
 for unit in blkin-host blkin-hub blkin-live blkin-record blkin-rotate blkin-work@ blkin-work-root; do
     [ -e $unit.service ] || {

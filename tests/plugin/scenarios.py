@@ -31,7 +31,7 @@ def attempt(name):
         note = SCENARIOS[name]()
         return False, "ok", f" ({note})" if note else "", time.monotonic() - begin
     except Skipped as reason:
-        return False, "skip", f" ({reason})", time.monotonic() - begin
+        return False, "skip", f"\nnot tested: {name}: {reason}", time.monotonic() - begin
     except Exception:  # pylint: disable=broad-except
         return True, "FAIL", "\n" + traceback.format_exc(), time.monotonic() - begin
 

@@ -14,7 +14,7 @@ port=7500
 sanitized() {
     local name=$1 build=$BUILD/$1 way
     local tricks='' relative=${build#"$SRC/"}
-    make -s -C "$SRC" BUILD="$relative" SANITIZE="$2" "$relative/lib/libblkin-preload.so" \
+    flock "$BUILD" make -s -C "$SRC" BUILD="$relative" SANITIZE="$2" "$relative/lib/libblkin-preload.so" \
         "$relative"/tests/preload/{serve,request,test-cause,test-pool,tricks} >"$WORK/make.log" 2>&1 || {
         show_log make
         fail "the build with SANITIZE=$2"

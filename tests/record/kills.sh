@@ -177,6 +177,8 @@ print("%d requests to be kept: %d whole, %d told to be incomplete, %d lost with 
 if silent:
     for trace in silent:
         print("missing:", trace, planted[trace], spans[trace], file=sys.stderr)
+if not whole:
+    sys.exit("no request came whole: nothing is shown")
 # where only the agent's parts were killed, nothing is incomplete either
 sys.exit(bool(silent or fast or (not kills and rest and "program" not in sys.argv)))
 PY
