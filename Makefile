@@ -108,7 +108,7 @@ comma := ,
 makefiles := Makefile $(wildcard mk/*.mk)
 obj = $(patsubst %,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all deps demo check check-servers check-asan check-fresh check-tsan install uninstall lint format clean help
+.PHONY: all deps demo check check-servers check-asan check-unit check-fresh check-tsan install uninstall lint format clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -186,6 +186,10 @@ check-servers: ## servers as Debian has them, under `blkin run`: each request co
 	($(mortal) tests/zero/sshd) || status=1; \
 	($(mortal) tests/zero/services $(SERVICES)) || status=1; \
 	($(mortal) tests/zero/suites $(SERVER_SUITES)) || status=1; exit $$status
+
+check-unit: ## run the unit tests: C, no daemon
+	+@$(parallel) build-unit-tests
+	@$(MAKE) --no-print-directory run-unit-tests
 
 check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests
