@@ -19,8 +19,9 @@ struct frame_calls {
     const char *title; /* begins each line of the log: "blkin rotate" */
     /* For `blkin status`: what is its own. NULL: out of memory. */
     json_t *(*status)(void *context);
-    /* Takes over another configuration, or the one that it puts in its place; the frame frees the
-     * one before. Returns false with error set: the old one holds. NULL: nothing has to be done. */
+    /* Takes over another configuration. It may free that and put one of its own in the place. The
+     * frame frees the configuration before. Returns false with error set: that one still holds.
+     * NULL: nothing has to be done. */
     bool (*take)(void *context, struct config **config, struct error *error);
     /* Any other request on the control socket; NULL if there is none. */
     json_t *(*ask)(void *context, const char *request);
@@ -44,7 +45,7 @@ struct frame {
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status);
 
-/* The same with a configuration that was read before. */
+/* The same with a configuration that the service has read; the frame frees it. */
 void frame_begin(struct frame *frame, const struct frame_calls *calls, void *context,
                  struct config *config);
 
@@ -52,7 +53,8 @@ void frame_begin(struct frame *frame, const struct frame_calls *calls, void *con
  * error set. */
 bool frame_open(struct frame *frame, struct error *error);
 
-/* One after the other, for a service that waits until another one of its name has ended. */
+/* The two parts of frame_open(). A service that waits until another one of its name has ended tries
+ * the second part again and again. */
 bool frame_open_loop(struct frame *frame, struct error *error);
 bool frame_open_control(struct frame *frame, struct error *error);
 
@@ -62,7 +64,7 @@ bool frame_open_page(struct frame *frame, struct error *error);
 /* The thread that writes state: see saver.h. The service ends it with saver_end(). */
 bool frame_open_saver(struct frame *frame, struct error *error);
 
-/* A configuration that came otherwise than by `blkin reload`; the one before is freed. */
+/* The service has taken over this configuration by itself; the frame frees the one before. */
 void frame_set_config(struct frame *frame, struct config *config);
 
 /* Until loop_stop(). Returns false after it has said why. */

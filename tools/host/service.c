@@ -84,7 +84,7 @@ static json_t *host_service_status(void *context)
 
 /* libblkin looks beside itself, and is in the command here: beside that, or where it is installed;
  * else ld.so knows. */
-static void name_provider(void)
+static void host_service_name_provider(void)
 {
     char path[PATH_MAX + sizeof("/../lib/" PROVIDER)];
     const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -102,7 +102,7 @@ static void name_provider(void)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static void take(void *context, const struct host_sample *sample)
+static void host_service_sampled(void *context, const struct host_sample *sample)
 {
     struct service *service = context;
 
@@ -120,7 +120,8 @@ static void host_service_keep(void *context, int64_t last_ms, const char *why)
 }
 
 /* A rule of what is not read never does anything. */
-static void say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
+static void host_service_say_idle_rules(const struct host_rules *rules,
+                                        const struct host_config *wanted)
 {
     for (size_t i = 0; i < rules->count; i++) {
         const struct host_wanted *of = &wanted->wanted[rules->list[i].kind];
@@ -133,24 +134,27 @@ static void say_idle_rules(const struct host_rules *rules, const struct host_con
     }
 }
 
-static struct host_filter *open_filter(struct service *service, const struct host_config *wanted,
-                                       const struct config *config, struct error *error)
+static struct host_filter *host_service_open_filter(struct service *service,
+                                                    const struct host_config *wanted,
+                                                    const struct config *config,
+                                                    struct error *error)
 {
-    const struct host_filter_callbacks on = {take, host_service_keep, service};
+    const struct host_filter_callbacks on = {host_service_sampled, host_service_keep, service};
     struct host_rules rules;
     struct host_filter *filter;
 
     if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
         return NULL;
     if (!service->filter || config != service->frame.config) /* for the first time */
-        say_idle_rules(&rules, wanted);
+        host_service_say_idle_rules(&rules, wanted);
     filter = host_filter_new(&rules, &on);
     if (!filter)
         error_set(error, "out of memory");
     return filter;
 }
 
-static bool open_host(struct service *service, const struct config *config, struct error *error)
+static bool host_service_open(struct service *service, const struct config *config,
+                              struct error *error)
 {
     struct host_config wanted;
     struct host_filter *filter;
@@ -158,7 +162,7 @@ static bool open_host(struct service *service, const struct config *config, stru
 
     if (!host_settings_read(config, &wanted, error))
         return false;
-    filter = open_filter(service, &wanted, config, error);
+    filter = host_service_open_filter(service, &wanted, config, error);
     host = filter ? host_open(&wanted, error) : NULL;
     if (!host) {
         host_filter_free(filter);
@@ -174,11 +178,11 @@ static bool open_host(struct service *service, const struct config *config, stru
 }
 
 /* Anew, as what was due while nobody wanted it is not late now. */
-static bool begin_to_record(struct service *service)
+static bool host_service_begin(struct service *service)
 {
     struct error error;
 
-    if (!open_host(service, service->frame.config, &error)) {
+    if (!host_service_open(service, service->frame.config, &error)) {
         host_service_say_state(service, BK5012, error.text);
         return false;
     }
@@ -194,7 +198,7 @@ static int64_t host_service_sample(struct service *service)
 
     service->is_on = blkin_metric_is_on();
     if (service->is_on && !was_on)
-        service->is_on = begin_to_record(service);
+        service->is_on = host_service_begin(service);
     host_send_poll(service->send);
     if (!service->is_on && (was_on || !*service->said))
         host_service_say_state(service, BK5011, "no session records blkin:metric: waiting for one");
@@ -231,7 +235,7 @@ static bool host_service_take_place(struct service *service)
         return false;
     }
     service->said[0] = '\0';
-    name_provider();
+    host_service_name_provider();
     blkin_metric_open();
     return true;
 }
@@ -255,7 +259,7 @@ static bool host_service_change(struct service *service, const struct config *co
     host_send_close(service->send); /* it has the port */
     service->send = NULL;
     if (!host_send_open(config, service->frame.loop, &service->send, error) ||
-        !open_host(service, config, error)) {
+        !host_service_open(service, config, error)) {
         host_send_close(service->send);
         (void)host_send_open(service->frame.config, service->frame.loop, &service->send, &ignored);
         return false;
@@ -373,7 +377,7 @@ int host_serve(struct config *config)
     return is_right ? 0 : 1;
 }
 
-static int serve_as_child(const void *order, size_t size)
+static int host_service_run_job(const void *order, size_t size)
 {
     struct config *service = host_child_config(order, size);
     struct config *config = service ? config_read_for(service, "host") : NULL;
@@ -388,7 +392,7 @@ static int serve_as_child(const void *order, size_t size)
     return status;
 }
 
-const struct job host_job = {.name = "host", .run = serve_as_child};
+const struct job host_job = {.name = "host", .run = host_service_run_job};
 
 void host_register(void)
 {
