@@ -33,9 +33,24 @@ static bool has_path(const char *endpoint, const char *path)
     return end >= size && memcmp(endpoint + end - size, path, size) == 0;
 }
 
+static const struct protocol *const protocols[] = {&zipkin_protocol, &otlp_protocol};
+#define PROTOCOLS (sizeof(protocols) / sizeof(protocols[0]))
+
 const struct protocol *protocol_of(enum format format, const char *endpoint)
 {
-    if (format == FORMAT_AUTO && endpoint && has_path(endpoint, otlp_protocol.path))
-        return &otlp_protocol;
-    return format == FORMAT_OTLP ? &otlp_protocol : &zipkin_protocol;
+    for (size_t i = 0; i < PROTOCOLS; i++) {
+        if (format == FORMAT_AUTO ? endpoint && has_path(endpoint, protocols[i]->path)
+                                  : protocols[i]->format == format)
+            return protocols[i];
+    }
+    return &zipkin_protocol;
+}
+
+const struct protocol *protocol_named(const char *name)
+{
+    for (size_t i = 0; name && i < PROTOCOLS; i++) {
+        if (strcmp(protocols[i]->name, name) == 0)
+            return protocols[i];
+    }
+    return &zipkin_protocol;
 }

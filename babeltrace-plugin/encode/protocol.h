@@ -17,6 +17,7 @@ enum format {
     FORMAT_AUTO, /* what the endpoint's path tells; else Zipkin's */
     FORMAT_ZIPKIN,
     FORMAT_OTLP,
+    FORMATS /* a new one goes before this: a spool has the number */
 };
 
 /* What of an answer that accepts a batch was refused all the same, for good. */
@@ -68,5 +69,8 @@ extern const struct protocol otlp_protocol;
 
 /* What FORMAT_AUTO means for this endpoint; NULL: it is not given. */
 const struct protocol *protocol_of(enum format format, const char *endpoint);
+
+/* By the parameter's value; Zipkin's for "auto" and NULL. */
+const struct protocol *protocol_named(const char *name);
 
 #endif

@@ -24,7 +24,7 @@ static const struct known {
     int64_t min, max; /* of a choice: the number of its last value */
 } known[] = {
     {"endpoint", TEXT, AT(exporter.transport.endpoint), 0, 0},
-    {"format", CHOICE, AT(exporter.format), 0, FORMAT_OTLP},
+    {"format", CHOICE, AT(exporter.format), 0, FORMATS - 1},
     {"kafka-file", TEXT, AT(exporter.transport.kafka_file), 0, 0},
     {"requests", INTEGER, AT(exporter.requests), 1, 64},
     {"tail-sampling", TEXT, AT(tail_sampling), 0, 0},

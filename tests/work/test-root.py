@@ -191,7 +191,10 @@ class RootTest(unittest.TestCase):
         status, text, _ = self.once()
         self.assertIn("worker-1", text)
         status = self.status()
-        self.assertEqual((status["state"], len(status["workers"])), ("serving", 3))
+        self.assertEqual((status["mode"], status["state"], len(status["workers"])), ("work-root", "serving", 3))
+        self.assertGreater(status["deltas"], 0)
+        self.assertIn("BK7047", [message["id"] for message in status["messages"]])
+        self.check_no_reload(root)
         # advice is about workers that are there: who has not been heard of for 10 s is not
         feeding = self.feed(10000, 100)
         self.addCleanup(feeding.stdout.close)
@@ -203,6 +206,17 @@ class RootTest(unittest.TestCase):
         wait_until(lambda: self.advice(f"--runtime-dir={self.folder}/run") == "3 (3 now: 50 % busy, 0.2 s behind)\n",
                    lambda: self.advice(f"--runtime-dir={self.folder}/run"))
         wait_until(lambda: root.get("/metrics").count("\nblkin_work_busy_ratio{") == 3, lambda: root.get("/metrics"))
+
+    def check_no_reload(self, root):
+        """Asked on the socket and by a signal, it says that it does not, and is as before."""
+        words = "the root reads its configuration at its start only"
+        run = subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "work-root"], stderr=subprocess.PIPE,
+                             text=True, timeout=LIMIT_S, check=False)
+        self.assertEqual(run.returncode, 1, run.stderr)
+        self.assertIn(words, run.stderr)
+        root.process.send_signal(signal.SIGHUP)
+        wait_until(lambda: root.said().count("BK1022 blkin work --root: reload: " + words) == 2, root.said)
+        self.assertEqual(self.status()["state"], "serving")
 
     def advice(self, *args):
         """"": no worker's figures are to be had."""

@@ -43,6 +43,21 @@ static bool is_service(const char *name)
     return false;
 }
 
+/* "live, rotate, ... or work-root" */
+static const char *service_names(void)
+{
+    static char text[128];
+    size_t length = 0;
+
+    for (size_t i = 0; i < SERVICES; i++)
+        length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
+                                   i == 0              ? ""
+                                   : i == SERVICES - 1 ? " or "
+                                                       : ", ",
+                                   services[i]);
+    return text;
+}
+
 static bool is_asked(const struct question *question, const char *name)
 {
     return !question->name || strcmp(question->name, name) == 0;
@@ -80,12 +95,11 @@ static int ask(const struct question *question)
         json_decref(answer);
     }
     if (answered == 0 && failed == 0)
-        fprintf(stderr,
-                "%s: no service of blkin (live, rotate, record, host, hub or work-root) runs here, "
-                "with "
-                "runtime-dir "
-                "\"%s\" and as a user that you may ask\n",
-                question->program, question->folder);
+        fprintf(
+            stderr,
+            "%s: no service of blkin (%s) runs here, with runtime-dir \"%s\" and as a user that "
+            "you may ask\n",
+            question->program, service_names(), question->folder);
     return answered && !failed ? status : 1;
 }
 
@@ -101,8 +115,8 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
     question->folder = config_text(config, "runtime-dir");
     question->name = config_operands(config) > 0 ? config_operand(config, 0) : NULL;
     if (config_operands(config) > 1 || (question->name && !is_service(question->name))) {
-        fprintf(stderr, "%s: expected live, rotate, record, host, hub or work-root, or nothing\n%s",
-                argv[0], request->usage);
+        fprintf(stderr, "%s: expected %s, or nothing\n%s", argv[0], service_names(),
+                request->usage);
         status = 2;
     } else {
         status = ask(question);

@@ -51,10 +51,7 @@ static char *made_default(const struct config *config, const char *name)
     } else if (strcmp(name, "shm-path") == 0) {
         length = asprintf(&text, "/dev/shm/blkin-rotate-%u", (unsigned)geteuid());
     } else if (strcmp(name, "endpoint") == 0) {
-        const char *format = config_text(config, "format");
-
-        return strdup(format && strcmp(format, "otlp") == 0 ? otlp_protocol.endpoint
-                                                            : zipkin_protocol.endpoint);
+        return strdup(protocol_named(config_text(config, "format"))->endpoint);
     } else if (strcmp(name, "follow") == 0) {
         length = asprintf(&text, "*/%s", config_text(config, "session"));
     }

@@ -7,6 +7,7 @@
 
 #include "reload.h"
 #include "tools/base/notify.h"
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 
 #include <errno.h>
@@ -19,7 +20,17 @@ static void frame_end(void *context)
     struct frame *frame = context;
 
     notify("STOPPING=1");
-    frame->calls->end(frame->context);
+    if (frame->calls->end)
+        frame->calls->end(frame->context);
+    else
+        loop_stop(frame->loop);
+}
+
+void frame_set_config(struct frame *frame, struct config *config)
+{
+    config_free(frame->config);
+    frame->config = config;
+    say_open(frame->calls->title, config_text(config, "log-level"));
 }
 
 static json_t *frame_reload(struct frame *frame)
@@ -30,14 +41,13 @@ static json_t *frame_reload(struct frame *frame)
     notify_reloading();
     config = config_read_again(frame->config);
     if (!config)
-        return reload_answer(frame->title, frame->config, reload_is_wrong);
-    if (frame->calls->take && !frame->calls->take(frame->context, config, &error)) {
+        return reload_answer(frame->config, reload_is_wrong);
+    if (frame->calls->take && !frame->calls->take(frame->context, &config, &error)) {
         config_free(config);
-        return reload_answer(frame->title, frame->config, error.text);
+        return reload_answer(frame->config, error.text);
     }
-    config_free(frame->config);
-    frame->config = config;
-    return reload_answer(frame->title, config, NULL);
+    frame_set_config(frame, config);
+    return reload_answer(config, NULL);
 }
 
 static void frame_reload_by_signal(void *context)
@@ -73,35 +83,49 @@ static json_t *frame_answer(void *context, const char *request)
     return frame->calls->ask ? frame->calls->ask(frame->context, request) : NULL;
 }
 
+void frame_begin(struct frame *frame, const struct frame_calls *calls, void *context,
+                 struct config *config)
+{
+    *frame = (struct frame){.calls = calls, .context = context};
+    frame_set_config(frame, config);
+}
+
 bool frame_read(struct frame *frame, const struct frame_calls *calls, void *context,
                 const struct config_request *request, int argc, char *argv[], int *status)
 {
-    *frame = (struct frame){.calls = calls, .context = context};
-    (void)snprintf(frame->title, sizeof(frame->title), "blkin %s", calls->name);
-    frame->config = config_read(request, argc, argv, status);
-    if (!frame->config)
+    struct config *config = config_read(request, argc, argv, status);
+
+    if (!config)
         return false;
-    if (config_operands(frame->config) > 0) {
+    if (config_operands(config) > 0) {
         fprintf(stderr, "%s: expected no operand\n%s", argv[0], request->usage);
-        config_free(frame->config);
+        config_free(config);
         *status = 2;
         return false;
     }
-    say_open(frame->title, config_text(frame->config, "log-level"));
+    frame_begin(frame, calls, context, config);
     return true;
+}
+
+bool frame_open_loop(struct frame *frame, struct error *error)
+{
+    frame->loop = loop_new(&(struct loop_signals){
+        .end = frame_end, .reload = frame_reload_by_signal, .context = frame});
+    if (!frame->loop)
+        error_set(error, "cannot start: %s", strerror(errno));
+    return frame->loop != NULL;
+}
+
+bool frame_open_control(struct frame *frame, struct error *error)
+{
+    frame->control = control_open(frame->loop, config_text(frame->config, "runtime-dir"),
+                                  frame->calls->name, frame_answer, frame, error);
+    return frame->control != NULL;
 }
 
 bool frame_open(struct frame *frame, struct error *error)
 {
-    frame->loop = loop_new(&(struct loop_signals){
-        .end = frame_end, .reload = frame_reload_by_signal, .context = frame});
-    if (!frame->loop) {
-        error_set(error, "cannot start: %s", strerror(errno));
-        return false;
-    }
-    frame->control = control_open(frame->loop, config_text(frame->config, "runtime-dir"),
-                                  frame->calls->name, frame_answer, frame, error);
-    return frame->control != NULL;
+    return frame_open_loop(frame, error) && frame_open_control(frame, error);
 }
 
 static char *frame_page(void *context)
@@ -122,6 +146,15 @@ bool frame_open_page(struct frame *frame, struct error *error)
     if (frame->metrics)
         say(BK1012, "metrics for Prometheus: %s", metrics_url(frame->metrics));
     return frame->metrics != NULL;
+}
+
+bool frame_open_saver(struct frame *frame, struct error *error)
+{
+    const bool is_open = saver_open(frame->loop);
+
+    if (!is_open)
+        error_set(error, "cannot start: %s", strerror(errno));
+    return is_open;
 }
 
 bool frame_run(struct frame *frame)

@@ -7,7 +7,6 @@
 
 #include "keys.h"
 #include "tools/base/notify.h"
-#include "tools/base/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +43,7 @@ static void add_names(char *text, size_t size, const json_t *names, const char *
     }
 }
 
-json_t *reload_answer(const char *name, const struct config *config, const char *problem)
+json_t *reload_answer(const struct config *config, const char *problem)
 {
     char text[1024];
     json_t *restart, *session;
@@ -58,7 +57,6 @@ json_t *reload_answer(const char *name, const struct config *config, const char 
     (void)snprintf(text, sizeof(text), "the new configuration holds");
     add_names(text, sizeof(text), restart, ", but a restart is needed for: ");
     add_names(text, sizeof(text), session, ", but a new session of LTTng is needed for: ");
-    say_open(name, config_text(config, "log-level"));
     notify_reloaded(json_array_size(restart) + json_array_size(session) ? BK1021 : BK1020, text);
     return json_pack("{ss, so, so}", "result", text, "needs_restart", restart, "needs_session",
                      session);

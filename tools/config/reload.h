@@ -12,10 +12,10 @@
 
 /*
  * After config_read_again(), and what the service made of it: the answer to `blkin reload`, which
- * the log and systemd get too. name begins the service's lines in the log. config: the one that is
- * in force now; problem: why it is still the old one, or NULL.
+ * the log and systemd get too. config: the one that is in force now; problem: why it is still the
+ * old one, or NULL.
  */
-json_t *reload_answer(const char *name, const struct config *config, const char *problem);
+json_t *reload_answer(const struct config *config, const char *problem);
 
 /* The answer if config_read_again() returned NULL. */
 extern const char reload_is_wrong[];

@@ -13,17 +13,14 @@
 #include "sample.h"
 #include "send.h"
 #include "settings.h"
-#include "tools/base/control.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
-#include "tools/base/watchdog.h"
+#include "tools/config/frame.h"
 #include "tools/config/keys.h"
-#include "tools/config/reload.h"
 #include "tools/push/config_topic.h"
 #include "tools/reader/host_child.h"
 #include "wait.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,9 +32,7 @@
 #define NS_PER_MS    1000000
 
 struct service {
-    struct config *config;
-    struct loop *loop;
-    struct control *control; /* NULL: another one samples this host */
+    struct frame frame; /* without a control socket: another one samples this host */
     struct host *host;
     struct host_filter *filter;
     struct host_recording recording;
@@ -45,7 +40,6 @@ struct service {
     struct host_send *send;     /* NULL: to nobody */
     struct config_topic *topic; /* NULL: the configuration is the file's alone */
     struct timer tick;
-    struct watchdog watchdog;
     int64_t start_ns;
     bool is_on;  /* some session records what we sample */
     bool is_new; /* `host`: nothing was read of it */
@@ -64,16 +58,15 @@ static void host_service_say_state(struct service *service, enum message_id id, 
     notify("STATUS=%s", text);
 }
 
-static json_t *status_json(struct service *service)
+static json_t *host_service_status(void *context)
 {
+    struct service *service = context;
     const struct host_counts counts = host_counts(service->host);
     const struct host_filter_counts filtered = host_filter_counts(service->filter);
     const struct host_keep_counts kept = service->keep.counts;
-    json_t *sent = host_send_json(service->send);
-    json_t *configuration = config_topic_json(service->topic);
-    json_t *json = json_pack(
-        "{ss, ss, sI, ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so}", "mode", "host",
-        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+
+    return json_pack(
+        "{ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so*, so*}", "state",
         service->is_on ? "recording" : "no session records blkin:metric", "started",
         json_time(service->start_ns), "counters", "samples", (json_int_t)counts.samples,
         "held_back", (json_int_t)filtered.held_back, "crossings", (json_int_t)filtered.crossings,
@@ -81,13 +74,8 @@ static json_t *status_json(struct service *service)
         "keeps_not_taken", (json_int_t)kept.unasked, "skipped", (json_int_t)counts.skipped,
         "unreadable", (json_int_t)counts.unreadable, "not_understood",
         (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
-        (json_int_t)counts.no_room, "messages", say_last());
-
-    if (sent)
-        (void)json_object_set_new(json, "sent", sent);
-    if (configuration)
-        (void)json_object_set_new(json, "configuration", configuration);
-    return json;
+        (json_int_t)counts.no_room, "sent", host_send_json(service->send), "configuration",
+        config_topic_json(service->topic));
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -96,7 +84,7 @@ static json_t *status_json(struct service *service)
 
 /* libblkin looks beside itself, and is in the command here: beside that, or where it is installed;
  * else ld.so knows. */
-static void name_provider(void)
+static void host_service_name_provider(void)
 {
     char path[PATH_MAX + sizeof("/../lib/" PROVIDER)];
     const ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
@@ -114,7 +102,7 @@ static void name_provider(void)
 
 /* ---- sampling -------------------------------------------------------------------------------- */
 
-static void take(void *context, const struct host_sample *sample)
+static void host_service_sampled(void *context, const struct host_sample *sample)
 {
     struct service *service = context;
 
@@ -132,7 +120,8 @@ static void host_service_keep(void *context, int64_t last_ms, const char *why)
 }
 
 /* A rule of what is not read never does anything. */
-static void say_idle_rules(const struct host_rules *rules, const struct host_config *wanted)
+static void host_service_say_idle_rules(const struct host_rules *rules,
+                                        const struct host_config *wanted)
 {
     for (size_t i = 0; i < rules->count; i++) {
         const struct host_wanted *of = &wanted->wanted[rules->list[i].kind];
@@ -145,24 +134,27 @@ static void say_idle_rules(const struct host_rules *rules, const struct host_con
     }
 }
 
-static struct host_filter *open_filter(struct service *service, const struct host_config *wanted,
-                                       const struct config *config, struct error *error)
+static struct host_filter *host_service_open_filter(struct service *service,
+                                                    const struct host_config *wanted,
+                                                    const struct config *config,
+                                                    struct error *error)
 {
-    const struct host_filter_callbacks on = {take, host_service_keep, service};
+    const struct host_filter_callbacks on = {host_service_sampled, host_service_keep, service};
     struct host_rules rules;
     struct host_filter *filter;
 
     if (!host_rules_parse(&rules, config_text(config, "host-filters"), error))
         return NULL;
-    if (!service->filter || config != service->config) /* for the first time */
-        say_idle_rules(&rules, wanted);
+    if (!service->filter || config != service->frame.config) /* for the first time */
+        host_service_say_idle_rules(&rules, wanted);
     filter = host_filter_new(&rules, &on);
     if (!filter)
         error_set(error, "out of memory");
     return filter;
 }
 
-static bool open_host(struct service *service, const struct config *config, struct error *error)
+static bool host_service_open(struct service *service, const struct config *config,
+                              struct error *error)
 {
     struct host_config wanted;
     struct host_filter *filter;
@@ -170,7 +162,7 @@ static bool open_host(struct service *service, const struct config *config, stru
 
     if (!host_settings_read(config, &wanted, error))
         return false;
-    filter = open_filter(service, &wanted, config, error);
+    filter = host_service_open_filter(service, &wanted, config, error);
     host = filter ? host_open(&wanted, error) : NULL;
     if (!host) {
         host_filter_free(filter);
@@ -186,11 +178,11 @@ static bool open_host(struct service *service, const struct config *config, stru
 }
 
 /* Anew, as what was due while nobody wanted it is not late now. */
-static bool begin_to_record(struct service *service)
+static bool host_service_begin(struct service *service)
 {
     struct error error;
 
-    if (!open_host(service, service->config, &error)) {
+    if (!host_service_open(service, service->frame.config, &error)) {
         host_service_say_state(service, BK5012, error.text);
         return false;
     }
@@ -206,7 +198,7 @@ static int64_t host_service_sample(struct service *service)
 
     service->is_on = blkin_metric_is_on();
     if (service->is_on && !was_on)
-        service->is_on = begin_to_record(service);
+        service->is_on = host_service_begin(service);
     host_send_poll(service->send);
     if (!service->is_on && (was_on || !*service->said))
         host_service_say_state(service, BK5011, "no session records blkin:metric: waiting for one");
@@ -228,29 +220,14 @@ static int64_t host_service_sample(struct service *service)
 
 /* ---- one per host ---------------------------------------------------------------------------- */
 
-static json_t *reload_service(struct service *service);
-
-static json_t *answer(void *context, const char *request)
-{
-    struct service *service = context;
-
-    if (strcmp(request, "status") == 0)
-        return reload_status(status_json(service), service->config);
-    if (strcmp(request, "reload") == 0)
-        return reload_service(service);
-    return NULL;
-}
-
-/* Whoever has the socket of this name samples. */
-static bool take_place(struct service *service)
+/* Whoever has the control socket samples. */
+static bool host_service_take_place(struct service *service)
 {
     struct error error;
 
-    if (service->control)
+    if (service->frame.control)
         return true;
-    service->control = control_open(service->loop, config_text(service->config, "runtime-dir"),
-                                    "host", answer, service, &error);
-    if (!service->control) {
+    if (!frame_open_control(&service->frame, &error)) {
         char text[sizeof(error.text) + 64];
 
         (void)snprintf(text, sizeof(text), "not sampling until it ends: %s", error.text);
@@ -258,181 +235,149 @@ static bool take_place(struct service *service)
         return false;
     }
     service->said[0] = '\0';
-    name_provider();
+    host_service_name_provider();
     blkin_metric_open();
     return true;
 }
 
-static void tick(void *context)
+static void host_service_tick(void *context)
 {
     struct service *service = context;
 
-    timer_set(service->loop, &service->tick,
-              take_place(service) ? host_service_sample(service) : TAKE_OVER_MS);
+    timer_set(service->frame.loop, &service->tick,
+              host_service_take_place(service) ? host_service_sample(service) : TAKE_OVER_MS);
 }
 
 /* ---- another configuration ------------------------------------------------------------------- */
 
-/* Takes config, or frees it: then returns false with error set, and the old one holds. */
-static bool change_to(struct service *service, struct config *config, struct error *error)
+/* Returns false with error set: the old one holds. */
+static bool host_service_change(struct service *service, const struct config *config,
+                                struct error *error)
 {
     struct error ignored;
 
     host_send_close(service->send); /* it has the port */
     service->send = NULL;
-    if (!host_send_open(config, service->loop, &service->send, error) ||
-        !open_host(service, config, error)) {
+    if (!host_send_open(config, service->frame.loop, &service->send, error) ||
+        !host_service_open(service, config, error)) {
         host_send_close(service->send);
-        (void)host_send_open(service->config, service->loop, &service->send, &ignored);
-        config_free(config);
+        (void)host_send_open(service->frame.config, service->frame.loop, &service->send, &ignored);
         return false;
     }
-    say_open("blkin host", config_text(config, "log-level"));
-    config_free(service->config);
-    service->config = config;
-    timer_set(service->loop, &service->tick, 0);
+    timer_set(service->frame.loop, &service->tick, 0);
     return true;
 }
 
-/* What a topic has. */
-static bool apply(void *context, const struct config_pushed *lines, struct error *error)
+/* The same with a topic's lines. */
+static struct config *host_service_add(const struct config *config,
+                                       const struct config_pushed *lines, struct error *error)
 {
-    struct service *service = context;
-    struct config *config = config_read_pushed(service->config, lines);
-
     error_set(error, "the file is wrong, see `blkin config check`");
-    return config && change_to(service, config, error);
+    return config_read_pushed(config, lines);
 }
 
-/* config, or the same with the topic's lines; NULL after it has said why. */
-static struct config *add_lines(struct config *config, const struct config_topic *topic)
+/* What a topic has. */
+static bool host_service_apply(void *context, const struct config_pushed *lines,
+                               struct error *error)
 {
-    struct config_pushed lines;
-    struct config *with = config;
+    struct service *service = context;
+    struct config *config = host_service_add(service->frame.config, lines, error);
 
-    if (config && config_topic_lines(topic, &lines)) {
-        with = config_read_pushed(config, &lines);
+    if (!config || !host_service_change(service, config, error)) {
         config_free(config);
+        return false;
     }
-    return with;
+    frame_set_config(&service->frame, config);
+    return true;
 }
 
 /* The one that the configuration names: ours, if that is well. */
-static bool find_topic(struct service *service, const struct config *config,
-                       struct config_topic **topic, struct error *error)
+static bool host_service_find_topic(struct service *service, const struct config *config,
+                                    struct config_topic **topic, struct error *error)
 {
-    const struct config_topic_service ours = {"host", apply, service};
+    const struct config_topic_service ours = {"host", host_service_apply, service};
 
     *topic = service->topic;
     return config_topic_is_of(service->topic, config) ||
-           config_topic_open(config, &ours, service->loop, topic, error);
+           config_topic_open(config, &ours, service->frame.loop, topic, error);
 }
 
-static const char *take_configuration(struct service *service)
+static bool host_service_add_topic(struct config **config, const struct config_topic *topic,
+                                   struct error *error)
 {
-    struct config *config = config_read_again(service->config);
-    struct config_topic *topic = service->topic, *unused;
-    struct error error = {""};
+    struct config_pushed lines;
+    struct config *with;
 
-    if (!config || !find_topic(service, config, &topic, &error)) {
-        config_free(config);
-    } else if ((config = add_lines(config, topic)) && change_to(service, config, &error)) {
-        unused = topic == service->topic ? NULL : service->topic;
-        service->topic = topic;
-        config_topic_close(unused);
-        return NULL;
-    }
-    if (error.text[0])
-        say(BK5002, "%s", error.text);
+    if (!config_topic_lines(topic, &lines))
+        return true;
+    with = host_service_add(*config, &lines, error);
+    if (!with)
+        return false;
+    config_free(*config);
+    *config = with;
+    return true;
+}
+
+/* The first one, too. */
+static bool host_service_take(void *context, struct config **config, struct error *error)
+{
+    struct service *service = context;
+    struct config_topic *topic, *unused;
+    const bool is_taken = host_service_find_topic(service, *config, &topic, error) &&
+                          host_service_add_topic(config, topic, error) &&
+                          host_service_change(service, *config, error);
+
+    unused = is_taken ? service->topic : topic;
     if (topic != service->topic)
-        config_topic_close(topic);
-    return reload_is_wrong;
-}
-
-static json_t *reload_service(struct service *service)
-{
-    const char *wrong;
-
-    notify_reloading();
-    wrong = take_configuration(service);
-    return reload_answer("blkin host", service->config, wrong);
-}
-
-static void reload(void *context)
-{
-    json_decref(reload_service(context));
+        config_topic_close(unused);
+    if (is_taken)
+        service->topic = topic;
+    return is_taken;
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void host_service_end(void *context)
-{
-    struct service *service = context;
-
-    notify("STOPPING=1");
-    loop_stop(service->loop);
-}
-
-static int host_service_run(struct service *service)
+static bool host_service_run(struct service *service)
 {
     struct error error;
 
-    if (!find_topic(service, service->config, &service->topic, &error)) {
+    service->tick = (struct timer){.due = host_service_tick, .context = service};
+    if (!frame_open_loop(&service->frame, &error) ||
+        !host_service_take(service, &service->frame.config, &error)) {
         say(BK1010, "%s", error.text);
-        return 1;
+        return false;
     }
-    service->config = add_lines(service->config, service->topic);
-    if (!service->config)
-        return 1;
-    if (!open_host(service, service->config, &error) ||
-        !host_send_open(service->config, service->loop, &service->send, &error)) {
-        say(BK1010, "%s", error.text);
-        return 1;
-    }
-    service->tick = (struct timer){.due = tick, .context = service};
-    watchdog_start(&service->watchdog, service->loop);
-    tick(service);
+    host_keep_open(&service->keep, service->frame.loop,
+                   config_text(service->frame.config, "runtime-dir"));
+    host_service_tick(service);
     notify("READY=1");
-    if (loop_run(service->loop))
-        return 0;
-    say(BK1011, "cannot wait any more: %s", strerror(errno));
-    return 1;
+    return frame_run(&service->frame);
 }
 
 int host_serve(struct config *config)
 {
-    struct service *service = calloc(1, sizeof(*service));
-    int status = 1;
+    static const struct frame_calls calls = {.name = "host",
+                                             .title = "blkin host",
+                                             .status = host_service_status,
+                                             .take = host_service_take};
+    static struct service service;
+    bool is_right;
 
-    say_open("blkin host", config_text(config, "log-level"));
     (void)prctl(PR_SET_NAME, "blkin-host");
-    if (service) {
-        service->config = config;
-        service->start_ns = wall_clock_ns();
-        service->loop = loop_new(
-            &(struct loop_signals){.end = host_service_end, .reload = reload, .context = service});
-    }
-    if (!service || !service->loop) {
-        say(BK1010, "cannot begin: %s", strerror(errno));
-        config_free(config);
-    } else {
-        host_keep_open(&service->keep, service->loop, config_text(config, "runtime-dir"));
-        status = host_service_run(service);
-        if (service->control)
-            control_close(service->control);
-        host_keep_close(&service->keep);
-        config_topic_close(service->topic);
-        loop_free(service->loop);
-        host_send_close(service->send);
-        host_close(service->host);
-        host_filter_free(service->filter);
-        config_free(service->config);
-    }
-    free(service);
-    return status;
+    service.start_ns = wall_clock_ns();
+    frame_begin(&service.frame, &calls, &service, config);
+    is_right = host_service_run(&service);
+    if (service.keep.loop)
+        host_keep_close(&service.keep);
+    config_topic_close(service.topic);
+    host_send_close(service.send);
+    host_close(service.host);
+    host_filter_free(service.filter);
+    frame_close(&service.frame);
+    return is_right ? 0 : 1;
 }
 
-static int serve_as_child(const void *order, size_t size)
+static int host_service_run_job(const void *order, size_t size)
 {
     struct config *service = host_child_config(order, size);
     struct config *config = service ? config_read_for(service, "host") : NULL;
@@ -447,7 +392,7 @@ static int serve_as_child(const void *order, size_t size)
     return status;
 }
 
-const struct job host_job = {.name = "host", .run = serve_as_child};
+const struct job host_job = {.name = "host", .run = host_service_run_job};
 
 void host_register(void)
 {

@@ -88,13 +88,6 @@ static int listen_there(struct hub *hub, struct error *error)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void end_service(void *context)
-{
-    struct hub *hub = context;
-
-    loop_stop(hub->frame.loop);
-}
-
 static json_t *hub_status(void *context)
 {
     struct hub *hub = context;
@@ -140,7 +133,7 @@ static bool serve(struct hub *hub)
 int hub_command(int argc, char *argv[])
 {
     static const struct frame_calls calls = {
-        .name = "hub", .status = hub_status, .end = end_service};
+        .name = "hub", .title = "blkin hub", .status = hub_status};
     const struct config_request request = {"hub", usage, NULL};
     static struct hub hub;
     struct error error = {"out of memory"};

@@ -21,7 +21,6 @@
 #include "tools/reader/graph.h"
 #include "tools/reader/host_child.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -336,12 +335,14 @@ static void end(void *context)
 
 /* ---- another configuration ------------------------------------------------------------------- */
 
-static bool take_configuration(void *context, const struct config *config, struct error *error)
+static bool take_configuration(void *context, struct config **given, struct error *error)
 {
+    const struct config *config = *given;
     struct service *service = context;
     struct readers_options options;
 
-    say_open(service->frame.title, config_text(config, "log-level")); /* readers get it, too */
+    say_open(service->frame.calls->title,
+             config_text(config, "log-level")); /* readers get it, too */
     if (!options_of_readers(config, &service->relay.options, &options, error))
         return false;
     readers_reload(&service->readers, &options);
@@ -412,12 +413,9 @@ static int run(struct service *service)
 {
     struct error error;
 
-    if (!frame_open(&service->frame, &error) || !open_parts(service, &error)) {
+    if (!frame_open(&service->frame, &error) || !open_parts(service, &error) ||
+        !frame_open_saver(&service->frame, &error)) {
         say(BK1010, "%s", error.text);
-        return 1;
-    }
-    if (!saver_open(service->frame.loop)) {
-        say(BK1010, "cannot start: %s", strerror(errno));
         return 1;
     }
     begin_timers(service);
@@ -446,6 +444,7 @@ static void free_service(struct service *service)
 int live(int argc, char *argv[])
 {
     static const struct frame_calls calls = {.name = "live",
+                                             .title = "blkin live",
                                              .status = status_json,
                                              .take = take_configuration,
                                              .ask = ask,

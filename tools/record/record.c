@@ -13,7 +13,6 @@
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -141,8 +140,9 @@ static void record_step(void *context)
 
 /* ---- for the frame --------------------------------------------------------------------------- */
 
-static bool record_take(void *context, const struct config *config, struct error *error)
+static bool record_take(void *context, struct config **given, struct error *error)
 {
+    const struct config *config = *given;
     struct record *record = context;
     struct agent *agent = &record->parts.agent;
 
@@ -218,7 +218,8 @@ static bool record_open(struct record *record, struct error *error)
     agent->config = record->frame.config;
     agent->step = (struct timer){.due = record_step, .context = record};
     record->deadline = (struct timer){.due = record_is_late, .context = record};
-    return agent_open(agent, error) && record_open_parts(record, error);
+    return agent_open(agent, error) && record_open_parts(record, error) &&
+           frame_open_saver(&record->frame, error);
 }
 
 static void record_close(struct record *record)
@@ -239,11 +240,6 @@ static void record_serve(struct record *record)
     struct record_parts *parts = &record->parts;
     struct agent *agent = &parts->agent;
 
-    if (!saver_open(agent->loop)) {
-        say(BK1010, "cannot start: %s", strerror(errno));
-        record->has_failed = true;
-        return;
-    }
     if (record->ends_sessions) /* what the sessions are like does not matter */
         recording_only_end(parts->recording);
     else
@@ -278,6 +274,7 @@ static int record_run(struct record *record)
 int record_command(int argc, char *argv[])
 {
     static const struct frame_calls calls = {.name = "record",
+                                             .title = "blkin record",
                                              .status = record_status,
                                              .take = record_take,
                                              .ask = record_ask,

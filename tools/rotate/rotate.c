@@ -15,7 +15,6 @@
 #include "tools/config/reload.h"
 #include "tools/reader/host_child.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -49,8 +48,9 @@ static bool is_for_rotate(const struct config *config)
     return false;
 }
 
-static bool take_configuration(void *context, const struct config *config, struct error *error)
+static bool take_configuration(void *context, struct config **given, struct error *error)
 {
+    const struct config *config = *given;
     struct rotate *rotate = context;
 
     if (!is_for_rotate(config)) {
@@ -133,11 +133,6 @@ static bool open_folders(struct rotate *rotate, struct error *error)
 
 static void serve(struct rotate *rotate)
 {
-    if (!saver_open(rotate->frame.loop)) {
-        say(BK1010, "cannot start: %s", strerror(errno));
-        rotate->has_failed = true;
-        return;
-    }
     if (rotate_fsync_is_batch(rotate->frame.config))
         say(BK3003,
             "spool-fsync=second is batch here: the checkpoint must not say more than is on disk");
@@ -153,7 +148,7 @@ static int run(struct rotate *rotate)
     struct error error;
 
     if (frame_open(&rotate->frame, &error) && open_folders(rotate, &error) &&
-        frame_open_page(&rotate->frame, &error)) {
+        frame_open_page(&rotate->frame, &error) && frame_open_saver(&rotate->frame, &error)) {
         rotate->steps.loop = rotate->frame.loop;
         rotate->steps.config = rotate->frame.config;
         serve(rotate);
@@ -171,6 +166,7 @@ static int run(struct rotate *rotate)
 int rotate_command(int argc, char *argv[])
 {
     static const struct frame_calls calls = {.name = "rotate",
+                                             .title = "blkin rotate",
                                              .status = rotate_json,
                                              .take = take_configuration,
                                              .ask = ask,

@@ -15,19 +15,16 @@
 #include "root_deltas.h"
 #include "root_show.h"
 #include "root_state.h"
-#include "tools/base/control.h"
 #include "tools/base/folders.h"
-#include "tools/base/metrics.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/base/watchdog.h"
+#include "tools/config/frame.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char usage[] =
 #include "tools/work/root.txt.inc"
@@ -41,10 +38,7 @@ static const char usage[] =
 #define SAVE_MAX_MS   60000 /* also when the disk has hung for long */
 
 struct root {
-    const struct config *config;
-    struct loop *loop;
-    struct control *control;
-    struct metrics *metrics;
+    struct frame frame;
     struct root_deltas deltas;
     struct push *push; /* NULL: to no collector */
     char state_path[4100];
@@ -56,7 +50,6 @@ struct root {
     char told[512]; /* the problem that was said last; "": none */
     struct watched watched;
     struct timer look, more, save;
-    struct watchdog watchdog;
     struct thread_job ask; /* the brokers, for partitions */
 };
 
@@ -76,40 +69,30 @@ static char *root_document(void *context)
     return root->is_ready ? merged_document(root->deltas.merged, wall_clock_ns()) : NULL;
 }
 
-static json_t *root_status_json(const struct root *root)
+static json_t *root_status(void *context)
 {
+    const struct root *root = context;
     const char *problem = topic_problem(root->deltas.topic);
-    json_t *json = json_pack("{ss, ss, sI, ss, sI, ss*, ss*}", "mode", ROOT_SERVICE, "version",
-                             BLKIN_RELEASE, "pid", (json_int_t)getpid(), "state",
+    json_t *json = json_pack("{ss, sI, ss*, ss*}", "state",
                              problem          ? "waiting"
                              : root->is_ready ? "serving"
                                               : "reading what there was",
                              "saving_ms", (json_int_t)saver_busy_ms(), "error", problem, "url",
-                             root->metrics ? metrics_url(root->metrics) : NULL);
+                             root->frame.metrics ? metrics_url(root->frame.metrics) : NULL);
     json_t *summary = root_summary_json(&root->deltas);
 
     if (root->push)
         push_status(root->push, json);
     (void)json_object_update(json, summary);
     json_decref(summary);
-    (void)json_object_set_new(json, "last", say_last());
     return json;
 }
 
-static const char no_reload[] =
-    "the root reads its configuration at its start only: restart it, nothing is lost by that";
-
-static json_t *root_answer(void *context, const char *request)
+static json_t *root_ask(void *context, const char *request)
 {
     const struct root *root = context;
 
-    if (strcmp(request, "status") == 0)
-        return root_status_json(root);
-    if (strcmp(request, "workers") == 0)
-        return root_figures_json(root->deltas.merged);
-    if (strcmp(request, "reload") == 0)
-        return json_pack("{ss}", "error", no_reload);
-    return NULL;
+    return strcmp(request, "workers") == 0 ? root_figures_json(root->deltas.merged) : NULL;
 }
 
 /* ---- its state ------------------------------------------------------------------------------- */
@@ -123,7 +106,7 @@ static void root_saved(void *context, const char *problem)
         say(BK7044, "state-dir: %s: a restart reads again what came since", problem);
     root->is_unsaved = problem != NULL;
     root->deltas.is_changed |= root->is_unsaved;
-    timer_set(root->loop, &root->save,
+    timer_set(root->frame.loop, &root->save,
               pause_ms <= SAVE_MS      ? SAVE_MS
               : pause_ms < SAVE_MAX_MS ? pause_ms
                                        : SAVE_MAX_MS);
@@ -153,7 +136,7 @@ static void root_save(void *context)
 
 static bool root_load(struct root *root, struct error *error)
 {
-    const char *folder = config_text(root->config, "state-dir");
+    const char *folder = config_text(root->frame.config, "state-dir");
 
     if (!folder_own(folder, "state-dir", error))
         return false;
@@ -183,8 +166,9 @@ static void root_become_ready(struct root *root)
 {
     root->is_ready = true;
     say(BK7047, "%s: all is read that there was: %llu messages%s%s", root->deltas.url.shown,
-        (unsigned long long)root->deltas.merged->messages, root->metrics ? "; serves at " : "",
-        root->metrics ? metrics_url(root->metrics) : "");
+        (unsigned long long)root->deltas.merged->messages,
+        root->frame.metrics ? "; serves at " : "",
+        root->frame.metrics ? metrics_url(root->frame.metrics) : "");
     notify("STATUS=reads %.400s", root->deltas.url.shown);
 }
 
@@ -195,13 +179,13 @@ static void root_read(void *context)
 
     if (!topic_read(root->deltas.topic, &has_more)) {
         root->has_failed = true;
-        loop_stop(root->loop);
+        loop_stop(root->frame.loop);
         return;
     }
     if (!root->is_ready && topic_is_at_end(root->deltas.topic))
         root_become_ready(root);
     if (has_more)
-        timer_set(root->loop, &root->more, 0);
+        timer_set(root->frame.loop, &root->more, 0);
 }
 
 static void root_readable(void *context, short events)
@@ -210,7 +194,7 @@ static void root_readable(void *context, short events)
     root_read(context);
 }
 
-static void root_ask(void *context)
+static void root_ask_brokers(void *context)
 {
     const struct root *root = context;
 
@@ -223,7 +207,7 @@ static void root_take_answer(void *context)
 
     topic_take_answer(root->deltas.topic, LOOK_LIMIT_MS);
     root_tell_problem(root);
-    timer_set(root->loop, &root->look,
+    timer_set(root->frame.loop, &root->look,
               topic_partitions(root->deltas.topic) ? LOOK_LATER_MS : LOOK_MS);
     root_read(root);
 }
@@ -232,49 +216,39 @@ static void root_look(void *context)
 {
     struct root *root = context;
 
-    if (thread_job_start(root->loop, &root->ask))
+    if (thread_job_start(root->frame.loop, &root->ask))
         return;
     say(BK7048, "cannot ask the brokers: %s", strerror(errno));
-    timer_set(root->loop, &root->look, LOOK_MS);
+    timer_set(root->frame.loop, &root->look, LOOK_MS);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-static void root_end(void *context)
-{
-    const struct root *root = context;
-
-    notify("STOPPING=1");
-    loop_stop(root->loop);
-}
-
-static void root_reload(void *context)
+static bool root_take(void *context, struct config **config, struct error *error)
 {
     (void)context;
-    say(BK7049, "%s", no_reload);
+    (void)config;
+    error_set(error, "the root reads its configuration at its start only: restart it, nothing is "
+                     "lost by that");
+    return false;
 }
 
 static bool root_open_displays(struct root *root, struct error *error)
 {
-    const char *where = config_text(root->config, "prometheus-listen");
-
-    root->control = control_open(root->loop, config_text(root->config, "runtime-dir"), ROOT_SERVICE,
-                                 root_answer, root, error);
-    if (!root->control || !where || !*where)
-        return root->control != NULL;
-    root->metrics = metrics_open(root->loop, "prometheus-listen", where, root_page, root, error);
-    if (root->metrics)
-        metrics_add(root->metrics, "/statistics", "application/json", root_document);
-    return root->metrics != NULL;
+    if (!frame_open(&root->frame, error) || !frame_open_page(&root->frame, error))
+        return false;
+    if (root->frame.metrics)
+        metrics_add(root->frame.metrics, "/statistics", "application/json", root_document);
+    return true;
 }
 
 static bool root_open_push(struct root *root, struct error *error)
 {
-    const char *url = config_text(root->config, "otlp-metrics");
+    const char *url = config_text(root->frame.config, "otlp-metrics");
 
     if (!url || !*url)
         return true;
-    root->push = push_open(root->loop, root->config, root->deltas.merged, error);
+    root->push = push_open(root->frame.loop, root->frame.config, root->deltas.merged, error);
     return root->push != NULL;
 }
 
@@ -283,34 +257,26 @@ static bool root_serve(struct root *root)
     notify("READY=1");
     root->watched =
         (struct watched){topic_fd(root->deltas.topic), POLLIN, root_readable, root, NULL};
-    loop_watch(root->loop, &root->watched);
+    loop_watch(root->frame.loop, &root->watched);
     root->look = (struct timer){.due = root_look, .context = root};
-    root->ask = (struct thread_job){.run = root_ask, .done = root_take_answer, .context = root};
+    root->ask =
+        (struct thread_job){.run = root_ask_brokers, .done = root_take_answer, .context = root};
     root->more = (struct timer){.due = root_read, .context = root};
     root->save = (struct timer){.due = root_save, .context = root};
-    timer_set(root->loop, &root->save, SAVE_MS);
-    watchdog_start(&root->watchdog, root->loop);
+    timer_set(root->frame.loop, &root->save, SAVE_MS);
     root_look(root);
-    if (loop_run(root->loop))
-        return !root->has_failed;
-    say(BK1011, "cannot wait: %s", strerror(errno));
-    return false;
+    return frame_run(&root->frame) && !root->has_failed;
 }
 
 /* Returns the exit status. */
 static int root_run(struct root *root)
 {
-    const struct loop_signals signals = {root_end, root_reload, root};
     struct error error;
     bool is_right;
 
-    root->loop = loop_new(&signals);
-    if (!root->loop || !saver_open(root->loop)) {
-        say(BK1010, "cannot start: %s", strerror(errno));
-        return 1;
-    }
-    is_right = root_open_displays(root, &error) && root_load(root, &error) &&
-               root_open_push(root, &error) && root_deltas_read(&root->deltas, 0, &error);
+    is_right = root_open_displays(root, &error) && frame_open_saver(&root->frame, &error) &&
+               root_load(root, &error) && root_open_push(root, &error) &&
+               root_deltas_read(&root->deltas, 0, &error);
     if (!is_right)
         say(BK1010, "%s", error.text);
     else
@@ -321,9 +287,6 @@ static int root_run(struct root *root)
     }
     thread_job_end(&root->ask);
     push_close(root->push);
-    metrics_close(root->metrics);
-    if (root->control)
-        control_close(root->control);
     return is_right ? 0 : 1;
 }
 
@@ -354,50 +317,50 @@ static int64_t root_parse_since(const char *text)
     return rest && *rest == '\0' ? (int64_t)timegm(&tm) * 1000000000 : 0;
 }
 
-/* Returns the exit status if it is wrong, or -1. */
-static int root_check_usage(const struct config *config, const char *name, int64_t *since_ns)
+static bool root_check_usage(const char *name, int64_t *since_ns)
 {
     const char *problem = NULL;
 
     *since_ns = since ? root_parse_since(since) : 0;
-    if (config_operands(config) > 0)
-        problem = "expected no operand";
-    else if (since && *since_ns <= 0)
+    if (since && *since_ns <= 0)
         problem = "--since: expected 10m (s, m, h, d), or 2026-11-21T11:33:27Z";
     else if (!is_once && (since || is_json))
         problem = "--since and --json go with --once";
-    if (!problem)
-        return -1;
-    fprintf(stderr, "%s: %s\n%s", name, problem, usage);
-    return 2;
+    if (problem)
+        fprintf(stderr, "%s: %s\n%s", name, problem, usage);
+    return !problem;
+}
+
+/* Returns the exit status. */
+static int root_work(struct root *root, int64_t since_ns)
+{
+    struct error error;
+    int status = 1;
+
+    if (!root_deltas_open(&root->deltas, root->frame.config, &error))
+        say(BK1010, "%s", error.text);
+    else
+        status = is_once ? root_once(&root->deltas, since_ns, is_json) : root_run(root);
+    root_deltas_close(&root->deltas);
+    return status;
 }
 
 int root_command(int argc, char *argv[])
 {
+    static const struct frame_calls calls = {.name = ROOT_SERVICE,
+                                             .title = "blkin work --root",
+                                             .status = root_status,
+                                             .take = root_take,
+                                             .ask = root_ask,
+                                             .page = root_page};
     const struct config_request request = {"work", usage, flags};
     static struct root root;
-    struct error error;
-    struct config *config;
     int64_t since_ns;
     int status;
 
-    config = config_read(&request, argc, argv, &status);
-    if (!config)
+    if (!frame_read(&root.frame, &calls, &root, &request, argc, argv, &status))
         return status;
-    say_open("blkin work --root", config_text(config, "log-level"));
-    status = root_check_usage(config, argv[0], &since_ns);
-    if (status < 0) {
-        root.config = config;
-        if (!root_deltas_open(&root.deltas, config, &error)) {
-            say(BK1010, "%s", error.text);
-            status = 1;
-        } else {
-            status = is_once ? root_once(&root.deltas, since_ns, is_json) : root_run(&root);
-        }
-        root_deltas_close(&root.deltas);
-        if (root.loop)
-            loop_free(root.loop);
-    }
-    config_free(config);
+    status = root_check_usage(argv[0], &since_ns) ? root_work(&root, since_ns) : 2;
+    frame_close(&root.frame);
     return status;
 }

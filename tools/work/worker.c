@@ -6,6 +6,10 @@
  * counted once, and each kept trace once, however often workers and brokers are killed. So a worker
  * that is not certain of something ends, and the next one goes on from the last commit.
  *
+ * The worker is not on the frame of services (tools/config/frame.h): any number of workers run on a
+ * host, and a control socket is one per name; and the worker waits inside librdkafka and inside
+ * transactions, where SIGTERM must end the waiting at once, which a loop would see too late.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "command.h"
