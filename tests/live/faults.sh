@@ -25,12 +25,19 @@ now_ms() {
     echo $((${EPOCHREALTIME/[.,]/} / 1000))
 }
 
-# In the account of all `blkin live` so far that a part of the spans is lost.
+# What is lost by the accounts of all `blkin live` so far: of one that is killed, by its last statistics.
 said_lost=0
 note_account() {
     local lost
     lost=$(status '.counters | .events_missing + .spans_undelivered + .spans_dropped + .lttng_events_discarded')
     said_lost=$((said_lost + ${lost:-0}))
+}
+note_last_account() {
+    local lost
+    lost=$(sed -nE 's/^BK1002 blkin live: events: .* missing: ([0-9]+) events,.* \+ ([0-9]+) undelivered \+ ([0-9]+) dropped .* lost before by LTTng: ([0-9]+) events.*/\1 + \2 + \3 + \4/p' \
+        "$WORK/live.log" | tail -n 1)
+    [ -n "$lost" ] || fail "it has left no account"
+    said_lost=$((said_lost + lost))
 }
 
 start_collector_part() {
@@ -174,8 +181,8 @@ done
 
 stop_part writer KILL >/dev/null 2>&1
 made=$(number "$WORK/made")
-note_account
 stop_part live TERM 90 || fail "exit status $? after SIGTERM"
+note_last_account
 check_sum
 cat "$WORK/live.log" >>"$WORK/earlier.log"
 read -r got twice < <("$PYTHON" - "$WORK/collected/got" "$made" <<'END'
