@@ -152,7 +152,7 @@ bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(PYTHON) tests/bench/bench otel
 
 .PHONY: bench-cold bench-flight
-bench-cold: ## measure a span where caches are cold: four minutes (less: BENCH_COLD='--rounds 3')
+bench-cold: ## measure a span where caches are cold: two minutes (less: BENCH_COLD='--rounds 3')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@BENCH_COLD='$(BENCH_COLD)' $(PYTHON) tests/bench/bench cold

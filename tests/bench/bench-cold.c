@@ -4,9 +4,10 @@
  *     bench-cold TURNS KIB SEED
  *
  * Before each span the program reads and writes KIB of data, its cache lines in random order, and
- * runs 128 KiB of code; not with 0 KIB. The spans take turns: whole ones (begin, two annotations,
- * two tags, end) and bare ones (begin, end), each in structs of the usual size, in others of the
- * usual size, and in larger ones. There are 128 structs of each, used one after the other.
+ * runs 128 KiB of code; not with 0 KIB. A turn is one span of each kind, in random order: whole
+ * ones (begin, two annotations, two tags, end) and bare ones (begin, end), each in structs of the
+ * usual size, in others of the usual size, and in larger ones. There are 128 structs of each, used
+ * in turn, and never one after its neighbour.
  *
  * Prints a line for each: "NAME P50 MEAN MORE" in ns. MEAN is without the slowest 1 %. MORE is the
  * median over the turns of the difference to the span of the usual size in the same turn. A median
@@ -29,6 +30,7 @@
 #define CODE       (128 << 10)
 #define RETURN     0xc3 /* an instruction */
 #define STRUCTS    128
+#define STRIDE     37   /* from one struct to the next that is used */
 #define SIZE_LARGE 1152 /* that of all spans before 0.9 */
 
 struct line {
@@ -74,10 +76,9 @@ static void *map(size_t size, int protection)
 }
 
 /* One ring of all lines in random order (Sattolo's shuffle). */
-static void make_lines(uint32_t count, unsigned seed)
+static void make_lines(uint32_t count)
 {
     lines = map(count * sizeof(*lines), PROT_READ | PROT_WRITE);
-    srandom(seed);
     for (uint32_t i = 0; i < count; i++)
         lines[i].next = i;
     for (uint32_t i = count - 1; i > 0; i--) {
@@ -157,18 +158,23 @@ static double run(const struct kind *kind)
     struct structs *structs = kind->structs;
 
     make_cold();
-    return (double)kind->run(structs->memory + structs->next++ % STRUCTS * structs->size,
+    return (double)kind->run(structs->memory + structs->next++ * STRIDE % STRUCTS * structs->size,
                              structs->size);
 }
 
-/* Every second turn the other way round. */
+/* In random order, for a span is faster soon after another one in the same structs. */
 static void run_turn(unsigned turn)
 {
-    for (size_t i = 0; i < KINDS; i++) {
-        struct kind *kind = &kinds[turn % 2 ? KINDS - 1 - i : i];
+    struct kind *order[KINDS] = {NULL};
 
-        kind->ticks[turn] = run(kind);
+    for (size_t i = 0; i < KINDS; i++) {
+        const size_t other = (size_t)random() % (i + 1);
+
+        order[i] = order[other];
+        order[other] = &kinds[i];
     }
+    for (size_t i = 0; i < KINDS; i++)
+        order[i]->ticks[turn] = run(order[i]);
 }
 
 /* What two readings of the counter take. */
@@ -235,7 +241,7 @@ static void print(unsigned turns, double own, double ns)
     }
 }
 
-static void prepare(unsigned turns, uint32_t kib, unsigned seed)
+static void prepare(unsigned turns, uint32_t kib)
 {
     struct structs *const all[] = {&usual, &again, &large};
 
@@ -246,7 +252,7 @@ static void prepare(unsigned turns, uint32_t kib, unsigned seed)
     for (unsigned i = 0; i < 10 * STRUCTS; i++) /* still warm: the ring's pages are there */
         (void)run(&kinds[i % KINDS]);
     if (kib > 0)
-        make_lines(kib * (1024 / LINE), seed);
+        make_lines(kib * (1024 / LINE));
     code = map(CODE, PROT_READ | PROT_WRITE | PROT_EXEC);
     memset(code, RETURN, CODE);
 }
@@ -268,7 +274,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-cold: no session is on\n");
         return 1;
     }
-    prepare(turns, (uint32_t)atoi(argv[2]), (unsigned)atoi(argv[3]));
+    srandom((unsigned)atoi(argv[3]));
+    prepare(turns, (uint32_t)atoi(argv[2]));
     own = least_ticks();
     start_ns = now_ns();
     start_ticks = ticks();
