@@ -16,6 +16,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "batch.h"
+#include "bench.h"
 
 #include <blkin.h>
 
@@ -192,13 +193,6 @@ static double least_ticks(void)
 
 /* ---- figures ---- */
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double mean(const double *of, unsigned from, unsigned to)
 {
     double sum = 0;
@@ -210,7 +204,7 @@ static double mean(const double *of, unsigned from, unsigned to)
 
 static double sort_for_median(double *of, unsigned turns)
 {
-    qsort(of, turns, sizeof(*of), compare);
+    qsort(of, turns, sizeof(*of), bench_compare);
     return mean(of, turns * 2 / 5, turns - turns * 2 / 5);
 }
 
