@@ -170,8 +170,10 @@ static inline void blkin_begin_(struct blkin_span *span, size_t size, const char
         blkin_begin_remote_(span, size, name, length, kind, NULL);
     else if (BLKIN_IS_PARENT_(parent))
         blkin_span_begin_child_(span, size, name, length, kind, parent);
+    else if (parent->has_context_)
+        blkin_pass_on_(span, &parent->context);
     else
-        blkin_pass_on_(span, parent->has_context_ ? &parent->context : NULL);
+        blkin_pass_on_(span, NULL);
 }
 
 static inline void blkin_span_begin_remote(struct blkin_span *span, const char *name,

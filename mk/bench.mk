@@ -4,19 +4,20 @@
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
 bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
-	$(if $(filter x86_64,$(shell uname -m)),free))
+	$(if $(filter x86_64,$(shell uname -m)),free cold))
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
 $(bench_obj): flags = $(public_flags) -iquote . -D_GNU_SOURCE -Itests/bench
 $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
 $(bench_obj): | include
-$(call obj,tests/bench/bench-lib.c): flags += $(steady)
+$(call obj,tests/bench/bench-lib.c tests/bench/calls.c): flags += $(steady)
 $(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/tests/bench/bench-lib: $(call obj,tests/bench/batch.c tests/bench/anchor_events.c \
+$(BUILD)/tests/bench/bench-lib: $(call obj,$(addprefix tests/bench/,batch.c calls.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
+$(BUILD)/tests/bench/bench-cold: $(call obj,tests/bench/batch.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 # an anchor: the library without usage
@@ -41,6 +42,22 @@ $(disabled_obj): $(BUILD)/obj/disabled/%.c.o: %.c $(makefiles) | include
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
 $(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
+	@mkdir -p $(@D)
+	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
+
+# and the same with spans of the size that all had before 0.9
+large := $(BUILD)/tests/bench/large/blkin
+large_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-large-filter.so)
+large_obj := $(patsubst %,$(BUILD)/obj/large/%.o,$(nbdkit_src))
+$(large)/blkin.h: $(wildcard libblkin/*.h)
+	@mkdir -p $(@D)
+	@cp $^ $(@D)
+	@sed -i 's/define BLKIN_SPAN_SIZE  *640/define BLKIN_SPAN_SIZE 1152/' $@
+$(large_obj): flags = -I$(large) -I$(large)/.. $(public_flags) -D_GNU_SOURCE $(call pkg_cflags,nbdkit)
+$(large_obj): $(BUILD)/obj/large/%.c.o: %.c $(makefiles) $(large)/blkin.h | include
+	@mkdir -p $(@D)
+	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
+$(BUILD)/tests/bench/nbdkit-large-filter.so: $(large_obj) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
 
@@ -133,6 +150,17 @@ bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memor
 bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench otel
+
+.PHONY: bench-cold bench-flight
+bench-cold: ## measure a span where caches are cold: two minutes (less: BENCH_COLD='--rounds 3')
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all $(bench_programs)
+	@BENCH_COLD='$(BENCH_COLD)' $(PYTHON) tests/bench/bench cold
+
+bench-flight: ## measure nbdkit with 128 requests in flight: ten minutes (less: BENCH_NBD='--rounds 3')
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory all $(large_filter) $(sink_bench_programs)
+	@BENCH_NBD='--flight $(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
 	@scripts/deps --install

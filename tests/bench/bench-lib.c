@@ -13,6 +13,7 @@
 #include "anchor_events.h"
 
 #include "batch.h"
+#include "calls.h"
 #include "libblkin/base/thread.h"
 
 #include <pthread.h>
@@ -639,7 +640,8 @@ static int usage(void)
             "  filter            the same: only what filters of other sessions add to\n"
             "  streaming         a session with blkin:* and bench:*\n"
             "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
-            "                    stepped, current, annotation or original\n");
+            "                    stepped, current, annotation, original, or a call\n"
+            "  calls             prints the calls\n");
     return 2;
 }
 
@@ -659,7 +661,7 @@ static int mode_count(const char *kind, unsigned calls)
             return 0;
         }
     }
-    return usage();
+    return calls_run(kind, calls) ? 0 : usage();
 }
 
 /* Stops where a wrong session would give wrong figures. */
@@ -675,6 +677,10 @@ int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
 
+    if (strcmp(mode, "calls") == 0) {
+        calls_print();
+        return 0;
+    }
     pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
     blkin_init();
     blkin_set_service(service.name, service.ip, (uint16_t)service.port);
