@@ -61,16 +61,12 @@ struct ring_memory {
     uint64_t data_at;
     uint64_t bytes; /* of all of it */
     uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
-    /* enum ring_state. The agent's word to the programs; it is looked at for each span, as the word
-     * that LTTng has for each event: not 0 while spans are wanted. */
-    int32_t state;
+    int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
 } __attribute__((aligned(64)));
 
 enum ring_state {
-    RING_OFF = 0, /* nobody wants spans now; it may be on again */
+    RING_LEFT = 0, /* the agent reads it no more, or soon: ask for another one */
     RING_ON = 1,
-    RING_LEFT =
-        2, /* another memory has replaced it: ask for that one, and write to this one till then */
 };
 
 struct ring_head {
