@@ -22,6 +22,13 @@ $(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
 $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
+# with what is hidden in libblkin, and with the other side of the rings
+ring_obj := $(call obj,tests/ring/parts/memory.c)
+$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): | include
+$(filter $(BUILD)/tests/ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
 	$(call pkg_cflags,$(tool_pkgs))

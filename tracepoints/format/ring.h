@@ -50,7 +50,7 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 36)
 #define RING_CPUS_MAX  8192
 
-/* The agent writes it once, before anybody gets the memory; but for `state`. */
+/* The agent writes it once, before anybody gets the memory; but for `state` and `lost`. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* that the host may ever have */
@@ -62,10 +62,13 @@ struct ring_memory {
     uint64_t bytes; /* of all of it */
     uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
     int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
+    uint64_t lost;  /* records that programs could not write: they add to it */
 } __attribute__((aligned(64)));
 
 enum ring_state {
-    RING_LEFT = 0, /* the agent reads it no more, or soon: ask for another one */
+    /* The agent will read it no more: ask for another one. Programs that record see this within 2 s
+     * and write on for that long at most, so the agent reads on for as long. */
+    RING_LEFT = 0,
     RING_ON = 1,
 };
 
