@@ -74,8 +74,8 @@ static uint64_t memory_now(void)
 }
 
 /*
- * A quarter of the host's memory is the most. A memfd has no limit of its own: posix_fallocate(3) of
- * more than there is lets the kernel kill other programs before it fails.
+ * A quarter of the host's memory is the most. A memfd has no limit of its own: posix_fallocate(3)
+ * of more than there is lets the kernel kill other programs before it fails.
  */
 static bool memory_is_affordable(uint64_t bytes)
 {
@@ -84,9 +84,8 @@ static bool memory_is_affordable(uint64_t bytes)
 
 static bool memory_fill(int fd, const struct ring_memory *head)
 {
-    const int problem = memory_is_affordable(head->bytes)
-                            ? posix_fallocate(fd, 0, (off_t)head->bytes)
-                            : ENOMEM;
+    const int problem =
+        memory_is_affordable(head->bytes) ? posix_fallocate(fd, 0, (off_t)head->bytes) : ENOMEM;
 
     if (problem) {
         errno = problem;
@@ -201,20 +200,20 @@ bool memory_is_of_size(const struct memory *memory, const struct memory_size *si
            memory->size.alarm_bytes == size->alarm_bytes;
 }
 
-static int32_t *memory_state_of(const struct memory *memory)
+static struct ring_memory *memory_head(const struct memory *memory)
 {
-    return &((struct ring_memory *)(void *)memory->at)->state;
+    return (struct ring_memory *)(void *)memory->at;
 }
 
 void memory_set_state(struct memory *memory, enum ring_state state)
 {
-    __atomic_store_n(memory_state_of(memory), (int32_t)state, __ATOMIC_RELEASE);
+    __atomic_store_n(&memory_head(memory)->state, (int32_t)state, __ATOMIC_RELEASE);
 }
 
 enum ring_state memory_state(const struct memory *memory)
 {
-    return __atomic_load_n(memory_state_of(memory), __ATOMIC_ACQUIRE) == RING_ON ? RING_ON
-                                                                                 : RING_LEFT;
+    return __atomic_load_n(&memory_head(memory)->state, __ATOMIC_ACQUIRE) == RING_ON ? RING_ON
+                                                                                     : RING_LEFT;
 }
 
 struct ring memory_ring(const struct memory *memory, uint32_t number)
@@ -239,4 +238,9 @@ uint64_t memory_written(const struct memory *memory)
     for (uint32_t i = 0; i < memory_rings(memory); i++)
         written += __atomic_load_n(memory_ring(memory, i).committed, __ATOMIC_RELAXED);
     return written;
+}
+
+uint64_t memory_lost(const struct memory *memory)
+{
+    return __atomic_load_n(&memory_head(memory)->lost, __ATOMIC_RELAXED);
 }

@@ -75,6 +75,9 @@ static inline uint32_t memory_rings(const struct memory *memory)
     return memory->size.cpus * 2;
 }
 
+/* Records that programs could not write, as they say. */
+uint64_t memory_lost(const struct memory *memory);
+
 /* What was ever written to all of its rings. Programs may have written another number there. */
 uint64_t memory_written(const struct memory *memory);
 
