@@ -351,10 +351,12 @@ static unsigned holder_clients_max(void)
 {
     struct rlimit limit;
 
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return HOLDER_USERS_SHARES;
-    limit.rlim_cur = limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
     return limit.rlim_cur / 2 < HOLDER_CLIENTS_MAX ? (unsigned)(limit.rlim_cur / 2)
                                                    : HOLDER_CLIENTS_MAX;
 }
