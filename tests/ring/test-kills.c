@@ -32,11 +32,11 @@ static void write_on(uint64_t writer)
     uint64_t state = UINT64_C(88172645463325252) + writer;
     struct numbered record;
 
-    ring_pid = 0;
+    ring_process.pid = 0;
     for (uint64_t number = 1;; number++) {
         const size_t length = numbered_make(&record, writer, number, &state);
 
-        if (ring_write(map, RING_EVENTS, 1, &record, length))
+        if (ring_write(map, RING_EVENTS, ring_kind(1), &record, length))
             __atomic_store_n(&finished[writer], number, __ATOMIC_RELEASE);
     }
 }

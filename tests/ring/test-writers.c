@@ -48,7 +48,7 @@ static void write_rounds(uint64_t writer)
         for (uint64_t i = 0; i < EACH; i++) {
             const size_t length = numbered_make(&record, writer, round * EACH + i, &state);
 
-            (void)ring_write(map, RING_EVENTS, 1, &record, length);
+            (void)ring_write(map, RING_EVENTS, ring_kind(1), &record, length);
         }
         (void)__atomic_sub_fetch(&shared->at_work, 1, __ATOMIC_RELEASE);
         pthread_barrier_wait(&shared->end);
@@ -92,7 +92,7 @@ static void begin_processes(pid_t *processes)
     for (unsigned i = 0; i < PROCESSES; i++) {
         processes[i] = fork();
         if (processes[i] == 0) {
-            ring_pid = 0;
+            ring_process.pid = 0;
             write_rounds(THREADS + i);
             _exit(0);
         }
