@@ -24,10 +24,11 @@
 #include <unistd.h>
 
 #define CHORES_EVERY_NS UINT64_C(1000000000)
-#define CHORES_SOON_NS  UINT64_C(50000000)
+#define CHORES_SOON_NS  UINT64_C(500000) /* the first time; then twice as long, and so on */
 
 static const char *version = "";
 static uint64_t really_due_ticks;
+static uint64_t soon_ns = CHORES_SOON_NS; /* of whoever does the work */
 
 void blkin_set_version(const char *new_version)
 {
@@ -96,8 +97,12 @@ void blkin_do_chores(uint64_t now_ticks)
     /* reading files would be a place to be cancelled: half of the work would not be done */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     blkin_clock_recheck();
-    if (blkin_provider_refresh())
-        then = now_ticks + blkin_ticks_of_ns(CHORES_SOON_NS);
+    if (blkin_provider_refresh()) {
+        then = now_ticks + blkin_ticks_of_ns(soon_ns);
+        soon_ns *= 2;
+    } else {
+        soon_ns = CHORES_SOON_NS;
+    }
     blkin_sampling_refresh();
     blkin_slow_refresh();
     errno = saved_errno;

@@ -15,8 +15,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-const struct ring_map *ring_found_map;
-
 static enum ring_found ring_state;
 static uid_t ring_user; /* as whom the agent was asked: it goes by that */
 static bool ring_is_debugged;
@@ -103,9 +101,9 @@ static const struct ring_map *ring_take(int descriptor, uint64_t bytes)
 
 static void ring_change(const struct ring_map *to)
 {
-    const struct ring_map *from = ring_found_map;
+    const struct ring_map *from = ring_process.map;
 
-    __atomic_store_n(&ring_found_map, to, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
     if (from)
         ring_map_leave(from);
 }
@@ -126,7 +124,7 @@ static enum ring_found ring_ask_again(void)
     case RING_NO_ANSWER:
         break;
     }
-    if (map || ring_found_map)
+    if (map || ring_process.map)
         ring_change(map);
     return map ? RING_FOUND : RING_AWAITED;
 }
@@ -137,11 +135,11 @@ static enum ring_found ring_look(void)
 
     if (ring_user != user) {
         ring_ask_stop();
-        if (ring_found_map)
+        if (ring_process.map)
             ring_change(NULL);
     }
     ring_user = user;
-    return ring_found_map && ring_map_is_read(ring_found_map) ? RING_FOUND : ring_ask_again();
+    return ring_process.map && ring_map_is_read(ring_process.map) ? RING_FOUND : ring_ask_again();
 }
 
 enum ring_found ring_find(void)
@@ -156,6 +154,6 @@ enum ring_found ring_find(void)
 void ring_find_after_fork(void)
 {
     ring_is_busy = false; /* another thread of the parent may have been looking */
-    ring_pid = 0;
+    ring_process.pid = 0;
     ring_ask_stop(); /* the answer is for the parent */
 }

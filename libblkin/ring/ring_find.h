@@ -10,20 +10,19 @@
 #define BLKIN_RING_FIND_H
 
 #include "ring_map.h"
+#include "ring_sequence.h"
 
 enum ring_found {
     RING_NEVER,   /* this process cannot write into rings, or nobody has made the socket's folder */
     RING_AWAITED, /* none so far: look again */
-    RING_SOON,    /* none so far, but the agent has been asked: look again in some 50 ms */
+    RING_SOON,    /* none so far, but the agent has been asked: look again soon */
     RING_FOUND,
 };
 
 /* NULL: there is none. */
-extern __attribute__((visibility("hidden"))) const struct ring_map *ring_found_map;
-
 static inline const struct ring_map *ring_map(void)
 {
-    return __atomic_load_n(&ring_found_map, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(&ring_process.map, __ATOMIC_ACQUIRE);
 }
 
 /* The first time, it asks the agent: early, as the answer takes a while. Does nothing later. */

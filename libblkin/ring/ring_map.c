@@ -43,12 +43,11 @@ static void ring_map_fill(struct ring_map *map, char *base, const struct ring_me
     char *data = base + memory->data_at;
 
     *map = (struct ring_map){
+        .parts = {[RING_EVENTS] = {heads, data, memory->event_bytes - 1, memory->cpus},
+                  [RING_ALARMS] = {heads + memory->cpus, data + memory->cpus * memory->event_bytes,
+                                   memory->alarm_bytes - 1, memory->cpus}},
         .memory = (struct ring_memory *)(void *)base,
-        .heads = {[RING_EVENTS] = heads, [RING_ALARMS] = heads + memory->cpus},
-        .data = {[RING_EVENTS] = data, [RING_ALARMS] = data + memory->cpus * memory->event_bytes},
-        .mask = {[RING_EVENTS] = memory->event_bytes - 1, [RING_ALARMS] = memory->alarm_bytes - 1},
         .bytes = memory->bytes,
-        .cpus = memory->cpus,
     };
 }
 

@@ -19,13 +19,18 @@
 
 enum ring_which { RING_EVENTS, RING_ALARMS, RING_KINDS };
 
+/* The rings of one kind. */
+struct ring_part {
+    struct ring_head *heads; /* one for each CPU */
+    char *data;              /* of the ring of CPU 0; that of CPU 1 follows */
+    uint64_t mask;           /* bytes of a ring, less 1 */
+    uint64_t cpus;
+};
+
 struct ring_map {
+    struct ring_part parts[RING_KINDS];
     struct ring_memory *memory;
-    struct ring_head *heads[RING_KINDS]; /* one for each CPU */
-    char *data[RING_KINDS];              /* of the ring of CPU 0; that of CPU 1 follows */
-    uint64_t mask[RING_KINDS];           /* bytes of a ring, less 1 */
-    size_t bytes;                        /* of the memory */
-    uint32_t cpus;
+    size_t bytes; /* of the memory */
 };
 
 /*

@@ -16,11 +16,12 @@
 
 /* What a table's `event` points to. */
 struct ring_over_event {
-    const struct blkin_event *below;
+    const int *enabled_below;
+    struct packed_event *below;
     void (*record_below)(struct packed_event *event, const void *payload, size_t length,
                          void **thread_slot);
-    enum ring_which which;
-    unsigned number;
+    uint64_t which; /* enum ring_which */
+    uint64_t kind;
 };
 
 struct ring_over {
@@ -34,17 +35,43 @@ static const int ring_is_on_and_looks = 1 | BLKIN_GATE_LOOKS;
 
 static struct ring_over ring_over_lttng, ring_over_nothing;
 
+static const struct ring_over_event *ring_over_event(struct packed_event *event)
+{
+    return (const struct ring_over_event *)(const void *)event;
+}
+
+/* To both, or to the one below alone. */
+__attribute__((noinline)) static void
+ring_record_slow(struct packed_event *event, const void *payload, size_t length, void **thread_slot)
+{
+    const struct ring_over_event *over = ring_over_event(event);
+    const struct ring_map *map = ring_map();
+
+    if (map)
+        (void)ring_write(map, over->which, over->kind, payload, length);
+    if (__atomic_load_n(over->enabled_below, __ATOMIC_RELAXED))
+        over->record_below(over->below, payload, length, thread_slot);
+}
+
+_Static_assert(sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE >= RING_PAYLOAD_MIN &&
+                   sizeof(struct blkin_process_event) >= RING_PAYLOAD_MIN &&
+                   sizeof(struct blkin_slow_event) >= RING_PAYLOAD_MIN &&
+                   sizeof(struct blkin_metric_event) + 4 * sizeof("-") >= RING_PAYLOAD_MIN,
+               "a payload is too short");
+
+/* The fast path calls nothing, so that it saves few registers. Children of fork(2) and what is
+ * wanted below take the other one. */
 static void ring_record(struct packed_event *event, const void *payload, size_t length,
                         void **thread_slot)
 {
-    const struct ring_over_event *over = (const struct ring_over_event *)(const void *)event;
-    const struct blkin_event *below = over->below;
+    const struct ring_over_event *over = ring_over_event(event);
     const struct ring_map *map = ring_map();
 
-    if (__builtin_expect(map != NULL, 1))
-        (void)ring_write(map, over->which, over->number, payload, length);
-    if (__builtin_expect(__atomic_load_n(below->enabled, __ATOMIC_RELAXED), 0))
-        over->record_below(below->event, payload, length, thread_slot);
+    if (__builtin_expect(!map || ring_process.pid == 0 ||
+                             __atomic_load_n(over->enabled_below, __ATOMIC_RELAXED) ||
+                             !ring_try(&map->parts[over->which], over->kind, payload, length),
+                         0))
+        ring_record_slow(event, payload, length, thread_slot);
 }
 
 /* ---- the original API ---- */
@@ -79,8 +106,8 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
         at = blkin_put_string(at, annotation->key, RING_NAME_MAX);
     if (annotation->type != ANNOT_INTEGER)
         at = blkin_put_string(at, annotation->val_str, RING_TEXT_MAX);
-    (void)ring_write(map, RING_EVENTS, RING_ORIGINAL + (unsigned)annotation->type, payload,
-                     (size_t)(at - payload));
+    (void)ring_write(map, RING_EVENTS, ring_kind(RING_ORIGINAL + (unsigned)annotation->type),
+                     payload, (size_t)(at - payload));
 }
 
 static void ring_record_original(const struct blkin_provider *below,
@@ -127,10 +154,11 @@ static void ring_make(struct ring_over *over, const struct blkin_provider *below
     over->table.record = ring_record;
     for (unsigned i = 0; i < BLKIN_EVENTS; i++) {
         over->events[i] = (struct ring_over_event){
-            .below = &below->events[i],
+            .enabled_below = below->events[i].enabled,
+            .below = below->events[i].event,
             .record_below = below->record,
             .which = i == BLKIN_EVENT_SLOW ? RING_ALARMS : RING_EVENTS,
-            .number = i,
+            .kind = ring_kind(i),
         };
         over->table.events[i].event = (struct packed_event *)(void *)&over->events[i];
         if (ring_has_always(i))

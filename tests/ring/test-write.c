@@ -43,24 +43,25 @@ static struct ring_map *open_memory(const struct memory *of)
 
 static void test_bytes(void)
 {
-    const uint32_t cpu = (uint32_t)sched_getcpu();
+    const uint32_t cpu = ring_this_cpu();
     const char *data;
     uint32_t pid;
     uint64_t trailer;
 
     CHECK(memory_ring(&memory, memory.cpus + cpu, &data) == SMALL);
-    CHECK(ring_write(map, RING_ALARMS, 5, "seventeen bytes..", 17));
-    CHECK(memory.heads[memory.cpus + cpu].committed == 40);
+    CHECK(ring_write(map, RING_ALARMS, ring_kind(5), "thirty-three bytes of a payload..", 33));
+    CHECK(memory.heads[memory.cpus + cpu].committed == 56);
     CHECK(memory.heads[cpu].committed == 0);
     memcpy(&pid, data, 4);
     CHECK(pid == (uint32_t)getpid());
-    CHECK(memcmp(data + 4, "\0\0\0\0seventeen bytes..\0\0\0\0\0\0\0", 28) == 0);
-    memcpy(&trailer, data + 32, 8);
-    CHECK(trailer == (UINT64_C(4) << 24 | 5 << 16 | 25));
-    CHECK(ring_write(map, RING_ALARMS, RING_ORIGINAL, "sixteen bytes...", 16));
-    CHECK(memory.heads[memory.cpus + cpu].committed == 72);
-    memcpy(&trailer, data + 64, 8);
-    CHECK(trailer == (UINT64_C(8) << 24 | RING_ORIGINAL << 16 | 24));
+    CHECK(memcmp(data + 4, "\0\0\0\0thirty-three bytes of a payload..\0\0\0\0\0\0\0", 44) == 0);
+    memcpy(&trailer, data + 48, 8);
+    CHECK(trailer == (UINT64_C(6) << 24 | 5 << 16 | 41));
+    CHECK(ring_write(map, RING_ALARMS, ring_kind(RING_ORIGINAL), "thirty-two bytes of a payload...",
+                     32));
+    CHECK(memory.heads[memory.cpus + cpu].committed == 104);
+    memcpy(&trailer, data + 96, 8);
+    CHECK(trailer == (UINT64_C(12) << 24 | RING_ORIGINAL << 16 | 40));
 }
 
 struct expected {
@@ -87,17 +88,19 @@ static void test_laps(void)
     struct expected expected;
     uint64_t trailer, end;
     const char *data;
-    const uint32_t cpu = (uint32_t)sched_getcpu();
+    const uint32_t cpu = ring_this_cpu();
 
     memset(payload, 0xaa, sizeof(payload));
     for (unsigned i = 1; i <= records; i++) {
         memcpy(payload, &i, sizeof(i));
-        CHECK(ring_write(map, RING_EVENTS, i % 15, payload, RING_PAYLOAD_MIN + i % 1000));
+        CHECK(
+            ring_write(map, RING_EVENTS, ring_kind(i % 15), payload, RING_PAYLOAD_MIN + i % 1000));
         if (i % 7 == 0) { /* nothing is in the padding */
             end = memory.heads[cpu].committed;
             (void)memory_ring(&memory, cpu, &data);
             memcpy(&trailer, data + ((end - 8) & (SMALL - 1)), 8);
-            CHECK(ring_length_of(trailer) == 24 + i % 1000);
+            CHECK(ring_length_of(trailer) ==
+                  sizeof(struct ring_record) + RING_PAYLOAD_MIN + i % 1000);
             for (uint64_t at = ring_length_of(trailer); at % 8 != 0; at++)
                 CHECK(data[(end - ring_record_size(ring_length_of(trailer)) + at) & (SMALL - 1)] ==
                       0);
@@ -113,16 +116,16 @@ static void test_laps(void)
 
 static void test_lengths(void)
 {
-    const uint32_t cpu = (uint32_t)sched_getcpu();
+    const uint32_t cpu = ring_this_cpu();
     const uint64_t before = memory.heads[cpu].committed;
 
     CHECK(RING_PAYLOAD_MAX == 4080);
-    CHECK(!ring_write(map, RING_EVENTS, 1, payload, RING_PAYLOAD_MIN - 1));
-    CHECK(!ring_write(map, RING_EVENTS, 1, payload, 0));
-    CHECK(!ring_write(map, RING_EVENTS, 1, payload, RING_PAYLOAD_MAX + 1));
+    CHECK(!ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MIN - 1));
+    CHECK(!ring_write(map, RING_EVENTS, ring_kind(1), payload, 0));
+    CHECK(!ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MAX + 1));
     CHECK(memory.heads[cpu].committed == before);
     CHECK(memory.head->lost == 3);
-    CHECK(ring_write(map, RING_EVENTS, 1, payload, RING_PAYLOAD_MAX));
+    CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MAX));
     CHECK(memory.heads[cpu].committed - before >= RING_RECORD_MAX);
     memory.head->lost = 0;
 }
@@ -130,19 +133,19 @@ static void test_lengths(void)
 /* Whoever scribbles over the state: nothing is written outside of the ring, and it heals. */
 static void test_scribbled(void)
 {
-    const uint32_t cpu = (uint32_t)sched_getcpu();
+    const uint32_t cpu = ring_this_cpu();
     struct ring_head heads[2] = {memory.heads[(cpu + 1) % memory.cpus], {0}};
     struct walk walk = {0};
 
     for (uint64_t i = 0; i < 3000; i++) {
         memory.heads[cpu].committed = i * UINT64_C(0x9e3779b97f4a7c15);
-        CHECK(ring_write(map, RING_EVENTS, 1, payload, RING_PAYLOAD_MIN + i % 2000));
+        CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MIN + i % 2000));
     }
     if (memory.cpus > 1)
         CHECK(memory.heads[(cpu + 1) % memory.cpus].committed == heads[0].committed);
     memory.heads[cpu].committed = 12345 * 8 + 3;
     for (unsigned i = 0; i < 200; i++)
-        CHECK(ring_write(map, RING_EVENTS, 1, payload, 1000));
+        CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
     memory_walk(&memory, cpu, &walk, NULL, NULL);
     CHECK(walk.records > 20);
 }
@@ -152,8 +155,8 @@ static void test_unknown_cpu(void)
 {
     struct ring_map none = *map;
 
-    none.cpus = (uint32_t)sched_getcpu();
-    CHECK(!ring_write(&none, RING_EVENTS, 1, payload, 100));
+    none.parts[RING_EVENTS].cpus = ring_this_cpu();
+    CHECK(!ring_write(&none, RING_EVENTS, ring_kind(1), payload, 100));
     CHECK(memory.head->lost == 1);
     memory.head->lost = 0;
 }
@@ -245,12 +248,12 @@ static void test_short(void)
 /* Who has not noticed yet writes on without harm, and nobody sees it. */
 static void test_left(void)
 {
-    const uint32_t cpu = (uint32_t)sched_getcpu();
+    const uint32_t cpu = ring_this_cpu();
     const uint64_t before = memory.heads[cpu].committed;
 
     ring_map_leave(map);
     for (unsigned i = 0; i < 1000; i++)
-        CHECK(ring_write(map, RING_EVENTS, 1, payload, 1000));
+        CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
     CHECK(memory.heads[cpu].committed == before);
     CHECK(!ring_map_is_read(map));
 }

@@ -109,9 +109,10 @@ struct ring_hello {
 #define RING_TRAILER_SIZE  8
 #define RING_POSITION_BITS 40
 
+/* at: a multiple of 8. */
 static inline uint64_t ring_trailer(uint64_t at, unsigned event, uint64_t length)
 {
-    return at >> 3 << 24 | (uint64_t)(event & 255) << 16 | (length & 0xffff);
+    return at << 21 | (uint64_t)(event & 255) << 16 | (length & 0xffff);
 }
 
 /* Is it the trailer of a record that ends at + 8? */

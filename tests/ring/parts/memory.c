@@ -179,7 +179,8 @@ void agent_prepare(struct agent *agent)
     *agent = (struct agent){.listener = -1};
     (void)snprintf(agent->folder, sizeof(agent->folder), "%.40s/rings.XXXXXX",
                    folder ? folder : "/tmp");
-    if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0)
+    if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0 ||
+        (folder && chmod(folder, 0755) != 0)) /* for another user */
         fail(agent->folder);
     (void)snprintf(agent->path, sizeof(agent->path), "%s/socket", agent->folder);
     setenv(RING_VARIABLE, agent->path, 1);
@@ -222,7 +223,7 @@ static void *serve(void *argument)
     struct pollfd events[2] = {{agent->listener, POLLIN, 0}, {agent->stop[0], POLLIN, 0}};
     int open[64], count = 0;
 
-    while (poll(events, 2, -1) >= 0 && !events[1].revents) {
+    while ((poll(events, 2, -1) >= 0 || errno == EINTR) && !events[1].revents) {
         const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
 
         if (connection < 0)
@@ -245,7 +246,7 @@ void agent_start(struct agent *agent, const struct memory *memory)
 
     agent->memory = memory;
     agent->bytes = memory ? memory->bytes : 0;
-    agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     strcpy(address.sun_path, agent->path);
     if (agent->listener < 0 ||
         bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
