@@ -83,6 +83,12 @@ static void rings_count(struct live_rings *rings, int64_t time_ns)
     input->trace_time_ns = time_ns;
 }
 
+static void rings_fail(struct live_rings *rings, const struct error *error)
+{
+    say(BK2071, "%s", error->text);
+    rings->status = 1;
+}
+
 static void rings_look(void *context)
 {
     struct live_rings *rings = context;
@@ -92,8 +98,7 @@ static void rings_look(void *context)
     assembler_advance(rings->pipeline.assembler, time_ns);
     rings_count(rings, time_ns);
     if (!pipeline_go_on(&rings->pipeline, &error) && !rings->status) {
-        say(BK2071, "%s", error.text);
-        rings->status = 1;
+        rings_fail(rings, &error);
         loop_stop(rings->frame->loop);
     }
     timer_set(rings->frame->loop, &rings->look,
@@ -293,7 +298,7 @@ static void rings_finish(struct live_rings *rings)
     rings_count(rings, time_ns);
     pipeline_end(&rings->pipeline);
     if (!pipeline_is_stored(&rings->pipeline, &error))
-        say(BK2071, "%s", error.text);
+        rings_fail(rings, &error);
 }
 
 static void rings_free(struct live_rings *rings)
