@@ -73,6 +73,28 @@ wait_for 20 live "its spans" counter_is spans_accepted 1000 || exit 1
 stop_part third KILL 5 2>/dev/null
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 
+# another one beside it has the memory of its own user, and holds none
+start_rings holds
+write shared 0 1000000000 1000 "$WORK/shared.made"
+wait_for 20 live "its spans" counter_is spans_accepted 100 || exit 1
+start_part beside "$blkin" live "${LIVE_OPTIONS[@]}" --runtime-dir="$WORK/run-2" --endpoint="file:$WORK/beside.json"
+beside() {
+    timeout 10 "$blkin" status --json --runtime-dir="$WORK/run-2" --config="$WORK/blkin.conf" live 2>/dev/null | jq -r "$1"
+}
+reads_beside() {
+    [ "$(beside .counters.spans_accepted)" -ge "$1" ] 2>/dev/null
+}
+wait_for 20 beside "spans beside it" reads_beside 100 || exit 1
+[ "$(beside .rings.holds_them)" = false ] || fail "both hold the rings"
+accepted=$(beside .counters.spans_accepted)
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+start_rings holds-again
+wait_for 20 beside "spans of the next one's rings" reads_beside $((accepted + 2000)) || exit 1
+[ "$(beside .rings.overwritten_bytes)" = 0 ] || fail "something was overwritten beside it"
+stop_part beside TERM 30 || fail "exit status $? after SIGTERM"
+stop_part shared KILL 5 2>/dev/null
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+
 # too small for what is written between two looks
 conf ring-bytes=64K ring-poll-ms=1000
 start_rings few

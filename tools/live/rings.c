@@ -12,6 +12,7 @@
 #include "tools/base/reader_account.h"
 #include "tools/base/say.h"
 #include "tools/config/sink_params.h"
+#include "tools/rings/asker.h"
 #include "tools/rings/follow.h"
 #include "tools/rings/holder.h"
 
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #define RINGS_GRACE_NS    INT64_C(5000000)
 #define RINGS_LEFT_MS     5000 /* programs write for 2 s at most into a memory that is left */
@@ -29,7 +31,8 @@ struct live_rings {
     struct utsname host;
     struct pipeline pipeline;
     struct follow *follow;
-    struct holder *holder;
+    struct holder *holder; /* NULL: another process holds the memories, and */
+    struct asker *asker;   /* has given that of our user */
     struct timer look;
     char *endpoint;
     int64_t start_ns, offset_ns;
@@ -108,19 +111,29 @@ static void rings_look(void *context)
 /* ---- memories -------------------------------------------------------------------------------- */
 
 /* What was written before we began is nobody's loss: a live session begins now, too. */
-static void rings_memory_came(void *context, struct held *held)
+static void rings_memory_came(void *context, struct memory *memory)
 {
     struct live_rings *rings = context;
 
-    if (!follow_add(rings->follow, &held->memory, true))
-        say(BK2072, "out of memory: the rings of user %" PRIu32 " are not read", held->user);
+    if (!follow_add(rings->follow, memory, true))
+        say(BK2072, "out of memory: rings of %" PRIu64 " bytes are not read", memory->bytes);
 }
 
-static void rings_memory_goes(void *context, struct held *held)
+static void rings_memory_goes(void *context, struct memory *memory)
 {
     struct live_rings *rings = context;
 
-    follow_drop(rings->follow, &held->memory);
+    follow_drop(rings->follow, memory);
+}
+
+static void rings_held_came(void *context, struct held *held)
+{
+    rings_memory_came(context, &held->memory);
+}
+
+static void rings_held_goes(void *context, struct held *held)
+{
+    rings_memory_goes(context, &held->memory);
 }
 
 static bool rings_options(const struct config *config, struct holder_options *options,
@@ -144,34 +157,44 @@ static bool rings_options(const struct config *config, struct holder_options *op
 
 /* ---- how it is ------------------------------------------------------------------------------- */
 
-static json_t *rings_memory_json(const struct held *held)
+static json_t *rings_memory_json(const struct memory *memory, uint32_t user, bool is_left)
 {
-    const struct memory *memory = &held->memory;
+    return json_pack("{sI, sI, sI, so, ss, sI, sI}", "user", (json_int_t)user, "bytes",
+                     (json_int_t)memory->bytes, "ring_bytes", (json_int_t)memory->size.event_bytes,
+                     "made", json_time((int64_t)memory->made), "state", is_left ? "left" : "on",
+                     "written_bytes", (json_int_t)memory_written(memory), "not_written_records",
+                     (json_int_t)memory_lost(memory));
+}
 
-    return json_pack(
-        "{sI, sI, sI, so, ss, sI, sI}", "user", (json_int_t)held->user, "bytes",
-        (json_int_t)memory->bytes, "ring_bytes", (json_int_t)memory->size.event_bytes, "made",
-        json_time((int64_t)memory->made), "state", held->is_left ? "left" : "on", "written_bytes",
-        (json_int_t)memory_written(memory), "not_written_records", (json_int_t)memory_lost(memory));
+static json_t *rings_memories_json(const struct live_rings *rings)
+{
+    const struct memory *asked = rings->asker ? asker_memory(rings->asker) : NULL;
+    const struct held *held = rings->holder ? holder_first(rings->holder) : NULL;
+    json_t *memories = json_array();
+
+    if (asked)
+        (void)json_array_append_new(memories, rings_memory_json(asked, geteuid(), false));
+    for (; held; held = held->next)
+        (void)json_array_append_new(memories,
+                                    rings_memory_json(&held->memory, held->user, held->is_left));
+    return memories;
 }
 
 static json_t *rings_json(const struct live_rings *rings)
 {
-    const struct holder_counts held = holder_counts(rings->holder);
+    const struct holder_counts held =
+        rings->holder ? holder_counts(rings->holder) : (struct holder_counts){.given = 0};
     const struct follow_counts read = follow_counts(rings->follow);
-    json_t *memories = json_array();
 
-    for (struct held *memory = holder_first(rings->holder); memory; memory = memory->next)
-        (void)json_array_append_new(memories, rings_memory_json(memory));
-    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
-                     config_text(rings->frame->config, "ring-socket"), "bytes",
-                     (json_int_t)held.bytes, "users", (json_int_t)held.users, "given",
-                     (json_int_t)held.given, "refused", (json_int_t)held.refused, "taken_over",
-                     (json_int_t)held.taken_over, "records", (json_int_t)read.rings.records,
-                     "read_bytes", (json_int_t)read.rings.read, "overwritten_bytes",
-                     (json_int_t)read.rings.overwritten, "damaged_bytes",
+    return json_pack("{ss, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
+                     config_text(rings->frame->config, "ring-socket"), "holds_them",
+                     rings->holder != NULL, "bytes", (json_int_t)held.bytes, "users",
+                     (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
+                     (json_int_t)held.refused, "taken_over", (json_int_t)held.taken_over, "records",
+                     (json_int_t)read.rings.records, "read_bytes", (json_int_t)read.rings.read,
+                     "overwritten_bytes", (json_int_t)read.rings.overwritten, "damaged_bytes",
                      (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
-                     "memories", memories);
+                     "memories", rings_memories_json(rings));
 }
 
 static json_t *rings_status(void *context)
@@ -244,7 +267,8 @@ static bool rings_take(void *context, const struct config *config, struct error 
     if (!rings_options(config, &options, error))
         return false;
     say_open(rings->frame->title, config_text(config, "log-level"));
-    holder_reload(rings->holder, &options);
+    if (rings->holder)
+        holder_reload(rings->holder, &options);
     return true;
 }
 
@@ -269,10 +293,23 @@ static bool rings_open_pipeline(struct live_rings *rings, struct error *error)
     return rings->endpoint != NULL;
 }
 
+/* Where nobody else does, this process holds the memories of all users. */
+static bool rings_find_memories(struct live_rings *rings, const struct holder_options *options,
+                                struct error *error)
+{
+    const struct asker_options asked = {options->path, options->left_ms};
+    const struct asker_callbacks of_asker = {rings_memory_came, rings_memory_goes, rings};
+    const struct holder_callbacks of_holder = {rings_held_came, rings_held_goes, rings};
+
+    rings->asker = asker_open(rings->frame->loop, &asked, &of_asker, error);
+    if (!rings->asker)
+        rings->holder = holder_open(rings->frame->loop, options, &of_holder, error);
+    return rings->asker || rings->holder;
+}
+
 static bool rings_open(struct live_rings *rings, struct error *error)
 {
     const struct follow_calls calls = {rings_take_event, NULL, rings_have_lost, rings};
-    const struct holder_callbacks callbacks = {rings_memory_came, rings_memory_goes, rings};
     struct holder_options options;
 
     if (!rings_options(rings->frame->config, &options, error) || !frame_open(rings->frame, error) ||
@@ -284,8 +321,7 @@ static bool rings_open(struct live_rings *rings, struct error *error)
         error_set(error, "out of memory");
         return false;
     }
-    rings->holder = holder_open(rings->frame->loop, &options, &callbacks, error);
-    return rings->holder != NULL;
+    return rings_find_memories(rings, &options, error);
 }
 
 /* All that programs have written by now is read and delivered. */
@@ -303,6 +339,7 @@ static void rings_finish(struct live_rings *rings)
 
 static void rings_free(struct live_rings *rings)
 {
+    asker_close(rings->asker);
     holder_close(rings->holder);
     follow_free(rings->follow);
     pipeline_close(&rings->pipeline);
