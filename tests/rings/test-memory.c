@@ -148,8 +148,9 @@ static void test_lies(void)
         struct ring_memory head = good;
 
         memcpy((char *)&head + lies[i].offset, &lies[i].value, lies[i].width);
-        if (is_taken(&head, bytes, SEALS))
-            CHECK(!"a lie"), (void)fprintf(stderr, "lie %zu\n", i);
+        CHECK(!is_taken(&head, bytes, SEALS));
+        if (check_failures)
+            fprintf(stderr, "lie %zu\n", i);
     }
 }
 

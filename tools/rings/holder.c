@@ -401,12 +401,15 @@ void holder_close(struct holder *holder)
     timer_clear(holder->loop, &holder->tick);
     if (!holder->is_deaf)
         loop_unwatch(holder->loop, &holder->listener);
-    while (holder->clients)
-        holder_end_client(holder->clients);
-    while (holder->memories) {
-        memory_set_state(&holder->memories->memory, RING_LEFT);
-        holder->memories->is_stored = false; /* the store keeps it, for a restart */
-        holder_drop(holder, holder->memories);
+    for (struct holder_client *client = holder->clients, *next; client; client = next) {
+        next = client->next;
+        holder_end_client(client);
+    }
+    for (struct held *held = holder->memories, *next; held; held = next) {
+        next = held->next;
+        memory_set_state(&held->memory, RING_LEFT);
+        held->is_stored = false; /* the store keeps it, for a restart */
+        holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
     free(holder);
