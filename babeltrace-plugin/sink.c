@@ -1,19 +1,25 @@
 /*
- * The component: messages in, events to the assembler, spans to the exporter, and the account.
+ * The component: babeltrace2's messages in, events to the pipeline.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "sink.h"
 
-#include "babeltrace-plugin/stages/hosts.h"
-#include "babeltrace-plugin/stages/join.h"
-#include "babeltrace-plugin/stages/tail_stage.h"
+#include "babeltrace-plugin/decode/input.h"
+#include "params_map.h"
+#include "pipeline.h"
 #include "signals.h"
-#include "sink_parts.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
+
+struct sink {
+    bt_self_component_sink *self;
+    bt_message_iterator *iterator;
+    struct input input;
+    struct pipeline pipeline;
+    bt_logging_level log_level;
+    bool has_signals;
+};
 
 static bt_self_component *self_component(struct sink *sink)
 {
@@ -24,14 +30,84 @@ static bt_self_component *self_component(struct sink *sink)
     BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT( \
         bt_self_component_sink_as_self_component(self), __VA_ARGS__)
 
-static void print_summary(const struct sink *sink, const struct counts *counts)
+/* ---- what the pipeline calls ----------------------------------------------------------------- */
+
+static void sink_say(void *context, bt_logging_level level, const char *message)
 {
+    const struct sink *sink = context;
+
+    if (level >= sink->log_level)
+        fprintf(stderr, "blkin: %s\n", message);
+}
+
+static void sink_print_summary(void *context, const struct counts *counts)
+{
+    const struct sink *sink = context;
     char line[COUNTS_LINE_MAX];
 
     if (sink->log_level == BT_LOGGING_LEVEL_NONE)
         return;
     counts_line(counts, LINE_WHOLE, line);
     fprintf(stderr, "blkin: %s\n", line);
+}
+
+/* By babeltrace2, or by a signal. */
+static bool sink_is_interrupted(void *context)
+{
+    struct sink *sink = context;
+
+    return bt_self_component_sink_is_interrupted(sink->self) || signals_ask_to_end();
+}
+
+/* ---- beginning ------------------------------------------------------------------------------- */
+
+static void sink_free(struct sink *sink)
+{
+    pipeline_close(&sink->pipeline);
+    streams_free(sink->input.streams);
+    bt_message_iterator_put_ref(sink->iterator);
+    if (sink->has_signals)
+        signals_close();
+    free(sink);
+}
+
+static void sink_open_signals(struct sink *sink)
+{
+    signals_open();
+    sink->has_signals = true;
+    if (signals_ignore_sigint())
+        sink_say(sink, BT_LOGGING_LEVEL_WARNING,
+                 "SIGINT is ignored, as in a script's background job: SIGTERM ends this one in "
+                 "good order");
+}
+
+static bool sink_set_up(struct sink *sink, enum format format, const bt_value *map,
+                        struct error *error)
+{
+    struct pipeline *pipeline = &sink->pipeline;
+    struct params params;
+
+    if (!params_read(&params, map, error) || !params_fit(&params, error))
+        return false;
+    if (params.exporter.format == FORMAT_AUTO)
+        params.exporter.format = format;
+    sink_open_signals(sink);
+    pipeline->calls =
+        (struct pipeline_calls){sink_is_interrupted, sink_say, sink_print_summary, sink};
+    pipeline->shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO;
+    if (!pipeline_open(pipeline, &params, error))
+        return false;
+    sink->input = (struct input){.streams = streams_new(),
+                                 .intake = &pipeline->intake,
+                                 .assembler = pipeline->assembler,
+                                 .is_second = params.checkpoint && params.checkpoint_again,
+                                 .hold = pipeline->hold,
+                                 .only = pipeline->only,
+                                 .warn = pipeline_warn,
+                                 .context = pipeline};
+    if (!sink->input.streams)
+        error_set(error, "out of memory");
+    return sink->input.streams != NULL;
 }
 
 static bt_component_class_initialize_method_status
@@ -113,272 +189,58 @@ sink_graph_is_configured(bt_self_component_sink *self)
     struct sink *sink = sink_of(self);
     bt_self_component_port_input *port = bt_self_component_sink_borrow_input_port_by_index(self, 0);
 
-    if (!sink->exporter)
+    if (!sink->pipeline.exporter)
         return BT_COMPONENT_CLASS_SINK_GRAPH_IS_CONFIGURED_METHOD_STATUS_OK;
-    if (comes_from_live(bt_self_component_port_input_as_port_input(port))) {
-        exporter_set_live(sink->exporter);
-        account_watch(sink->account);
-    }
+    if (comes_from_live(bt_self_component_port_input_as_port_input(port)))
+        pipeline_watch(&sink->pipeline);
     return (bt_component_class_sink_graph_is_configured_method_status)
         bt_message_iterator_create_from_sink_component(self, port, &sink->iterator);
 }
 
-static void look_at_stages(struct sink *sink)
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static bt_component_class_sink_consume_method_status
+sink_result(struct sink *sink, bool has_worked, const struct error *error, int status)
 {
-    struct input_counts *counts = &sink->input.counts;
-    const struct stage_counts *chain = &sink->chain.counts;
-
-    counts->join = join_stage_counts(sink->join);
-    counts->hosts = hosts_stage_counts(sink->hosts);
-    counts->tail = tail_stage_counts(sink->tail);
-    counts->spans = chain->in;
-    counts->spans_skipped = chain->left_out[STAGE_SKIPPED];
-    counts->spans_sampled_out = chain->left_out[STAGE_SAMPLED_OUT];
-}
-
-static void look_at_checkpoint(struct sink *sink)
-{
-    struct checkpoint_counts counts;
-
-    if (!sink->checkpoint)
-        return;
-    counts = checkpoint_counts(sink->checkpoint);
-    sink->input.counts.events_held = counts.events_held;
-    sink->input.counts.spans_taken_over = counts.spans_taken_over;
-    sink->input.counts.checkpoint_errors = counts.errors;
-    /* what is held is counted where it is used, in this run or the next */
-    if (sink->hold)
-        sink->input.counts.events = sink->input.counts.foreign + sink->input.counts.unreadable +
-                                    sink->input.counts.newer + sink->input.counts.alarms +
-                                    assembler_counts(sink->assembler)->events;
-}
-
-static void look_at_all(struct sink *sink)
-{
-    look_at_checkpoint(sink);
-    look_at_stages(sink);
-}
-
-/* Of a recorded trace that is read again the next run sees the same gaps, and counts them. */
-static const struct assembler_counts *core_counts(struct sink *sink)
-{
-    const struct assembler_counts *counts = assembler_counts(sink->assembler);
-
-    if (!sink->hold || sink->is_finishing)
-        return counts;
-    sink->core = *counts;
-    sink->core.events_missing = sink->core.metrics_missing = 0;
-    return &sink->core;
-}
-
-static void publish(struct sink *sink)
-{
-    look_at_all(sink);
-    account_publish(sink->account, &sink->input.counts, core_counts(sink));
-}
-
-static void publish_now(struct sink *sink)
-{
-    look_at_all(sink);
-    account_publish_now(sink->account, &sink->input.counts, core_counts(sink));
-}
-
-#define FLUSH_STEP 1024 /* spans: well below a millisecond */
-
-/* There may be a million open spans: an interruption in between is heeded. */
-static void flush(struct sink *sink)
-{
-    while (assembler_flush_some(sink->assembler, FLUSH_STEP))
-        exporter_heed_interruption(sink->exporter);
-    while (chain_flush_some(&sink->chain, FLUSH_STEP))
-        exporter_heed_interruption(sink->exporter);
-}
-
-/* Of spans that the collector does not want, no further run would make it take one. */
-static bool is_settled(struct sink *sink)
-{
-    const struct exporter_counts out = exporter_counts(sink->exporter);
-    struct error error;
-
-    return !out.unsure && exporter_is_stored(sink->exporter, &error) &&
-           !out.outcome[OUTCOME_UNDELIVERED] && !out.outcome[OUTCOME_DROPPED] &&
-           !out.outcome[OUTCOME_NO_MEMORY];
-}
-
-static bool is_starved(const struct sink *sink)
-{
-    return sink->input.is_starved || assembler_is_starved(sink->assembler);
-}
-
-/*
- * Also when the graph was interrupted or has failed: what was read is delivered all the same. But
- * not what is open in a trace that will be read again.
- */
-static void end(struct sink *sink)
-{
-    struct counts counts;
-    struct error error;
-
-    if (sink->ended)
-        return;
-    sink->ended = true;
-    if (sink->exporter) {
-        if (!sink->hold)
-            flush(sink);
-        publish_now(sink);
-        if (!exporter_close(sink->exporter, &error))
-            sink_say(sink, BT_LOGGING_LEVEL_ERROR, error.text);
-        sink->is_finishing = sink->has_read_all && !is_starved(sink) && is_settled(sink);
-    }
-    if (sink->checkpoint)
-        checkpoint_keep(sink->checkpoint, true);
-    look_at_all(sink);
-    counts = account_end(sink->account, &sink->input.counts, core_counts(sink));
-    print_summary(sink, &counts);
-    if (!counts_add_up(&counts) || !chain_adds_up(&sink->chain))
-        sink_say(sink, BT_LOGGING_LEVEL_ERROR,
-                 "the account does not add up: this is a bug of ours");
-}
-
-/* Whether all has ended as it should: an error is set if not. */
-static bool has_delivered(struct sink *sink)
-{
-    const struct exporter_counts out = exporter_counts(sink->exporter);
-    struct error error;
-    const bool is_stored = exporter_is_stored(sink->exporter, &error);
-    const uint64_t delivered =
-        out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
-
-    if (out.unsure)
-        sink_fail(sink->self, "%" PRIu64 " spans may not be in the file: its end failed",
-                  out.unsure);
-    else if (delivered != out.spans)
-        sink_fail(sink->self, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
-                  out.spans - delivered, out.spans);
-    else if (!is_stored)
-        sink_fail(sink->self, "%s", error.text);
-    return !out.unsure && delivered == out.spans && is_stored;
-}
-
-static bool finish_checkpoint(struct sink *sink)
-{
-    struct error error;
-
-    if (!sink->hold)
-        return true;
-    if (is_starved(sink)) {
-        checkpoint_begin_anew(sink->checkpoint);
-        sink_fail(sink->self, "there was no memory for all of the trace: run it again, and all of "
-                              "it is sent");
-        return false;
-    }
-    if (!is_settled(sink) || checkpoint_finish(sink->checkpoint, &error))
-        return true;
-    sink_fail(sink->self, "%s", error.text);
-    return false;
-}
-
-/* Without anything in it, the trace is gone but for its name: see checkpoint_end_trace(). */
-static bool is_gone(const struct sink *sink)
-{
-    return sink->input.counts.events == 0 && sink->input.end_ns == 0;
-}
-
-/* All of the trace was read: of less it would be false. An error is set if it fails. */
-static bool tell_found(struct sink *sink)
-{
-    struct error error;
-
-    if (!sink->input.only || only_write_found(sink->input.only, &error))
-        return true;
-    sink_fail(sink->self, "%s", error.text);
-    return false;
-}
-
-/* What the stages hold; but one that is off holds nothing for the next trace. */
-static void leave_to_next(struct sink *sink)
-{
-    chain_advance(&sink->chain, assembler_now(sink->assembler));
-    while (chain_flush_some_off(&sink->chain, FLUSH_STEP))
-        exporter_heed_interruption(sink->exporter);
-    chain_hand_over(&sink->chain);
+    if (has_worked)
+        return (bt_component_class_sink_consume_method_status)status;
+    sink_fail(sink->self, "%s", error->text);
+    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
 }
 
 static bt_component_class_sink_consume_method_status end_of_trace(struct sink *sink)
 {
-    bool has_told;
+    struct error error;
 
-    if (sink->hold)
-        checkpoint_end_trace(sink->checkpoint,
-                             sink->input.end_ns > sink->until_ns ? sink->input.end_ns
-                                                                 : sink->until_ns,
-                             is_gone(sink));
-    if (sink->flushes)
-        flush(sink);
-    else
-        leave_to_next(sink);
-    has_told = tell_found(sink);
-    publish_now(sink);
-    exporter_flush(sink->exporter);
-    sink->has_read_all = true;
-    end(sink);
-    return has_told && finish_checkpoint(sink) && has_delivered(sink)
-               ? BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END
-               : BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
-}
-
-/* To read on would only be to lose on: the trace is still there, so it is better to stop. */
-static bt_component_class_sink_consume_method_status go_on(struct sink *sink)
-{
-    struct error error = {""};
-
-    if (sink->hold && checkpoint_has_failed(sink->checkpoint, &error)) {
-        sink_fail(sink->self, "%s", error.text);
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
-    }
-    if (!exporter_has_failed(sink->exporter, &error))
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
-    sink_fail(sink->self, "the trace was not read to its end: cannot deliver: %s", error.text);
-    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    return sink_result(sink, pipeline_finish(&sink->pipeline, &error), &error,
+                       BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END);
 }
 
 /* Not only in sink_finalize(), before which babeltrace2 says goodbye to the relay daemon. */
 static bt_component_class_sink_consume_method_status end_early(struct sink *sink)
 {
     struct error error;
+    bool has_worked;
 
-    end(sink);
-    if (!exporter_is_stored(sink->exporter, &error)) {
-        sink_fail(sink->self, "%s", error.text);
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
+    pipeline_end(&sink->pipeline);
+    has_worked = pipeline_is_stored(&sink->pipeline, &error);
+    if (has_worked && !bt_self_component_sink_is_interrupted(sink->self)) {
+        error_set(&error, "the trace was not read to its end: ended by a signal");
+        has_worked = false;
     }
-    if (bt_self_component_sink_is_interrupted(sink->self))
-        return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN; /* then the graph ends */
-    sink_fail(sink->self, "the trace was not read to its end: ended by a signal");
-    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_ERROR;
-}
-
-/*
- * A live session's. Checkpoint and statistics file are of the same moment: when we are killed, who
- * adds the account of the next run to ours has every event once, as read or as missing.
- */
-static void keep_checkpoint(struct sink *sink)
-{
-    if (!sink->checkpoint || !checkpoint_is_due(sink->checkpoint))
-        return;
-    publish_now(sink);
-    account_keep(sink->account);
-    checkpoint_keep(sink->checkpoint, false);
+    /* then the graph ends */
+    return sink_result(sink, has_worked, &error,
+                       BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN);
 }
 
 static bt_component_class_sink_consume_method_status
 use_messages(struct sink *sink, bt_message_array_const messages, uint64_t count)
 {
+    struct error error;
+
     input_use(&sink->input, messages, count);
-    chain_advance(&sink->chain, assembler_now(sink->assembler));
-    publish(sink);
-    keep_checkpoint(sink);
-    return go_on(sink);
+    return sink_result(sink, pipeline_go_on(&sink->pipeline, &error), &error,
+                       BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK);
 }
 
 bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sink *self)
@@ -388,7 +250,7 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
     bt_message_array_const messages;
     uint64_t count;
 
-    if (sink->ended || !sink->exporter)
+    if (sink->pipeline.has_ended || !sink->pipeline.exporter)
         return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
     result = (bt_component_class_sink_consume_method_status)bt_message_iterator_next(
         sink->iterator, &messages, &count);
@@ -399,9 +261,8 @@ bt_component_class_sink_consume_method_status sink_consume(bt_self_component_sin
                    ? end_early(sink)
                    : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_AGAIN:
-        exporter_set_live(sink->exporter); /* a trace on disk never says so */
-        publish(sink);
-        keep_checkpoint(sink);
+        pipeline_set_live(&sink->pipeline); /* a trace on disk never says so */
+        pipeline_rest(&sink->pipeline);
         return sink_is_interrupted(sink) ? end_early(sink) : result;
     case BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END:
         return end_of_trace(sink);
@@ -414,7 +275,7 @@ void sink_finalize(bt_self_component_sink *self)
 {
     struct sink *sink = sink_of(self);
 
-    end(sink);
+    pipeline_end(&sink->pipeline);
     sink_free(sink);
 }
 

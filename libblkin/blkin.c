@@ -7,6 +7,7 @@
 
 #include "begin.h"
 #include "libblkin/base/chores.h"
+#include "libblkin/base/gate.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
@@ -79,19 +80,30 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
     return blkin_sampling_decide(name, context->trace_id);
 }
 
+/* Where the recorder's rings may come. */
+__attribute__((noinline, cold)) static bool looks_for_rings(void)
+{
+    blkin_do_chores_if_due(blkin_ticks());
+    return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
+}
+
 /*
  * The provider is loaded; false if nobody wants spans.
  * acquire: who sees the gate that the loading has set sees all else that it has set.
  */
 static bool is_loaded(void)
 {
+    const int *gate;
+
     if (__builtin_expect(!*blkin_process_mark_, 0))
         blkin_forked_();
-    if (__builtin_expect(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet,
-                         1))
-        return true;
-    blkin_process_load();
-    return blkin_is_on();
+    gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(gate == &blkin_not_known_yet, 0)) {
+        blkin_process_load();
+        gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
+        return *gate & BLKIN_GATE_LOOKS ? looks_for_rings() : blkin_is_on();
+    }
+    return __builtin_expect(!(*gate & BLKIN_GATE_LOOKS), 1) || looks_for_rings();
 }
 
 static inline __attribute__((always_inline)) void set_name(struct span *inside, const char *name,

@@ -8,6 +8,8 @@
 #define BLKIN_PLAIN_ /* these functions are in the header */
 #include "zipkin_c.h"
 
+#include "libblkin/base/clock.h"
+#include "libblkin/base/gate.h"
 #include "libblkin/base/thread.h"
 #include "libblkin/process/loader.h"
 #include "libblkin/process/process.h"
@@ -119,7 +121,12 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
         return -EINVAL;
 
     tracepoint = blkin_original_tracepoint(annotation);
-    if (blkin_tracepoint_enabled(tracepoint) && trace->info.trace_id != 0)
-        tracepoint->record(trace, endpoint, annotation);
+    if (!blkin_tracepoint_enabled(tracepoint) || trace->info.trace_id == 0)
+        return 0;
+    if (blkin_tracepoint_enabled(tracepoint) & BLKIN_GATE_LOOKS) {
+        blkin_do_chores_if_due(blkin_ticks());
+        tracepoint = blkin_original_tracepoint(annotation);
+    }
+    tracepoint->record(trace, endpoint, annotation);
     return 0;
 }

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
-bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load \
+bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load ring ring-count \
 	$(if $(filter x86_64,$(shell uname -m)),free cold))
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
@@ -12,13 +12,23 @@ $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
 $(bench_obj): | include
 $(call obj,tests/bench/bench-lib.c tests/bench/calls.c): flags += $(steady)
-$(bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
+$(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/tests/bench/bench-lib: $(call obj,$(addprefix tests/bench/,batch.c calls.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/tests/bench/bench-cold: $(call obj,tests/bench/batch.c)
 $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
+
+# with what is hidden in libblkin; -count: with restartable sequences that valgrind does not need to know
+$(call obj,tests/bench/bench-ring.c): flags = $(internal) $(steady) $(public_flags) -Itests/bench -Itests
+$(BUILD)/tests/bench/bench-ring $(BUILD)/tests/bench/bench-ring-count: $(BUILD)/obj/tests/bench/bench-ring.c.o \
+		$(call obj,tests/bench/batch.c tests/ring/parts/memory.c) $(lib_static)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(lib_static) -pthread
+$(BUILD)/tests/bench/bench-ring-count: ldflags += -rdynamic
+$(BUILD)/tests/bench/bench-ring-count: $(call obj,tests/ring/parts/sequence.c)
+$(call obj,tests/ring/parts/sequence.c): flags = $(internal)
 
 # an anchor: the library without usage
 without := $(BUILD)/tests/bench/without/$(notdir $(lib))

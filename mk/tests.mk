@@ -22,6 +22,13 @@ $(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
 $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
+# with what is hidden in libblkin, and with the other side of the rings
+ring_obj := $(call obj,tests/ring/parts/memory.c)
+$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): | include
+$(filter $(BUILD)/tests/ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -62,9 +69,9 @@ $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/host/*.c tests/record/*.c tests/service/*.c tests/work/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+$(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 

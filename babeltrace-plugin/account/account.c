@@ -98,6 +98,13 @@ static struct counts read_counts(struct account *account, struct run_info *run)
     return counts;
 }
 
+struct counts account_counts(struct account *account)
+{
+    struct run_info ignored;
+
+    return read_counts(account, &ignored);
+}
+
 /* ---- showing --------------------------------------------------------------------------------- */
 
 static char *page(void *context)
@@ -356,14 +363,12 @@ void account_watch(struct account *account)
 struct counts account_end(struct account *account, const struct input_counts *input,
                           const struct assembler_counts *core)
 {
-    struct run_info ignored;
-
     end_thread(account);
     metrics_server_close(account->server);
     account->server = NULL;
     account_publish_now(account, input, core);
     show_file(account, true);
-    return read_counts(account, &ignored);
+    return account_counts(account);
 }
 
 void account_free(struct account *account)

@@ -56,6 +56,9 @@ void account_publish(struct account *account, const struct input_counts *input,
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core);
 
+/* What was published last, with the delivery of now. */
+struct counts account_counts(struct account *account);
+
 /*
  * After account_publish_now(): from now on, up to the next call or the end, the file has these
  * counters of events. It is written at once.

@@ -48,6 +48,13 @@ struct input_counts {
     uint64_t checkpoint_errors;
 };
 
+/* What a source has read so far. */
+struct intake {
+    struct input_counts counts;
+    int64_t end_ns;  /* of a recorded trace that is read with a checkpoint: where it ends */
+    bool is_starved; /* an event was lost for want of memory */
+};
+
 /* Of the display itself. */
 struct display_counts {
     uint64_t file_errors; /* the statistics file could not be written */

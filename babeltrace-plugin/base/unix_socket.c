@@ -6,11 +6,12 @@
 #include "unix_socket.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 8
+const struct unix_socket_kind unix_socket_private = {SOCK_STREAM, S_IRUSR | S_IWUSR, 8};
 
 static bool unix_socket_set_address(struct sockaddr_un *address, const char *path,
                                     struct error *error)
@@ -27,9 +28,9 @@ static bool unix_socket_set_address(struct sockaddr_un *address, const char *pat
     return true;
 }
 
-static int new_socket(void)
+static int new_socket(int type)
 {
-    return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    return socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
 static bool is_same(const struct sockaddr_un *address, const struct stat *before)
@@ -41,7 +42,7 @@ static bool is_same(const struct sockaddr_un *address, const struct stat *before
 }
 
 /* What has the name is in the way: is it a socket that is of no use to anybody? Then it goes. */
-static bool remove_stale(const struct sockaddr_un *address, struct error *error)
+static bool remove_stale(const struct sockaddr_un *address, int type, struct error *error)
 {
     struct stat found;
     int fd, answer;
@@ -52,7 +53,7 @@ static bool remove_stale(const struct sockaddr_un *address, struct error *error)
         error_set(error, "socket \"%s\": the file exists and is no socket", address->sun_path);
         return false;
     }
-    fd = new_socket();
+    fd = new_socket(type);
     answer =
         fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
     if (fd >= 0)
@@ -65,26 +66,28 @@ static bool remove_stale(const struct sockaddr_un *address, struct error *error)
     return !is_same(address, &found) || unlink(address->sun_path) == 0 || errno == ENOENT;
 }
 
-static bool bind_and_listen(struct unix_socket *listening)
+static bool bind_and_listen(struct unix_socket *listening, const struct unix_socket_kind *kind)
 {
     const struct sockaddr *address = (const struct sockaddr *)&listening->address;
 
-    /* the mode of the socket before bind(2) is that of the file */
-    return fchmod(listening->fd, S_IRUSR | S_IWUSR) == 0 &&
+    /* the mode of the socket before bind(2) is that of the file, less the umask */
+    return fchmod(listening->fd, kind->mode) == 0 &&
            bind(listening->fd, address, sizeof(listening->address)) == 0 &&
+           fchmodat(AT_FDCWD, listening->address.sun_path, kind->mode, AT_SYMLINK_NOFOLLOW) == 0 &&
            lstat(listening->address.sun_path, &listening->made) == 0 &&
-           listen(listening->fd, BACKLOG) == 0;
+           listen(listening->fd, kind->backlog) == 0;
 }
 
-bool unix_socket_listen(struct unix_socket *listening, const char *path, struct error *error)
+bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_kind *kind,
+                        const char *path, struct error *error)
 {
     listening->fd = -1;
     if (!unix_socket_set_address(&listening->address, path, error))
         return false;
     error->text[0] = '\0';
-    if (remove_stale(&listening->address, error)) {
-        listening->fd = new_socket();
-        if (listening->fd >= 0 && bind_and_listen(listening))
+    if (remove_stale(&listening->address, kind->type, error)) {
+        listening->fd = new_socket(kind->type);
+        if (listening->fd >= 0 && bind_and_listen(listening, kind))
             return true;
     }
     if (!error->text[0])
@@ -101,18 +104,51 @@ void unix_socket_close(struct unix_socket *listening)
     close(listening->fd);
 }
 
-int unix_socket_connect(const char *path, struct error *error)
+int unix_socket_connect(int type, const char *path, struct error *error)
 {
     struct sockaddr_un address;
     int fd;
 
     if (!unix_socket_set_address(&address, path, error))
         return -1;
-    fd = new_socket();
+    fd = new_socket(type);
     if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
         return fd;
     error_set(error, "socket \"%s\": cannot connect: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return -1;
+}
+
+/* ---- passed descriptors ---- */
+
+void unix_socket_expect(struct msghdr *message, union unix_passed_room *room)
+{
+    memset(room, 0, sizeof(*room));
+    message->msg_control = room->bytes;
+    message->msg_controllen = sizeof(room->bytes);
+}
+
+void unix_socket_pass(struct msghdr *message, union unix_passed_room *room, int fd)
+{
+    struct cmsghdr *head;
+
+    unix_socket_expect(message, room);
+    head = CMSG_FIRSTHDR(message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(fd));
+    memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+}
+
+int unix_socket_passed(struct msghdr *message)
+{
+    const struct cmsghdr *head = CMSG_FIRSTHDR(message);
+    int fd;
+
+    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
+        head->cmsg_len != CMSG_LEN(sizeof(fd)))
+        return -1;
+    memcpy(&fd, CMSG_DATA(head), sizeof(fd));
+    return fd;
 }

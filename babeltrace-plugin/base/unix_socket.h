@@ -1,5 +1,5 @@
 /*
- * A listening Unix socket in the file system, for its owner only.
+ * A listening Unix socket in the file system.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,6 +9,7 @@
 #include "error.h"
 
 #include <stdbool.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
@@ -18,16 +19,41 @@ struct unix_socket {
     struct stat made; /* to see that the path is still ours */
 };
 
+struct unix_socket_kind {
+    int type; /* SOCK_STREAM, SOCK_SEQPACKET */
+    mode_t mode;
+    int backlog;
+};
+
+/* For its owner only. */
+extern const struct unix_socket_kind unix_socket_private;
+
 /*
- * Of mode 0600. A socket that nobody listens at any more is replaced; anything else of that name is
+ * A socket that nobody listens at any more is replaced; anything else of that name is
  * an error, as is a path too long for a socket. Returns false with error set.
  */
-bool unix_socket_listen(struct unix_socket *listening, const char *path, struct error *error);
+bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_kind *kind,
+                        const char *path, struct error *error);
 
 /* Removes it, too, unless another one is there by now. */
 void unix_socket_close(struct unix_socket *listening);
 
-/* Returns the descriptor, or -1 with error set. Does not block while somebody listens there. */
-int unix_socket_connect(const char *path, struct error *error);
+/* Returns the descriptor, which does not block, or -1 with error set. Does not block while somebody
+ * listens there. */
+int unix_socket_connect(int type, const char *path, struct error *error);
+
+/* ---- descriptors that are passed along with a message */
+
+union unix_passed_room {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr aligned;
+};
+
+/* The message gets this descriptor, for which there must be room as long as it is sent. */
+void unix_socket_pass(struct msghdr *message, union unix_passed_room *room, int fd);
+
+/* Before recvmsg(2) with MSG_CMSG_CLOEXEC; and after it: the descriptor, or -1. */
+void unix_socket_expect(struct msghdr *message, union unix_passed_room *room);
+int unix_socket_passed(struct msghdr *message);
 
 #endif

@@ -51,9 +51,6 @@ struct field {
 
 #define FIELDS_MAX 9
 
-/* What may be of blkin_span_end_at(); more is nonsense. */
-#define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
-
 enum layout_form { LAYOUT_PLAIN, LAYOUT_PACKED };
 
 struct layout {
@@ -413,13 +410,6 @@ static void read_payload(struct event *event, const struct plan *plan, const bt_
     }
 }
 
-/* A metric's texts, of which none is recorded as empty. */
-static void hide_dash(struct text *text)
-{
-    if (text_is(*text, "-"))
-        text->length = 0;
-}
-
 /* What is about no trace is wanted. Most events are of others: of them nothing else is read. */
 static bool may_be_wanted(const struct only *only, const struct plan *plan, const bt_field *payload,
                           int64_t time_ns)
@@ -463,17 +453,16 @@ bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
     return false;
 }
 
-/*
- * Of the moment there are so many bits, and it is the one that is nearest. Without LTTng's own
- * clock, or where it makes no sense: it is the event's own time.
- */
+/* Without LTTng's own clock, or where the moment makes no sense: it is the event's own time. */
 static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
                       int64_t moment_ns, unsigned bits)
 {
-    const uint64_t difference = bt_clock_snapshot_get_value(now) - (uint64_t)moment_ns;
-    const int64_t age_ns = (int64_t)(difference << (64 - bits)) >> (64 - bits);
+    int64_t age_ns;
 
-    return decoder->is_monotonic && age_ns >= -EVENT_AHEAD_NS && age_ns <= OLDEST_NS ? age_ns : 0;
+    return decoder->is_monotonic &&
+                   moment_age(bt_clock_snapshot_get_value(now), (uint64_t)moment_ns, bits, &age_ns)
+               ? age_ns
+               : 0;
 }
 
 enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
@@ -483,7 +472,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
     const bt_clock_snapshot *now;
     const bt_field *payload;
-    struct text packed;
+    enum decoded decoded;
 
     if (!plan)
         return DECODED_NO_MEMORY;
@@ -502,16 +491,14 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     event->key = plan->severity;
     read_origin(decoder, bt_event, &event->origin);
     read_payload(event, plan, payload);
-    if (plan->kind == EVENT_METRIC) {
-        hide_dash(&event->instance);
-        hide_dash(&event->names);
-    }
+    if (plan->kind == EVENT_METRIC)
+        event_hide_dashes(event);
     if (plan->is_packed) {
         event->span_kind = event->flags >> 8;
         event->flags &= 0xff;
-        packed = event->log;
-        if (!packed_read(event, packed))
-            return packed_newer(packed) ? DECODED_NEWER : DECODED_UNREADABLE;
+        decoded = packed_decode(event);
+        if (decoded != DECODED)
+            return decoded;
     }
     if (plan->moment_bits)
         event->age_ns = age_at(decoder, now, event->age_ns, plan->moment_bits);

@@ -14,16 +14,6 @@
 
 #include <babeltrace2/babeltrace.h>
 
-enum decoded {
-    DECODED,
-    DECODED_FOREIGN,    /* not an event of ours */
-    DECODED_ALARM,      /* blkin:slow: ours, and about no span */
-    DECODED_UNWANTED,   /* of a trace, or a time, that only does not name */
-    DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
-    DECODED_NEWER,      /* ours, of a version of the format that is not known yet */
-    DECODED_NO_MEMORY,
-};
-
 struct stream_decoder;
 
 /* For one stream, from its beginning to its end. Returns NULL when out of memory. */

@@ -15,7 +15,7 @@ static void say_unreadable(const struct input *input, const bt_event *bt_event)
 {
     char message[512];
 
-    if (input->counts.unreadable)
+    if (input->intake->counts.unreadable)
         return;
     snprintf(
         message, sizeof(message),
@@ -39,7 +39,7 @@ static void say_newer(const struct input *input, const bt_event *bt_event)
     const struct text process = event->origin.process, host = event->origin.host;
     char message[512];
 
-    if (input->counts.newer)
+    if (input->intake->counts.newer)
         return;
     snprintf(message, sizeof(message),
              "event \"%s\" of process \"%.*s\" (pid %" PRId64 ") on host \"%.*s\" is of format %u, "
@@ -55,25 +55,25 @@ static void pass_over(struct input *input, const bt_event *bt_event, enum decode
 {
     switch (why) {
     case DECODED_FOREIGN:
-        input->counts.foreign++;
+        input->intake->counts.foreign++;
         break;
     case DECODED_ALARM:
-        input->counts.alarms++;
+        input->intake->counts.alarms++;
         break;
     case DECODED_UNWANTED:
-        input->counts.unwanted++;
+        input->intake->counts.unwanted++;
         break;
     case DECODED_UNREADABLE:
         say_unreadable(input, bt_event);
-        input->counts.unreadable++;
+        input->intake->counts.unreadable++;
         break;
     case DECODED_NEWER:
         say_newer(input, bt_event);
-        input->counts.newer++;
+        input->intake->counts.newer++;
         break;
     default:
-        input->is_starved = true;
-        input->counts.unreadable++;
+        input->intake->is_starved = true;
+        input->intake->counts.unreadable++;
         break;
     }
 }
@@ -86,7 +86,7 @@ static void use_event(struct input *input, const bt_message *message)
     struct event *event = &input->event;
     enum decoded decoded = DECODED_NO_MEMORY;
 
-    input->counts.events++;
+    input->intake->counts.events++;
     if (decoder)
         decoded = stream_decoder_decode(decoder, message, input->only, event);
     if (input->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
@@ -94,7 +94,7 @@ static void use_event(struct input *input, const bt_message *message)
     if (decoded != DECODED)
         pass_over(input, bt_event, decoded);
     else if (input->is_second && assembler_has_read(input->assembler, event))
-        input->counts.events--; /* in the account of the run before */
+        input->intake->counts.events--; /* in the account of the run before */
     else if (input->hold)
         hold_add(input->hold, event);
     else
@@ -111,8 +111,8 @@ static void use_packet_end(struct input *input, const bt_message *message)
     if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
         time_of_snapshot(bt_message_packet_end_borrow_default_clock_snapshot_const(message),
                          &time_ns) &&
-        time_ns > input->end_ns)
-        input->end_ns = time_ns;
+        time_ns > input->intake->end_ns)
+        input->intake->end_ns = time_ns;
 }
 
 static void use_beacon(struct input *input, const bt_message *message)
@@ -192,7 +192,7 @@ static void use_discarded_events(struct input *input, const bt_message *message)
     struct loss loss = {.has_times = false};
 
     use_discarded(input, message, &discarded_events, &loss, &loss.events,
-                  &input->counts.discarded_events);
+                  &input->intake->counts.discarded_events);
 }
 
 /* With only-traces they are left out on purpose. */
@@ -202,7 +202,7 @@ static void use_discarded_packets(struct input *input, const bt_message *message
 
     if (!input->only)
         use_discarded(input, message, &discarded_packets, &loss, &loss.packets,
-                      &input->counts.discarded_packets);
+                      &input->intake->counts.discarded_packets);
 }
 
 static void use_message(struct input *input, const bt_message *message)
@@ -225,10 +225,10 @@ static void use_message(struct input *input, const bt_message *message)
             use_packet_end(input, message);
         break;
     case BT_MESSAGE_TYPE_STREAM_BEGINNING:
-        input->counts.streams_open++;
+        input->intake->counts.streams_open++;
         break;
     case BT_MESSAGE_TYPE_STREAM_END:
-        input->counts.streams_open--;
+        input->intake->counts.streams_open--;
         streams_end(input->streams, bt_message_stream_end_borrow_stream_const(message));
         break;
     default:
@@ -260,7 +260,7 @@ static void input_note_time(struct input *input, bt_message_array_const messages
     while (count && !time_of_message(messages[count - 1], &time_ns))
         count--;
     if (count && time_ns > 0)
-        input->counts.trace_time_ns = time_ns;
+        input->intake->counts.trace_time_ns = time_ns;
 }
 
 void input_use(struct input *input, bt_message_array_const messages, uint64_t count)

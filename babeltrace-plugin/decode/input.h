@@ -18,6 +18,7 @@
 struct input {
     /* set by who has it: what is used, and lives longer */
     struct streams *streams;
+    struct intake *intake; /* all is counted here */
     struct assembler *assembler;
     bool is_second;    /* a live session is read again from its beginning */
     struct hold *hold; /* between the two, of a recorded trace with a checkpoint; else NULL */
@@ -25,9 +26,6 @@ struct input {
     void (*warn)(void *context, const char *message);
     void *context;
 
-    struct input_counts counts;
-    int64_t end_ns;     /* the trace's, as its packets tell; with a hold only */
-    bool is_starved;    /* an event was lost for want of memory */
     struct event event; /* the one at hand: too large to be cleared each time */
 };
 

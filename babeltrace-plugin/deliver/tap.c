@@ -447,7 +447,7 @@ struct tap *tap_open(const char *path, struct error *error)
         error_set(error, "out of memory");
         return NULL;
     }
-    if (!unix_socket_listen(&tap->socket, path, error)) {
+    if (!unix_socket_listen(&tap->socket, &unix_socket_private, path, error)) {
         free(tap);
         return NULL;
     }

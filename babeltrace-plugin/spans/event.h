@@ -84,4 +84,24 @@ struct event {
     uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
 };
 
+/* A metric's texts, of which none is recorded as empty. */
+static inline void event_hide_dashes(struct event *event)
+{
+    if (text_is(event->instance, "-"))
+        event->instance.length = 0;
+    if (text_is(event->names, "-"))
+        event->names.length = 0;
+}
+
+/* What a source makes of something that it has read. */
+enum decoded {
+    DECODED,
+    DECODED_FOREIGN,    /* not an event of ours */
+    DECODED_ALARM,      /* blkin:slow: ours, and about no span */
+    DECODED_UNWANTED,   /* of a trace, or a time, that only does not name */
+    DECODED_UNREADABLE, /* ours by name, but a field is missing, or not as it should be */
+    DECODED_NEWER,      /* ours, of a version of the format that is not known yet */
+    DECODED_NO_MEMORY,
+};
+
 #endif

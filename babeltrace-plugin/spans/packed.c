@@ -84,3 +84,21 @@ bool packed_read(struct event *event, struct text packed)
     return event->kind == EVENT_SPAN || event->kind == EVENT_BEGIN ? read_whole(event, packed)
                                                                    : read_detail(event, packed);
 }
+
+enum decoded packed_decode(struct event *event)
+{
+    const struct text packed = event->log;
+
+    if (packed_read(event, packed))
+        return DECODED;
+    return packed_newer(packed) ? DECODED_NEWER : DECODED_UNREADABLE;
+}
+
+/* What may be of blkin_span_end_at(); more is nonsense. */
+#define OLDEST_NS (INT64_C(24) * 3600 * 1000000000)
+
+bool moment_age(uint64_t now, uint64_t moment, unsigned bits, int64_t *age_ns)
+{
+    *age_ns = (int64_t)((now - moment) << (64 - bits)) >> (64 - bits);
+    return *age_ns >= -EVENT_AHEAD_NS && *age_ns <= OLDEST_NS;
+}

@@ -19,6 +19,15 @@
  */
 bool packed_read(struct event *event, struct text packed);
 
+/* The same of a text that is where the log will be, and still is there if DECODED_NEWER. */
+enum decoded packed_decode(struct event *event);
+
+/*
+ * How long before now, which has 64 bits, the moment was of which there are the lower bits: the one
+ * that is nearest. Returns false for one that makes no sense.
+ */
+bool moment_age(uint64_t now, uint64_t moment, unsigned bits, int64_t *age_ns);
+
 /* The version of the format, where it is newer than the one that is known here; else 0. */
 unsigned packed_newer(struct text packed);
 

@@ -259,7 +259,7 @@ void interaction_discard(struct interaction *interaction)
     if (before == PHASE_REQUEST)
         interaction_stop_waiting(interaction);
     preload_count(PRELOAD_UNANSWERED);
-    if (interaction->has_called && blkin_is_on()) {
+    if (interaction->has_called && preload_is_wanted()) {
         blkin_span_tag_bool(&interaction->span, "blkin.unanswered", 1);
         interaction_tag(interaction);
         blkin_span_end(&interaction->span);

@@ -65,6 +65,18 @@ bool preload_is_still_inside(const void *now)
     return false;
 }
 
+bool preload_finds_rings(void)
+{
+    int saved_errno;
+
+    if (preload_is_off() || !preload_config()->is_traced)
+        return false;
+    saved_errno = preload_enter();
+    blkin_heartbeat();
+    preload_leave(saved_errno);
+    return *__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) & 1;
+}
+
 /* ---- the process ---- */
 
 void preload_note_process(void)

@@ -37,6 +37,7 @@
 
 #include "blkin.h"
 #include "config.h"
+#include "libblkin/base/gate.h"
 #include "libblkin/process/process.h"
 #include "real.h"
 
@@ -77,6 +78,18 @@ static inline bool preload_is_off(void)
            __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED);
 }
 
+/* Looks for the recorder's rings if it is time. */
+__attribute__((cold)) bool preload_finds_rings(void);
+
+/* Are spans wanted? Where only the recorder's rings may come, it looks for them once a second. */
+static inline bool preload_is_wanted(void)
+{
+    const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);
+    const int wanted = __atomic_load_n(gate, __ATOMIC_RELAXED);
+
+    return wanted && (__builtin_expect(wanted != BLKIN_GATE_LOOKS, 1) || preload_finds_rings());
+}
+
 /*
  * Is anything to be done, and is this not a call of our own, of LTTng's on our behalf, or of a
  * signal handler in the middle of ours? If not, the wrapper calls the real function (a socket's
@@ -84,7 +97,7 @@ static inline bool preload_is_off(void)
  */
 static inline bool preload_is_on(void)
 {
-    return blkin_is_on() && !preload_is_off() && preload_config()->is_traced;
+    return preload_is_wanted() && !preload_is_off() && preload_config()->is_traced;
 }
 
 /* In a child of _Fork(3) or of a bare clone(2), at the first call that it makes. */

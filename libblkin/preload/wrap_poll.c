@@ -37,7 +37,7 @@ static bool poll_waits(bool for_many)
         return false;
     }
     saved_errno = preload_enter();
-    if (blkin_is_on() && preload_config()->is_traced) {
+    if (preload_is_wanted() && preload_config()->is_traced) {
         file_record_later();
         holds = interaction_waits_for_events(for_many);
     } else {

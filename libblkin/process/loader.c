@@ -1,7 +1,8 @@
 /*
- * Opens libblkin-lttng.so once per process, or finds that tracing is not to be had.
+ * Opens libblkin-lttng.so once per process, or finds that LTTng is not to be had; and lays the
+ * provider of the recorder's rings over it while there are some.
  *
- * The environment variable BLKIN_PROVIDER names another file, or "none" for no tracing at all.
+ * The environment variable BLKIN_PROVIDER names another file, or "none" for no LTTng at all.
  * With BLKIN_DEBUG set, a provider that cannot be opened is reported on stderr; else it is not an
  * error: a host without LTTng runs the same daemon. BLKIN_DEBUG=check also checks the use of spans.
  * Set-user-ID programs heed neither.
@@ -14,8 +15,11 @@
 #include "libblkin/base/chores.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
+#include "libblkin/base/gate.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
+#include "libblkin/ring/ring_find.h"
+#include "libblkin/ring/ring_provider.h"
 #include "libblkin/usage/usage.h"
 #include "tracepoints/start/lttng_start.h"
 #include "zipkin_c.h"
@@ -40,6 +44,13 @@ static blkin_record_fn load_and_record;
 /* They claim to be enabled, so that the first event of the original API loads the provider. */
 static const struct blkin_tracepoint not_loaded[BLKIN_ORIGINAL_EVENTS] = {
     [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&blkin_not_known_yet, load_and_record},
+};
+
+/* What they and blkin_gate_ say where only the recorder's rings may come. */
+static const int awaits_rings = BLKIN_GATE_LOOKS;
+static blkin_record_fn record_below;
+static const struct blkin_tracepoint awaiting[BLKIN_ORIGINAL_EVENTS] = {
+    [0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&awaits_rings, record_below},
 };
 
 const struct blkin_tracepoint *blkin_original_tracepoints = not_loaded;
@@ -203,12 +214,13 @@ static inline const struct blkin_provider *opened(void)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of that: never held in libdl */
 
-/*
- * A child of fork(2) until it is known how it records: what has been begun goes on, what begins
- * finds that nothing is known.
- */
-static struct blkin_provider of_child;
 static bool is_child_late; /* is a child asked about at its first need? */
+
+/*
+ * The provider in use, without rings. NULL: not loaded; or a child of fork(2) of which is not known
+ * yet how it records: what has been begun goes on, what begins finds that nothing is known.
+ */
+static const struct blkin_provider *in_use;
 
 /* Has the program tracepoints of its own? Those of a child may be met before ours. */
 static bool has_own_lttng(void)
@@ -238,18 +250,28 @@ static const struct blkin_provider *open_unlocked(bool *is_late)
     return provider;
 }
 
+/* Idempotent: who is overtaken by another thread is put right with the next chores. */
 static void publish(const struct blkin_provider *provider)
 {
-    __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_original_tracepoints, provider->zipkin, __ATOMIC_RELEASE);
-    __atomic_store_n(&blkin_gate_, provider->events[BLKIN_EVENT_SPAN].enabled, __ATOMIC_RELEASE);
+    const bool has_rings = ring_map() != NULL;
+    const bool awaits = !has_rings && ring_find_state() != RING_NEVER;
+    const struct blkin_provider *table = has_rings ? ring_provider_over(provider) : provider;
+
+    __atomic_store_n(&in_use, provider, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_provider_table, table, __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_original_tracepoints, awaits ? awaiting : table->zipkin,
+                     __ATOMIC_RELEASE);
+    __atomic_store_n(&blkin_gate_, awaits ? &awaits_rings : table->events[BLKIN_EVENT_SPAN].enabled,
+                     __ATOMIC_RELEASE);
 }
 
 static void open_first(void)
 {
     bool is_late;
-    const struct blkin_provider *provider = open_unlocked(&is_late);
+    const struct blkin_provider *provider;
 
+    ring_find_begin(); /* the agent answers while LTTng starts */
+    provider = open_unlocked(&is_late);
     pthread_mutex_lock(&lock);
     if (!opened_provider) {
         blkin_checks = is_debugged() && strcmp(secure_getenv("BLKIN_DEBUG"), "check") == 0;
@@ -257,11 +279,12 @@ static void open_first(void)
         blkin_sampling_init();
         blkin_slow_init();
         is_child_late = is_late;
-        of_child = *provider;
+        ring_provider_init(provider);
         if (is_debugged())
             say_if_not_registered(provider);
         __atomic_store_n(&opened_provider, provider, __ATOMIC_RELEASE);
     }
+    (void)ring_find();
     publish(opened_provider);
     pthread_mutex_unlock(&lock);
 }
@@ -337,6 +360,8 @@ static bool goes_on_as_it_is(void)
         publish(opened());
         return true;
     case BLKIN_NOT_WANTED_YET:
+        if (ring_find_state() != RING_NEVER) /* what is wanted goes to the rings */
+            publish(opened());
         return true;
     case BLKIN_UNREGISTERED:
         break;
@@ -374,10 +399,19 @@ void blkin_provider_load(void)
 }
 
 /* Chores come with a span, on a stack that may be small; registering is for one that is not. */
-void blkin_provider_refresh(void)
+bool blkin_provider_refresh(void)
 {
-    if (opened() && blkin_provider() == opened() && !goes_on_as_it_is() && has_enough_stack())
+    const struct blkin_provider *provider = __atomic_load_n(&in_use, __ATOMIC_ACQUIRE);
+    enum ring_found found;
+
+    if (!provider)
+        return false;
+    found = ring_find();
+    if (provider == opened() && !goes_on_as_it_is() && has_enough_stack())
         register_process(false);
+    else if (found != RING_NEVER)
+        publish(provider);
+    return found == RING_SOON;
 }
 
 void blkin_provider_after_bare_fork(void)
@@ -389,8 +423,9 @@ void blkin_provider_after_bare_fork(void)
 void blkin_provider_after_fork(void)
 {
     (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */
+    ring_find_after_fork();
     if (opened() && is_child_late) {
-        blkin_provider_table = &of_child;
+        in_use = NULL;
         blkin_original_tracepoints = not_loaded;
         blkin_gate_ = &blkin_not_known_yet;
     }
@@ -401,6 +436,17 @@ int blkin_lttng_descriptor_(unsigned from, unsigned to)
     const struct blkin_provider *provider = opened();
 
     return provider ? provider->find_descriptor(from, to) : -1;
+}
+
+static void record_below(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
+                         const struct blkin_annotation *annotation)
+{
+    const struct blkin_provider *provider = __atomic_load_n(&in_use, __ATOMIC_ACQUIRE);
+    const struct blkin_tracepoint *tracepoint =
+        provider ? &provider->zipkin[annotation->type] : NULL;
+
+    if (tracepoint && blkin_tracepoint_enabled(tracepoint))
+        tracepoint->record(trace, endpoint, annotation);
 }
 
 static void load_and_record(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,

@@ -23,6 +23,7 @@ blkin_original_tracepoint(const struct blkin_annotation *annotation)
     return &__atomic_load_n(&blkin_original_tracepoints, __ATOMIC_ACQUIRE)[annotation->type];
 }
 
+/* Also BLKIN_GATE_LOOKS. */
 static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
 {
     return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
@@ -35,8 +36,11 @@ static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracep
  */
 void blkin_provider_load(void);
 
-/* Once a second: a child registers if its parent's registration does not do for it any more. */
-void blkin_provider_refresh(void);
+/*
+ * Once a second: a child registers if its parent's registration does not do for it any more; the
+ * recorder's rings are looked for, or left. True: an answer is awaited, come again soon.
+ */
+bool blkin_provider_refresh(void);
 
 /*
  * For libblkin-preload.so: the lowest descriptor from..to that is LTTng's own, or -1. The program

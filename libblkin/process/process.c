@@ -24,9 +24,11 @@
 #include <unistd.h>
 
 #define CHORES_EVERY_NS UINT64_C(1000000000)
+#define CHORES_SOON_NS  UINT64_C(500000) /* the first time; then twice as long, and so on */
 
 static const char *version = "";
 static uint64_t really_due_ticks;
+static uint64_t soon_ns = CHORES_SOON_NS; /* of whoever does the work */
 
 void blkin_set_version(const char *new_version)
 {
@@ -79,7 +81,7 @@ void blkin_do_chores(uint64_t now_ticks)
     const struct blkin_provider *provider;
     const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
-    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
+    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), then = next;
     int cancel_state;
 
     /* who moves the time on does the work: the others are not held up */
@@ -95,16 +97,23 @@ void blkin_do_chores(uint64_t now_ticks)
     /* reading files would be a place to be cancelled: half of the work would not be done */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     blkin_clock_recheck();
-    blkin_provider_refresh();
+    if (blkin_provider_refresh()) {
+        then = now_ticks + blkin_ticks_of_ns(soon_ns);
+        soon_ns *= 2;
+    } else {
+        soon_ns = CHORES_SOON_NS;
+    }
     blkin_sampling_refresh();
     blkin_slow_refresh();
     errno = saved_errno;
     provider = blkin_provider();
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
         record_process(provider);
-    /* the same time again: who does the work next sees what we have written */
-    (void)__atomic_compare_exchange_n(&really_due_ticks, &next, next, false, __ATOMIC_RELEASE,
-                                      __ATOMIC_RELAXED);
+    /* also the same time again: who does the work next sees what we have written */
+    if (__atomic_compare_exchange_n(&really_due_ticks, &next, then, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED) &&
+        then != next)
+        set_chores_due(then);
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 

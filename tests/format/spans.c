@@ -15,6 +15,7 @@
 struct printer {
     bt_message_iterator *iterator;
     struct input input;
+    struct intake intake;
 };
 
 /* ---- a span ---- */
@@ -85,7 +86,7 @@ static void take_span(void *context, struct span *span)
 static void print_counts(struct printer *printer)
 {
     const struct assembler_counts *core = assembler_counts(printer->input.assembler);
-    const struct input_counts *input = &printer->input.counts;
+    const struct input_counts *input = &printer->intake.counts;
 
     printf("counts: %" PRIu64 " events, %" PRIu64 " unreadable, %" PRIu64 " newer, %" PRIu64
            " invalid, %" PRIu64 " late, %" PRIu64 " lost, %" PRIu64 " spans, %" PRIu64
@@ -123,6 +124,7 @@ initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *c
     if (!printer)
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
     printer->input.streams = streams_new();
+    printer->input.intake = &printer->intake;
     printer->input.assembler = assembler_new(&options, take_span, NULL);
     printer->input.warn = warn;
     if (!printer->input.streams || !printer->input.assembler ||

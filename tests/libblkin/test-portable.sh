@@ -45,7 +45,7 @@ builds() {
 emulate=(timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu)
 other=$BUILD/aarch64
 rm -rf "$other" && mkdir -p "$other/lib"
-for source in "$SRC"/libblkin/*.c "$SRC"/libblkin/{base,context,policy,process,span,usage}/*.c \
+for source in "$SRC"/libblkin/*.c "$SRC"/libblkin/{base,context,policy,process,ring,span,usage}/*.c \
     "$SRC"/tracepoints/{format,start}/*.c; do
     builds $cross "$other/lib/${source##*/}.o" -c "$source"
 done
@@ -55,6 +55,10 @@ done
 for name in "${unit[@]}"; do
     "${emulate[@]}" "$other/$name" || fail "$name on aarch64: status $?"
 done
+
+# The ring's sequence, which nothing interrupts here.
+builds $cross "$other/test-write" -rdynamic "$SRC"/tests/ring/{test-write,parts/memory,parts/sequence}.c "$other"/lib/*.o
+"${emulate[@]}" "$other/test-write" || fail "test-write on aarch64: status $?"
 
 # The events, by a provider that prints them: on both processors the same.
 builds $cross "$other/provider.so" -shared -fPIC "$SRC/tests/libblkin/portable/provider.c"

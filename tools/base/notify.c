@@ -7,10 +7,12 @@
  */
 #include "notify.h"
 
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "say.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,21 +22,29 @@
 #include <time.h>
 #include <unistd.h>
 
-static void send_to(const char *path, const char *text)
+/* With a descriptor, or -1. */
+static bool send_to(const char *path, const char *text, int passed)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const size_t length = strlen(path);
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct iovec bytes = {(void *)(uintptr_t)text, strlen(text)};
+    struct msghdr message = {.msg_name = &address, .msg_iov = &bytes, .msg_iovlen = 1};
+    union unix_passed_room room;
+    bool is_sent = false;
 
     if (fd >= 0 && length && length < sizeof(address.sun_path)) {
         memcpy(address.sun_path, path, length);
         if (path[0] == '@') /* an abstract one */
             address.sun_path[0] = '\0';
-        (void)sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&address,
-                     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+        message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+        if (passed >= 0)
+            unix_socket_pass(&message, &room, passed);
+        is_sent = sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
     }
     if (fd >= 0)
         close(fd);
+    return is_sent;
 }
 
 void notify(const char *format, ...)
@@ -48,7 +58,7 @@ void notify(const char *format, ...)
     va_start(values, format);
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
-    send_to(path, text);
+    (void)send_to(path, text, -1);
 }
 
 void notify_reloading(void)
@@ -74,4 +84,49 @@ int64_t notify_watchdog_ms(void)
     if (!allowed_us || (pid && strtol(pid, NULL, 10) != getpid()))
         return 0;
     return strtoll(allowed_us, NULL, 10) / 2000;
+}
+
+/* ---- stored descriptors ---- */
+
+bool notify_has_store(void)
+{
+    return getenv("NOTIFY_SOCKET") != NULL;
+}
+
+bool notify_store(int fd, const char *name)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    char text[320];
+
+    (void)snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+    return path && send_to(path, text, fd);
+}
+
+void notify_unstore(const char *name)
+{
+    notify("FDSTOREREMOVE=1\nFDNAME=%s", name);
+}
+
+#define NOTIFY_FIRST_FD 3 /* sd_listen_fds(3) */
+
+void notify_each_stored(notify_stored_fn *give, void *context)
+{
+    const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+    const char *names = getenv("LISTEN_FDNAMES");
+    const int fds =
+        pid && count && strtol(pid, NULL, 10) == getpid() ? (int)strtol(count, NULL, 10) : 0;
+    char name[256];
+
+    for (int i = 0; i < fds; i++) {
+        const size_t length = names ? strcspn(names, ":") : 0;
+
+        (void)snprintf(name, sizeof(name), "%.*s", (int)length, names ? names : "");
+        (void)fcntl(NOTIFY_FIRST_FD + i, F_SETFD, FD_CLOEXEC);
+        give(context, NOTIFY_FIRST_FD + i, name);
+        if (names)
+            names += length + (names[length] == ':');
+    }
+    (void)unsetenv("LISTEN_PID"); /* children have other descriptors of these numbers */
+    (void)unsetenv("LISTEN_FDS");
+    (void)unsetenv("LISTEN_FDNAMES");
 }

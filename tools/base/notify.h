@@ -8,6 +8,7 @@
 
 #include "messages.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* "READY=1", "STATUS=...": several with a newline between them. */
@@ -20,5 +21,20 @@ void notify_reloaded(enum message_id id, const char *result);
 
 /* How often "WATCHDOG=1" is due: half of what systemd allows; 0: never. */
 int64_t notify_watchdog_ms(void);
+
+/* ---- systemd's store of descriptors: what outlives a service that is killed or restarted */
+
+/* Is there one? */
+bool notify_has_store(void);
+
+/* Returns false if it could not be told: try again later. */
+bool notify_store(int fd, const char *name);
+
+/* All of this name. */
+void notify_unstore(const char *name);
+
+/* Gives each descriptor that was stored, which is the receiver's then. Once, at the start. */
+typedef void notify_stored_fn(void *context, int fd, const char *name);
+void notify_each_stored(notify_stored_fn *give, void *context);
 
 #endif

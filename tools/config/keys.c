@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/deliver/kafka_url.h"
 #include "babeltrace-plugin/encode/protocol.h"
+#include "tracepoints/format/ring.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +28,7 @@ enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
+static const char *const sources[] = {"lttng", "rings", NULL};
 static const char *const keepers[] = {"hub", "local", "none", NULL};
 enum { AT_ONCE = KEY_AT_ONCE, AT_START = KEY_AT_START, IN_SESSION = KEY_IN_SESSION };
 
@@ -67,6 +69,12 @@ static const struct key own[] = {
     AN_INTEGER(LIVE, AT_START, "relayd-live-port", 1, 65535, 5344),
     A_BOOLEAN(LIVE, AT_START, "expose-relayd", false),
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
+    A_CHOICE(LIVE, AT_START, "from", sources, 0),
+    A_TEXT(LIVE, AT_START, "ring-socket", 107, RING_SOCKET),
+    AN_INTEGER(LIVE, AT_ONCE, "ring-bytes", (int64_t)RING_BYTES_MIN, GIB, 4 * KIB * KIB),
+    AN_INTEGER(LIVE, AT_ONCE, "ring-users", 1, 4096, 64),
+    AN_INTEGER(LIVE, AT_ONCE, "rings-max-bytes", KIB, KIB * KIB * GIB, GIB),
+    AN_INTEGER(LIVE, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
     AN_INTEGER(ROTATE, IN_SESSION, "rotate-ms", 100, DAY_MS, 5000),
     AN_INTEGER(ROTATE, IN_SESSION, "rotate-bytes", 0, KIB * GIB, 0),
     A_TEXT(ROTATE, AT_START, "output", 4000, NULL),

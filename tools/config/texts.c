@@ -62,6 +62,21 @@ static const char *const texts[][2] = {
     {"follow",
      "The sessions to read: patterns of HOST/SESSION, separated by commas. The default is "
      "*/SESSION."},
+    {"from",
+     "Where events come from: lttng, or rings, which libblkin writes without LTTng. rings is for "
+     "the programs of this host only."},
+    {"ring-socket",
+     "With from=rings: the Unix socket where programs ask for the memory of their rings. libblkin "
+     "asks at the default, or at the socket that the environment variable BLKIN_RINGS names."},
+    {"ring-bytes",
+     "With from=rings: the size of the ring that the programs of one user have on one CPU. It is a "
+     "power of two."},
+    {"ring-users",
+     "With from=rings: so many users may have rings. Programs of further users are not traced."},
+    {"rings-max-bytes",
+     "With from=rings: the memory of all rings. A user whose rings would exceed it gets none."},
+    {"ring-poll-ms",
+     "With from=rings: how often the rings are read."},
     {"rotate-ms",
      "How long a chunk of the recording is."},
     {"rotate-bytes",

@@ -100,7 +100,7 @@ static bool is_listening(const char *folder, const char *service)
     int fd;
 
     (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, service);
-    fd = unix_socket_connect(path, &ignored);
+    fd = unix_socket_connect(SOCK_STREAM, path, &ignored);
     if (fd >= 0)
         (void)close(fd);
     return fd >= 0;

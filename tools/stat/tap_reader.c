@@ -38,7 +38,7 @@ struct tap_reader *tap_reader_open(const char *path, bool is_new, struct error *
     memcpy(reader->path, path, size);
     reader->buffer.limit = LINE_MAX_BYTES;
     reader->is_new = is_new;
-    reader->fd = unix_socket_connect(path, error);
+    reader->fd = unix_socket_connect(SOCK_STREAM, path, error);
     if (reader->fd >= 0)
         return reader;
     free(reader);

@@ -1,0 +1,87 @@
+/*
+ * The pipeline: events in, spans through the stages to the exporter, and the account of both. It
+ * knows no source: the sink gives it babeltrace2's messages, and `blkin live` records of rings.
+ *
+ * A source counts what it reads in `intake`, and gives events to the assembler (or to `hold`, where
+ * there is one). One thread calls all functions.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_PIPELINE_H
+#define BLKIN_PIPELINE_H
+
+#include "babeltrace-plugin/account/account.h"
+#include "babeltrace-plugin/checkpoint/checkpoint.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/hosts/host_board.h"
+#include "babeltrace-plugin/stages/chain.h"
+#include "babeltrace-plugin/stages/only.h"
+#include "params.h"
+
+#include <babeltrace2/babeltrace.h>
+
+struct pipeline_calls {
+    exporter_interrupted_fn *interrupted;
+    void (*say)(void *context, bt_logging_level level, const char *message); /* from any thread */
+    void (*summary)(void *context, const struct counts *counts);             /* at the end */
+    void *context;
+};
+
+struct pipeline {
+    struct pipeline_calls calls;
+    bool shows_progress;
+    struct intake intake;
+    struct assembler *assembler;
+    struct only *only;                 /* NULL: all traces are wanted */
+    struct checkpoint *checkpoint;     /* NULL: none is asked for */
+    struct hold *hold;                 /* the checkpoint's, of a recorded trace; else NULL */
+    struct exporter *exporter;         /* NULL: there is nothing to do */
+    struct chain chain;                /* the stages, from the assembler to the exporter */
+    struct stage *join, *hosts, *tail; /* of the chain */
+    struct host_board *board;          /* for the page; NULL: there is none */
+    struct account *account;
+    int64_t until_ns;             /* the trace's end, as we were told */
+    bool flushes;                 /* no other trace follows: what is open at the end is given out */
+    bool has_read_all;            /* the trace, to its end */
+    bool is_finishing;            /* and no other run reads it again */
+    struct assembler_counts core; /* see pipeline_core_counts() */
+    bool has_ended;
+};
+
+/*
+ * Of one that is all zero but for calls and shows_progress. Returns false with error set: then
+ * pipeline_close() is called, too, which loses what was not delivered before pipeline_end().
+ */
+bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error);
+void pipeline_close(struct pipeline *pipeline);
+
+void pipeline_warn(void *pipeline, const char *message);
+
+/* What is read goes on while the collector does not. */
+void pipeline_set_live(struct pipeline *pipeline);
+
+/* The same, and a word is said when nothing comes any more: see watch.h. */
+void pipeline_watch(struct pipeline *pipeline);
+
+/* After some events. Returns false with error set: to read on would only be to lose on. */
+bool pipeline_go_on(struct pipeline *pipeline, struct error *error);
+
+/* Nothing has come. */
+void pipeline_rest(struct pipeline *pipeline);
+
+/* All was read: delivers it. Returns false with error set if something was not delivered. */
+bool pipeline_finish(struct pipeline *pipeline, struct error *error);
+
+/*
+ * Also when the reading was interrupted or has failed: what was read is delivered all the same. But
+ * not what is open in a trace that will be read again. The second time it does nothing.
+ */
+void pipeline_end(struct pipeline *pipeline);
+
+/* Is all that was accepted stored? Returns false with error set. */
+bool pipeline_is_stored(struct pipeline *pipeline, struct error *error);
+
+/* Up to now. */
+struct counts pipeline_counts(struct pipeline *pipeline);
+
+#endif

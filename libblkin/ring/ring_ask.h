@@ -1,0 +1,40 @@
+/*
+ * Asking the recorder's agent for the memory of rings, without ever waiting.
+ *
+ * The answer may come later: until then a descriptor is open, at most until the first look after
+ * RING_ASK_NS. Programs close descriptors that they do not know, and may have another one under its
+ * number meanwhile: so it is used only while it is the same socket. Its number is high where that
+ * is possible: some programs expect low ones.
+ *
+ * The system calls are made by syscall(2): libblkin-preload.so does not take them for the
+ * program's. One thread at a time; async-signal-safe.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RING_ASK_H
+#define BLKIN_RING_ASK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RING_ASK_NS UINT64_C(40000000)
+
+enum ring_answer {
+    RING_NO_ANSWER, /* nobody is there, or says anything */
+    RING_ANSWER_LATER,
+    RING_ANSWER,
+};
+
+/* Connects, unless an answer is awaited already. */
+void ring_ask(const char *path);
+
+/* RING_ANSWER: *descriptor, to be closed, is of a memory of *bytes. */
+enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes);
+
+/* Nothing is awaited any more: in a child of fork(2), and when the user has changed. */
+void ring_ask_stop(void);
+
+/* Closes what ring_ask_look() has given. */
+void ring_ask_close(int descriptor);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * Asking, taking and leaving memories of rings.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ring_find.h"
+
+#include "libblkin/base/debug.h"
+#include "ring_ask.h"
+#include "ring_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static enum ring_found ring_state;
+static uid_t ring_user; /* as whom the agent was asked: it goes by that */
+static bool ring_is_debugged;
+static bool ring_has_complained;
+static bool ring_is_busy; /* somebody looks: who comes meanwhile goes by what was found */
+static char ring_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+
+static bool ring_enter(void)
+{
+    return !__atomic_exchange_n(&ring_is_busy, true, __ATOMIC_ACQUIRE);
+}
+
+static void ring_leave(void)
+{
+    __atomic_store_n(&ring_is_busy, false, __ATOMIC_RELEASE);
+}
+
+static void ring_set_state(enum ring_found state)
+{
+    __atomic_store_n(&ring_state, state, __ATOMIC_RELEASE);
+}
+
+enum ring_found ring_find_state(void)
+{
+    return __atomic_load_n(&ring_state, __ATOMIC_ACQUIRE);
+}
+
+/* ---- the socket ---- */
+
+/* False: there is none to ask. */
+static bool ring_choose_path(void)
+{
+    const char *chosen = secure_getenv(RING_VARIABLE);
+    const char *path = chosen && *chosen ? chosen : RING_SOCKET;
+    const char *name = strrchr(path, '/');
+    struct stat status;
+
+    if (strcmp(path, "none") == 0 || !name || strlen(path) >= sizeof(ring_path))
+        return false;
+    memcpy(ring_path, path, (size_t)(name - path) + 1);
+    if (stat(ring_path, &status) != 0)
+        return false;
+    strcpy(ring_path + (name - path), name); /* NOLINT(clang-analyzer-security*): it fits */
+    return true;
+}
+
+void ring_find_begin(void)
+{
+    static bool has_begun;
+
+    if (__atomic_load_n(&has_begun, __ATOMIC_ACQUIRE) || !ring_enter())
+        return;
+    if (!has_begun) {
+        ring_is_debugged = secure_getenv("BLKIN_DEBUG") != NULL;
+        if (ring_write_init() && ring_choose_path()) {
+            ring_user = geteuid();
+            ring_ask(ring_path);
+            ring_set_state(RING_AWAITED);
+        }
+        __atomic_store_n(&has_begun, true, __ATOMIC_RELEASE);
+    }
+    ring_leave();
+}
+
+/* ---- the memory ---- */
+
+static void ring_complain(const char *wrong)
+{
+    if (ring_is_debugged && !ring_has_complained)
+        blkin_debug_say("libblkin: the recorder's memory is refused: %s", wrong);
+    ring_has_complained = true;
+}
+
+static const struct ring_map *ring_take(int descriptor, uint64_t bytes)
+{
+    const char *wrong;
+    struct ring_map *map = ring_map_new(descriptor, bytes, &wrong);
+
+    ring_ask_close(descriptor);
+    if (!map)
+        ring_complain(wrong);
+    return map;
+}
+
+static void ring_change(const struct ring_map *to)
+{
+    const struct ring_map *from = ring_process.map;
+
+    __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
+    if (from)
+        ring_map_leave(from);
+}
+
+static enum ring_found ring_ask_again(void)
+{
+    const struct ring_map *map = NULL;
+    int descriptor;
+    uint64_t bytes;
+
+    ring_ask(ring_path);
+    switch (ring_ask_look(&descriptor, &bytes)) {
+    case RING_ANSWER_LATER: /* the old memory will do until then */
+        return RING_SOON;
+    case RING_ANSWER:
+        map = ring_take(descriptor, bytes);
+        break;
+    case RING_NO_ANSWER:
+        break;
+    }
+    if (map || ring_process.map)
+        ring_change(map);
+    return map ? RING_FOUND : RING_AWAITED;
+}
+
+static enum ring_found ring_look(void)
+{
+    const uid_t user = geteuid();
+
+    if (ring_user != user) {
+        ring_ask_stop();
+        if (ring_process.map)
+            ring_change(NULL);
+    }
+    ring_user = user;
+    return ring_process.map && ring_map_is_read(ring_process.map) ? RING_FOUND : ring_ask_again();
+}
+
+enum ring_found ring_find(void)
+{
+    if (ring_find_state() != RING_NEVER && ring_enter()) {
+        ring_set_state(ring_look());
+        ring_leave();
+    }
+    return ring_find_state();
+}
+
+void ring_find_after_fork(void)
+{
+    ring_is_busy = false; /* another thread of the parent may have been looking */
+    ring_process.pid = 0;
+    ring_ask_stop(); /* the answer is for the parent */
+}

@@ -1,0 +1,44 @@
+/*
+ * Which memory of rings this process writes into, if any.
+ *
+ * The environment variable BLKIN_RINGS names another socket than RING_SOCKET, or "none".
+ * Set-user-ID programs do not heed it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RING_FIND_H
+#define BLKIN_RING_FIND_H
+
+#include "ring_map.h"
+#include "ring_sequence.h"
+
+enum ring_found {
+    RING_NEVER,   /* this process cannot write into rings, or nobody has made the socket's folder */
+    RING_AWAITED, /* none so far: look again */
+    RING_SOON,    /* none so far, but the agent has been asked: look again soon */
+    RING_FOUND,
+};
+
+/* NULL: there is none. */
+static inline const struct ring_map *ring_map(void)
+{
+    return __atomic_load_n(&ring_process.map, __ATOMIC_ACQUIRE);
+}
+
+/* The first time, it asks the agent: early, as the answer takes a while. Does nothing later. */
+void ring_find_begin(void);
+
+/*
+ * At the end of loading, and with each chores: takes the agent's answer, asks again where there is
+ * none, leaves a memory that the agent has left, and at once that of a user who this process is no
+ * more. Never waits. Async-signal-safe.
+ */
+enum ring_found ring_find(void);
+
+/* What it has found, without looking. */
+enum ring_found ring_find_state(void);
+
+/* In a child of fork(2), while it has one thread. */
+void ring_find_after_fork(void);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * Checks of a memory of rings, and its mapping.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ring_map.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ring_map_is_size(uint64_t bytes)
+{
+    return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
+}
+
+/* No sum here is as large as 2^51. */
+static const char *ring_map_check(const struct ring_memory *memory, uint64_t bytes)
+{
+    uint64_t heads, data;
+
+    if (memory->mark != RING_MARK)
+        return "it is of another version of BlkKin";
+    if (memory->cpus == 0 || memory->cpus > RING_CPUS_MAX ||
+        !ring_map_is_size(memory->event_bytes) || !ring_map_is_size(memory->alarm_bytes))
+        return "its rings have impossible sizes";
+    heads = RING_KINDS * (uint64_t)memory->cpus * sizeof(struct ring_head);
+    data = memory->cpus * (memory->event_bytes + memory->alarm_bytes);
+    if (memory->bytes != bytes || memory->heads_at < sizeof(*memory) ||
+        memory->heads_at % sizeof(struct ring_head) != 0 || memory->heads_at > bytes ||
+        memory->data_at % RING_PAGE != 0 || memory->data_at > bytes ||
+        memory->data_at < memory->heads_at + heads || bytes - memory->data_at < data)
+        return "its parts do not fit into it";
+    if (memory->state != RING_ON)
+        return "nobody reads it";
+    return NULL;
+}
+
+static void ring_map_fill(struct ring_map *map, char *base, const struct ring_memory *memory)
+{
+    struct ring_head *heads = (struct ring_head *)(void *)(base + memory->heads_at);
+    char *data = base + memory->data_at;
+
+    *map = (struct ring_map){
+        .parts = {[RING_EVENTS] = {heads, data, memory->event_bytes - 1, memory->cpus},
+                  [RING_ALARMS] = {heads + memory->cpus, data + memory->cpus * memory->event_bytes,
+                                   memory->alarm_bytes - 1, memory->cpus}},
+        .memory = (struct ring_memory *)(void *)base,
+        .bytes = memory->bytes,
+    };
+}
+
+/* A page for the map, and behind it the memory. */
+static struct ring_map *ring_map_at(int descriptor, size_t bytes, const char **wrong)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *room =
+        mmap(NULL, page + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    struct ring_memory memory;
+
+    *wrong = "it cannot be mapped";
+    if (room == MAP_FAILED)
+        return NULL;
+    if (mprotect(room, page, PROT_READ | PROT_WRITE) == 0 &&
+        mmap(room + page, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) !=
+            MAP_FAILED) {
+        memory = *(const volatile struct ring_memory *)(const void *)(room + page);
+        *wrong = ring_map_check(&memory, bytes);
+        if (!*wrong) {
+            ring_map_fill((struct ring_map *)(void *)room, room + page, &memory);
+            return (struct ring_map *)(void *)room;
+        }
+    }
+    (void)munmap(room, page + bytes);
+    return NULL;
+}
+
+struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong)
+{
+    const int seals = fcntl(descriptor, F_GET_SEALS);
+    struct stat status;
+
+    *wrong = "it is not sealed against shrinking";
+    if (seals < 0 || !(seals & F_SEAL_SHRINK))
+        return NULL;
+    *wrong = "it has not the size that it should have";
+    if (fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != bytes ||
+        bytes < sizeof(struct ring_memory))
+        return NULL;
+    return ring_map_at(descriptor, bytes, wrong);
+}
+
+/* What is written there later touches pages of its own: nobody would notice if they failed. */
+void ring_map_leave(const struct ring_map *map)
+{
+    (void)mmap(map->memory, map->bytes, PROT_READ | PROT_WRITE,
+               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+bool ring_map_is_read(const struct ring_map *map)
+{
+    return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) == RING_ON;
+}

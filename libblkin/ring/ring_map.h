@@ -1,0 +1,52 @@
+/*
+ * A memory of rings, mapped: where its parts are, checked once.
+ *
+ * The memory is shared with all programs of a user: what is in it is never believed. The sizes are
+ * copied and checked before anything is written, and cannot change afterwards. The seals see to it
+ * that no access ends in SIGBUS.
+ *
+ * All functions are async-signal-safe.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RING_MAP_H
+#define BLKIN_RING_MAP_H
+
+#include "tracepoints/format/ring.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum ring_which { RING_EVENTS, RING_ALARMS, RING_KINDS };
+
+/* The rings of one kind. */
+struct ring_part {
+    struct ring_head *heads; /* one for each CPU */
+    char *data;              /* of the ring of CPU 0; that of CPU 1 follows */
+    uint64_t mask;           /* bytes of a ring, less 1 */
+    uint64_t cpus;
+};
+
+struct ring_map {
+    struct ring_part parts[RING_KINDS];
+    struct ring_memory *memory;
+    size_t bytes; /* of the memory */
+};
+
+/*
+ * Maps what the descriptor refers to, which stays open. NULL: it is no memory of rings that one
+ * could write into; *wrong says why.
+ */
+struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong);
+
+/*
+ * Lets go of the memory: from now on, what other threads are just writing goes to memory of this
+ * process alone. The map itself and its addresses stay for ever, as a thread may use them at any
+ * time: a page, and room for addresses, for each memory that the process has had.
+ */
+void ring_map_leave(const struct ring_map *map);
+
+/* Does the agent still read it? */
+bool ring_map_is_read(const struct ring_map *map);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * The tables, and how events of the original API are packed.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ring_provider.h"
+
+#include "libblkin/base/clock.h"
+#include "libblkin/base/gate.h"
+#include "libblkin/base/provider.h"
+#include "ring_find.h"
+#include "ring_write.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/put.h"
+#include "zipkin_c.h"
+
+/* What a table's `event` points to. */
+struct ring_over_event {
+    const int *enabled_below;
+    struct packed_event *below;
+    void (*record_below)(struct packed_event *event, const void *payload, size_t length,
+                         void **thread_slot);
+    uint64_t which; /* enum ring_which */
+    uint64_t kind;
+};
+
+struct ring_over {
+    const struct blkin_provider *below;
+    struct blkin_provider table;
+    struct ring_over_event events[BLKIN_EVENTS];
+};
+
+static const int ring_is_on = 1;
+static const int ring_is_on_and_looks = 1 | BLKIN_GATE_LOOKS;
+
+static struct ring_over ring_over_lttng, ring_over_nothing;
+
+static const struct ring_over_event *ring_over_event(struct packed_event *event)
+{
+    return (const struct ring_over_event *)(const void *)event;
+}
+
+/* To both, or to the one below alone. */
+__attribute__((noinline)) static void
+ring_record_slow(struct packed_event *event, const void *payload, size_t length, void **thread_slot)
+{
+    const struct ring_over_event *over = ring_over_event(event);
+    const struct ring_map *map = ring_map();
+
+    if (map)
+        (void)ring_write(map, over->which, over->kind, payload, length);
+    if (__atomic_load_n(over->enabled_below, __ATOMIC_RELAXED))
+        over->record_below(over->below, payload, length, thread_slot);
+}
+
+_Static_assert(sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE >= RING_PAYLOAD_MIN &&
+                   sizeof(struct blkin_process_event) >= RING_PAYLOAD_MIN &&
+                   sizeof(struct blkin_slow_event) >= RING_PAYLOAD_MIN &&
+                   sizeof(struct blkin_metric_event) + 4 * sizeof("-") >= RING_PAYLOAD_MIN,
+               "a payload is too short");
+
+/* The fast path calls nothing, so that it saves few registers. Children of fork(2) and what is
+ * wanted below take the other one. */
+static void ring_record(struct packed_event *event, const void *payload, size_t length,
+                        void **thread_slot)
+{
+    const struct ring_over_event *over = ring_over_event(event);
+    const struct ring_map *map = ring_map();
+
+    if (__builtin_expect(!map || ring_process.pid == 0 ||
+                             __atomic_load_n(over->enabled_below, __ATOMIC_RELAXED) ||
+                             !ring_try(&map->parts[over->which], over->kind, payload, length),
+                         0))
+        ring_record_slow(event, payload, length, thread_slot);
+}
+
+/* ---- the original API ---- */
+
+/* Longer texts are cut: all of them together fit into a record. */
+#define RING_NAME_MAX 240
+#define RING_TEXT_MAX 2400
+
+_Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + 1) + RING_TEXT_MAX + 1 <=
+                   RING_PAYLOAD_MAX,
+               "an event of the original API may be too long");
+
+static void ring_write_original(const struct ring_map *map, const struct blkin_trace *trace,
+                                const struct blkin_endpoint *endpoint,
+                                const struct blkin_annotation *annotation)
+{
+    const struct ring_original head = {
+        .monotonic = blkin_clock_ns(blkin_ticks()),
+        .trace_id = (uint64_t)trace->info.trace_id,
+        .span_id = (uint64_t)trace->info.span_id,
+        .parent_span_id = (uint64_t)trace->info.parent_span_id,
+        .integer = annotation->type == ANNOT_INTEGER ? annotation->val_int : 0,
+        .port = (uint16_t)endpoint->port,
+    };
+    char payload[RING_PAYLOAD_MAX];
+    char *at = blkin_put_bytes(payload, &head, sizeof(head));
+
+    at = blkin_put_string(at, trace->name, RING_NAME_MAX);
+    at = blkin_put_string(at, endpoint->name, RING_NAME_MAX);
+    at = blkin_put_string(at, endpoint->ip, RING_NAME_MAX);
+    if (annotation->type != ANNOT_TIMESTAMP)
+        at = blkin_put_string(at, annotation->key, RING_NAME_MAX);
+    if (annotation->type != ANNOT_INTEGER)
+        at = blkin_put_string(at, annotation->val_str, RING_TEXT_MAX);
+    (void)ring_write(map, RING_EVENTS, ring_kind(RING_ORIGINAL + (unsigned)annotation->type),
+                     payload, (size_t)(at - payload));
+}
+
+static void ring_record_original(const struct blkin_provider *below,
+                                 const struct blkin_trace *trace,
+                                 const struct blkin_endpoint *endpoint,
+                                 const struct blkin_annotation *annotation)
+{
+    const struct blkin_tracepoint *tracepoint = &below->zipkin[annotation->type];
+    const struct ring_map *map = ring_map();
+
+    if (map)
+        ring_write_original(map, trace, endpoint, annotation);
+    if (__builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0))
+        tracepoint->record(trace, endpoint, annotation);
+}
+
+static void ring_record_over_lttng(const struct blkin_trace *trace,
+                                   const struct blkin_endpoint *endpoint,
+                                   const struct blkin_annotation *annotation)
+{
+    ring_record_original(ring_over_lttng.below, trace, endpoint, annotation);
+}
+
+static void ring_record_over_nothing(const struct blkin_trace *trace,
+                                     const struct blkin_endpoint *endpoint,
+                                     const struct blkin_annotation *annotation)
+{
+    ring_record_original(&blkin_no_provider, trace, endpoint, annotation);
+}
+
+/* ---- the tables ---- */
+
+static bool ring_has_always(enum blkin_packed_event event)
+{
+    return event == BLKIN_EVENT_SPAN || event == BLKIN_EVENT_PROCESS || event == BLKIN_EVENT_SLOW ||
+           event == BLKIN_EVENT_METRIC;
+}
+
+static void ring_make(struct ring_over *over, const struct blkin_provider *below,
+                      blkin_record_fn *record_original)
+{
+    over->below = below;
+    over->table = *below;
+    over->table.record = ring_record;
+    for (unsigned i = 0; i < BLKIN_EVENTS; i++) {
+        over->events[i] = (struct ring_over_event){
+            .enabled_below = below->events[i].enabled,
+            .below = below->events[i].event,
+            .record_below = below->record,
+            .which = i == BLKIN_EVENT_SLOW ? RING_ALARMS : RING_EVENTS,
+            .kind = ring_kind(i),
+        };
+        over->table.events[i].event = (struct packed_event *)(void *)&over->events[i];
+        if (ring_has_always(i))
+            over->table.events[i].enabled = &ring_is_on;
+    }
+    for (unsigned i = 0; i < BLKIN_ORIGINAL_EVENTS; i++)
+        over->table.zipkin[i] = (struct blkin_tracepoint){&ring_is_on_and_looks, record_original};
+}
+
+void ring_provider_init(const struct blkin_provider *below)
+{
+    ring_make(&ring_over_nothing, &blkin_no_provider, ring_record_over_nothing);
+    ring_make(&ring_over_lttng, below, ring_record_over_lttng);
+}
+
+const struct blkin_provider *ring_provider_over(const struct blkin_provider *below)
+{
+    return below == &blkin_no_provider ? &ring_over_nothing.table : &ring_over_lttng.table;
+}

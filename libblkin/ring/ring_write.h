@@ -1,0 +1,85 @@
+/*
+ * Writing a record into the ring of the CPU that the thread runs on.
+ *
+ * Copy and commit are one restartable sequence (rseq(2)): if the thread loses its CPU, or a signal
+ * comes, before the commit, then nothing was written and the thread tries again. So there is no
+ * lock and no locked instruction, and a writer that is killed leaves the ring whole. It needs the
+ * C library to have registered the thread with the kernel, as glibc does since 2.35.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RING_WRITE_H
+#define BLKIN_RING_WRITE_H
+
+#include "ring_map.h"
+#include "ring_sequence.h"
+
+/* No event has a shorter payload. */
+#define RING_PAYLOAD_MIN 32
+
+#define RING_PAYLOAD_MAX (RING_RECORD_MAX - RING_TRAILER_SIZE - sizeof(struct ring_record))
+
+/* Once, before ring_write(). False: this processor, C library or kernel has no such sequences. */
+bool ring_write_init(void);
+
+/*
+ * Where the record begins in these bytes of the ring, and whether it ends in them. A process meets
+ * them for the first time by a read: the kernel maps them all at once then, and one page for a
+ * write.
+ */
+#define RING_STRIDE RING_BYTES_MIN
+
+/* What a record's trailer has besides its position and the length of its payload. */
+static inline uint64_t ring_kind(unsigned event)
+{
+    return ring_trailer(0, event, sizeof(struct ring_record));
+}
+
+/* What there is to store at `before`. */
+static inline __attribute__((always_inline)) struct ring_store
+ring_store(const struct ring_part *part, uint64_t cpu, uint64_t before, uint64_t kind,
+           const void *payload, size_t length)
+{
+    const uint64_t size = ring_record_size(sizeof(struct ring_record) + length);
+
+    return (struct ring_store){
+        .committed = &part->heads[cpu].committed,
+        .before = before,
+        .to = part->data + cpu * (part->mask + 1) + (before & part->mask),
+        .size = size,
+        .payload = payload,
+        .length = length,
+        .trailer = ring_trailer(before + size - RING_TRAILER_SIZE, 0, 0) + kind + length,
+    };
+}
+
+/*
+ * One try, of a record of the lengths above that begins and ends in the same stride, in a process
+ * that knows its number.
+ */
+static inline __attribute__((always_inline)) bool
+ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_t length)
+{
+    const uint32_t cpu = ring_this_cpu();
+    struct ring_store store;
+    uint64_t at;
+
+    if (__builtin_expect(cpu >= part->cpus, 0))
+        return false;
+    store = ring_store(part, cpu, __atomic_load_n(&part->heads[cpu].committed, __ATOMIC_RELAXED),
+                       kind, payload, length);
+    at = store.before & part->mask;
+    return !__builtin_expect(((at + store.size) ^ at) >= RING_STRIDE, 0) &&
+           ring_commit(cpu, &store);
+}
+
+/*
+ * Any record. False: it went nowhere, and is counted in the memory. That is so after 16
+ * interruptions in a row, as under a debugger that steps through the sequence; on a CPU that the
+ * memory has no ring for; and with a payload of another length than those above.
+ * Async-signal-safe.
+ */
+bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind,
+                const void *payload, size_t length);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * Rings of any bytes: what is read and what is lost add up, and what a record is made into is
+ * within the record.
+ *
+ * The input is written to a ring as programs would, record by record, and scribbled over. What a
+ * record has is taken for an event, and the events go to an assembler.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+/* inputs are chosen by what they reach in the product, not in here */
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+
+#include "babeltrace-plugin/spans/assembler.h"
+#include "tools/rings/ring_event.h"
+#include "tracepoints/format/provider_table.h"
+
+#define RING_BYTES RING_BYTES_MIN
+
+static char bytes[RING_BYTES];
+static uint64_t committed;
+static unsigned sum;
+
+static void put_bytes(uint64_t at, const void *from, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        bytes[(at + i) % RING_BYTES] = ((const char *)from)[i];
+}
+
+static void put_trailer(uint64_t at, unsigned event, uint64_t length)
+{
+    const uint64_t trailer = ring_trailer(at, event, length);
+
+    put_bytes(at, &trailer, sizeof(trailer));
+}
+
+/* A record, or something that only looks like one. */
+static void put_record(struct input *source)
+{
+    const unsigned event = (unsigned)take(source, 1);
+    struct text payload = take_bytes(source, take(source, 1));
+    const uint64_t length = payload.length + sizeof(struct ring_record);
+
+    put_bytes(committed + sizeof(struct ring_record), payload.data, payload.length);
+    committed += ring_record_size(length);
+    put_trailer(committed - RING_TRAILER_SIZE, event, event & 128 ? take(source, 2) : length);
+}
+
+static void scribble(struct input *source)
+{
+    const uint64_t value = take(source, 8);
+
+    if (value & 1)
+        committed = value >> (take(source, 1) & 63) & ~UINT64_C(7);
+    else
+        put_bytes(value >> 8, &value, 8);
+}
+
+/* ---- events ---- */
+
+static void look_at(struct text text, const struct ring_entry *entry)
+{
+    REQUIRE(!text.length || (text.data >= entry->payload &&
+                             text.data + text.length <= entry->payload + entry->length));
+    for (size_t i = 0; i < text.length; i++)
+        sum += (unsigned char)text.data[i];
+}
+
+static void check_event(const struct event *event, const struct ring_entry *entry)
+{
+    if (event->kind == EVENT_PROCESS)
+        return;
+    if (event->kind == EVENT_METRIC) {
+        look_at(event->group, entry);
+        look_at(event->instance, entry);
+        look_at(event->names, entry);
+        look_at(event->values, entry);
+        return;
+    }
+    if (event->kind != EVENT_ANNOTATION)
+        look_at(event->key, entry);
+    if (event->kind >= EVENT_SPAN && event->kind != EVENT_ANNOTATION)
+        look_at(event->log, entry);
+    if (event->kind <= EVENT_BEGIN) {
+        look_at(event->span_name, entry);
+        look_at(event->service, entry);
+        look_at(event->ip, entry);
+    }
+    if (event->kind == EVENT_TIMESTAMP || event->kind == EVENT_KEYVAL_TEXT ||
+        event->kind == EVENT_ANNOTATION)
+        look_at(event->value, entry);
+}
+
+static void take_span(void *context, struct span *span)
+{
+    (void)context;
+    REQUIRE(span->id && span->start_ns <= span->end_ns);
+}
+
+static uint64_t use(const struct ring_entry *entry, struct assembler *assembler)
+{
+    static struct event event;
+    const struct ring_clock clock = {1000000, 5000000, INT64_C(1700000000000000000)};
+    const enum decoded decoded = ring_event(entry, &clock, &event);
+    struct ring_alarm alarm;
+
+    REQUIRE(decoded <= DECODED_NEWER && decoded != DECODED_UNWANTED);
+    REQUIRE((decoded == DECODED_ALARM) == (entry->event == BLKIN_EVENT_SLOW));
+    if (decoded == DECODED_ALARM && ring_alarm(entry, &alarm) == DECODED_ALARM) {
+        look_at(alarm.why, entry);
+        look_at(alarm.name, entry);
+        look_at(alarm.service, entry);
+    }
+    if (decoded != DECODED)
+        return 0;
+    REQUIRE(event.time_ns <= clock.now_ns + clock.offset_ns + EVENT_AHEAD_NS);
+    check_event(&event, entry);
+    assembler_add(assembler, &event);
+    return 1;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct assembler_options options = {.idle_timeout_ns = 1000,
+                                                     .end_timeout_ns = 1000,
+                                                     .open_timeout_ns = 1000,
+                                                     .max_open_spans = 1000,
+                                                     .max_open_bytes = 1 << 24};
+    struct input source = {data, data + size};
+    const struct ring ring = {&committed, bytes, RING_BYTES};
+    struct assembler *assembler = assembler_new(&options, take_span, NULL);
+    struct ring_reader reader;
+    struct ring_entry entry;
+    uint64_t from = 0, events = 0;
+
+    REQUIRE(assembler);
+    committed = take(&source, 1) * RING_BYTES / 128;
+    ring_reader_open(&reader, ring, from = committed);
+    while (source.at < source.end) {
+        const uint64_t choice = take(&source, 1), jumps = reader.counts.jumps;
+
+        if (choice < 32)
+            scribble(&source);
+        else
+            put_record(&source);
+        if (choice & 1)
+            continue;
+        REQUIRE(ring_read(&reader));
+        for (; ring_peek(&reader, &entry); ring_pass(&reader))
+            events += use(&entry, assembler);
+        if (reader.counts.jumps != jumps) {
+            reader.counts = (struct ring_counts){.jumps = reader.counts.jumps};
+            from = reader.at;
+        }
+        REQUIRE(reader.at == committed);
+        REQUIRE(reader.counts.read + reader.counts.overwritten + reader.counts.damaged ==
+                reader.at - from);
+    }
+    assembler_flush(assembler);
+    REQUIRE(assembler_counts(assembler)->events == events);
+    assembler_free(assembler);
+    ring_reader_close(&reader);
+    return 0;
+}
+
+#pragma clang attribute pop

@@ -1,0 +1,114 @@
+#!/bin/bash
+# `blkin live --from=rings`: spans of programs that began before it and after it, without any LTTng; what was
+# overwritten is counted; another size of rings while programs write.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+
+private_begin
+export BLKIN_RINGS=$WORK/rings
+LIVE_OPTIONS=(--runtime-dir="$WORK/run" --state-dir="$WORK/state" --config="$WORK/blkin.conf" --from=rings
+    --ring-socket="$BLKIN_RINGS")
+conf() {
+    printf '%s\n' '[live]' "$@" >"$WORK/blkin.conf"
+}
+runs() {
+    [ "$(status .state)" = running ]
+}
+start_rings() {
+    start_live --endpoint="file:$WORK/$1.json"
+    wait_for 20 live "the service" runs || exit 1
+}
+# write NAME ARGUMENT...: of the writer
+write() {
+    start_part "$1" "$BUILD/tests/rotate/writer" "${@:2}"
+}
+# has_run NAME FROM TO: its file has each number up to TO just once, from the moment on at which the agent had answered.
+has_run() {
+    "$PYTHON" - "$WORK/$1.json" "$2" "$3" <<'END'
+import json, sys
+numbers = sorted(int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])))
+numbers = [i for i in numbers if int(sys.argv[2]) <= i < int(sys.argv[3])]
+print(f"from {numbers[0]}: {len(numbers)} numbers")
+sys.exit(numbers != list(range(numbers[0], int(sys.argv[3]))))
+END
+}
+
+# all of them, once
+conf ring-bytes=4M
+start_rings all
+write first 0 50000 25000 "$WORK/first.made"
+write second 50000 50000 25000 "$WORK/second.made"
+wait_part first 20 && wait_part second 20 || fail "a writer"
+status_is .rings.overwritten_bytes 0 || fail "something was overwritten"
+status_is .counters.events_missing 0 || fail "something is missing"
+[ "$(status .rings.records)" = "$(status .counters.events)" ] || fail "records and events differ"
+
+# another size, while a program writes
+accepted=$(counter spans_accepted)
+write third 1000000 1000000000 1000 "$WORK/third.made"
+wait_for 20 live "its spans" counter_is spans_accepted $((accepted + 100)) || exit 1
+conf ring-bytes=2M
+timeout 10 "$blkin" reload --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" live >"$WORK/reload.log" || fail "reload"
+has_new() {
+    [ "$(status '[.rings.memories[] | .state + (.ring_bytes | tostring)] | join(" ")')" = on2097152 ]
+}
+wait_for 30 live "the old rings' end" has_new || exit 1
+accepted=$(counter spans_accepted)
+wait_for 10 live "spans in the new rings" counter_is spans_accepted $((accepted + 1000)) || exit 1
+status_is .counters.events_missing 0 || fail "something was lost on the way from one to the other"
+
+# ended in order, and started again: the program comes back
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+check_sum
+[ ! -e "$BLKIN_RINGS" ] || fail "its socket is there still"
+has_run all 0 50000 || fail "spans of the first writer"
+has_run all 50000 100000 || fail "spans of the second writer"
+start_rings again
+wait_for 20 live "its spans" counter_is spans_accepted 1000 || exit 1
+stop_part third KILL 5 2>/dev/null
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+
+# another one beside it has the memory of its own user, and holds none
+start_rings holds
+write shared 0 1000000000 1000 "$WORK/shared.made"
+wait_for 20 live "its spans" counter_is spans_accepted 100 || exit 1
+start_part beside "$blkin" live "${LIVE_OPTIONS[@]}" --runtime-dir="$WORK/run-2" --endpoint="file:$WORK/beside.json"
+beside() {
+    timeout 10 "$blkin" status --json --runtime-dir="$WORK/run-2" --config="$WORK/blkin.conf" live 2>/dev/null | jq -r "$1"
+}
+reads_beside() {
+    [ "$(beside .counters.spans_accepted)" -ge "$1" ] 2>/dev/null
+}
+wait_for 20 beside "spans beside it" reads_beside 100 || exit 1
+[ "$(beside .rings.holds_them)" = false ] || fail "both hold the rings"
+accepted=$(beside .counters.spans_accepted)
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+start_rings holds-again
+wait_for 20 beside "spans of the next one's rings" reads_beside $((accepted + 2000)) || exit 1
+[ "$(beside .rings.overwritten_bytes)" = 0 ] || fail "something was overwritten beside it"
+stop_part beside TERM 30 || fail "exit status $? after SIGTERM"
+stop_part shared KILL 5 2>/dev/null
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+
+# too small for what is written between two looks
+conf ring-bytes=64K ring-poll-ms=1000
+start_rings few
+write burst 0 100000 20000 "$WORK/burst.made"
+wait_part burst 30 || fail "the writer"
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+must_say "events were overwritten before they were read"
+missing=$(sed -n 's/.*missing: \([0-9]*\) events.*/\1/p' "$WORK/live.log")
+"$PYTHON" - "$WORK/few.json" "$missing" <<'END' || fail "the gaps are not those that are counted"
+import json, sys
+numbers = [int(span["tags"]["i"]) for span in json.load(open(sys.argv[1]))]
+gaps = max(numbers) - min(numbers) + 1 - len(numbers)
+print(f"{len(numbers)} spans, {gaps} in gaps, {sys.argv[2]} counted as missing")
+# the process's own events, one a second, are in the same numbers
+sys.exit(not 0 < gaps <= int(sys.argv[2]) <= gaps + 20)
+END
+exit 0

@@ -1,0 +1,26 @@
+/*
+ * Programs with this file take restartable sequences for there, also where no kernel knows them, as
+ * under valgrind and qemu: to be linked with -rdynamic, before the C library. Nothing interrupts a
+ * sequence then, so one thread only.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* As the kernel's: cpu_id_start, cpu_id, rseq_cs. All on CPU 0. */
+static _Thread_local struct {
+    uint32_t cpu_id_start, cpu_id;
+    uint64_t sequence;
+} __attribute__((aligned(32))) thread;
+
+__attribute__((visibility("default"))) extern const unsigned __rseq_size;
+__attribute__((visibility("default"))) extern ptrdiff_t __rseq_offset;
+
+const unsigned __rseq_size = sizeof(thread);
+ptrdiff_t __rseq_offset;
+
+__attribute__((constructor(101))) static void set_offset(void)
+{
+    __rseq_offset = (char *)&thread - (char *)__builtin_thread_pointer();
+}

@@ -1,0 +1,215 @@
+/*
+ * Following rings: order, grace, what is lost, memories that come and go.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/monotonic.h"
+#include "check.h"
+#include "seed.h"
+#include "tools/rings/follow.h"
+#include "writer.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define CPUS    3
+#define GRACE   INT64_C(5000000)
+#define WRITERS 4
+#define EVENTS  100000
+
+static struct error error;
+
+struct seen {
+    uint64_t events, losses, alarms;
+    int64_t last_ns;
+    bool is_out_of_order;
+    uint64_t last[WRITERS], missing; /* by the numbers of the writers */
+};
+
+static void see(void *context, struct event *event)
+{
+    struct seen *seen = context;
+
+    seen->events++;
+    if (event->time_ns < seen->last_ns)
+        seen->is_out_of_order = true;
+    seen->last_ns = event->time_ns;
+    if (event->trace_id < WRITERS) {
+        seen->missing += event->span_id - seen->last[event->trace_id] - 1;
+        seen->last[event->trace_id] = event->span_id;
+    }
+}
+
+static void see_loss(void *context, int64_t begin_ns, int64_t end_ns)
+{
+    struct seen *seen = context;
+
+    CHECK(begin_ns <= end_ns);
+    seen->losses++;
+}
+
+static void see_alarm(void *context, const struct ring_alarm *alarm)
+{
+    struct seen *seen = context;
+
+    seen->alarms += text_is(alarm->why, "why");
+}
+
+static struct follow *new_follow(struct seen *seen, int64_t grace_ns, bool has_alarms)
+{
+    const struct follow_calls calls = {see, has_alarms ? see_alarm : NULL, see_loss, seen};
+
+    memset(seen, 0, sizeof(*seen));
+    return follow_new(&calls, grace_ns, ring_clock_offset());
+}
+
+static void make(struct memory *memory, uint64_t bytes)
+{
+    const struct memory_size size = {CPUS, bytes, RING_BYTES_MIN};
+
+    if (!memory_make(memory, 0, &size, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
+}
+
+static void put(const struct writer *writer, int64_t time_ns, uint64_t trace, uint64_t number)
+{
+    const struct ring_original head = {(uint64_t)time_ns, trace, number, 0, 0, 0};
+    char payload[sizeof(head) + 20] = "";
+
+    memcpy(payload, &head, sizeof(head));
+    memcpy(payload + sizeof(head), "name\0service\0\0event", 20);
+    (void)writer_put(writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
+}
+
+#define HOUR INT64_C(3600000000000)
+
+/* In order over the rings of two memories; what is too young waits, and nothing is given twice. */
+static void test_order(uint64_t seed)
+{
+    struct memory memories[2];
+    struct seen seen;
+    struct follow *follow = new_follow(&seen, HOUR, false);
+    const int64_t now_ns = clock_ns();
+    int lock = 0;
+
+    make(&memories[0], RING_BYTES_MIN);
+    make(&memories[1], RING_BYTES_MIN);
+    CHECK(follow_add(follow, &memories[0], false) && follow_add(follow, &memories[1], true));
+    for (unsigned i = 0; i < 2 * CPUS; i++) {
+        const struct writer writer = {memory_ring(&memories[i & 1], i / 2), &lock};
+        int64_t ns = now_ns - 1000000;
+
+        put(&writer, now_ns + 2 * HOUR, WRITERS, 1); /* no sense: it does not wait for that time */
+        for (unsigned n = 0; n < 100; n++) {
+            ns += (int64_t)(seed_next(&seed) % 1000);
+            put(&writer, ns, WRITERS, 1);
+        }
+    }
+    (void)follow_look(follow);
+    (void)follow_look(follow);
+    CHECK(seen.events == 2 * CPUS && follow_counts(follow).rings.records == seen.events);
+    (void)follow_look_at_all(follow);
+    CHECK(seen.events == 2 * CPUS * 101 && seen.losses == 0);
+    CHECK(!seen.is_out_of_order);
+    (void)follow_look_at_all(follow);
+    CHECK(follow_counts(follow).rings.records == 2 * CPUS * 101);
+    follow_free(follow);
+    memory_close(&memories[0]);
+    memory_close(&memories[1]);
+}
+
+static void test_others(void)
+{
+    struct memory memory;
+    struct seen seen;
+    struct follow *follow = new_follow(&seen, GRACE, true);
+    struct blkin_slow_event slow = {.mark = BLKIN_SLOW_MARK};
+    char payload[sizeof(slow) + 20] = "";
+    int lock = 0;
+    struct writer events, alarms;
+    struct follow_counts counts;
+
+    make(&memory, RING_BYTES_MIN);
+    events = (struct writer){memory_ring(&memory, 0), &lock};
+    alarms = (struct writer){memory_ring(&memory, CPUS), &lock};
+    put(&events, clock_ns(), 0, 1);
+    CHECK(follow_add(follow, &memory, true)); /* what was before is none of ours */
+    (void)writer_put(&events, 200, 1, "", 1);
+    (void)writer_put(&events, 0, 1, "", 1);
+    memcpy(payload, &slow, sizeof(slow));
+    memcpy(payload + sizeof(slow), "why\0name\0service", 17);
+    (void)writer_put(&alarms, 5, 1, payload, sizeof(slow) + 17);
+    slow.mark += UINT64_C(1) << 56;
+    memcpy(payload, &slow, sizeof(slow));
+    (void)writer_put(&alarms, 5, 1, payload, sizeof(slow) + 17);
+    (void)follow_look(follow);
+    counts = follow_counts(follow);
+    CHECK(seen.events == 0 && seen.alarms == 1);
+    CHECK(counts.foreign == 1 && counts.unreadable == 1 && counts.newer == 1);
+    for (unsigned n = 1; n <= 3000; n++)
+        put(&events, clock_ns(), 0, n);
+    follow_drop(follow, &memory); /* first it is read to its end */
+    counts = follow_counts(follow);
+    CHECK(seen.losses == 1 && seen.last[0] == 3000 && seen.events + seen.missing == 3000);
+    CHECK(counts.rings.overwritten > 0 && counts.rings.records == seen.events + 4);
+    memory_close(&memory);
+    (void)follow_look(follow);
+    follow_free(follow);
+}
+
+/* Each event is seen or missing, and what is missing was overwritten. */
+static void test_writers(uint64_t bytes, bool must_be_whole)
+{
+    int *locks = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct memory memory;
+    struct seen seen;
+    struct follow *follow = new_follow(&seen, GRACE, false);
+    struct follow_counts counts;
+    int running = WRITERS;
+
+    make(&memory, bytes);
+    CHECK(follow_add(follow, &memory, true));
+    for (unsigned i = 0; i < WRITERS; i++) {
+        const struct writer writer = {memory_ring(&memory, i % CPUS), &locks[i % CPUS]};
+
+        if (fork() != 0)
+            continue;
+        for (uint64_t n = 1; n <= EVENTS; n++)
+            put(&writer, clock_ns(), i, n);
+        _exit(0);
+    }
+    while (running) {
+        (void)poll(NULL, 0, 10);
+        (void)follow_look(follow);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            running--;
+    }
+    (void)follow_look_at_all(follow);
+    counts = follow_counts(follow);
+    for (unsigned i = 0; i < WRITERS; i++)
+        seen.missing += EVENTS - seen.last[i];
+    CHECK(seen.events + seen.missing == WRITERS * EVENTS);
+    CHECK((seen.missing == 0) == (counts.rings.overwritten == 0));
+    CHECK((seen.losses == 0) == (counts.rings.overwritten == 0));
+    CHECK(counts.rings.damaged == 0 && counts.rings.jumps == 0 && counts.unreadable == 0);
+    CHECK(counts.rings.read + counts.rings.overwritten == memory_written(&memory));
+    CHECK(!must_be_whole || seen.missing == 0);
+    printf("%llu of %u events seen, %llu bytes overwritten\n", (unsigned long long)seen.events,
+           WRITERS * EVENTS, (unsigned long long)counts.rings.overwritten);
+    follow_free(follow);
+    memory_close(&memory);
+    (void)munmap(locks, 4096);
+}
+
+int main(void)
+{
+    test_order(seed_begin());
+    test_others();
+    test_writers(UINT64_C(1) << 25, true);
+    test_writers(RING_BYTES_MIN, false);
+    return check_status();
+}

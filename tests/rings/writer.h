@@ -1,0 +1,70 @@
+/*
+ * A plain writer of rings, by tracepoints/format/ring.h: where libblkin has a restartable sequence
+ * for each CPU, this one has a lock for each ring.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_RINGS_WRITER_H
+#define TESTS_RINGS_WRITER_H
+
+#include "tools/rings/memory.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The lock is in memory that all writers of the ring share. */
+struct writer {
+    struct ring ring;
+    int *lock;
+};
+
+static inline uint64_t *writer_committed(const struct writer *writer)
+{
+    return (uint64_t *)(uintptr_t)writer->ring.committed;
+}
+
+static inline void writer_store(const struct writer *writer, uint64_t at, const void *bytes,
+                                size_t length)
+{
+    memcpy((char *)(uintptr_t)writer->ring.bytes + (at & (writer->ring.size - 1)), bytes, length);
+}
+
+static inline void writer_end(const struct writer *writer, uint64_t at, unsigned event,
+                              uint64_t length)
+{
+    const uint64_t trailer = ring_trailer(at, event, length);
+
+    writer_store(writer, at, &trailer, sizeof(trailer));
+    __atomic_store_n(writer_committed(writer), at + sizeof(trailer), __ATOMIC_RELEASE);
+    /* what is stored next comes after it */
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* Returns how many bytes of the ring it took. */
+static inline uint64_t writer_put(const struct writer *writer, unsigned event, uint32_t pid,
+                                  const void *payload, size_t payload_length)
+{
+    const struct ring_record head = {.pid = pid};
+    const size_t length = sizeof(head) + payload_length;
+    const uint64_t size = ring_record_size(length), mask = writer->ring.size - 1;
+    uint64_t begin, at;
+
+    while (__atomic_exchange_n(writer->lock, 1, __ATOMIC_ACQUIRE))
+        (void)sched_yield();
+    begin = at = *writer_committed(writer);
+    if ((at & mask) + size > writer->ring.size) {
+        const uint64_t left = writer->ring.size - (at & mask);
+
+        writer_end(writer, at + left - RING_TRAILER_SIZE, RING_PAD, left - RING_TRAILER_SIZE);
+        at += left;
+    }
+    writer_store(writer, at, &head, sizeof(head));
+    writer_store(writer, at + sizeof(head), payload, payload_length);
+    writer_end(writer, at + size - RING_TRAILER_SIZE, event, length);
+    at += size;
+    __atomic_store_n(writer->lock, 0, __ATOMIC_RELEASE);
+    return at - begin;
+}
+
+#endif

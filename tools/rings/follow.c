@@ -1,0 +1,265 @@
+/*
+ * Merging rings by time.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "follow.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+
+#include <stdlib.h>
+
+struct follow_ring {
+    struct ring_reader reader;
+    struct event event; /* the one at the reader's place */
+};
+
+struct followed {
+    const struct memory *memory;
+    struct followed *next;
+    uint32_t count;
+    struct follow_ring rings[];
+};
+
+struct follow {
+    struct follow_calls calls;
+    int64_t grace_ns, offset_ns;
+    int64_t done_ns; /* CLOCK_MONOTONIC: given up to here */
+    struct followed *memories;
+    struct follow_ring **heap; /* rings with an event that is due, the earliest first */
+    uint32_t heap_count, rings;
+    struct follow_counts counts; /* its rings: of memories that are gone */
+};
+
+/* ---- the heap -------------------------------------------------------------------------------- */
+
+static bool follow_is_before(const struct follow_ring *a, const struct follow_ring *b)
+{
+    return a->event.time_ns < b->event.time_ns;
+}
+
+static void follow_push(struct follow *follow, struct follow_ring *ring)
+{
+    uint32_t at = follow->heap_count++;
+
+    for (; at && follow_is_before(ring, follow->heap[(at - 1) / 2]); at = (at - 1) / 2)
+        follow->heap[at] = follow->heap[(at - 1) / 2];
+    follow->heap[at] = ring;
+}
+
+/* The first one has another event now, or none: then the last one takes its place. */
+static void follow_sink(struct follow *follow, struct follow_ring *ring)
+{
+    const uint32_t count = follow->heap_count;
+    uint32_t at = 0, child;
+
+    for (; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && follow_is_before(follow->heap[child + 1], follow->heap[child]))
+            child++;
+        if (!follow_is_before(follow->heap[child], ring))
+            break;
+        follow->heap[at] = follow->heap[child];
+    }
+    if (count)
+        follow->heap[at] = ring;
+}
+
+/* ---- rings ----------------------------------------------------------------------------------- */
+
+static void follow_pass_over(struct follow *follow, const struct ring_entry *entry,
+                             enum decoded why)
+{
+    struct ring_alarm alarm;
+
+    if (why == DECODED_ALARM)
+        why = ring_alarm(entry, &alarm);
+    switch (why) {
+    case DECODED_ALARM:
+        if (follow->calls.alarm)
+            follow->calls.alarm(follow->calls.context, &alarm);
+        break;
+    case DECODED_NEWER:
+        follow->counts.newer++;
+        break;
+    case DECODED_FOREIGN:
+        follow->counts.foreign++;
+        break;
+    default:
+        follow->counts.unreadable++;
+        break;
+    }
+}
+
+/* The ring's next event. Returns false if there is none that is due. */
+static bool follow_next(struct follow *follow, struct follow_ring *ring,
+                        const struct ring_clock *clock, int64_t until_ns)
+{
+    struct ring_entry entry;
+    enum decoded decoded;
+
+    for (; ring_peek(&ring->reader, &entry); ring_pass(&ring->reader)) {
+        decoded = ring_event(&entry, clock, &ring->event);
+        if (decoded == DECODED)
+            return ring->event.time_ns <= until_ns;
+        follow_pass_over(follow, &entry, decoded);
+    }
+    return false;
+}
+
+static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t now_ns)
+{
+    const uint64_t before = ring->reader.counts.overwritten;
+
+    if (!ring_read(&ring->reader))
+        follow->counts.starved++;
+    if (ring->reader.counts.overwritten != before)
+        follow->calls.lost(follow->calls.context, follow->done_ns + follow->offset_ns,
+                           now_ns + follow->offset_ns);
+}
+
+static void follow_copy_all(struct follow *follow, int64_t now_ns)
+{
+    for (struct followed *memory = follow->memories; memory; memory = memory->next)
+        for (uint32_t i = 0; i < memory->count; i++)
+            follow_copy(follow, &memory->rings[i], now_ns);
+}
+
+static void follow_begin(struct follow *follow, const struct ring_clock *clock, int64_t until_ns)
+{
+    follow->heap_count = 0;
+    for (struct followed *memory = follow->memories; memory; memory = memory->next)
+        for (uint32_t i = 0; i < memory->count; i++)
+            if (follow_next(follow, &memory->rings[i], clock, until_ns))
+                follow_push(follow, &memory->rings[i]);
+}
+
+/* Up to a time that was before the rings were copied: all of it is there. */
+static int64_t follow_until(struct follow *follow, int64_t grace_ns)
+{
+    const int64_t before_ns = clock_ns(), done_ns = before_ns - grace_ns;
+    const int64_t until_ns = done_ns + follow->offset_ns;
+    struct ring_clock clock = {follow->done_ns, 0, follow->offset_ns};
+
+    follow_copy_all(follow, before_ns);
+    clock.now_ns = clock_ns();
+    follow_begin(follow, &clock, until_ns);
+    while (follow->heap_count) {
+        struct follow_ring *ring = follow->heap[0];
+
+        follow->calls.event(follow->calls.context, &ring->event);
+        ring_pass(&ring->reader);
+        if (!follow_next(follow, ring, &clock, until_ns))
+            ring = follow->heap[--follow->heap_count];
+        follow_sink(follow, ring);
+    }
+    if (done_ns > follow->done_ns)
+        follow->done_ns = done_ns;
+    return follow->done_ns + follow->offset_ns;
+}
+
+int64_t follow_look(struct follow *follow)
+{
+    return follow_until(follow, follow->grace_ns);
+}
+
+int64_t follow_look_at_all(struct follow *follow)
+{
+    return follow_until(follow, 0);
+}
+
+/* ---- memories -------------------------------------------------------------------------------- */
+
+struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, int64_t offset_ns)
+{
+    struct follow *follow = calloc(1, sizeof(*follow));
+
+    if (!follow)
+        return NULL;
+    follow->calls = *calls;
+    follow->grace_ns = grace_ns;
+    follow->offset_ns = offset_ns;
+    follow->done_ns = clock_ns() - grace_ns;
+    return follow;
+}
+
+bool follow_add(struct follow *follow, const struct memory *memory, bool from_now)
+{
+    const uint32_t cpus = memory->size.cpus;
+    const uint32_t count = follow->calls.alarm ? 2 * cpus : cpus;
+    struct follow_ring **heap =
+        reallocarray(follow->heap, follow->rings + count, sizeof(struct follow_ring *));
+    struct followed *followed = calloc(1, sizeof(*followed) + count * sizeof(struct follow_ring));
+
+    if (heap)
+        follow->heap = heap;
+    if (!heap || !followed) {
+        free(followed);
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct ring ring = memory_ring(memory, i);
+
+        ring_reader_open(&followed->rings[i].reader, ring, from_now ? ring_end(ring) : 0);
+    }
+    followed->memory = memory;
+    followed->count = count;
+    followed->next = follow->memories;
+    follow->memories = followed;
+    follow->rings += count;
+    return true;
+}
+
+static void follow_sum(struct ring_counts *sum, const struct followed *memory)
+{
+    for (uint32_t i = 0; i < memory->count; i++) {
+        const struct ring_counts *counts = &memory->rings[i].reader.counts;
+
+        sum->records += counts->records;
+        sum->read += counts->read;
+        sum->overwritten += counts->overwritten;
+        sum->damaged += counts->damaged;
+        sum->jumps += counts->jumps;
+    }
+}
+
+static void follow_remove(struct follow *follow, struct followed **at)
+{
+    struct followed *memory = *at;
+
+    *at = memory->next;
+    follow_sum(&follow->counts.rings, memory);
+    follow->rings -= memory->count;
+    for (uint32_t i = 0; i < memory->count; i++)
+        ring_reader_close(&memory->rings[i].reader);
+    free(memory);
+}
+
+void follow_drop(struct follow *follow, const struct memory *memory)
+{
+    struct followed **at = &follow->memories;
+
+    (void)follow_look_at_all(follow);
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    if (*at)
+        follow_remove(follow, at);
+}
+
+void follow_free(struct follow *follow)
+{
+    if (!follow)
+        return;
+    while (follow->memories)
+        follow_remove(follow, &follow->memories);
+    free(follow->heap);
+    free(follow);
+}
+
+struct follow_counts follow_counts(const struct follow *follow)
+{
+    struct follow_counts counts = follow->counts;
+
+    for (const struct followed *memory = follow->memories; memory; memory = memory->next)
+        follow_sum(&counts.rings, memory);
+    return counts;
+}

@@ -1,0 +1,79 @@
+/*
+ * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
+ *
+ * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
+ * that user asks. A client is sent one message, which fits into any socket: nobody is waited for.
+ *
+ * Memories outlive this process in systemd's store of descriptors, where they are before any
+ * program has them. Without such a store they end with this process. If it ended in order, programs
+ * ask again; if it was killed, those that run write on into a memory that nobody reads.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_RINGS_HOLDER_H
+#define BLKIN_TOOLS_RINGS_HOLDER_H
+
+#include "memory.h"
+#include "tools/base/loop.h"
+
+struct holder;
+
+struct holder_options {
+    const char *path;
+    struct memory_size size;
+    unsigned max_users;
+    uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */
+    int64_t left_ms;    /* a memory that is left is dropped when nothing was written for so long */
+};
+
+struct held {
+    struct memory memory;
+    uint32_t user;
+    uint64_t number; /* of this user: tells several memories apart, also after a restart */
+    bool is_left;    /* no program gets it any more */
+    void *reader;    /* the receiver's */
+    struct held *next;
+    /* the holder's own */
+    bool is_stored;
+    uint64_t written; /* when it was looked at last, */
+    int64_t since_ms; /* and how long that has not changed */
+};
+
+struct holder_callbacks {
+    void (*came)(void *context, struct held *held);
+    /* After this it is closed. It may have got more since it was read last. */
+    void (*goes)(void *context, struct held *held);
+    void *context;
+};
+
+struct holder_counts {
+    uint64_t given;
+    uint64_t made;
+    uint64_t taken_over; /* of the process before */
+    uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
+    uint64_t unusable;   /* of the process before, and damaged */
+    unsigned users;
+    unsigned clients;
+    uint64_t bytes; /* of all memories now */
+};
+
+/*
+ * Listens, and takes over what the process before has left in the store. Returns NULL with error
+ * set. The callbacks may be called before it returns.
+ */
+struct holder *holder_open(struct loop *loop, const struct holder_options *options,
+                           const struct holder_callbacks *callbacks, struct error *error);
+
+/* Another size or other limits, from the next request on; memories of another size are left. The
+ * socket stays where it is. */
+void holder_reload(struct holder *holder, const struct holder_options *options);
+
+/* In order: programs are told that nobody reads any more. The store keeps the memories. */
+void holder_close(struct holder *holder);
+
+struct holder_counts holder_counts(const struct holder *holder);
+
+/* The first, and the next one. */
+struct held *holder_first(const struct holder *holder);
+
+#endif

@@ -1,0 +1,246 @@
+/*
+ * Memories: made, checked, mapped.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+uint32_t memory_host_cpus(void)
+{
+    const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+    return cpus < 1 ? 1 : cpus > RING_CPUS_MAX ? RING_CPUS_MAX : (uint32_t)cpus;
+}
+
+/* ---- the layout ------------------------------------------------------------------------------ */
+
+static bool memory_is_ring_size(uint64_t bytes)
+{
+    return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
+}
+
+static bool memory_is_size(const struct memory_size *size)
+{
+    return size->cpus >= 1 && size->cpus <= RING_CPUS_MAX &&
+           memory_is_ring_size(size->event_bytes) && memory_is_ring_size(size->alarm_bytes);
+}
+
+static uint64_t memory_data_at(uint32_t cpus)
+{
+    const uint64_t heads = 2 * (uint64_t)cpus * sizeof(struct ring_head);
+
+    return RING_PAGE + ((heads + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1));
+}
+
+uint64_t memory_bytes(const struct memory_size *size)
+{
+    if (!memory_is_size(size))
+        return 0;
+    return memory_data_at(size->cpus) + size->cpus * (size->event_bytes + size->alarm_bytes);
+}
+
+/* All of it lies within bytes, and nothing overlaps; with the sizes in their ranges no sum is too
+ * large for its type. */
+static bool memory_is_layout(const struct ring_memory *head)
+{
+    const struct memory_size size = {head->cpus, head->event_bytes, head->alarm_bytes};
+    const uint64_t heads = 2 * (uint64_t)head->cpus * sizeof(struct ring_head);
+
+    return memory_is_size(&size) && head->heads_at >= sizeof(*head) &&
+           head->heads_at % sizeof(struct ring_head) == 0 && head->data_at % RING_PAGE == 0 &&
+           head->data_at <= head->bytes && head->heads_at <= head->data_at &&
+           heads <= head->data_at - head->heads_at &&
+           head->bytes - head->data_at == size.cpus * (size.event_bytes + size.alarm_bytes);
+}
+
+/* ---- one that is made ------------------------------------------------------------------------ */
+
+static uint64_t memory_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * A quarter of the host's memory is the most. A memfd has no limit of its own: posix_fallocate(3)
+ * of more than there is lets the kernel kill other programs before it fails.
+ */
+static bool memory_is_affordable(uint64_t bytes)
+{
+    return bytes / (uint64_t)sysconf(_SC_PAGESIZE) <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 4;
+}
+
+static bool memory_fill(int fd, const struct ring_memory *head)
+{
+    const int problem =
+        memory_is_affordable(head->bytes) ? posix_fallocate(fd, 0, (off_t)head->bytes) : ENOMEM;
+
+    if (problem) {
+        errno = problem;
+        return false;
+    }
+    return pwrite(fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
+           fcntl(fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
+}
+
+/* MAP_POPULATE zeroes the pages here, so that no program has to. */
+static bool memory_map(struct memory *memory, const struct ring_memory *head, int flags)
+{
+    void *at = mmap(NULL, head->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, memory->fd, 0);
+
+    if (at == MAP_FAILED)
+        return false;
+    memory->at = at;
+    memory->size = (struct memory_size){head->cpus, head->event_bytes, head->alarm_bytes};
+    memory->heads_at = head->heads_at;
+    memory->data_at = head->data_at;
+    memory->bytes = head->bytes;
+    memory->made = head->made;
+    return true;
+}
+
+bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
+                 struct error *error)
+{
+    const struct ring_memory head = {
+        .mark = RING_MARK,
+        .cpus = size->cpus,
+        .user = user,
+        .event_bytes = size->event_bytes,
+        .alarm_bytes = size->alarm_bytes,
+        .heads_at = RING_PAGE,
+        .data_at = memory_data_at(size->cpus),
+        .bytes = memory_bytes(size),
+        .made = memory_now(),
+        .state = RING_ON,
+    };
+
+    *memory = (struct memory){.fd = -1};
+    if (!head.bytes) {
+        error_set(error, "rings of these sizes cannot be");
+        return false;
+    }
+    memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (memory->fd >= 0 && memory_fill(memory->fd, &head) &&
+        memory_map(memory, &head, MAP_POPULATE))
+        return true;
+    error_set(error, "rings of %llu bytes for user %u: %s", (unsigned long long)head.bytes, user,
+              strerror(errno));
+    memory_close(memory);
+    return false;
+}
+
+/* ---- one of before --------------------------------------------------------------------------- */
+
+/* The file's size cannot change any more, so that no access of the mapping ever fails. */
+static bool memory_is_sealed(int fd, struct stat *status)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals >= 0 && (seals & MEMORY_SEALS) == MEMORY_SEALS && fstat(fd, status) == 0 &&
+           S_ISREG(status->st_mode) && status->st_size >= (off_t)sizeof(struct ring_memory);
+}
+
+static const char *memory_problem(int fd, struct ring_memory *head)
+{
+    struct stat status;
+
+    if (!memory_is_sealed(fd, &status))
+        return "its size is not sealed";
+    if (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head))
+        return "it cannot be read";
+    if (head->mark != RING_MARK)
+        return "it has another mark";
+    if (head->bytes != (uint64_t)status.st_size || !memory_is_layout(head))
+        return "its sizes are not those of rings";
+    return NULL;
+}
+
+bool memory_open(struct memory *memory, int fd, struct error *error)
+{
+    struct ring_memory head;
+    const char *problem = memory_problem(fd, &head);
+
+    *memory = (struct memory){.fd = fd};
+    if (!problem && !memory_map(memory, &head, 0))
+        problem = strerror(errno);
+    if (!problem)
+        return true;
+    error_set(error, "a memory of rings is not usable: %s", problem);
+    memory_close(memory);
+    return false;
+}
+
+void memory_close(struct memory *memory)
+{
+    if (memory->at)
+        (void)munmap(memory->at, memory->bytes);
+    if (memory->fd >= 0)
+        (void)close(memory->fd);
+    *memory = (struct memory){.fd = -1};
+}
+
+/* ---- what is in it --------------------------------------------------------------------------- */
+
+bool memory_is_of_size(const struct memory *memory, const struct memory_size *size)
+{
+    return memory->size.cpus == size->cpus && memory->size.event_bytes == size->event_bytes &&
+           memory->size.alarm_bytes == size->alarm_bytes;
+}
+
+static struct ring_memory *memory_head(const struct memory *memory)
+{
+    return (struct ring_memory *)(void *)memory->at;
+}
+
+void memory_set_state(struct memory *memory, enum ring_state state)
+{
+    __atomic_store_n(&memory_head(memory)->state, (int32_t)state, __ATOMIC_RELEASE);
+}
+
+enum ring_state memory_state(const struct memory *memory)
+{
+    return __atomic_load_n(&memory_head(memory)->state, __ATOMIC_ACQUIRE) == RING_ON ? RING_ON
+                                                                                     : RING_LEFT;
+}
+
+struct ring memory_ring(const struct memory *memory, uint32_t number)
+{
+    const struct memory_size *size = &memory->size;
+    const bool has_alarms = number >= size->cpus;
+    const uint64_t at =
+        has_alarms ? size->cpus * size->event_bytes + (number - size->cpus) * size->alarm_bytes
+                   : number * size->event_bytes;
+    const struct ring_head *heads =
+        (const struct ring_head *)(const void *)(memory->at + memory->heads_at);
+
+    return (struct ring){.committed = &heads[number].committed,
+                         .bytes = memory->at + memory->data_at + at,
+                         .size = has_alarms ? size->alarm_bytes : size->event_bytes};
+}
+
+uint64_t memory_written(const struct memory *memory)
+{
+    uint64_t written = 0;
+
+    for (uint32_t i = 0; i < memory_rings(memory); i++)
+        written += __atomic_load_n(memory_ring(memory, i).committed, __ATOMIC_RELAXED);
+    return written;
+}
+
+uint64_t memory_lost(const struct memory *memory)
+{
+    return __atomic_load_n(&memory_head(memory)->lost, __ATOMIC_RELAXED);
+}

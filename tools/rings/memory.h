@@ -1,0 +1,84 @@
+/*
+ * The memory of one user's rings: tracepoints/format/ring.h has its layout.
+ *
+ * Programs of that user may write anything into it at any time. So each size is taken from it once,
+ * checked against the file's size, and kept here; of a memory that was made before, it is the
+ * caller who knows whose it is.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_RINGS_MEMORY_H
+#define BLKIN_TOOLS_RINGS_MEMORY_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "tracepoints/format/ring.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct memory_size {
+    uint32_t cpus;
+    uint64_t event_bytes; /* of each CPU's ring of events: a power of two */
+    uint64_t alarm_bytes; /* of each CPU's ring of alarms: a power of two */
+};
+
+struct memory {
+    int fd;
+    char *at; /* the mapping */
+    struct memory_size size;
+    uint64_t heads_at;
+    uint64_t data_at;
+    uint64_t bytes; /* of all of it */
+    uint64_t made;  /* CLOCK_REALTIME in ns; of a memory of before it is the memory's word */
+};
+
+/* CPUs that the host may ever have. */
+uint32_t memory_host_cpus(void);
+
+/* What a memory of this size takes; 0: there can be none of this size. */
+uint64_t memory_bytes(const struct memory_size *size);
+
+/*
+ * Makes one. Its pages are all there, and charged to this process; its size is sealed. Returns
+ * false with error set.
+ */
+bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
+                 struct error *error);
+
+/*
+ * Maps one of before, or one that an agent gave, and checks all of it. The descriptor is the
+ * memory's, also if this fails. Returns false with error set.
+ */
+bool memory_open(struct memory *memory, int fd, struct error *error);
+
+/* Unmaps and closes it: it lives on in programs that have it. */
+void memory_close(struct memory *memory);
+
+bool memory_is_of_size(const struct memory *memory, const struct memory_size *size);
+
+/* Programs find it with their chores. */
+void memory_set_state(struct memory *memory, enum ring_state state);
+enum ring_state memory_state(const struct memory *memory);
+
+/* ---- a ring: that of events of CPU c is ring c, that of its alarms is cpus + c */
+
+struct ring {
+    const uint64_t *committed;
+    const char *bytes;
+    uint64_t size; /* a power of two */
+};
+
+struct ring memory_ring(const struct memory *memory, uint32_t number);
+
+static inline uint32_t memory_rings(const struct memory *memory)
+{
+    return memory->size.cpus * 2;
+}
+
+/* Records that programs could not write, as they say. */
+uint64_t memory_lost(const struct memory *memory);
+
+/* What was ever written to all of its rings. Programs may have written another number there. */
+uint64_t memory_written(const struct memory *memory);
+
+#endif

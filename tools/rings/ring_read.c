@@ -1,0 +1,213 @@
+/*
+ * Copying and walking.
+ *
+ * A copy is checked from its newest record to its oldest, since only trailers tell where records
+ * are, and is read in the other direction. So the way back leaves in each trailer, in place of its
+ * position, the size of the record that follows.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ring_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_POSITION_SHIFT 24 /* of the position in a trailer */
+#define RING_ROOM_MIN       ((size_t)1 << 16)
+
+void ring_reader_open(struct ring_reader *reader, struct ring ring, uint64_t from)
+{
+    *reader = (struct ring_reader){.ring = ring, .at = from};
+}
+
+void ring_reader_close(struct ring_reader *reader)
+{
+    free(reader->copy);
+    *reader = (struct ring_reader){.at = 0};
+}
+
+uint64_t ring_end(struct ring ring)
+{
+    return __atomic_load_n(ring.committed, __ATOMIC_ACQUIRE) & ~UINT64_C(7);
+}
+
+static bool ring_reserve(struct ring_reader *reader, size_t bytes)
+{
+    size_t room = reader->room ? reader->room : RING_ROOM_MIN;
+    char *copy;
+
+    if (bytes <= reader->room)
+        return true;
+    while (room < bytes)
+        room *= 2;
+    copy = malloc(room);
+    if (!copy)
+        return false;
+    free(reader->copy);
+    reader->copy = copy;
+    reader->room = room;
+    return true;
+}
+
+static void ring_copy(struct ring_reader *reader, uint64_t from, uint64_t end)
+{
+    const struct ring *ring = &reader->ring;
+    const uint64_t at = from & (ring->size - 1), length = end - from;
+    const uint64_t before_end = ring->size - at < length ? ring->size - at : length;
+
+    memcpy(reader->copy, ring->bytes + at, before_end);
+    memcpy(reader->copy + before_end, ring->bytes, length - before_end);
+}
+
+/* ---- checking a copy ------------------------------------------------------------------------- */
+
+struct ring_walk {
+    char *copy;
+    uint64_t from; /* the position of the copy's first byte */
+    uint64_t at;   /* between two records */
+    size_t next_size;
+};
+
+static uint64_t ring_load(const char *at)
+{
+    uint64_t value;
+
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+/* One record back, but not before oldest. */
+static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_record)
+{
+    char *place;
+    uint64_t trailer, size;
+
+    *is_record = false;
+    if (walk->at < oldest + RING_TRAILER_SIZE)
+        return false;
+    place = walk->copy + (walk->at - RING_TRAILER_SIZE - walk->from);
+    trailer = ring_load(place);
+    *is_record = ring_is_trailer(trailer, walk->at - RING_TRAILER_SIZE);
+    size = ring_record_size(ring_length_of(trailer));
+    if (!*is_record || size > walk->at - oldest)
+        return false;
+    trailer = (trailer & ((UINT64_C(1) << RING_POSITION_SHIFT) - 1)) | (uint64_t)walk->next_size
+                                                                           << RING_POSITION_SHIFT;
+    memcpy(place, &trailer, sizeof(trailer));
+    walk->next_size = size;
+    walk->at -= size;
+    return true;
+}
+
+/*
+ * Finds the first record that is whole in the copy of [from, end), of which what is before oldest
+ * may be torn. The bytes before that record are lost: overwritten where the walk ended in a record
+ * whose beginning is before oldest, else somebody has scribbled.
+ */
+static void ring_check(struct ring_reader *reader, uint64_t from, uint64_t oldest, uint64_t end)
+{
+    struct ring_walk walk = {.copy = reader->copy, .from = from, .at = end};
+    struct ring_counts *counts = &reader->counts;
+    const bool is_cut = oldest > reader->at;
+    uint64_t lost;
+    bool is_record = false;
+
+    while (ring_step_back(&walk, oldest, &is_record))
+        ;
+    lost = walk.at - reader->at;
+    if (walk.at == reader->at || (is_cut && (is_record || walk.at == oldest))) {
+        counts->overwritten += lost;
+    } else {
+        counts->overwritten += oldest - reader->at;
+        counts->damaged += walk.at - oldest;
+    }
+    reader->at = walk.at;
+    reader->next = (size_t)(walk.at - from);
+    reader->next_size = walk.next_size;
+}
+
+/* The number is not one that a ring can have come to from where we are. */
+static void ring_jump(struct ring_reader *reader, uint64_t end)
+{
+    reader->counts.jumps++;
+    reader->at = end;
+}
+
+bool ring_read(struct ring_reader *reader)
+{
+    const uint64_t whole = reader->ring.size - RING_RECORD_MAX;
+    const uint64_t end = ring_end(reader->ring);
+    uint64_t from = reader->at, after, oldest;
+
+    reader->next_size = 0;
+    if (end < reader->at) {
+        ring_jump(reader, end);
+        return true;
+    }
+    if (end - from > whole)
+        from = end - whole;
+    if (end == from)
+        return true;
+    if (!ring_reserve(reader, (size_t)(end - from)))
+        return false;
+    ring_copy(reader, from, end);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    after = ring_end(reader->ring);
+    if (after < end) {
+        ring_jump(reader, after);
+        return true;
+    }
+    oldest = after - from > whole ? after - whole : from;
+    if (oldest > end)
+        oldest = end;
+    ring_check(reader, from, oldest, end);
+    return true;
+}
+
+/* ---- reading it ------------------------------------------------------------------------------ */
+
+static uint64_t ring_trailer_here(const struct ring_reader *reader)
+{
+    return ring_load(reader->copy + reader->next + reader->next_size - RING_TRAILER_SIZE);
+}
+
+static void ring_go_on(struct ring_reader *reader, uint64_t trailer)
+{
+    reader->counts.read += reader->next_size;
+    reader->at += reader->next_size;
+    reader->next += reader->next_size;
+    reader->next_size = (size_t)(trailer >> RING_POSITION_SHIFT);
+}
+
+bool ring_peek(struct ring_reader *reader, struct ring_entry *entry)
+{
+    struct ring_record record = {.pid = 0};
+    uint64_t trailer;
+    size_t length;
+
+    for (;; ring_go_on(reader, trailer)) {
+        if (!reader->next_size)
+            return false;
+        trailer = ring_trailer_here(reader);
+        if (ring_event_of(trailer) != RING_PAD)
+            break;
+    }
+    length = ring_length_of(trailer);
+    if (length >= sizeof(record))
+        memcpy(&record, reader->copy + reader->next, sizeof(record));
+    else
+        length = sizeof(record); /* then it has no payload */
+    *entry = (struct ring_entry){
+        .event = ring_event_of(trailer),
+        .pid = record.pid,
+        .payload = reader->copy + reader->next + sizeof(record),
+        .length = length - sizeof(record),
+    };
+    return true;
+}
+
+void ring_pass(struct ring_reader *reader)
+{
+    reader->counts.records++;
+    ring_go_on(reader, ring_trailer_here(reader));
+}

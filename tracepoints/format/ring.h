@@ -1,0 +1,140 @@
+/*
+ * The recorder's rings: a memory that programs write events into and the recorder reads at any
+ * time.
+ *
+ * The recorder's agent makes one memory for each user: a memfd, sealed so that nobody can change
+ * its size. It has a ring of events and a small ring of alarms for each CPU that the host may have.
+ * Whoever may write to it may write anything: both sides check what they use, and a program that
+ * scribbles harms the spans of its own user.
+ *
+ * Memory: struct ring_memory in a page of its own; from heads_at on a struct ring_head for each
+ * ring; from data_at on the rings of events, one after the other, and then those of alarms. The
+ * ring of CPU c is ring c, its alarms are ring cpus + c.
+ *
+ * A record is a struct ring_record, the event's payload as in events.h (of the original's events:
+ * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes: the position
+ * of the trailer divided by 8 (its lower 40 bits), the event (8 bits), the length of head and
+ * payload (16 bits), the position in the upper bits. Positions count all bytes that were ever
+ * written to the ring. So one reads from the newest record to the oldest, and a trailer whose
+ * position is not its own is none. A record does not go over the end of the ring: one of event
+ * RING_PAD fills it.
+ *
+ * A ring's state is one number, `committed`: the position up to which it is written. A writer
+ * stores into [committed, committed + RING_RECORD_MAX) only, and only then moves `committed`; both
+ * are done in one restartable sequence (rseq(2)), so on each CPU one writer at a time gets through.
+ * So when a reader finds the value c, copies the ring, and then finds c2, the positions from c2 +
+ * RING_RECORD_MAX - size to c are whole in its copy. A writer that is killed leaves nothing to be
+ * mended.
+ *
+ * How a program gets it: it connects to a Unix socket (SOCK_SEQPACKET) of the agent, RING_SOCKET or
+ * what the environment variable BLKIN_RINGS names, and is sent one struct ring_hello with the
+ * descriptor (SCM_RIGHTS). Whose memory it is the agent knows from SO_PEERCRED.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RING_H
+#define BLKIN_RING_H
+
+#include <stdint.h>
+
+#define RING_SOCKET   "/run/blkin/rings"
+#define RING_VARIABLE "BLKIN_RINGS" /* another path, or "none" */
+
+/* "blkring1" in little endian's order. Its digit is the version of all that is described here. */
+#define RING_MARK UINT64_C(0x31676e69726b6c62)
+
+#define RING_PAGE 4096
+#define RING_RECORD_MAX \
+    4096 /* of head, payload, padding and trailer; less than the smallest ring */
+#define RING_BYTES_MIN (UINT64_C(1) << 16)
+#define RING_BYTES_MAX (UINT64_C(1) << 36)
+#define RING_CPUS_MAX  8192
+
+/* The agent writes it once, before anybody gets the memory; but for `state` and `lost`. */
+struct ring_memory {
+    uint64_t mark;        /* RING_MARK */
+    uint32_t cpus;        /* that the host may ever have */
+    uint32_t user;        /* whose it is */
+    uint64_t event_bytes; /* of each ring of events: a power of two */
+    uint64_t alarm_bytes; /* of each ring of alarms: a power of two */
+    uint64_t heads_at;
+    uint64_t data_at;
+    uint64_t bytes; /* of all of it */
+    uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
+    int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
+    uint64_t lost;  /* records that programs could not write: they add to it */
+} __attribute__((aligned(64)));
+
+enum ring_state {
+    /* The agent will read it no more: ask for another one. Programs that record see this within 2 s
+     * and write on for that long at most, so the agent reads on for as long. */
+    RING_LEFT = 0,
+    RING_ON = 1,
+};
+
+struct ring_head {
+    uint64_t committed;
+} __attribute__((aligned(128)));
+
+/* What each record begins with. */
+struct ring_record {
+    uint32_t pid; /* as the program knows its own */
+    uint32_t zero;
+};
+
+/* In a trailer: enum blkin_packed_event, or one of these. */
+enum ring_event {
+    RING_ORIGINAL = 64, /* + enum blkin_annotation_type: an event of the original API */
+    RING_PAD = 255,     /* nothing: up to the end of the ring */
+};
+
+/*
+ * An event of the original API. Strings: trace_name, service_name, ip, then what it has of
+ * zipkin_trace.h: event; key and val; or key.
+ */
+struct ring_original {
+    uint64_t monotonic; /* now, CLOCK_MONOTONIC in ns */
+    uint64_t trace_id;
+    uint64_t span_id;
+    uint64_t parent_span_id;
+    int64_t integer; /* of the event with an integer: val */
+    uint16_t port;
+} __attribute__((packed));
+
+struct ring_hello {
+    uint64_t mark;
+    uint64_t bytes; /* of the memory */
+};
+
+#define RING_TRAILER_SIZE  8
+#define RING_POSITION_BITS 40
+
+/* at: a multiple of 8. */
+static inline uint64_t ring_trailer(uint64_t at, unsigned event, uint64_t length)
+{
+    return at << 21 | (uint64_t)(event & 255) << 16 | (length & 0xffff);
+}
+
+/* Is it the trailer of a record that ends at + 8? */
+static inline int ring_is_trailer(uint64_t trailer, uint64_t at)
+{
+    return trailer >> 24 == (at >> 3 & ((UINT64_C(1) << RING_POSITION_BITS) - 1));
+}
+
+static inline unsigned ring_event_of(uint64_t trailer)
+{
+    return (unsigned)(trailer >> 16 & 255);
+}
+
+static inline uint64_t ring_length_of(uint64_t trailer)
+{
+    return trailer & 0xffff;
+}
+
+/* Of a record with so many bytes of head and payload. */
+static inline uint64_t ring_record_size(uint64_t length)
+{
+    return ((length + 7) & ~UINT64_C(7)) + RING_TRAILER_SIZE;
+}
+
+#endif
