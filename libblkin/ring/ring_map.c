@@ -61,6 +61,7 @@ static const char *ring_map_at(char *place, size_t page, int descriptor, size_t 
         mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
             MAP_FAILED)
         return "it cannot be mapped";
+    (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent has it all after a crash */
     memory = *(const volatile struct ring_memory *)(const void *)place;
     wrong = ring_map_check(&memory, bytes);
     if (!wrong)
