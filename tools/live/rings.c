@@ -251,10 +251,10 @@ static void rings_end(void *context)
 }
 
 /* Delivery is set up once: a key of it that has changed would not hold. */
-static bool rings_take(void *context, const struct config *config, struct error *error)
+static bool rings_take(void *context, struct config **config, struct error *error)
 {
     struct live_rings *rings = context;
-    json_t *before = config_sink_json(rings->frame->config), *now = config_sink_json(config);
+    json_t *before = config_sink_json(rings->frame->config), *now = config_sink_json(*config);
     const bool is_same = before && now && json_equal(before, now);
     struct holder_options options;
 
@@ -264,9 +264,9 @@ static bool rings_take(void *context, const struct config *config, struct error 
         error_set(error, "with from=rings, keys of spans and their delivery need a restart");
         return false;
     }
-    if (!rings_options(config, &options, error))
+    if (!rings_options(*config, &options, error))
         return false;
-    say_open(rings->frame->title, config_text(config, "log-level"));
+    say_open(rings->frame->calls->title, config_text(*config, "log-level"));
     if (rings->holder)
         holder_reload(rings->holder, &options);
     return true;
@@ -368,8 +368,11 @@ static int rings_run(struct live_rings *rings)
 
 int live_rings(struct frame *frame)
 {
-    static const struct frame_calls calls = {
-        .name = "live", .status = rings_status, .take = rings_take, .end = rings_end};
+    static const struct frame_calls calls = {.name = "live",
+                                             .title = "blkin live",
+                                             .status = rings_status,
+                                             .take = rings_take,
+                                             .end = rings_end};
     struct live_rings *rings = calloc(1, sizeof(*rings));
     int status;
 
@@ -382,7 +385,7 @@ int live_rings(struct frame *frame)
     rings->start_ns = wall_clock_ns();
     frame->calls = &calls;
     frame->context = rings;
-    say_open(frame->title, config_text(frame->config, "log-level"));
+    say_open(frame->calls->title, config_text(frame->config, "log-level"));
     status = rings_run(rings);
     rings_free(rings);
     return status;
