@@ -94,6 +94,7 @@ __attribute__((noinline, cold)) static bool looks_for_rings(void)
 static bool is_loaded(void)
 {
     const int *gate;
+    int word;
 
     if (__builtin_expect(!*blkin_process_mark_, 0))
         blkin_forked_();
@@ -101,9 +102,9 @@ static bool is_loaded(void)
     if (__builtin_expect(gate == &blkin_not_known_yet, 0)) {
         blkin_process_load();
         gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
-        return *gate & BLKIN_GATE_LOOKS ? looks_for_rings() : blkin_is_on();
     }
-    return __builtin_expect(!(*gate & BLKIN_GATE_LOOKS), 1) || looks_for_rings();
+    word = __atomic_load_n(gate, __ATOMIC_RELAXED);
+    return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? looks_for_rings() : word != 0;
 }
 
 static inline __attribute__((always_inline)) void set_name(struct span *inside, const char *name,

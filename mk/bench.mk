@@ -61,7 +61,7 @@ $(bench_source): $(call obj,tests/bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+.PHONY: bench bench-ids bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
 bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -139,6 +139,10 @@ bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (bu
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) tests/bench/bench ids
+
+bench-ring: ## measure what the recorder's ring adds to a span
+	@$(MAKE) --no-print-directory all $(bench_programs)
+	@$(PYTHON) tests/bench/bench ring
 
 bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(MAKE) --no-print-directory all $(bench_programs)

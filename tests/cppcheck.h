@@ -13,3 +13,4 @@
     for (entry = at(list); entry; entry = at(list))
 #define LTTNG_UST_TRACEPOINT_EVENT(...)
 #define LTTNG_UST_TRACEPOINT_LOGLEVEL(...)
+#define __CPPCHECK__

@@ -51,28 +51,40 @@ static void ring_map_fill(struct ring_map *map, char *base, const struct ring_me
     };
 }
 
-/* A page for the map, and behind it the memory. */
-static struct ring_map *ring_map_at(int descriptor, size_t bytes, const char **wrong)
+/* Maps it at `place`, right behind the page of the map. */
+static const char *ring_map_at(char *place, size_t page, int descriptor, size_t bytes)
+{
+    struct ring_memory memory;
+    const char *wrong;
+
+    if (mprotect(place - page, page, PROT_READ | PROT_WRITE) != 0 ||
+        mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
+            MAP_FAILED)
+        return "it cannot be mapped";
+    (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent has it all after a crash */
+    memory = *(const volatile struct ring_memory *)(const void *)place;
+    wrong = ring_map_check(&memory, bytes);
+    if (!wrong)
+        ring_map_fill((struct ring_map *)(void *)(place - page), place, &memory);
+    return wrong;
+}
+
+static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *room =
-        mmap(NULL, page + bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct ring_memory memory;
+    const size_t size = page + RING_HUGE + bytes;
+    char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *place;
 
-    *wrong = "it cannot be mapped";
+    *wrong = "there is no room for it";
     if (room == MAP_FAILED)
         return NULL;
-    if (mprotect(room, page, PROT_READ | PROT_WRITE) == 0 &&
-        mmap(room + page, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) !=
-            MAP_FAILED) {
-        memory = *(const volatile struct ring_memory *)(const void *)(room + page);
-        *wrong = ring_map_check(&memory, bytes);
-        if (!*wrong) {
-            ring_map_fill((struct ring_map *)(void *)room, room + page, &memory);
-            return (struct ring_map *)(void *)room;
-        }
-    }
-    (void)munmap(room, page + bytes);
+    place = room + page;
+    place += -(uintptr_t)place & (RING_HUGE - 1);
+    *wrong = ring_map_at(place, page, descriptor, bytes);
+    if (!*wrong)
+        return (struct ring_map *)(void *)(place - page);
+    (void)munmap(room, size);
     return NULL;
 }
 
@@ -86,9 +98,9 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
         return NULL;
     *wrong = "it has not the size that it should have";
     if (fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != bytes ||
-        bytes < sizeof(struct ring_memory))
+        bytes < sizeof(struct ring_memory) || bytes > SIZE_MAX / 4)
         return NULL;
-    return ring_map_at(descriptor, bytes, wrong);
+    return ring_map_somewhere(descriptor, bytes, wrong);
 }
 
 /* What is written there later touches pages of its own: nobody would notice if they failed. */

@@ -11,7 +11,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(BLKIN_PORTABLE)
+/* cppcheck cannot read them */
+#if (defined(__x86_64__) || defined(__aarch64__)) && !defined(BLKIN_PORTABLE) && \
+    !defined(__CPPCHECK__)
 #define RING_HAS_SEQUENCES 1
 #else
 #define RING_HAS_SEQUENCES 0

@@ -48,13 +48,11 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
         return false;
     store = ring_store(part, cpu, __atomic_load_n(&part->heads[cpu].committed, __ATOMIC_RELAXED),
                        kind, payload, length);
-    left = part->mask + 1 - (store.before & part->mask);
+    left = ring_left(part, store.before);
     if (store.size > left) {
         ring_pad(cpu, &store, left);
         return false;
     }
-    /* see RING_STRIDE */
-    (void)*(volatile char *)(store.size < left ? store.to + store.size : store.to);
     return ring_commit(cpu, &store);
 }
 

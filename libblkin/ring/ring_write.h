@@ -22,13 +22,6 @@
 /* Once, before ring_write(). False: this processor, C library or kernel has no such sequences. */
 bool ring_write_init(void);
 
-/*
- * Where the record begins in these bytes of the ring, and whether it ends in them. A process meets
- * them for the first time by a read: the kernel maps them all at once then, and one page for a
- * write.
- */
-#define RING_STRIDE RING_BYTES_MIN
-
 /* What a record's trailer has besides its position and the length of its payload. */
 static inline uint64_t ring_kind(unsigned event)
 {
@@ -53,23 +46,24 @@ ring_store(const struct ring_part *part, uint64_t cpu, uint64_t before, uint64_t
     };
 }
 
-/*
- * One try, of a record of the lengths above that begins and ends in the same stride, in a process
- * that knows its number.
- */
+/* Bytes up to the end of the ring. */
+static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
+{
+    return part->mask + 1 - (before & part->mask);
+}
+
+/* One try, of a record of the lengths above, in a process that knows its number. */
 static inline __attribute__((always_inline)) bool
 ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_t length)
 {
     const uint32_t cpu = ring_this_cpu();
     struct ring_store store;
-    uint64_t at;
 
     if (__builtin_expect(cpu >= part->cpus, 0))
         return false;
     store = ring_store(part, cpu, __atomic_load_n(&part->heads[cpu].committed, __ATOMIC_RELAXED),
                        kind, payload, length);
-    at = store.before & part->mask;
-    return !__builtin_expect(((at + store.size) ^ at) >= RING_STRIDE, 0) &&
+    return !__builtin_expect(store.size > ring_left(part, store.before), 0) &&
            ring_commit(cpu, &store);
 }
 

@@ -44,6 +44,11 @@
 #define RING_MARK UINT64_C(0x31676e69726b6c62)
 
 #define RING_PAGE 4096
+/*
+ * Both sides map the memory at a multiple of this, and the agent collapses it into huge pages
+ * (MADV_COLLAPSE). Otherwise a program's first lap of a ring costs a page fault every 4096 bytes.
+ */
+#define RING_HUGE (UINT64_C(1) << 21)
 #define RING_RECORD_MAX \
     4096 /* of head, payload, padding and trailer; less than the smallest ring */
 #define RING_BYTES_MIN (UINT64_C(1) << 16)
