@@ -53,7 +53,7 @@ struct holder_counts {
     uint64_t taken_over; /* of the process before */
     uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
     uint64_t unusable;   /* of the process before, and damaged */
-    bool is_stored;      /* memories would outlive this process */
+    bool is_stored;      /* memories surely outlive this process: systemd tells since 254 */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
