@@ -111,11 +111,11 @@ static void *memory_place(uint64_t bytes)
     return room + before;
 }
 
-static bool memory_map(struct memory *memory, const struct ring_memory *head, int flags)
+static bool memory_map(struct memory *memory, const struct ring_memory *head)
 {
     void *place = memory_place(head->bytes);
-    void *at = place ? mmap(place, head->bytes, PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_FIXED | flags, memory->fd, 0)
+    void *at = place ? mmap(place, head->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                            memory->fd, 0)
                      : MAP_FAILED;
 
     if (at == MAP_FAILED) {
@@ -136,12 +136,14 @@ static bool memory_map(struct memory *memory, const struct ring_memory *head, in
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
-/* MAP_POPULATE zeroes the pages here, so that no program has to. */
+/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
 static bool memory_map_new(struct memory *memory, const struct ring_memory *head)
 {
-    if (!memory_map(memory, head, MAP_POPULATE))
+    if (!memory_map(memory, head))
         return false;
     (void)madvise(memory->at, memory->bytes, MADV_COLLAPSE); /* else there are small pages */
+    for (uint64_t at = 0; at < memory->bytes; at += RING_PAGE)
+        (void)*(const volatile char *)(memory->at + at);
     return true;
 }
 
@@ -207,7 +209,7 @@ bool memory_open(struct memory *memory, int fd, struct error *error)
     const char *problem = memory_problem(fd, &head);
 
     *memory = (struct memory){.fd = fd};
-    if (!problem && !memory_map(memory, &head, 0))
+    if (!problem && !memory_map(memory, &head))
         problem = strerror(errno);
     if (!problem)
         return true;
