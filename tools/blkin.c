@@ -23,6 +23,7 @@
 #include "tools/record/recording.h"
 #include "tools/record/watcher.h"
 #include "tools/report/report.h"
+#include "tools/rings/vault.h"
 #include "tools/rotate/burial.h"
 #include "tools/rotate/convert.h"
 #include "tools/rotate/ending.h"
@@ -93,6 +94,7 @@ static const struct job *const jobs[] = {
     &recording_look_job,
     &recording_end_job,
     &watcher_job,
+    &vault_job,
     NULL,
 };
 

@@ -28,7 +28,9 @@
 
 static const char *version = "";
 static uint64_t really_due_ticks;
-static uint64_t soon_ns = CHORES_SOON_NS; /* of whoever does the work */
+/* Of whoever does the work. */
+static uint64_t soon_ns = CHORES_SOON_NS;
+static uint64_t rest_due_ticks; /* all but the provider's chores, which may come earlier */
 
 void blkin_set_version(const char *new_version)
 {
@@ -76,9 +78,22 @@ static void set_chores_due(uint64_t due)
     } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
 }
 
-void blkin_do_chores(uint64_t now_ticks)
+static void do_rest(void)
 {
     const struct blkin_provider *provider;
+    const int saved_errno = errno;
+
+    blkin_clock_recheck();
+    blkin_sampling_refresh();
+    blkin_slow_refresh();
+    errno = saved_errno;
+    provider = blkin_provider();
+    if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
+        record_process(provider);
+}
+
+void blkin_do_chores(uint64_t now_ticks)
+{
     const int saved_errno = errno;
     uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), then = next;
@@ -96,19 +111,17 @@ void blkin_do_chores(uint64_t now_ticks)
     set_chores_due(next);
     /* reading files would be a place to be cancelled: half of the work would not be done */
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    blkin_clock_recheck();
     if (blkin_provider_refresh()) {
         then = now_ticks + blkin_ticks_of_ns(soon_ns);
         soon_ns *= 2;
     } else {
         soon_ns = CHORES_SOON_NS;
     }
-    blkin_sampling_refresh();
-    blkin_slow_refresh();
     errno = saved_errno;
-    provider = blkin_provider();
-    if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
-        record_process(provider);
+    if (blkin_is_due(now_ticks, rest_due_ticks)) {
+        rest_due_ticks = next;
+        do_rest();
+    }
     /* also the same time again: who does the work next sees what we have written */
     if (__atomic_compare_exchange_n(&really_due_ticks, &next, then, false, __ATOMIC_RELEASE,
                                     __ATOMIC_RELAXED) &&

@@ -62,9 +62,13 @@ void ring_ask_stop(void)
 static int ring_ask_connect(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int descriptor =
-        (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct stat status;
+    int descriptor;
 
+    if (stat(path, &status) != 0) /* where no agent runs, this is all */
+        return -1;
+    descriptor =
+        (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (descriptor < 0)
         return -1;
     descriptor = ring_ask_lift(descriptor);

@@ -73,6 +73,24 @@ wait_for 20 live "its spans" counter_is spans_accepted 1000 || exit 1
 stop_part third KILL 5 2>/dev/null
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 
+# killed: the rings are kept, and the program goes on in them
+start_rings killed
+write steady 0 1000000000 1000 "$WORK/steady.made"
+wait_for 20 live "its spans" counter_is spans_accepted 100 || exit 1
+status_is .rings.outlive_a_kill true || fail "nobody keeps the rings"
+kill -s KILL "${private_pid[live]}"
+wait_part live 5 2>/dev/null
+start_rings after
+status_is .rings.taken_over 1 || fail "the rings are gone"
+wait_for 5 live "spans at once" counter_is spans_accepted 100 || exit 1
+status_is '.rings.memories | length' 1 || fail "the program has got another memory"
+stop_part steady KILL 5 2>/dev/null
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+gone() {
+    ! [ -e "$WORK/run/rings.vault" ]
+}
+wait_for 10 - "the end of what keeps the rings" gone || exit 1
+
 # another one beside it has the memory of its own user, and holds none
 start_rings holds
 write shared 0 1000000000 1000 "$WORK/shared.made"

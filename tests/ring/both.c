@@ -2,7 +2,8 @@
  * For test-both.sh: records with both APIs, in itself and in a child, while it has rings, and says
  * how many events of each kind are in them.
  *
- * usage: both TIMES
+ * usage: both TIMES [FILE]
+ * FILE gets a copy of the memory.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -35,7 +36,8 @@ static void record(const char *name)
 
 int main(int argc, char **argv)
 {
-    const int times = argc == 2 ? atoi(argv[1]) : 0;
+    const int times = argc >= 2 ? atoi(argv[1]) : 0;
+    FILE *copy;
     pid_t child;
 
     memory_make(&memory, 1 << 24, RING_BYTES_MIN);
@@ -63,6 +65,9 @@ int main(int argc, char **argv)
     printf("blkin:annotation_info %u\n",
            memory_count(&memory, BLKIN_EVENT_ANNOTATION + BLKIN_INFO));
     printf("zipkin:timestamp %u\n", memory_count(&memory, RING_ORIGINAL + ANNOT_TIMESTAMP));
+    if (argc == 3 && (!(copy = fopen(argv[2], "w")) ||
+                      fwrite(memory.head, memory.bytes, 1, copy) != 1 || fclose(copy) != 0))
+        return 1;
     agent_stop(&agent);
     agent_remove(&agent);
     return 0;

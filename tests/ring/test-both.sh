@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # LTTng and the recorder's rings at once: both get each event that they want, and a ring does not turn
-# on streaming.
+# on streaming. Two readers agree on what is in the rings, one of them written from doc/format.md.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -16,11 +16,13 @@ start_sessiond || exit 1
 check() {
     local name=$1 event count
     LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 60 "$programs/both" $times \
-        >"$WORK/$name.rings" || fail "$name: both has failed"
+        "$WORK/$name.memory" >"$WORK/$name.rings" || fail "$name: both has failed"
     recorded "$name"
+    "$PYTHON" "$SRC/tests/ring/reader.py" "$WORK/$name.memory" >"$WORK/$name.read" ||
+        fail "$name: the reader that was written from doc/format.md cannot read it"
     while read -r event count; do
-        grep -qx "$event $count" "$WORK/$name.rings" || {
-            cat "$WORK/$name.rings"
+        grep -qx "$event $count" "$WORK/$name.rings" && grep -qx "$event $count" "$WORK/$name.read" || {
+            cat "$WORK/$name.rings" "$WORK/$name.read"
             fail "$name: the rings have not $count $event"
         }
         [ "$(grep -c " $event:" "$WORK/$name.events")" -eq "$count" ] ||

@@ -127,7 +127,8 @@ static void test_packed_span(void)
 
 static void test_original(void)
 {
-    const struct blkin_endpoint endpoint = {.ip = "10.0.0.1", .port = 50000, .name = "osd.12"};
+    const struct blkin_endpoint endpoint = {
+        .ip = "10.0.0.1", .port = (int16_t)50000, .name = "osd.12"};
     struct blkin_trace trace;
     const uint64_t before_ns = blkin_now();
     struct ring_original head;

@@ -7,6 +7,7 @@
 #include "seed.h"
 #include "store.h"
 #include "tools/rings/holder.h"
+#include "tools/rings/vault.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +28,8 @@ struct shared {
     uint64_t got[USERS]; /* memories that a program of this user has written to */
 };
 
-static char folder[100], path[150];
+static char folder[100], path[150], vault[150];
+static bool has_vault; /* instead of the store */
 static struct shared *shared;
 static struct store store;
 static bool is_root;
@@ -81,7 +83,8 @@ static void serve(void)
     const struct loop_signals signals = {end, reload, NULL};
     const struct holder_callbacks callbacks = {has_come, has_gone, NULL};
 
-    store_hand_over(&store);
+    if (!has_vault)
+        store_hand_over(&store);
     loop = loop_new(&signals);
     holder = holder_open(loop, &options, &callbacks, &error);
     if (!holder) {
@@ -452,8 +455,8 @@ static int use_many(unsigned number)
             return 1;
 }
 
-/* What any program ever got is in the store, and of each user there is one memory. */
-static void test_kills(uint64_t seed)
+/* Programs ask all the time, services are killed. Returns how often a program got a memory. */
+static uint64_t kill_services(uint64_t seed)
 {
     pid_t programs[USERS * 2];
 
@@ -473,11 +476,63 @@ static void test_kills(uint64_t seed)
         (void)kill(programs[i], SIGKILL);
         (void)waitpid(programs[i], NULL, 0);
     }
-    /* a program may have been killed between its two notes */
-    CHECK(written_to_all() >= got_by_all() && written_to_all() <= got_by_all() + USERS * 2);
-    CHECK(store.count == (is_root ? USERS : 1));
-    printf("%d kills, %llu memories given\n", KILLS, (unsigned long long)got_by_all());
     (void)unlink(path);
+    printf("%d kills, %llu memories given\n", KILLS, (unsigned long long)got_by_all());
+    return got_by_all();
+}
+
+/* A program may have been killed between its two notes. */
+static bool is_what_they_got(uint64_t written, uint64_t got)
+{
+    return written >= got && written <= got + USERS * 2;
+}
+
+/* What any program ever got is in the store, and of each user there is one memory. */
+static void test_kills(uint64_t seed)
+{
+    const uint64_t got = kill_services(seed);
+
+    CHECK(is_what_they_got(written_to_all(), got));
+    CHECK(store.count == (is_root ? USERS : 1));
+    forget_all();
+}
+
+static uint64_t vault_written;
+static unsigned vault_memories;
+
+static void count_kept(void *context, int fd, const char *name)
+{
+    struct memory memory;
+
+    (void)context, (void)name;
+    CHECK(memory_open(&memory, fd, &error));
+    vault_written += memory_lost(&memory);
+    vault_memories++;
+    memory_close(&memory);
+}
+
+/* The same with a process of our own, which ends with the service that ends in order. */
+static void test_vault(uint64_t seed)
+{
+    const pid_t keeper = fork();
+    uint64_t got;
+    int socket = -1, status;
+    pid_t service;
+
+    if (keeper == 0)
+        _exit(vault_run(vault));
+    has_vault = true;
+    options.vault = vault;
+    WAIT_UNTIL(access(vault, F_OK) == 0);
+    got = kill_services(seed);
+    vault_open(&socket, NULL, vault, count_kept, NULL, &error);
+    CHECK(socket >= 0 && is_what_they_got(vault_written, got));
+    CHECK(vault_memories == (unsigned)(is_root ? USERS : 1));
+    (void)close(socket);
+    service = begin();
+    CHECK(finish(service, SIGTERM) == 0);
+    CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    CHECK(access(vault, F_OK) != 0);
     forget_all();
 }
 
@@ -489,6 +544,7 @@ int main(void)
     is_root = geteuid() == 0 && seteuid(41000) == 0 && seteuid(0) == 0;
     (void)snprintf(folder, sizeof(folder), "%s/rings.%ld", where ? where : "/tmp", (long)getpid());
     (void)snprintf(path, sizeof(path), "%s/rings", folder);
+    (void)snprintf(vault, sizeof(vault), "%s/vault", folder);
     if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0)
         return 1;
     if (is_root && chmod(where ? where : "/tmp", 0755) != 0)
@@ -503,6 +559,7 @@ int main(void)
     test_restart();
     test_lies();
     test_kills(seed);
+    test_vault(seed);
     store_close(&store);
     (void)rmdir(folder);
     return check_status();

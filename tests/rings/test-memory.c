@@ -35,6 +35,7 @@ static void test_made(void)
     CHECK((const char *)memory_ring(&made, 1).committed == made.at + RING_PAGE + 128);
 
     CHECK(memory_open(&opened, dup(made.fd), &error));
+    CHECK((uintptr_t)made.at % RING_HUGE == 0 && (uintptr_t)opened.at % RING_HUGE == 0);
     CHECK(memory_is_of_size(&opened, &size) && opened.made == made.made);
     memory_set_state(&made, RING_LEFT);
     CHECK(memory_state(&opened) == RING_LEFT);

@@ -38,6 +38,7 @@ struct live_rings {
     int64_t start_ns, offset_ns;
     uint64_t given; /* events, to the assembler */
     bool is_ending, has_said_lost;
+    char vault[256]; /* the path of its socket */
     int status;
 };
 
@@ -186,13 +187,14 @@ static json_t *rings_json(const struct live_rings *rings)
         rings->holder ? holder_counts(rings->holder) : (struct holder_counts){.given = 0};
     const struct follow_counts read = follow_counts(rings->follow);
 
-    return json_pack("{ss, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
+    return json_pack("{ss, sb, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
                      config_text(rings->frame->config, "ring-socket"), "holds_them",
-                     rings->holder != NULL, "bytes", (json_int_t)held.bytes, "users",
-                     (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
-                     (json_int_t)held.refused, "taken_over", (json_int_t)held.taken_over, "records",
-                     (json_int_t)read.rings.records, "read_bytes", (json_int_t)read.rings.read,
-                     "overwritten_bytes", (json_int_t)read.rings.overwritten, "damaged_bytes",
+                     rings->holder != NULL, "outlive_a_kill", held.is_stored, "bytes",
+                     (json_int_t)held.bytes, "users", (json_int_t)held.users, "given",
+                     (json_int_t)held.given, "refused", (json_int_t)held.refused, "taken_over",
+                     (json_int_t)held.taken_over, "records", (json_int_t)read.rings.records,
+                     "read_bytes", (json_int_t)read.rings.read, "overwritten_bytes",
+                     (json_int_t)read.rings.overwritten, "damaged_bytes",
                      (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
                      "memories", rings_memories_json(rings));
 }
@@ -315,6 +317,9 @@ static bool rings_open(struct live_rings *rings, struct error *error)
     if (!rings_options(rings->frame->config, &options, error) || !frame_open(rings->frame, error) ||
         !rings_open_pipeline(rings, error))
         return false;
+    (void)snprintf(rings->vault, sizeof(rings->vault), "%s/rings.vault",
+                   config_text(rings->frame->config, "runtime-dir"));
+    options.vault = rings->vault;
     rings->offset_ns = ring_clock_offset();
     rings->follow = follow_new(&calls, RINGS_GRACE_NS, rings->offset_ns);
     if (!rings->follow) {

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/notify.h"
+#include "vault.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -47,6 +48,7 @@ struct holder {
     bool is_deaf; /* the listener is not watched until the next tick */
     struct timer tick;
     struct held *memories;
+    int vault; /* -1: there is none */
     struct holder_client *clients;
     unsigned clients_max;
     struct holder_counts counts;
@@ -97,6 +99,36 @@ static void holder_leave(struct held *held)
     memory_set_state(&held->memory, RING_LEFT);
 }
 
+static bool holder_has_store(const struct holder *holder)
+{
+    return notify_has_store() || holder->vault >= 0;
+}
+
+/* Returns false if systemd could not be told now. A vault that is gone is none any more. */
+static bool holder_store(struct holder *holder, struct held *held)
+{
+    char name[HOLDER_NAME_MAX];
+
+    holder_name(held->user, held->number, name);
+    if (notify_has_store())
+        held->is_stored = notify_store(held->memory.fd, name);
+    else
+        held->is_stored = vault_put(holder->vault, held->memory.fd, name);
+    if (held->is_stored || notify_has_store())
+        return held->is_stored;
+    (void)close(holder->vault);
+    holder->vault = -1;
+    return true;
+}
+
+static void holder_unstore(const struct holder *holder, const char *name)
+{
+    if (notify_has_store())
+        notify_unstore(name);
+    else if (holder->vault >= 0)
+        vault_remove(holder->vault, name);
+}
+
 static void holder_drop(struct holder *holder, struct held *held)
 {
     struct held **at = &holder->memories;
@@ -109,7 +141,7 @@ static void holder_drop(struct holder *holder, struct held *held)
     holder->counts.bytes -= held->memory.bytes;
     holder_name(held->user, held->number, name);
     if (held->is_stored)
-        notify_unstore(name);
+        holder_unstore(holder, name);
     memory_close(&held->memory);
     free(held);
 }
@@ -151,15 +183,12 @@ static struct held *holder_make(struct holder *holder, uint32_t user)
 static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
     struct held *held = holder_current(holder, user);
-    char name[HOLDER_NAME_MAX];
 
     if (!held)
         held = holder_make(holder, user);
-    if (!held || held->is_stored || !notify_has_store())
+    if (!held || held->is_stored || !holder_has_store(holder))
         return held;
-    holder_name(held->user, held->number, name);
-    held->is_stored = notify_store(held->memory.fd, name);
-    return held->is_stored ? held : NULL;
+    return holder_store(holder, held) ? held : NULL;
 }
 
 /* ---- those of before ------------------------------------------------------------------------- */
@@ -175,7 +204,7 @@ static void holder_take_over(void *context, int fd, const char *name)
         free(held);
     } else if (!memory_open(&held->memory, fd, &error)) {
         holder->counts.unusable++;
-        notify_unstore(name);
+        holder_unstore(holder, name);
         free(held);
     } else {
         held->is_stored = true;
@@ -361,6 +390,18 @@ static unsigned holder_clients_max(void)
                                                    : HOLDER_CLIENTS_MAX;
 }
 
+/* Without a store, memories end with this process. */
+static void holder_open_store(struct holder *holder)
+{
+    struct error ignored;
+
+    notify_each_stored(holder_take_over, holder);
+    holder->vault = -1;
+    if (!notify_has_store() && holder->options.vault)
+        vault_open(&holder->vault, holder->loop, holder->options.vault, holder_take_over, holder,
+                   &ignored);
+}
+
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error)
 {
@@ -377,7 +418,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->options = *options;
     holder->callbacks = *callbacks;
     holder->clients_max = holder_clients_max();
-    notify_each_stored(holder_take_over, holder);
+    holder_open_store(holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
     loop_watch(loop, &holder->listener);
@@ -408,10 +449,12 @@ void holder_close(struct holder *holder)
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
-        held->is_stored = false; /* the store keeps it, for a restart */
+        held->is_stored &= !notify_has_store(); /* that keeps it, for a restart */
         holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
+    if (holder->vault >= 0)
+        (void)close(holder->vault);
     free(holder);
 }
 
@@ -419,6 +462,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 {
     struct holder_counts counts = holder->counts;
 
+    counts.is_stored = holder->vault >= 0 || getenv("FDSTORE");
     for (const struct held *held = holder->memories; held; held = held->next)
         counts.users += !held->is_left;
     return counts;

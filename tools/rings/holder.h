@@ -4,9 +4,9 @@
  * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
  * that user asks. A client is sent one message, which fits into any socket: nobody is waited for.
  *
- * Memories outlive this process in systemd's store of descriptors, where they are before any
- * program has them. Without such a store they end with this process. If it ended in order, programs
- * ask again; if it was killed, those that run write on into a memory that nobody reads.
+ * Memories outlive this process: they are in a store of descriptors before any program has them.
+ * The store is systemd's where that runs the service, else a process of our own (vault.h). When
+ * this one ends in order, programs are told, and ask again when another one runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -20,6 +20,7 @@ struct holder;
 
 struct holder_options {
     const char *path;
+    const char *vault; /* the path of its socket; NULL: no process of our own */
     struct memory_size size;
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */
@@ -52,6 +53,7 @@ struct holder_counts {
     uint64_t taken_over; /* of the process before */
     uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
     uint64_t unusable;   /* of the process before, and damaged */
+    bool is_stored;      /* memories surely outlive this process: systemd tells since 254 */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
@@ -68,7 +70,8 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
  * socket stays where it is. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 
-/* In order: programs are told that nobody reads any more. The store keeps the memories. */
+/* In order: programs are told that nobody reads any more. systemd's store keeps the memories for a
+ * restart; a process of our own ends. */
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);

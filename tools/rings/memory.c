@@ -95,19 +95,55 @@ static bool memory_fill(int fd, const struct ring_memory *head)
            fcntl(fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
 }
 
-/* MAP_POPULATE zeroes the pages here, so that no program has to. */
-static bool memory_map(struct memory *memory, const struct ring_memory *head, int flags)
+/* At a multiple of RING_HUGE, so that the kernel can use huge pages. */
+static void *memory_place(uint64_t bytes)
 {
-    void *at = mmap(NULL, head->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, memory->fd, 0);
+    const size_t size = bytes + RING_HUGE;
+    char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t before;
 
-    if (at == MAP_FAILED)
+    if (room == MAP_FAILED)
+        return NULL;
+    before = -(uintptr_t)room & (RING_HUGE - 1);
+    if (before)
+        (void)munmap(room, before);
+    (void)munmap(room + before + bytes, size - before - bytes);
+    return room + before;
+}
+
+static bool memory_map(struct memory *memory, const struct ring_memory *head)
+{
+    void *place = memory_place(head->bytes);
+    void *at = place ? mmap(place, head->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                            memory->fd, 0)
+                     : MAP_FAILED;
+
+    if (at == MAP_FAILED) {
+        if (place)
+            (void)munmap(place, head->bytes);
         return false;
+    }
     memory->at = at;
     memory->size = (struct memory_size){head->cpus, head->event_bytes, head->alarm_bytes};
     memory->heads_at = head->heads_at;
     memory->data_at = head->data_at;
     memory->bytes = head->bytes;
     memory->made = head->made;
+    return true;
+}
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
+static bool memory_map_new(struct memory *memory, const struct ring_memory *head)
+{
+    if (!memory_map(memory, head))
+        return false;
+    (void)madvise(memory->at, memory->bytes, MADV_COLLAPSE); /* else there are small pages */
+    for (uint64_t at = 0; at < memory->bytes; at += RING_PAGE)
+        (void)*(const volatile char *)(memory->at + at);
     return true;
 }
 
@@ -133,8 +169,7 @@ bool memory_make(struct memory *memory, uint32_t user, const struct memory_size 
         return false;
     }
     memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory->fd >= 0 && memory_fill(memory->fd, &head) &&
-        memory_map(memory, &head, MAP_POPULATE))
+    if (memory->fd >= 0 && memory_fill(memory->fd, &head) && memory_map_new(memory, &head))
         return true;
     error_set(error, "rings of %llu bytes for user %u: %s", (unsigned long long)head.bytes, user,
               strerror(errno));
@@ -174,7 +209,7 @@ bool memory_open(struct memory *memory, int fd, struct error *error)
     const char *problem = memory_problem(fd, &head);
 
     *memory = (struct memory){.fd = fd};
-    if (!problem && !memory_map(memory, &head, 0))
+    if (!problem && !memory_map(memory, &head))
         problem = strerror(errno);
     if (!problem)
         return true;

@@ -22,5 +22,12 @@ ptrdiff_t __rseq_offset;
 
 __attribute__((constructor(101))) static void set_offset(void)
 {
-    __rseq_offset = (char *)&thread - (char *)__builtin_thread_pointer();
+    char *pointer;
+
+#ifdef __x86_64__
+    __asm__("movq %%fs:0, %0" : "=r"(pointer));
+#else
+    pointer = __builtin_thread_pointer();
+#endif
+    __rseq_offset = (char *)&thread - pointer;
 }

@@ -1,0 +1,219 @@
+/*
+ * Messages are a letter, and a name: '+' keep this descriptor, '-' drop it, '.' that was all.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "vault.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/unix_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define VAULT_MAX      256
+#define VAULT_NAME_MAX 128
+#define VAULT_FIRST_MS 10000  /* until the service that has started it comes */
+#define VAULT_AGAIN_MS 600000 /* until the one after it comes */
+#define VAULT_OPEN_MS  2000
+#define VAULT_RETRY_MS 10
+
+/* ---- messages -------------------------------------------------------------------------------- */
+
+static bool vault_send(int socket, char what, const char *name, int fd)
+{
+    char text[VAULT_NAME_MAX + 1];
+    struct iovec bytes = {text, 0};
+    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+    union unix_passed_room room;
+
+    bytes.iov_len = (size_t)snprintf(text, sizeof(text), "%c%s", what, name);
+    if (fd >= 0)
+        unix_socket_pass(&message, &room, fd);
+    return bytes.iov_len < sizeof(text) && sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+}
+
+/* text: the letter and the name. *fd: -1 if there is none. Returns false at the end. */
+static bool vault_receive(int socket, char text[VAULT_NAME_MAX + 1], int *fd)
+{
+    struct iovec bytes = {text, VAULT_NAME_MAX};
+    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+    union unix_passed_room room;
+    ssize_t length;
+
+    unix_socket_expect(&message, &room);
+    length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    *fd = length > 0 ? unix_socket_passed(&message) : -1;
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* ---- the process ----------------------------------------------------------------------------- */
+
+struct vault_kept {
+    int fd;
+    char name[VAULT_NAME_MAX + 1];
+};
+
+struct vault {
+    struct vault_kept kept[VAULT_MAX];
+    unsigned count;
+};
+
+static void vault_drop(struct vault *vault, const char *name)
+{
+    for (unsigned i = 0; i < vault->count; i++) {
+        if (strcmp(vault->kept[i].name, name) != 0)
+            continue;
+        (void)close(vault->kept[i].fd);
+        vault->kept[i--] = vault->kept[--vault->count];
+    }
+}
+
+static void vault_keep(struct vault *vault, int fd, const char *name)
+{
+    struct vault_kept *kept = &vault->kept[vault->count];
+
+    if (vault->count == VAULT_MAX) {
+        (void)close(fd);
+        return;
+    }
+    kept->fd = fd;
+    (void)snprintf(kept->name, sizeof(kept->name), "%s", name);
+    vault->count++;
+}
+
+/* Until the service leaves, or is killed. */
+static void vault_serve(struct vault *vault, int socket)
+{
+    char text[VAULT_NAME_MAX + 1];
+    bool is_there = true;
+    int fd;
+
+    for (unsigned i = 0; is_there && i < vault->count; i++)
+        is_there = vault_send(socket, '+', vault->kept[i].name, vault->kept[i].fd);
+    if (!is_there || !vault_send(socket, '.', "", -1))
+        return;
+    while (vault_receive(socket, text, &fd)) {
+        if (text[0] == '+' && fd >= 0)
+            vault_keep(vault, fd, text + 1);
+        else if (fd >= 0)
+            (void)close(fd);
+        else if (text[0] == '-')
+            vault_drop(vault, text + 1);
+    }
+}
+
+static int vault_accept(int listener, int timeout_ms)
+{
+    struct pollfd wait = {listener, POLLIN, 0};
+
+    while (poll(&wait, 1, timeout_ms) < 0 && errno == EINTR)
+        continue;
+    return wait.revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
+}
+
+int vault_run(const char *path)
+{
+    static const struct unix_socket_kind kind = {SOCK_SEQPACKET, 0600, 4};
+    static struct vault vault;
+    struct unix_socket listening;
+    struct error error;
+    int fd, timeout_ms = VAULT_FIRST_MS;
+
+    if (!unix_socket_listen(&listening, &kind, path, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    while ((fd = vault_accept(listening.fd, timeout_ms)) >= 0) {
+        vault_serve(&vault, fd);
+        (void)close(fd);
+        if (!vault.count)
+            break;
+        timeout_ms = VAULT_AGAIN_MS;
+    }
+    unix_socket_close(&listening);
+    return 0;
+}
+
+/* Who reads what the service says is not to wait for this process. */
+static void vault_close_output(void)
+{
+    const int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++)
+        (void)dup2(nothing, fd);
+}
+
+static int vault_run_job(const void *order, size_t size)
+{
+    char path[256];
+
+    (void)prctl(PR_SET_PDEATHSIG, 0); /* it outlives who has started it */
+    (void)setsid();
+    (void)snprintf(path, sizeof(path), "%.*s", (int)size, (const char *)order);
+    vault_close_output();
+    return vault_run(path);
+}
+
+const struct job vault_job = {.name = "vault", .run = vault_run_job};
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+/* The listener may be a moment behind. Returns -1 if it does not come. */
+static int vault_connect(struct loop *loop, const char *path, struct error *error)
+{
+    const int64_t until_ms = clock_ms() + VAULT_OPEN_MS;
+    struct child child = {.pid = 0};
+    int socket = unix_socket_connect(SOCK_SEQPACKET, path, error);
+
+    if (socket >= 0)
+        return socket;
+    if (!child_start(loop, &child,
+                     &(struct child_order){&vault_job, path, strlen(path), NULL, 0})) {
+        error_set(error, "cannot start a process: %s", strerror(errno));
+        return -1;
+    }
+    loop_forget(loop, &child);
+    while (socket < 0 && clock_ms() < until_ms) {
+        (void)poll(NULL, 0, VAULT_RETRY_MS);
+        socket = unix_socket_connect(SOCK_SEQPACKET, path, error);
+    }
+    return socket;
+}
+
+void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,
+                void *context, struct error *error)
+{
+    struct pollfd wait = {-1, POLLIN, 0};
+    char text[VAULT_NAME_MAX + 1];
+    int fd;
+
+    wait.fd = *vault = vault_connect(loop, path, error);
+    if (*vault < 0)
+        return;
+    while (poll(&wait, 1, VAULT_OPEN_MS) == 1 && vault_receive(*vault, text, &fd)) {
+        if (text[0] == '.')
+            return;
+        if (fd >= 0)
+            give(context, fd, text + 1);
+    }
+    error_set(error, "\"%s\": who listens there does not answer", path);
+    (void)close(*vault);
+    *vault = -1;
+}
+
+bool vault_put(int vault, int fd, const char *name)
+{
+    return vault_send(vault, '+', name, fd);
+}
+
+void vault_remove(int vault, const char *name)
+{
+    (void)vault_send(vault, '-', name, -1);
+}

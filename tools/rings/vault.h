@@ -1,0 +1,31 @@
+/*
+ * A process that keeps descriptors for a service, as systemd does where it runs the service: they
+ * are there again when the service was killed and is started anew.
+ *
+ * It ends when the service leaves and has taken all back, or when none has come for ten minutes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_RINGS_VAULT_H
+#define BLKIN_TOOLS_RINGS_VAULT_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "tools/base/child.h"
+#include "tools/base/notify.h"
+
+/* The process, until it ends. Its order is the path of its socket. */
+extern const struct job vault_job;
+int vault_run(const char *path);
+
+/*
+ * Connects to the process, which is started if none is there, and gives what it has kept. Waits for
+ * it for 2 s at most. *vault: the connection; -1, with error set: there is none.
+ */
+void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,
+                void *context, struct error *error);
+
+/* Returns false if the process is gone. What it was sent it has, whatever happens to us. */
+bool vault_put(int vault, int fd, const char *name);
+void vault_remove(int vault, const char *name);
+
+#endif
