@@ -37,7 +37,7 @@
 
 #include <stdint.h>
 
-#define RING_SOCKET   "/run/blkin/rings"
+#define RING_SOCKET   "/run/blkin/rings/socket"
 #define RING_VARIABLE "BLKIN_RINGS" /* another path, or "none" */
 
 /* "blkring1" in little endian's order. Its digit is the version of all that is described here. */
