@@ -112,61 +112,74 @@ static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns
 {
     struct span *inside = span_inside(span);
 
-    inside->size = inside->end = inside->limit = (uint16_t)size;
+    inside->size = inside->end = (uint16_t)size;
+    inside->limit = (int16_t)size;
     inside->used = (uint16_t)span_log_at(inside);
     inside->failed = 0;
     inside->base_ns = start_ns;
-    inside->dropped = inside->unstreamed = 0;
-    inside->depth = inside->service_size = inside->reserve = 0;
+    inside->dropped = inside->depth = 0;
+    inside->next_step = 0;
     span->has_context_ = CONTEXT_OWN;
     set_state(span, SPAN_RECORDED);
+}
+
+/* The same with the chores, which are always due while usage is measured or spans are checked. */
+__attribute__((noinline)) static void begin_with_chores(struct blkin_span *span, size_t size)
+{
+    struct span *inside = span_inside(span);
+    uint64_t start_ns = 0;
+
+    blkin_do_chores_if_due(blkin_ticks());
+    inside->size = (uint16_t)size;
+    if (blkin_usage_is_on() && size >= SPAN_SIZE_CHARGED)
+        start_ns = blkin_usage_begin(span);
+    begin(span, size, start_ns ? start_ns : span_now_ns());
+    if (start_ns) {
+        inside->end = (uint16_t)(size - sizeof(struct blkin_span_usage));
+        inside->limit = (int16_t)inside->end;
+        set_state(span, SPAN_RECORDED | SPAN_CHARGED);
+    }
+    if (blkin_usage_is_on() && size < SPAN_SIZE_CHARGED)
+        span_drop_record(span, true);
+    if (blkin_checks) {
+        inside->limit = SPAN_SLOW;
+        blkin_check_begun(span);
+    }
+}
+
+__attribute__((noinline)) static void stream_begin(struct blkin_span *span)
+{
+    struct span *inside = span_inside(span);
+
+    inside->limit = SPAN_SLOW;
+    span_rest(inside)->unstreamed = 0;
+    set_state(span, span->state_ | SPAN_STREAMED);
+    blkin_stream_begin(span, &(struct stream_begin){
+                                 .id = span->context.span_id,
+                                 .parent_id = span->context.parent_span_id,
+                                 .time_ns = inside->base_ns,
+                                 .name = inside->name,
+                                 .name_length = inside->name_length,
+                                 .flags = inside->flags,
+                                 .kind = inside->kind,
+                             });
+    inside->flags |= BLKIN_SPAN_STREAMED;
 }
 
 /* The same with all that may be due. */
 static void begin_slow(struct blkin_span *span, size_t size)
 {
-    struct span *inside = span_inside(span);
-    const uint64_t now = blkin_ticks();
-    uint64_t start_ns = 0;
-    uint8_t state = SPAN_RECORDED;
+    const uint64_t counter = blkin_counter();
+    uint64_t start_ns;
 
-    size = size < SPAN_SIZE_MAX ? size & ~(size_t)7 : SPAN_SIZE_MAX;
-    inside->size = (uint16_t)size;
-    if (!blkin_chores_are_due(now)) {
-        start_ns = blkin_clock_ns(now);
-    } else {
-        blkin_do_chores(now);
-        if (blkin_usage_is_on() && size >= SPAN_SIZE_CHARGED &&
-            (start_ns = blkin_usage_begin(span)))
-            state |= SPAN_CHARGED;
-        else
-            start_ns = span_now_ns();
-    }
-    begin(span, size, start_ns);
-    if (blkin_usage_is_on() && size < SPAN_SIZE_CHARGED)
-        span_drop_record(inside, true);
-    if (state & SPAN_CHARGED)
-        inside->end = inside->limit = (uint16_t)(size - sizeof(struct blkin_span_usage));
-    if (state != SPAN_RECORDED)
-        set_state(span, state);
-    if (blkin_checks) {
-        inside->limit = 0;
-        blkin_check_begun(span);
-    }
-    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
-        inside->limit = 0;
-        set_state(span, state | SPAN_STREAMED);
-        blkin_stream_begin(span, &(struct stream_begin){
-                                     .id = span->context.span_id,
-                                     .parent_id = span->context.parent_span_id,
-                                     .time_ns = start_ns,
-                                     .name = inside->name,
-                                     .name_length = inside->name_length,
-                                     .flags = inside->flags,
-                                     .kind = inside->kind,
-                                 });
-        inside->flags |= BLKIN_SPAN_STREAMED;
-    }
+    if (size > SPAN_SIZE_MAX)
+        size = SPAN_SIZE_MAX;
+    if (blkin_chores_are_due(counter) || !(start_ns = blkin_clock_try(counter)))
+        begin_with_chores(span, size);
+    else
+        begin(span, size, start_ns);
+    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN))
+        stream_begin(span);
 }
 
 void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,

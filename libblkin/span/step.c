@@ -77,26 +77,34 @@ void blkin_step_context_(const struct blkin_span *span, struct blkin_context *co
 /* Its records, of which the first is at. */
 static inline void open_step(struct span *inside, size_t at, uint32_t number)
 {
-    inside->depth++;
-    span_set_step(inside, inside->depth, at, number);
+    const unsigned depth = inside->depth + 1U;
+
+    inside->depth = (uint8_t)depth;
+    inside->limit = (int16_t)(inside->limit - (int)sizeof(uint32_t));
+    span_set_step(inside, depth, at, number);
 }
 
-/* For the fast path, what the open steps leave of the log. */
-static inline void move_limit(struct span *inside, int by)
+/* What the open steps leave of the log, where nothing else takes the slow path. */
+static void set_limit(struct blkin_span *span)
 {
-    inside->limit = (uint16_t)(inside->limit + by);
+    struct span *inside = span_inside(span);
+
+    inside->limit = span_is_streamed(span) || blkin_checks || span_rest(inside)->is_cut
+                        ? SPAN_SLOW
+                        : (int16_t)span_room_of_log(inside);
 }
 
 /* The first step keeps some of the room for steps that find the log full. */
 static inline void keep_reserve(struct span *inside)
 {
-    const size_t left = inside->end > inside->used ? inside->end - inside->used : 0;
-    const size_t reserve = left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX;
+    struct span_rest *rest = span_rest(inside);
+    const int left = inside->end - inside->used;
 
-    *span_steps(inside) = (struct span_steps){0, 0, 0};
-    inside->reserve = (uint8_t)(reserve ? reserve : 1);
-    if (inside->limit)
-        move_limit(inside, -(int)inside->reserve);
+    rest->reserve = (uint8_t)(left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX);
+    rest->is_cut = 0;
+    rest->lost_depth = 0;
+    inside->limit = (int16_t)(inside->limit - rest->reserve);
+    inside->next_step = 1;
 }
 
 __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const char *name,
@@ -105,33 +113,33 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
     const size_t at = inside->used;
-    struct span_steps *steps = span_steps(inside);
+    struct span_rest *rest = span_rest(inside);
     size_t size;
 
     if (blkin_is_misuse(span, CHECK_STEP_BEGIN))
         return;
-    if (!inside->reserve)
+    if (!inside->next_step)
         keep_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
-    size = BEGIN_SIZE(length) + (steps->has_gap ? NUMBER_SIZE : 0);
-    if (steps->lost_depth || inside->depth == SPAN_DEPTH_MAX || steps->number >= STEPS_MAX ||
+    size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_SIZE : 0);
+    if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
         at + size > span_room_of_steps(inside, inside->depth + 1U)) {
-        steps->lost_depth++;
+        rest->lost_depth++;
         inside->failed |= SPAN_LOST_STEP;
-        inside->limit = 0;
-        span_drop_record(inside, false);
+        inside->limit = SPAN_SLOW;
+        span_drop_record(span, false);
         return;
     }
-    steps->number++;
-    if (steps->has_gap)
-        (void)put_number(span_at(inside, at), steps->number);
-    steps->has_gap = 0;
+    if (rest->is_cut)
+        (void)put_number(span_at(inside, at), inside->next_step);
     inside->used = (uint16_t)(at + size);
     put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
-    open_step(inside, at, steps->number);
-    if (inside->limit)
-        move_limit(inside, -(int)sizeof(uint32_t));
+    open_step(inside, at, inside->next_step++);
+    if (rest->is_cut) {
+        rest->is_cut = 0;
+        set_limit(span);
+    }
     if (span_is_streamed(span))
         blkin_stream_begin(span, &(struct stream_begin){
                                      .id = id_at(span, inside->depth),
@@ -148,24 +156,21 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
 {
     struct span *inside = span_inside(span);
     const size_t at = inside->used;
-    uint32_t number;
     uint64_t now_ns;
 
-    if (inside->limit && !inside->reserve)
+    if (__builtin_expect(!inside->next_step, 0) && inside->limit >= 0)
         keep_reserve(inside);
     if (__builtin_expect(length > SPAN_STEP_MAX ||
-                             at + BEGIN_SIZE(length) + sizeof(uint32_t) > inside->limit ||
-                             inside->depth == SPAN_DEPTH_MAX || span_steps(inside)->has_gap ||
+                             !span_has_room(inside, BEGIN_SIZE(length) + sizeof(uint32_t)) ||
+                             inside->depth == SPAN_DEPTH_MAX ||
                              !(now_ns = blkin_clock_try(blkin_counter())),
                          0)) {
         begin_slow(span, name, length, kind);
         return;
     }
-    number = ++span_steps(inside)->number;
     inside->used = (uint16_t)(at + BEGIN_SIZE(length));
     put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
-    open_step(inside, at, number);
-    move_limit(inside, -(int)sizeof(uint32_t));
+    open_step(inside, at, inside->next_step++);
 }
 
 /* ---- end ---- */
@@ -178,8 +183,8 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
 {
     struct span *inside = span_inside(span);
     const struct blkin_provider *provider = blkin_provider();
-    const struct blkin_service *service =
-        inside->service_size ? span_own_service(inside) : blkin_default_service();
+    const struct blkin_service *own = span_own_service(inside);
+    const struct blkin_service *service = own ? own : blkin_default_service();
     const unsigned depth = inside->depth;
     const uint32_t number = span_step_number(inside, depth);
     const char *record = span_at(inside, span_step_at(inside, depth));
@@ -193,7 +198,8 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     size_t digits, name_length;
 
     inside->used = (uint16_t)span_step_at(inside, depth);
-    span_steps(inside)->has_gap = 1;
+    span_rest(inside)->is_cut = 1;
+    inside->limit = SPAN_SLOW;
     if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         return;
     record += has_number ? NUMBER_SIZE : 0;
@@ -236,8 +242,7 @@ static inline void close_step(struct span *inside)
 {
     inside->failed &= (uint16_t) ~(1U << inside->depth);
     inside->depth--;
-    if (inside->limit)
-        move_limit(inside, sizeof(uint32_t));
+    inside->limit = (int16_t)(inside->limit + (int)sizeof(uint32_t));
 }
 
 static inline void put_end(struct span *inside, uint64_t end_ns)
@@ -249,16 +254,6 @@ static inline void put_end(struct span *inside, uint64_t end_ns)
     inside->used = (uint16_t)(inside->used + END_SIZE);
 }
 
-/* The last open step that was dropped has ended. */
-static void forget_lost(struct blkin_span *span)
-{
-    struct span *inside = span_inside(span);
-
-    inside->failed &= (uint16_t)~SPAN_LOST_STEP;
-    if (!span_is_streamed(span) && !blkin_checks)
-        inside->limit = (uint16_t)span_room_of_log(inside);
-}
-
 __attribute__((noinline)) static void end_slow(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
@@ -267,8 +262,10 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
     if (blkin_is_misuse(span, CHECK_STEP_END))
         return;
     if (inside->failed & SPAN_LOST_STEP) {
-        if (--span_steps(inside)->lost_depth == 0)
-            forget_lost(span);
+        if (--span_rest(inside)->lost_depth == 0) {
+            inside->failed &= (uint16_t)~SPAN_LOST_STEP;
+            set_limit(span);
+        }
         return;
     }
     if (!inside->depth)
@@ -287,7 +284,7 @@ void blkin_step_end_(struct blkin_span *span)
     struct span *inside = span_inside(span);
     uint64_t now_ns;
 
-    if (__builtin_expect(!inside->depth || inside->used + END_SIZE > inside->limit ||
+    if (__builtin_expect(!inside->depth || !span_has_room(inside, END_SIZE) ||
                              !(now_ns = blkin_clock_try(blkin_counter())),
                          0)) {
         end_slow(span);
