@@ -65,7 +65,7 @@ struct span {
     char of_abi[offsetof(struct blkin_span, inside_)];
     uint16_t size;    /* of all of it */
     uint32_t sampled; /* in millionths; 0: not known */
-    uint16_t end;     /* of the room for the log and for open steps */
+    uint16_t end;     /* of the room for the log */
     int16_t limit;    /* of `used`, for the fast path; negative: SPAN_SLOW */
     uint16_t used;    /* where the log ends */
     uint16_t failed;  /* bit d: an error at depth d, or below, since that was opened; SPAN_... */
@@ -102,10 +102,6 @@ struct span_rest {
 /* Of fewer bytes: no usage. */
 #define SPAN_SIZE_CHARGED (SPAN_SIZE_USUAL + sizeof(struct blkin_span_usage))
 
-/* An open step is one number: where in the span its records begin, and above that its own number.
- */
-#define SPAN_STEP_AT_BITS 11
-
 /* Open steps that find no room in the log go on in a quarter of what is left when a span's first
  * step begins, or in this. */
 #define SPAN_RESERVE_MAX 128
@@ -116,7 +112,7 @@ _Static_assert(offsetof(struct span, sampled) == 52 && sizeof(struct blkin_span)
 _Static_assert(offsetof(struct span, name) == SPAN_EVENT_AT + sizeof(struct blkin_span_event) &&
                    sizeof(struct span_rest) <= BLKIN_HEAD_SIZE,
                "the event cannot be made in place");
-_Static_assert(SPAN_LOG_AT < BLKIN_SPAN_SIZE_MIN && SPAN_SIZE_MAX <= 1 << SPAN_STEP_AT_BITS &&
+_Static_assert(SPAN_LOG_AT < BLKIN_SPAN_SIZE_MIN &&
                    SPAN_SIZE_USUAL + BLKIN_SPAN_LOG <= BLKIN_SPAN_SIZE,
                "sizes do not fit");
 
@@ -194,44 +190,10 @@ static inline void span_drop_record(struct blkin_span *span, bool is_told)
         span_rest(inside)->unstreamed++;
 }
 
-/* ---- open steps: the room's last words, the innermost first ---- */
-
-static inline uint32_t span_step(const struct span *inside, unsigned depth)
-{
-    uint32_t step;
-
-    memcpy(&step, (const char *)inside + inside->end - depth * sizeof(step), sizeof(step));
-    return step;
-}
-
-static inline void span_set_step(struct span *inside, unsigned depth, size_t at, uint32_t number)
-{
-    const uint32_t step = (uint32_t)at | number << SPAN_STEP_AT_BITS;
-
-    memcpy(span_at(inside, inside->end) - depth * sizeof(step), &step, sizeof(step));
-}
-
-static inline size_t span_step_at(const struct span *inside, unsigned depth)
-{
-    return span_step(inside, depth) & ((1U << SPAN_STEP_AT_BITS) - 1);
-}
-
-static inline uint32_t span_step_number(const struct span *inside, unsigned depth)
-{
-    return span_step(inside, depth) >> SPAN_STEP_AT_BITS;
-}
-
-/* Where the log must end if so many steps are open, and each of them may use the reserve. */
-static inline size_t span_room_of_steps(const struct span *inside, unsigned depth)
-{
-    return inside->end - depth * sizeof(uint32_t);
-}
-
-/* And if none of them may. */
+/* Where the log must end, but for open steps and what is in them. */
 static inline size_t span_room_of_log(const struct span *inside)
 {
-    return span_room_of_steps(inside, inside->depth) -
-           (inside->next_step ? span_rest(inside)->reserve : 0);
+    return inside->end - (inside->next_step ? span_rest(inside)->reserve : 0U);
 }
 
 /* Where the log must end with what is said now. */
@@ -239,7 +201,7 @@ static inline size_t span_room(const struct span *inside)
 {
     if (inside->failed & SPAN_LOST_STEP)
         return 0;
-    return inside->depth ? span_room_of_steps(inside, inside->depth) : span_room_of_log(inside);
+    return inside->depth ? inside->end : span_room_of_log(inside);
 }
 
 /* For the fast path. size: at most of a few records. */

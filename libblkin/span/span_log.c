@@ -315,9 +315,6 @@ static void move_log(struct span *inside, size_t from, ptrdiff_t by)
 
     memmove(at + by, at, inside->used - from);
     inside->used = (uint16_t)(inside->used + by);
-    for (unsigned depth = 1; depth <= inside->depth; depth++)
-        span_set_step(inside, depth, (size_t)((ptrdiff_t)span_step_at(inside, depth) + by),
-                      span_step_number(inside, depth));
 }
 
 /* Cut to what the log leaves. */
@@ -353,12 +350,9 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
 static bool take_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span *inside = span_inside(span);
-    const size_t steps = inside->depth * sizeof(uint32_t);
-    char *const from = span_at(inside, inside->end - steps);
 
     if (inside->used + size > (ptrdiff_t)span_room_of_log(inside))
         return false;
-    memmove(from - size, from, steps);
     inside->end = (uint16_t)(inside->end - size);
     inside->limit = (int16_t)(inside->limit - size);
     return true;

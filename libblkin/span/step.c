@@ -14,12 +14,13 @@
 #include "slow_span.h"
 #include "span.h"
 #include "stream.h"
+#include "walk.h"
 
 #define BEGIN_SIZE(length) (11 + (length))
 #define END_SIZE           9U
 #define NUMBER_SIZE        5
 
-_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) + sizeof(uint32_t) <= SPAN_RESERVE_MAX,
+_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
                "no room for a step where the log is full");
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
@@ -49,42 +50,48 @@ static char *put_number(char *at, uint32_t number)
 
 /* ---- ids ---- */
 
+/* A walk to the end of the log: the steps that are open now. */
+static void find_open(const struct blkin_span *span, struct walk *walk)
+{
+    blkin_walk_begin(walk, span_inside_const(span));
+    while (blkin_walk(walk))
+        ;
+}
+
 /* Of the step that is open at this depth; 0: of the span. */
-static uint64_t id_at(const struct blkin_span *span, unsigned depth)
+static uint64_t id_at(const struct blkin_span *span, const struct walk *walk, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
 
-    return depth ? blkin_step_id(id, span_step_number(span_inside_const(span), depth)) : id;
+    return depth ? blkin_step_id(id, walk->open[depth - 1].number) : id;
 }
 
 uint64_t blkin_open_id(const struct blkin_span *span)
 {
-    return id_at(span, span_inside_const(span)->depth);
+    const unsigned depth = span_inside_const(span)->depth;
+    struct walk walk;
+
+    if (!depth)
+        return span->context.span_id;
+    find_open(span, &walk);
+    return id_at(span, &walk, depth);
 }
 
 void blkin_step_context_(const struct blkin_span *span, struct blkin_context *context)
 {
     const unsigned depth = span_inside_const(span)->depth;
+    struct walk walk;
 
     if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
-    context->span_id = id_at(span, depth);
-    context->parent_span_id = id_at(span, depth - 1);
+    find_open(span, &walk);
+    context->span_id = id_at(span, &walk, depth);
+    context->parent_span_id = id_at(span, &walk, depth - 1);
 }
 
 /* ---- begin ---- */
 
-/* Its records, of which the first is at. */
-static inline void open_step(struct span *inside, size_t at, uint32_t number)
-{
-    const unsigned depth = inside->depth + 1U;
-
-    inside->depth = (uint8_t)depth;
-    inside->limit = (int16_t)(inside->limit - (int)sizeof(uint32_t));
-    span_set_step(inside, depth, at, number);
-}
-
-/* What the open steps leave of the log, where nothing else takes the slow path. */
+/* For the fast path, where nothing takes the slow one. */
 static void set_limit(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
@@ -114,16 +121,18 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     const uint64_t now_ns = span_now_ns();
     const size_t at = inside->used;
     struct span_rest *rest = span_rest(inside);
+    uint64_t parent_id;
     size_t size;
 
     if (blkin_is_misuse(span, CHECK_STEP_BEGIN))
         return;
+    parent_id = span_is_streamed(span) ? blkin_open_id(span) : 0;
     if (!inside->next_step)
         keep_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
     size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_SIZE : 0);
     if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
-        at + size > span_room_of_steps(inside, inside->depth + 1U)) {
+        at + size > inside->end) {
         rest->lost_depth++;
         inside->failed |= SPAN_LOST_STEP;
         inside->limit = SPAN_SLOW;
@@ -135,15 +144,16 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     inside->used = (uint16_t)(at + size);
     put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
-    open_step(inside, at, inside->next_step++);
+    inside->depth++;
+    inside->next_step++;
     if (rest->is_cut) {
         rest->is_cut = 0;
         set_limit(span);
     }
     if (span_is_streamed(span))
         blkin_stream_begin(span, &(struct stream_begin){
-                                     .id = id_at(span, inside->depth),
-                                     .parent_id = id_at(span, inside->depth - 1),
+                                     .id = blkin_open_id(span),
+                                     .parent_id = parent_id,
                                      .time_ns = now_ns,
                                      .name = name,
                                      .name_length = length,
@@ -155,13 +165,13 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
 void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length, uint32_t kind)
 {
     struct span *inside = span_inside(span);
-    const size_t at = inside->used;
     uint64_t now_ns;
+    size_t at;
 
     if (__builtin_expect(!inside->next_step, 0) && inside->limit >= 0)
         keep_reserve(inside);
-    if (__builtin_expect(length > SPAN_STEP_MAX ||
-                             !span_has_room(inside, BEGIN_SIZE(length) + sizeof(uint32_t)) ||
+    at = inside->used;
+    if (__builtin_expect(length > SPAN_STEP_MAX || !span_has_room(inside, BEGIN_SIZE(length)) ||
                              inside->depth == SPAN_DEPTH_MAX ||
                              !(now_ns = blkin_clock_try(blkin_counter())),
                          0)) {
@@ -170,7 +180,8 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
     }
     inside->used = (uint16_t)(at + BEGIN_SIZE(length));
     put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
-    open_step(inside, at, inside->next_step++);
+    inside->depth++;
+    inside->next_step++;
 }
 
 /* ---- end ---- */
@@ -186,9 +197,6 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     const struct blkin_service *own = span_own_service(inside);
     const struct blkin_service *service = own ? own : blkin_default_service();
     const unsigned depth = inside->depth;
-    const uint32_t number = span_step_number(inside, depth);
-    const char *record = span_at(inside, span_step_at(inside, depth));
-    const bool has_number = *record == '#';
     const size_t used = inside->used;
     struct blkin_thread *thread = blkin_this_thread();
     char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
@@ -196,13 +204,16 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     char *at = payload;
     uint64_t offset_ns, start_ns, duration;
     size_t digits, name_length;
+    const char *record;
+    struct walk walk;
 
-    inside->used = (uint16_t)span_step_at(inside, depth);
+    find_open(span, &walk);
+    record = walk.open[depth - 1].begin;
+    inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
     span_rest(inside)->is_cut = 1;
     inside->limit = SPAN_SLOW;
     if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         return;
-    record += has_number ? NUMBER_SIZE : 0;
     digits = (size_t)blkin_number_at(record + 1, 2);
     name_length = digits & 127;
     offset_ns = blkin_number_at(record + 3, 8);
@@ -213,7 +224,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
         at,
         &(struct blkin_span_event){
             .trace_id = span->context.trace_id,
-            .parent_id = id_at(span, depth - 1),
+            .parent_id = id_at(span, &walk, depth - 1),
             .duration = duration,
             .flags = (uint8_t)(BLKIN_SPAN_STEP |
                                (inside->flags & (BLKIN_SPAN_DEBUG | BLKIN_SPAN_STREAMED)) |
@@ -224,8 +235,9 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, record, name_length);
     *at++ = '\0';
     record += name_length;
-    span_put_head(false, at, span, id_at(span, depth), end_ns, thread, ++thread->sequence, 0);
-    at = put_number(at + BLKIN_HEAD_SIZE, number);
+    span_put_head(false, at, span, id_at(span, &walk, depth), end_ns, thread, ++thread->sequence,
+                  0);
+    at = put_number(at + BLKIN_HEAD_SIZE, walk.open[depth - 1].number);
     *at++ = 'T';
     at = blkin_put_word(at, inside->base_ns - start_ns);
     if (is_open)
@@ -234,7 +246,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
     if (blkin_may_be_slow(duration))
-        blkin_slow_step(span, id_at(span, depth), payload + sizeof(struct blkin_span_event),
+        blkin_slow_step(span, id_at(span, &walk, depth), payload + sizeof(struct blkin_span_event),
                         duration, end_ns);
 }
 
@@ -242,7 +254,6 @@ static inline void close_step(struct span *inside)
 {
     inside->failed &= (uint16_t) ~(1U << inside->depth);
     inside->depth--;
-    inside->limit = (int16_t)(inside->limit + (int)sizeof(uint32_t));
 }
 
 static inline void put_end(struct span *inside, uint64_t end_ns)
@@ -258,6 +269,7 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
+    uint64_t id;
 
     if (blkin_is_misuse(span, CHECK_STEP_END))
         return;
@@ -270,12 +282,13 @@ __attribute__((noinline)) static void end_slow(struct blkin_span *span)
     }
     if (!inside->depth)
         return;
+    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the log has it open */
     if (inside->used + END_SIZE <= span_room_of_log(inside))
         put_end(inside, now_ns);
     else
         record_step(span, now_ns, false);
     if (span_is_streamed(span))
-        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, now_ns, NULL, 0);
+        blkin_stream(span, id, BLKIN_EVENT_END, now_ns, NULL, 0);
     close_step(inside);
 }
 
@@ -304,11 +317,13 @@ void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 
     inside->failed &= (uint16_t)~SPAN_LOST_STEP;
     for (; inside->depth > 0; close_step(inside)) {
+        const uint64_t id = span_is_streamed(span) ? blkin_open_id(span) : 0;
+
         if (is_recorded && inside->used > span_room_of_log(inside))
             record_step(span, end_ns, true);
         if (span_is_streamed(span)) {
-            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, end_ns, "o", 1);
-            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, end_ns, NULL, 0);
+            blkin_stream(span, id, BLKIN_EVENT_TAG, end_ns, "o", 1);
+            blkin_stream(span, id, BLKIN_EVENT_END, end_ns, NULL, 0);
         }
     }
 }
