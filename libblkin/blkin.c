@@ -19,6 +19,8 @@
 #include "libblkin/span/stream.h"
 #include "libblkin/usage/usage.h"
 
+#define HOT inline __attribute__((always_inline))
+
 unsigned blkin_version(void)
 {
     return BLKIN_VERSION;
@@ -50,8 +52,8 @@ static bool has_ids(const struct blkin_context *context)
 }
 
 /* The span's own ids, in the trace of parent or in a new one. */
-static void set_ids(struct blkin_context *context, const struct blkin_context *parent,
-                    struct blkin_thread *thread)
+static HOT void set_ids(struct blkin_context *context, const struct blkin_context *parent,
+                        struct blkin_thread *thread)
 {
     if (has_ids(parent)) {
         const uint64_t parent_id = parent->span_id; /* parent may be context */
@@ -70,20 +72,21 @@ static void set_ids(struct blkin_context *context, const struct blkin_context *p
 }
 
 /* Made once per trace, where it starts, and carried with it. */
-static struct blkin_decision decide(const struct blkin_context *context, const char *name)
+static struct blkin_decision decide(const struct blkin_context *context, const char *name,
+                                    size_t name_length)
 {
     if (context->flags & BLKIN_CONTEXT_DEBUG)
         return (struct blkin_decision){true, 0};
     if (context->flags & BLKIN_CONTEXT_DECIDED)
         return (struct blkin_decision){context->flags & BLKIN_CONTEXT_SAMPLED, 0};
-    return blkin_sampling_decide(name, context->trace_id);
+    return blkin_sampling_decide(name, name_length, context->trace_id);
 }
 
 /*
  * The provider is loaded; false if nobody wants spans.
  * acquire: who sees the gate that the loading has set sees all else that it has set.
  */
-static bool is_loaded(void)
+static HOT bool is_loaded(void)
 {
     if (__builtin_expect(!*blkin_process_mark_, 0))
         blkin_forked_();
@@ -94,8 +97,7 @@ static bool is_loaded(void)
     return blkin_is_on();
 }
 
-static inline __attribute__((always_inline)) void set_name(struct span *inside, const char *name,
-                                                           size_t length)
+static HOT void set_name(struct span *inside, const char *name, size_t length)
 {
     *blkin_put_bytes(inside->name, name, length) = '\0';
     inside->name_length = (uint8_t)length;
@@ -182,8 +184,10 @@ static void begin_slow(struct blkin_span *span, size_t size)
         stream_begin(span);
 }
 
-void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
-                         uint32_t kind, const struct blkin_context *context, uint64_t id)
+/* The name is put only into a span that is recorded. */
+static HOT void begin_root(struct blkin_span *span, size_t size, const char *name,
+                           size_t name_length, uint32_t kind, const struct blkin_context *context,
+                           uint64_t id)
 {
     const bool is_remote = context && context->flags & BLKIN_CONTEXT_REMOTE;
     struct span *inside = span_inside(span);
@@ -193,12 +197,10 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
         blkin_pass_on_(span, context);
         return;
     }
-    (void)blkin_default_service(); /* from now on there is one */
-    set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     set_ids(&span->context, context, blkin_this_thread());
     if (id)
         span->context.span_id = id;
-    decision = decide(&span->context, inside->name);
+    decision = decide(&span->context, name, name_length);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
     if (!decision.sampled) {
@@ -211,6 +213,8 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
+    (void)blkin_default_service(); /* from now on there is one */
+    set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     inside->sampled = decision.ppm;
     inside->kind = (uint8_t)kind;
     inside->flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
@@ -221,12 +225,17 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
 void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, size_t name_length,
                        uint32_t kind, const struct blkin_context *context)
 {
-    blkin_begin_with_id(span, size, name, name_length, kind, context, 0);
+    begin_root(span, size, name, name_length, kind, context, 0);
 }
 
-static inline __attribute__((always_inline)) void
-set_child(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
-          const struct blkin_span *parent, uint64_t id)
+void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                         uint32_t kind, const struct blkin_context *context, uint64_t id)
+{
+    begin_root(span, size, name, name_length, kind, context, id);
+}
+
+static HOT void set_child(struct blkin_span *span, const char *name, size_t name_length,
+                          uint32_t kind, const struct blkin_span *parent, uint64_t id)
 {
     const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
     const struct span *above = span_inside_const(parent);
@@ -292,9 +301,8 @@ static inline uint64_t duration_from(uint64_t start_ns, uint64_t end_ns)
  * Around the name, which is in place, the rest of the event before its log. at is SPAN_EVENT_AT of
  * the span or of a copy: what is written over is read before.
  */
-static inline __attribute__((always_inline)) void
-put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags, uint64_t end_ns,
-          uint64_t duration_ns, struct blkin_thread *thread)
+static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags,
+                          uint64_t end_ns, uint64_t duration_ns, struct blkin_thread *thread)
 {
     const struct span *inside = span_inside_const(span);
     const uint16_t dropped = inside->dropped;
@@ -339,9 +347,9 @@ __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint6
         blkin_slow_span(span, duration_ns, end_ns);
 }
 
-static inline __attribute__((always_inline)) void
-record_in_place(bool by_pdep, struct blkin_span *span, uint64_t end_ns, uint64_t duration_ns,
-                const struct blkin_provider *provider, const struct blkin_service *service)
+static HOT void record_in_place(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
+                                uint64_t duration_ns, const struct blkin_provider *provider,
+                                const struct blkin_service *service)
 {
     struct span *inside = span_inside(span);
     char *payload = span_at(inside, SPAN_EVENT_AT);
@@ -369,8 +377,8 @@ static inline bool has_room_for_service(const struct span *inside,
 }
 
 /* Of a span of which nothing else is to be told. */
-static inline __attribute__((always_inline)) void
-record_span(struct blkin_span *span, uint64_t end_ns, const struct blkin_provider *provider)
+static HOT void record_span(struct blkin_span *span, uint64_t end_ns,
+                            const struct blkin_provider *provider)
 {
     const struct span *inside = span_inside_const(span);
     const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
