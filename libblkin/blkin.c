@@ -176,7 +176,7 @@ static void begin_slow(struct blkin_span *span, size_t size)
 
     if (size > SPAN_SIZE_MAX)
         size = SPAN_SIZE_MAX;
-    if (blkin_chores_are_due(counter) || !(start_ns = blkin_clock_try(counter)))
+    if (blkin_chores_are_due(counter) || !blkin_clock_try(counter, &start_ns))
         begin_with_chores(span, size);
     else
         begin(span, size, start_ns);
@@ -281,7 +281,7 @@ void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *n
                              blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN) ||
                              !(id = blkin_id_try(&blkin_thread)) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
-                             !(start_ns = blkin_clock_try(counter)),
+                             !blkin_clock_try(counter, &start_ns),
                          0)) {
         begin_child_slow(span, size, name, name_length, kind, parent);
         return;
@@ -447,7 +447,7 @@ void blkin_span_end_(struct blkin_span *span)
                              (span_inside(span)->depth | span_inside(span)->failed) ||
                              !blkin_event_enabled(provider, BLKIN_EVENT_SPAN) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
-                             !(now_ns = blkin_clock_try(counter)),
+                             !blkin_clock_try(counter, &now_ns),
                          0)) {
         blkin_span_end_at_(span, UINT64_MAX);
         return;

@@ -144,7 +144,7 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
     if (__builtin_expect(!blkin_is_severe_enough(severity & 7), 0) && !span_is_streamed(span))
         return;
     if (length <= SPAN_TEXT_MAX && span_has_room(inside, ANNOTATION_SIZE(length)) &&
-        (now_ns = blkin_clock_try(blkin_counter())))
+        blkin_clock_try(blkin_counter(), &now_ns))
         (void)put_annotation(take_room(inside, ANNOTATION_SIZE(length)), severity, text, length,
                              now_ns - inside->base_ns);
     else

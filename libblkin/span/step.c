@@ -173,7 +173,7 @@ void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length,
     at = inside->used;
     if (__builtin_expect(length > SPAN_STEP_MAX || !span_has_room(inside, BEGIN_SIZE(length)) ||
                              inside->depth == SPAN_DEPTH_MAX ||
-                             !(now_ns = blkin_clock_try(blkin_counter())),
+                             !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
         begin_slow(span, name, length, kind);
         return;
@@ -298,7 +298,7 @@ void blkin_step_end_(struct blkin_span *span)
     uint64_t now_ns;
 
     if (__builtin_expect(!inside->depth || !span_has_room(inside, END_SIZE) ||
-                             !(now_ns = blkin_clock_try(blkin_counter())),
+                             !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
         end_slow(span);
         return;
