@@ -149,7 +149,7 @@ __attribute__((noinline)) static void begin_with_chores(struct blkin_span *span,
     }
 }
 
-__attribute__((noinline)) static void stream_begin(struct blkin_span *span)
+__attribute__((noinline)) static void begin_streamed(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
 
@@ -181,7 +181,7 @@ static void begin_slow(struct blkin_span *span, size_t size)
     else
         begin(span, size, start_ns);
     if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN))
-        stream_begin(span);
+        begin_streamed(span);
 }
 
 /* The name is put only into a span that is recorded. */

@@ -83,9 +83,11 @@ struct span {
 struct span_rest {
     uint16_t unstreamed; /* of a streamed span: dropped records that the stream does not have */
     /* once the span has had a step: */
-    uint8_t reserve;     /* bytes before `end` that are for steps only */
-    uint8_t is_cut;      /* the log does not have the step that was begun last */
-    uint32_t lost_depth; /* open steps that are dropped, within those that are not */
+    uint8_t reserve;      /* bytes before `end` that are for steps only */
+    uint8_t is_cut;       /* the log does not have the step that was begun last */
+    uint32_t lost_depth;  /* open steps that are dropped, within those that are not */
+    uint16_t walk_at;     /* where a walk may begin: no step was open there; 0: not known */
+    uint32_t walk_number; /* of the last step before that */
 } __attribute__((packed, may_alias));
 
 /* A limit for the slow path: whatever is added to it, it stays negative. */

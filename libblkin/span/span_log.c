@@ -313,6 +313,7 @@ static void move_log(struct span *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
 
+    span_rest(inside)->walk_at = 0;
     memmove(at + by, at, inside->used - from);
     inside->used = (uint16_t)(inside->used + by);
 }

@@ -50,12 +50,23 @@ static char *put_number(char *at, uint32_t number)
 
 /* ---- ids ---- */
 
-/* A walk to the end of the log: the steps that are open now. */
+/* The steps that are open now, at least one. The next walk begins at the first of them. */
 static void find_open(const struct blkin_span *span, struct walk *walk)
 {
+    const char *const inside = (const char *)span;
+    struct span_rest *rest = span_rest(span_inside_const(span));
+
     blkin_walk_begin(walk, span_inside_const(span));
+    if (rest->walk_at) {
+        walk->at = inside + rest->walk_at;
+        walk->number = rest->walk_number;
+    }
     while (blkin_walk(walk))
         ;
+    if (walk->depth) {
+        rest->walk_at = (uint16_t)(walk->open[0].first - inside);
+        rest->walk_number = walk->open[0].number - 1;
+    }
 }
 
 /* Of the step that is open at this depth; 0: of the span. */
@@ -110,6 +121,7 @@ static inline void keep_reserve(struct span *inside)
     rest->reserve = (uint8_t)(left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX);
     rest->is_cut = 0;
     rest->lost_depth = 0;
+    rest->walk_at = 0;
     inside->limit = (int16_t)(inside->limit - rest->reserve);
     inside->next_step = 1;
 }
@@ -151,15 +163,16 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
         set_limit(span);
     }
     if (span_is_streamed(span))
-        blkin_stream_begin(span, &(struct stream_begin){
-                                     .id = blkin_open_id(span),
-                                     .parent_id = parent_id,
-                                     .time_ns = now_ns,
-                                     .name = name,
-                                     .name_length = length,
-                                     .flags = inside->flags & BLKIN_SPAN_DEBUG,
-                                     .kind = (uint8_t)kind,
-                                 });
+        blkin_stream_begin(span,
+                           &(struct stream_begin){
+                               .id = blkin_step_id(span->context.span_id, inside->next_step - 1),
+                               .parent_id = parent_id,
+                               .time_ns = now_ns,
+                               .name = name,
+                               .name_length = length,
+                               .flags = inside->flags & BLKIN_SPAN_DEBUG,
+                               .kind = (uint8_t)kind,
+                           });
 }
 
 void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length, uint32_t kind)
