@@ -20,6 +20,8 @@
 #include "libblkin/span/stream.h"
 #include "libblkin/usage/usage.h"
 
+#define HOT inline __attribute__((always_inline))
+
 unsigned blkin_version(void)
 {
     return BLKIN_VERSION;
@@ -51,8 +53,8 @@ static bool has_ids(const struct blkin_context *context)
 }
 
 /* The span's own ids, in the trace of parent or in a new one. */
-static void set_ids(struct blkin_context *context, const struct blkin_context *parent,
-                    struct blkin_thread *thread)
+static HOT void set_ids(struct blkin_context *context, const struct blkin_context *parent,
+                        struct blkin_thread *thread)
 {
     if (has_ids(parent)) {
         const uint64_t parent_id = parent->span_id; /* parent may be context */
@@ -71,13 +73,14 @@ static void set_ids(struct blkin_context *context, const struct blkin_context *p
 }
 
 /* Made once per trace, where it starts, and carried with it. */
-static struct blkin_decision decide(const struct blkin_context *context, const char *name)
+static struct blkin_decision decide(const struct blkin_context *context, const char *name,
+                                    size_t name_length)
 {
     if (context->flags & BLKIN_CONTEXT_DEBUG)
         return (struct blkin_decision){true, 0};
     if (context->flags & BLKIN_CONTEXT_DECIDED)
         return (struct blkin_decision){context->flags & BLKIN_CONTEXT_SAMPLED, 0};
-    return blkin_sampling_decide(name, context->trace_id);
+    return blkin_sampling_decide(name, name_length, context->trace_id);
 }
 
 /* Where the recorder's rings may come. */
@@ -91,7 +94,7 @@ __attribute__((noinline, cold)) static bool looks_for_rings(void)
  * The provider is loaded; false if nobody wants spans.
  * acquire: who sees the gate that the loading has set sees all else that it has set.
  */
-static bool is_loaded(void)
+static HOT bool is_loaded(void)
 {
     const int *gate;
     int word;
@@ -107,8 +110,7 @@ static bool is_loaded(void)
     return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? looks_for_rings() : word != 0;
 }
 
-static inline __attribute__((always_inline)) void set_name(struct span *inside, const char *name,
-                                                           size_t length)
+static HOT void set_name(struct span *inside, const char *name, size_t length)
 {
     *blkin_put_bytes(inside->name, name, length) = '\0';
     inside->name_length = (uint8_t)length;
@@ -125,65 +127,80 @@ static inline void begin(struct blkin_span *span, size_t size, uint64_t start_ns
 {
     struct span *inside = span_inside(span);
 
-    inside->size = inside->end = inside->limit = (uint16_t)size;
+    inside->size = inside->end = (uint16_t)size;
+    inside->limit = (int16_t)size;
     inside->used = (uint16_t)span_log_at(inside);
     inside->failed = 0;
     inside->base_ns = start_ns;
-    inside->dropped = inside->unstreamed = 0;
-    inside->depth = inside->service_size = inside->reserve = 0;
+    inside->dropped = inside->depth = 0;
+    inside->next_step = 0;
     span->has_context_ = CONTEXT_OWN;
     set_state(span, SPAN_RECORDED);
+}
+
+/* The same with the chores, which are always due while usage is measured or spans are checked. */
+__attribute__((noinline)) static void begin_with_chores(struct blkin_span *span, size_t size)
+{
+    struct span *inside = span_inside(span);
+    uint64_t start_ns = 0;
+
+    blkin_do_chores_if_due(blkin_ticks());
+    inside->size = (uint16_t)size;
+    if (blkin_usage_is_on() && size >= SPAN_SIZE_CHARGED)
+        start_ns = blkin_usage_begin(span);
+    begin(span, size, start_ns ? start_ns : span_now_ns());
+    if (start_ns) {
+        inside->end = (uint16_t)(size - sizeof(struct blkin_span_usage));
+        inside->limit = (int16_t)inside->end;
+        set_state(span, SPAN_RECORDED | SPAN_CHARGED);
+    }
+    if (blkin_usage_is_on() && size < SPAN_SIZE_CHARGED)
+        span_drop_record(span, true);
+    if (blkin_checks) {
+        inside->limit = SPAN_SLOW;
+        blkin_check_begun(span);
+    }
+}
+
+__attribute__((noinline)) static void begin_streamed(struct blkin_span *span)
+{
+    struct span *inside = span_inside(span);
+
+    inside->limit = SPAN_SLOW;
+    span_rest(inside)->unstreamed = 0;
+    set_state(span, span->state_ | SPAN_STREAMED);
+    blkin_stream_begin(span, &(struct stream_begin){
+                                 .id = span->context.span_id,
+                                 .parent_id = span->context.parent_span_id,
+                                 .time_ns = inside->base_ns,
+                                 .name = inside->name,
+                                 .name_length = inside->name_length,
+                                 .flags = inside->flags,
+                                 .kind = inside->kind,
+                             });
+    inside->flags |= BLKIN_SPAN_STREAMED;
 }
 
 /* The same with all that may be due. */
 static void begin_slow(struct blkin_span *span, size_t size)
 {
-    struct span *inside = span_inside(span);
-    const uint64_t now = blkin_ticks();
-    uint64_t start_ns = 0;
-    uint8_t state = SPAN_RECORDED;
+    const uint64_t counter = blkin_counter();
+    uint64_t start_ns;
 
-    size = size < SPAN_SIZE_MAX ? size & ~(size_t)7 : SPAN_SIZE_MAX;
-    inside->size = (uint16_t)size;
-    if (!blkin_chores_are_due(now)) {
-        start_ns = blkin_clock_ns(now);
-    } else {
-        blkin_do_chores(now);
-        if (blkin_usage_is_on() && size >= SPAN_SIZE_CHARGED &&
-            (start_ns = blkin_usage_begin(span)))
-            state |= SPAN_CHARGED;
-        else
-            start_ns = span_now_ns();
-    }
-    begin(span, size, start_ns);
-    if (blkin_usage_is_on() && size < SPAN_SIZE_CHARGED)
-        span_drop_record(inside, true);
-    if (state & SPAN_CHARGED)
-        inside->end = inside->limit = (uint16_t)(size - sizeof(struct blkin_span_usage));
-    if (state != SPAN_RECORDED)
-        set_state(span, state);
-    if (blkin_checks) {
-        inside->limit = 0;
-        blkin_check_begun(span);
-    }
-    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN)) {
-        inside->limit = 0;
-        set_state(span, state | SPAN_STREAMED);
-        blkin_stream_begin(span, &(struct stream_begin){
-                                     .id = span->context.span_id,
-                                     .parent_id = span->context.parent_span_id,
-                                     .time_ns = start_ns,
-                                     .name = inside->name,
-                                     .name_length = inside->name_length,
-                                     .flags = inside->flags,
-                                     .kind = inside->kind,
-                                 });
-        inside->flags |= BLKIN_SPAN_STREAMED;
-    }
+    if (size > SPAN_SIZE_MAX)
+        size = SPAN_SIZE_MAX;
+    if (blkin_chores_are_due(counter) || !blkin_clock_try(counter, &start_ns))
+        begin_with_chores(span, size);
+    else
+        begin(span, size, start_ns);
+    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN))
+        begin_streamed(span);
 }
 
-void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
-                         uint32_t kind, const struct blkin_context *context, uint64_t id)
+/* The name is put only into a span that is recorded. */
+static HOT void begin_root(struct blkin_span *span, size_t size, const char *name,
+                           size_t name_length, uint32_t kind, const struct blkin_context *context,
+                           uint64_t id)
 {
     const bool is_remote = context && context->flags & BLKIN_CONTEXT_REMOTE;
     struct span *inside = span_inside(span);
@@ -193,12 +210,10 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
         blkin_pass_on_(span, context);
         return;
     }
-    (void)blkin_default_service(); /* from now on there is one */
-    set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     set_ids(&span->context, context, blkin_this_thread());
     if (id)
         span->context.span_id = id;
-    decision = decide(&span->context, inside->name);
+    decision = decide(&span->context, name, name_length);
     span->context.flags |= BLKIN_CONTEXT_DECIDED;
     span->context.flags &= ~(uint32_t)(BLKIN_CONTEXT_REMOTE | BLKIN_CONTEXT_SAMPLED);
     if (!decision.sampled) {
@@ -211,6 +226,8 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
         return;
     }
     span->context.flags |= BLKIN_CONTEXT_SAMPLED;
+    (void)blkin_default_service(); /* from now on there is one */
+    set_name(inside, name, blkin_cut(name, name_length, room_for_name(size)));
     inside->sampled = decision.ppm;
     inside->kind = (uint8_t)kind;
     inside->flags = (span->context.flags & BLKIN_CONTEXT_DEBUG ? BLKIN_SPAN_DEBUG : 0) |
@@ -221,12 +238,17 @@ void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name,
 void blkin_span_begin_(struct blkin_span *span, size_t size, const char *name, size_t name_length,
                        uint32_t kind, const struct blkin_context *context)
 {
-    blkin_begin_with_id(span, size, name, name_length, kind, context, 0);
+    begin_root(span, size, name, name_length, kind, context, 0);
 }
 
-static inline __attribute__((always_inline)) void
-set_child(struct blkin_span *span, const char *name, size_t name_length, uint32_t kind,
-          const struct blkin_span *parent, uint64_t id)
+void blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                         uint32_t kind, const struct blkin_context *context, uint64_t id)
+{
+    begin_root(span, size, name, name_length, kind, context, id);
+}
+
+static HOT void set_child(struct blkin_span *span, const char *name, size_t name_length,
+                          uint32_t kind, const struct blkin_span *parent, uint64_t id)
 {
     const uint64_t parent_id = parent->context.span_id; /* span may be its own parent */
     const struct span *above = span_inside_const(parent);
@@ -272,7 +294,7 @@ void blkin_span_begin_child_(struct blkin_span *span, size_t size, const char *n
                              blkin_event_enabled(blkin_provider(), BLKIN_EVENT_BEGIN) ||
                              !(id = blkin_id_try(&blkin_thread)) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
-                             !(start_ns = blkin_clock_try(counter)),
+                             !blkin_clock_try(counter, &start_ns),
                          0)) {
         begin_child_slow(span, size, name, name_length, kind, parent);
         return;
@@ -292,9 +314,8 @@ static inline uint64_t duration_from(uint64_t start_ns, uint64_t end_ns)
  * Around the name, which is in place, the rest of the event before its log. at is SPAN_EVENT_AT of
  * the span or of a copy: what is written over is read before.
  */
-static inline __attribute__((always_inline)) void
-put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags, uint64_t end_ns,
-          uint64_t duration_ns, struct blkin_thread *thread)
+static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span, uint8_t flags,
+                          uint64_t end_ns, uint64_t duration_ns, struct blkin_thread *thread)
 {
     const struct span *inside = span_inside_const(span);
     const uint16_t dropped = inside->dropped;
@@ -339,9 +360,9 @@ __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint6
         blkin_slow_span(span, duration_ns, end_ns);
 }
 
-static inline __attribute__((always_inline)) void
-record_in_place(bool by_pdep, struct blkin_span *span, uint64_t end_ns, uint64_t duration_ns,
-                const struct blkin_provider *provider, const struct blkin_service *service)
+static HOT void record_in_place(bool by_pdep, struct blkin_span *span, uint64_t end_ns,
+                                uint64_t duration_ns, const struct blkin_provider *provider,
+                                const struct blkin_service *service)
 {
     struct span *inside = span_inside(span);
     char *payload = span_at(inside, SPAN_EVENT_AT);
@@ -369,8 +390,8 @@ static inline bool has_room_for_service(const struct span *inside,
 }
 
 /* Of a span of which nothing else is to be told. */
-static inline __attribute__((always_inline)) void
-record_span(struct blkin_span *span, uint64_t end_ns, const struct blkin_provider *provider)
+static HOT void record_span(struct blkin_span *span, uint64_t end_ns,
+                            const struct blkin_provider *provider)
 {
     const struct span *inside = span_inside_const(span);
     const struct blkin_service *service = __atomic_load_n(&blkin_service, __ATOMIC_ACQUIRE);
@@ -439,7 +460,7 @@ void blkin_span_end_(struct blkin_span *span)
                              (span_inside(span)->depth | span_inside(span)->failed) ||
                              !blkin_event_enabled(provider, BLKIN_EVENT_SPAN) ||
                              blkin_chores_are_due(counter = blkin_counter()) ||
-                             !(now_ns = blkin_clock_try(counter)),
+                             !blkin_clock_try(counter, &now_ns),
                          0)) {
         blkin_span_end_at_(span, UINT64_MAX);
         return;

@@ -120,9 +120,9 @@ struct blkin_span {
  *
  * What a span takes of it: 134 bytes and its name; an annotation 11 bytes and its text; a number as
  * a tag 14 bytes and its key; a text as a tag 5 bytes, the key and the text; a link 49 bytes; a
- * step 20 bytes and its name, and 4 while it is open. A service of the span's own takes up to 132
- * bytes, its usage 64. The first step reserves a quarter of what is left, 128 bytes at most, for
- * steps that find no other room: such a step becomes an event of its own at its end.
+ * step 20 bytes and its name. A service of the span's own takes up to 132 bytes, its usage 64. The
+ * first step reserves a quarter of what is left, 128 bytes at most, for steps that find no other
+ * room: such a step becomes an event of its own at its end.
  */
 #define BLKIN_SPAN_ROOM(size) BLKIN_SPAN_ROOM_(size)
 

@@ -327,9 +327,9 @@ void blkin_clock_recheck(void)
 
 uint64_t blkin_clock_ns(uint64_t ticks)
 {
-    const uint64_t ns = blkin_clock_try(ticks);
+    uint64_t ns;
 
-    if (ns)
+    if (blkin_clock_try(ticks, &ns))
         return ns;
     if (__atomic_load_n(&has_fallen_back, __ATOMIC_ACQUIRE))
         return fallback_ns(ticks);

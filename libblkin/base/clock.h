@@ -75,16 +75,17 @@ static inline uint64_t blkin_clock_scale(uint64_t ticks, uint64_t rate)
 /* The ns of CLOCK_MONOTONIC at which blkin_ticks() was this. Draws a line if one is due. */
 uint64_t blkin_clock_ns(uint64_t ticks);
 
-/* The same of blkin_counter(), where that is all there is to do, and calls nothing; else 0. */
-static inline uint64_t blkin_clock_try(uint64_t counter)
+/* The same of blkin_counter(), and calls nothing; false: there is more to do. */
+static inline bool blkin_clock_try(uint64_t counter, uint64_t *ns)
 {
     const struct blkin_clock_line *line = __atomic_load_n(&blkin_clock.line, __ATOMIC_ACQUIRE);
     const uint64_t since = counter - __atomic_load_n(&line->ticks, __ATOMIC_RELAXED);
 
     if (__builtin_expect(since >= __atomic_load_n(&line->span, __ATOMIC_RELAXED), 0))
-        return 0;
-    return __atomic_load_n(&line->ns, __ATOMIC_RELAXED) +
-           blkin_clock_scale(since, __atomic_load_n(&line->rate, __ATOMIC_RELAXED));
+        return false;
+    *ns = __atomic_load_n(&line->ns, __ATOMIC_RELAXED) +
+          blkin_clock_scale(since, __atomic_load_n(&line->rate, __ATOMIC_RELAXED));
+    return true;
 }
 
 /* So many ticks make so many ns, roughly. */

@@ -7,6 +7,7 @@
 #define BLKIN_SAMPLING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct blkin_decision {
@@ -15,7 +16,7 @@ struct blkin_decision {
 };
 
 /* For the root span of this name in the trace of this id (its low 64 bits). */
-struct blkin_decision blkin_sampling_decide(const char *name, uint64_t trace_id);
+struct blkin_decision blkin_sampling_decide(const char *name, size_t length, uint64_t trace_id);
 
 /*
  * Annotations of a severity above this are not recorded in blkin:span: the policy's word. Streaming

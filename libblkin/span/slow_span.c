@@ -7,49 +7,11 @@
 
 #include "libblkin/policy/slow.h"
 #include "span.h"
+#include "walk.h"
 
 #include <string.h>
 
 static const char keep_key[] = SPAN_KEEP_KEY;
-
-/* ---- the log ---- */
-
-static size_t length_at(const char *digits)
-{
-    return (size_t)blkin_number_at(digits, 2);
-}
-
-/* Of the record that is here: see events.h. */
-static size_t record_size(const char *at)
-{
-    switch (*at) {
-    case '(':
-        return 11 + (length_at(at + 1) & 127);
-    case ')':
-    case 'T':
-        return 9;
-    case '#':
-        return 5;
-    case 's':
-        return 5 + length_at(at + 1) + length_at(at + 3);
-    case 'l':
-        return 49;
-    case 'r':
-        return 21 + length_at(at + 17) + length_at(at + 19);
-    case 'I':
-    case 'U':
-    case 'D':
-    case 'B':
-        return 14 + length_at(at + 1);
-    default: /* an annotation */
-        return 11 + length_at(at + 1);
-    }
-}
-
-static char *log_begin(struct span *inside)
-{
-    return span_at(inside, span_log_at(inside));
-}
 
 static struct blkin_slow_event event_of(const struct blkin_span *span, uint64_t id,
                                         uint64_t duration_ns, uint64_t end_ns)
@@ -74,16 +36,17 @@ static const char *service_of(const struct span *inside)
 
 static void keep(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns)
 {
-    struct span *inside = span_inside(span);
+    const struct span *inside = span_inside_const(span);
     struct blkin_slow_event event = event_of(span, span->context.span_id, duration_ns, end_ns);
     const size_t key_length = sizeof(keep_key) - 1;
-    const char *end = span_at(inside, inside->used);
+    struct walk walk;
     char why[SPAN_TEXT_MAX + 1] = "keep"; /* where the log had no room for more */
 
-    for (const char *at = log_begin(inside); at < end; at += record_size(at)) {
-        if (*at == 's' && length_at(at + 1) == key_length &&
+    blkin_walk_begin(&walk, inside);
+    for (const char *at = walk.at; at < walk.end; at += blkin_record_size(at)) {
+        if (*at == 's' && blkin_number_at(at + 1, 2) == key_length &&
             memcmp(at + 5, keep_key, key_length) == 0) {
-            const size_t length = length_at(at + 3);
+            const size_t length = (size_t)blkin_number_at(at + 3, 2);
 
             *blkin_put_bytes(why, at + 5 + key_length, length) = '\0';
             break;
@@ -103,13 +66,8 @@ void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *nam
         (void)blkin_slow_check(&event, name, service_of(span_inside_const(span)), false);
 }
 
-struct open_step {
-    uint32_t number;
-    const char *begin; /* its record */
-};
-
 /* Is it slow? end: its time since the log's base. */
-static bool check_step(const struct blkin_span *span, const struct open_step *step, uint64_t end)
+static bool check_step(const struct blkin_span *span, const struct walk_step *step, uint64_t end)
 {
     const struct span *inside = span_inside_const(span);
     const uint64_t mask = (UINT64_C(1) << 48) - 1;
@@ -121,30 +79,24 @@ static bool check_step(const struct blkin_span *span, const struct open_step *st
         return false;
     event = event_of(span, blkin_step_id(span->context.span_id, step->number), duration_ns,
                      inside->base_ns + (uint64_t)((int64_t)(end << 16) >> 16));
-    memcpy(name, step->begin + 11, length_at(step->begin + 1) & 127);
+    memcpy(name, step->begin + 11, blkin_number_at(step->begin + 1, 2) & 127);
     return blkin_slow_check(&event, name, service_of(inside), false);
 }
 
 /* The first that ended is enough: what is kept is the trace. */
-static void check_steps(struct blkin_span *span, uint64_t end_ns)
+static void check_steps(const struct blkin_span *span, uint64_t end_ns)
 {
-    struct span *inside = span_inside(span);
-    const char *end = span_at(inside, inside->used);
-    struct open_step open[SPAN_DEPTH_MAX];
-    unsigned depth = 0;
-    uint32_t number = 0;
+    const struct span *inside = span_inside_const(span);
+    const char *end;
+    struct walk walk;
 
-    for (const char *at = log_begin(inside); at < end; at += record_size(at)) {
-        if (*at == '#')
-            number = (uint32_t)blkin_number_at(at + 1, 4) - 1;
-        else if (*at == '(' && depth < SPAN_DEPTH_MAX)
-            open[depth++] = (struct open_step){++number, at};
-        else if (*at == ')' && depth > 0 &&
-                 check_step(span, &open[--depth], blkin_number_at(at + 1, 8)))
+    blkin_walk_begin(&walk, inside);
+    while ((end = blkin_walk(&walk))) {
+        if (check_step(span, &walk.open[walk.depth], blkin_number_at(end + 1, 8)))
             return;
     }
-    while (depth > 0) {
-        if (check_step(span, &open[--depth], end_ns - inside->base_ns))
+    while (walk.depth > 0) {
+        if (check_step(span, &walk.open[--walk.depth], end_ns - inside->base_ns))
             return;
     }
 }

@@ -65,28 +65,33 @@ struct span {
     char of_abi[offsetof(struct blkin_span, inside_)];
     uint16_t size;    /* of all of it */
     uint32_t sampled; /* in millionths; 0: not known */
-    uint16_t end;     /* of the room for the log and for open steps */
-    uint16_t limit;   /* of `used`, for the fast path; 0: take the slow path */
+    uint16_t end;     /* of the room for the log */
+    int16_t limit;    /* of `used`, for the fast path; negative: SPAN_SLOW */
     uint16_t used;    /* where the log ends */
     uint16_t failed;  /* bit d: an error at depth d, or below, since that was opened; SPAN_... */
     uint64_t base_ns; /* from which the times of the log count: its start, but see SPAN_MOVED */
     uint16_t dropped;
-    uint16_t unstreamed;  /* of these, what a stream does not have either */
-    uint8_t depth;        /* open steps that are not dropped */
-    uint8_t service_size; /* bytes from `end` on that the span's own service takes; 0: none */
-    uint8_t reserve;      /* bytes before `end` that are for steps only; 0: it never had a step */
+    uint8_t depth; /* open steps that are not dropped */
     uint8_t name_length;
+    uint32_t next_step; /* its number; 0: the span never had a step */
     uint8_t kind;
     uint8_t flags; /* BLKIN_SPAN_* */
     char name[];
 } __attribute__((may_alias));
 
-/* In the gap, once the span has had a step. */
-struct span_steps {
-    uint32_t number;     /* of the step that was begun last */
-    uint32_t lost_depth; /* open steps that are dropped, within those that are not */
-    uint8_t has_gap;     /* the log does not have the step that was begun last */
+/* In the gap: what only the slow paths need. */
+struct span_rest {
+    uint16_t unstreamed; /* of a streamed span: dropped records that the stream does not have */
+    /* once the span has had a step: */
+    uint8_t reserve;      /* bytes before `end` that are for steps only */
+    uint8_t is_cut;       /* the log does not have the step that was begun last */
+    uint32_t lost_depth;  /* open steps that are dropped, within those that are not */
+    uint16_t walk_at;     /* where a walk may begin: no step was open there; 0: not known */
+    uint32_t walk_number; /* of the last step before that */
 } __attribute__((packed, may_alias));
+
+/* A limit for the slow path: whatever is added to it, it stays negative. */
+#define SPAN_SLOW (-SPAN_SIZE_MAX)
 
 #define SPAN_EVENT_AT offsetof(struct span, end)
 
@@ -99,10 +104,6 @@ struct span_steps {
 /* Of fewer bytes: no usage. */
 #define SPAN_SIZE_CHARGED (SPAN_SIZE_USUAL + sizeof(struct blkin_span_usage))
 
-/* An open step is one number: where in the span its records begin, and above that its own number.
- */
-#define SPAN_STEP_AT_BITS 11
-
 /* Open steps that find no room in the log go on in a quarter of what is left when a span's first
  * step begins, or in this. */
 #define SPAN_RESERVE_MAX 128
@@ -111,9 +112,9 @@ _Static_assert(offsetof(struct span, sampled) == 52 && sizeof(struct blkin_span)
                    offsetof(struct blkin_span, room_) == 64,
                "the layout is another one than the ABI's");
 _Static_assert(offsetof(struct span, name) == SPAN_EVENT_AT + sizeof(struct blkin_span_event) &&
-                   sizeof(struct span_steps) <= BLKIN_HEAD_SIZE,
+                   sizeof(struct span_rest) <= BLKIN_HEAD_SIZE,
                "the event cannot be made in place");
-_Static_assert(SPAN_LOG_AT < BLKIN_SPAN_SIZE_MIN && SPAN_SIZE_MAX <= 1 << SPAN_STEP_AT_BITS &&
+_Static_assert(SPAN_LOG_AT < BLKIN_SPAN_SIZE_MIN &&
                    SPAN_SIZE_USUAL + BLKIN_SPAN_LOG <= BLKIN_SPAN_SIZE,
                "sizes do not fit");
 
@@ -145,16 +146,15 @@ static inline size_t span_log_at(const struct span *inside)
     return SPAN_LOG_AT + inside->name_length;
 }
 
-/* Of a span that has had a step. */
-static inline struct span_steps *span_steps(struct span *inside)
+static inline struct span_rest *span_rest(const struct span *inside)
 {
-    return (struct span_steps *)(void *)(inside->name + inside->name_length + 1);
+    return (struct span_rest *)(uintptr_t)(inside->name + inside->name_length + 1);
 }
 
 /* Its own service, or NULL. */
 static inline const struct blkin_service *span_own_service(const struct span *inside)
 {
-    return __builtin_expect(inside->service_size, 0)
+    return inside->failed & SPAN_OWN_SERVICE
                ? (const struct blkin_service *)(const void *)((const char *)inside + inside->end)
                : NULL;
 }
@@ -181,52 +181,21 @@ static inline uint64_t span_now_ns(void)
     return blkin_clock_ns(blkin_ticks());
 }
 
-/* One more that has found no room. */
-static inline void span_drop_record(struct span *inside, bool is_streamed)
+/* One more record has found no room. is_told: if the span is streamed, the stream has it. */
+static inline void span_drop_record(struct blkin_span *span, bool is_told)
 {
+    struct span *inside = span_inside(span);
+
     if (inside->dropped < BLKIN_DROPPED_MAX)
         inside->dropped++;
-    if (!is_streamed && inside->unstreamed < BLKIN_DROPPED_MAX)
-        inside->unstreamed++;
+    if (!is_told && span_is_streamed(span) && span_rest(inside)->unstreamed < BLKIN_DROPPED_MAX)
+        span_rest(inside)->unstreamed++;
 }
 
-/* ---- open steps: the room's last words, the innermost first ---- */
-
-static inline uint32_t span_step(const struct span *inside, unsigned depth)
-{
-    uint32_t step;
-
-    memcpy(&step, (const char *)inside + inside->end - depth * sizeof(step), sizeof(step));
-    return step;
-}
-
-static inline void span_set_step(struct span *inside, unsigned depth, size_t at, uint32_t number)
-{
-    const uint32_t step = (uint32_t)at | number << SPAN_STEP_AT_BITS;
-
-    memcpy(span_at(inside, inside->end) - depth * sizeof(step), &step, sizeof(step));
-}
-
-static inline size_t span_step_at(const struct span *inside, unsigned depth)
-{
-    return span_step(inside, depth) & ((1U << SPAN_STEP_AT_BITS) - 1);
-}
-
-static inline uint32_t span_step_number(const struct span *inside, unsigned depth)
-{
-    return span_step(inside, depth) >> SPAN_STEP_AT_BITS;
-}
-
-/* Where the log must end if so many steps are open, and each of them may use the reserve. */
-static inline size_t span_room_of_steps(const struct span *inside, unsigned depth)
-{
-    return inside->end - depth * sizeof(uint32_t);
-}
-
-/* And if none of them may. */
+/* Where the log must end, but for open steps and what is in them. */
 static inline size_t span_room_of_log(const struct span *inside)
 {
-    return span_room_of_steps(inside, inside->depth) - inside->reserve;
+    return inside->end - (inside->next_step ? span_rest(inside)->reserve : 0U);
 }
 
 /* Where the log must end with what is said now. */
@@ -234,12 +203,13 @@ static inline size_t span_room(const struct span *inside)
 {
     if (inside->failed & SPAN_LOST_STEP)
         return 0;
-    return inside->depth ? span_room_of_steps(inside, inside->depth) : span_room_of_log(inside);
+    return inside->depth ? inside->end : span_room_of_log(inside);
 }
 
-static inline bool span_has_open_steps(const struct span *inside)
+/* For the fast path. size: at most of a few records. */
+static inline bool span_has_room(const struct span *inside, size_t size)
 {
-    return inside->depth || inside->failed & SPAN_LOST_STEP;
+    return __builtin_expect(inside->used + (int)size <= inside->limit, 1);
 }
 
 /* ---- packed texts: see events.h ---- */

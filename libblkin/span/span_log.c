@@ -75,13 +75,7 @@ _Static_assert(ANNOTATION_SIZE(SPAN_TEXT_MAX) <= SPAN_RECORD_MAX &&
 
 /* ---- the log ---- */
 
-/* False if there is no room for a record of this size, or it is to be streamed too. */
-static inline bool has_room(const struct span *inside, size_t size)
-{
-    return __builtin_expect(inside->used + size <= inside->limit, 1);
-}
-
-/* Where it goes. */
+/* Where a record of this size goes. */
 static inline char *take_room(struct span *inside, size_t size)
 {
     char *at = span_at(inside, inside->used);
@@ -90,26 +84,29 @@ static inline char *take_room(struct span *inside, size_t size)
     return at;
 }
 
-/* A record that has no room is counted. */
-static void add_record(struct blkin_span *span, const char *record, size_t size)
+/* The same, or NULL: a record that has no room is counted. */
+static char *find_room(struct blkin_span *span, size_t size)
 {
     struct span *inside = span_inside(span);
 
     if (inside->used + size <= span_room(inside))
-        (void)blkin_put_bytes(take_room(inside, size), record, size);
-    else
-        span_drop_record(inside, !(inside->failed & SPAN_LOST_STEP));
+        return take_room(inside, size);
+    span_drop_record(span, !(inside->failed & SPAN_LOST_STEP));
+    return NULL;
 }
 
-/* The same, and out with it if the span is streamed. */
+/* Into the log, and out with it if the span is streamed. */
 static void add_tag(struct blkin_span *span, const char *record, const char *end)
 {
     struct span *inside = span_inside(span);
     const size_t size = (size_t)(end - record);
+    char *at;
 
     if (blkin_is_misuse(span, CHECK_USE))
         return;
-    add_record(span, record, size);
+    at = find_room(span, size);
+    if (at)
+        (void)blkin_put_bytes(at, record, size);
     if (span_is_streamed(span) && !(inside->failed & SPAN_LOST_STEP))
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, span_now_ns(), record, size);
 }
@@ -122,17 +119,17 @@ __attribute__((noinline)) void blkin_span_annotate_at_(struct blkin_span *span, 
 {
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
-    char record[SPAN_RECORD_MAX];
-    const char *end;
+    char *at = NULL;
 
     if (blkin_is_misuse(span, CHECK_USE))
         return;
     if (time_ns > now_ns)
         time_ns = now_ns;
     length = blkin_cut(text, length, SPAN_TEXT_MAX);
-    end = put_annotation(record, severity, text, length, time_ns - inside->base_ns);
     if (blkin_is_severe_enough(severity & 7))
-        add_record(span, record, (size_t)(end - record));
+        at = find_room(span, ANNOTATION_SIZE(length));
+    if (at)
+        (void)put_annotation(at, severity, text, length, time_ns - inside->base_ns);
     if (span_is_streamed(span) && !(inside->failed & SPAN_LOST_STEP))
         blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_ANNOTATION + (severity & 7), time_ns,
                      text, length);
@@ -146,8 +143,8 @@ void blkin_span_annotate_(struct blkin_span *span, uint32_t severity, const char
 
     if (__builtin_expect(!blkin_is_severe_enough(severity & 7), 0) && !span_is_streamed(span))
         return;
-    if (length <= SPAN_TEXT_MAX && has_room(inside, ANNOTATION_SIZE(length)) &&
-        (now_ns = blkin_clock_try(blkin_counter())))
+    if (length <= SPAN_TEXT_MAX && span_has_room(inside, ANNOTATION_SIZE(length)) &&
+        blkin_clock_try(blkin_counter(), &now_ns))
         (void)put_annotation(take_room(inside, ANNOTATION_SIZE(length)), severity, text, length,
                              now_ns - inside->base_ns);
     else
@@ -211,7 +208,7 @@ void blkin_span_tag_string_(struct blkin_span *span, const char *key, size_t key
 
     if (is_error(key, key_length))
         note_error(inside);
-    if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && has_room(inside, size))
+    if (key_length <= SPAN_KEY_MAX && value_length <= SPAN_TEXT_MAX && span_has_room(inside, size))
         (void)put_string(take_room(inside, size), key, key_length, value, value_length);
     else
         tag_string_slow(span, key, key_length, value, value_length);
@@ -244,7 +241,7 @@ static HOT void tag_number(struct blkin_span *span, char type, const char *key, 
     struct span *inside = span_inside(span);
     const size_t size = NUMBER_SIZE(key_length);
 
-    if (key_length <= SPAN_KEY_MAX && has_room(inside, size))
+    if (key_length <= SPAN_KEY_MAX && span_has_room(inside, size))
         (void)put_number(take_room(inside, size), type, key, key_length, bits);
     else
         tag_number_slow(span, type, key, key_length, bits);
@@ -292,7 +289,7 @@ void blkin_span_link_(struct blkin_span *span, const struct blkin_context *conte
 void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
 {
     static const char key[] = "blkin.dropped";
-    const uint16_t count = span_inside_const(span)->unstreamed;
+    const uint16_t count = span_rest(span_inside_const(span))->unstreamed;
     char record[NUMBER_SIZE(sizeof(key) - 1)];
 
     if (count) {
@@ -316,11 +313,9 @@ static void move_log(struct span *inside, size_t from, ptrdiff_t by)
 {
     char *const at = span_at(inside, from);
 
+    span_rest(inside)->walk_at = 0;
     memmove(at + by, at, inside->used - from);
     inside->used = (uint16_t)(inside->used + by);
-    for (unsigned depth = 1; depth <= inside->depth; depth++)
-        span_set_step(inside, depth, (size_t)((ptrdiff_t)span_step_at(inside, depth) + by),
-                      span_step_number(inside, depth));
 }
 
 /* Cut to what the log leaves. */
@@ -356,16 +351,17 @@ void blkin_span_set_remote_(struct blkin_span *span, const char *name, const cha
 static bool take_end(struct blkin_span *span, ptrdiff_t size)
 {
     struct span *inside = span_inside(span);
-    const size_t steps = inside->depth * sizeof(uint32_t);
-    char *const from = span_at(inside, inside->end - steps);
 
     if (inside->used + size > (ptrdiff_t)span_room_of_log(inside))
         return false;
-    memmove(from - size, from, steps);
     inside->end = (uint16_t)(inside->end - size);
-    if (inside->limit)
-        inside->limit = (uint16_t)(inside->limit - size);
+    inside->limit = (int16_t)(inside->limit - size);
     return true;
+}
+
+static size_t service_size(const struct blkin_service *service)
+{
+    return (offsetof(struct blkin_service, text) + service->length + 3) & ~(size_t)3;
 }
 
 static void put_own_service(struct blkin_span *span, const char *name, const char *ip,
@@ -373,17 +369,13 @@ static void put_own_service(struct blkin_span *span, const char *name, const cha
 {
     struct span *inside = span_inside(span);
     struct blkin_service own = {.length = 0};
-    size_t size;
 
     blkin_service_prepare(&own, name, ip, port);
-    size = offsetof(struct blkin_service, text) + own.length;
-    size = (size + 3) & ~(size_t)3;
-    if (!take_end(span, (ptrdiff_t)size)) {
-        span_drop_record(inside, span_is_streamed(span));
+    if (!take_end(span, (ptrdiff_t)service_size(&own))) {
+        span_drop_record(span, true);
         return;
     }
-    memcpy(span_at(inside, inside->end), &own, size);
-    inside->service_size = (uint8_t)size;
+    memcpy(span_at(inside, inside->end), &own, service_size(&own));
     inside->failed |= SPAN_OWN_SERVICE;
 }
 
@@ -400,12 +392,13 @@ void blkin_span_set_service_(struct blkin_span *span, const char *name, const ch
 {
     struct span *inside = span_inside(span);
     const struct blkin_service *of_process = blkin_default_service();
+    const struct blkin_service *own = span_own_service(inside);
     char text[SPAN_IP_MAX + 1];
 
     if (blkin_is_misuse(span, CHECK_USE))
         return;
-    (void)take_end(span, -(ptrdiff_t)inside->service_size);
-    inside->service_size = 0;
+    if (own)
+        (void)take_end(span, -(ptrdiff_t)service_size(own));
     inside->failed &= (uint16_t)~SPAN_OWN_SERVICE;
     if (name) {
         put_own_service(span, name, ip, port);
@@ -431,7 +424,7 @@ static bool move_start(struct blkin_span *span, uint64_t time_ns)
     }
     if (!(span->state_ & SPAN_MOVED)) {
         if (inside->used + BASE_SIZE > span_room_of_log(inside)) {
-            span_drop_record(inside, false);
+            span_drop_record(span, false);
             return false;
         }
         move_log(inside, log, BASE_SIZE);

@@ -14,12 +14,13 @@
 #include "slow_span.h"
 #include "span.h"
 #include "stream.h"
+#include "walk.h"
 
 #define BEGIN_SIZE(length) (11 + (length))
 #define END_SIZE           9U
 #define NUMBER_SIZE        5
 
-_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) + sizeof(uint32_t) <= SPAN_RESERVE_MAX,
+_Static_assert(NUMBER_SIZE + BEGIN_SIZE(SPAN_STEP_MAX) <= SPAN_RESERVE_MAX,
                "no room for a step where the log is full");
 _Static_assert(BLKIN_STEPS_MAX < 1 << 24 && SPAN_STEP_MAX < 128 && SPAN_DEPTH_MAX < 13,
                "a number is too large for its digits");
@@ -49,54 +50,80 @@ static char *put_number(char *at, uint32_t number)
 
 /* ---- ids ---- */
 
+/* The steps that are open now, at least one. The next walk begins at the first of them. */
+static void find_open(const struct blkin_span *span, struct walk *walk)
+{
+    const char *const inside = (const char *)span;
+    struct span_rest *rest = span_rest(span_inside_const(span));
+
+    blkin_walk_begin(walk, span_inside_const(span));
+    if (rest->walk_at) {
+        walk->at = inside + rest->walk_at;
+        walk->number = rest->walk_number;
+    }
+    while (blkin_walk(walk))
+        ;
+    if (walk->depth) {
+        rest->walk_at = (uint16_t)(walk->open[0].first - inside);
+        rest->walk_number = walk->open[0].number - 1;
+    }
+}
+
 /* Of the step that is open at this depth; 0: of the span. */
-static uint64_t id_at(const struct blkin_span *span, unsigned depth)
+static uint64_t id_at(const struct blkin_span *span, const struct walk *walk, unsigned depth)
 {
     const uint64_t id = span->context.span_id;
 
-    return depth ? blkin_step_id(id, span_step_number(span_inside_const(span), depth)) : id;
+    return depth ? blkin_step_id(id, walk->open[depth - 1].number) : id;
 }
 
 uint64_t blkin_open_id(const struct blkin_span *span)
 {
-    return id_at(span, span_inside_const(span)->depth);
+    const unsigned depth = span_inside_const(span)->depth;
+    struct walk walk;
+
+    if (!depth)
+        return span->context.span_id;
+    find_open(span, &walk);
+    return id_at(span, &walk, depth);
 }
 
 void blkin_step_context_(const struct blkin_span *span, struct blkin_context *context)
 {
     const unsigned depth = span_inside_const(span)->depth;
+    struct walk walk;
 
     if (blkin_is_misuse(span, CHECK_USE) || !depth)
         return;
-    context->span_id = id_at(span, depth);
-    context->parent_span_id = id_at(span, depth - 1);
+    find_open(span, &walk);
+    context->span_id = id_at(span, &walk, depth);
+    context->parent_span_id = id_at(span, &walk, depth - 1);
 }
 
 /* ---- begin ---- */
 
-/* Its records, of which the first is at. */
-static inline void open_step(struct span *inside, size_t at, uint32_t number)
+/* For the fast path, where nothing takes the slow one. */
+static void set_limit(struct blkin_span *span)
 {
-    inside->depth++;
-    span_set_step(inside, inside->depth, at, number);
-}
+    struct span *inside = span_inside(span);
 
-/* For the fast path, what the open steps leave of the log. */
-static inline void move_limit(struct span *inside, int by)
-{
-    inside->limit = (uint16_t)(inside->limit + by);
+    inside->limit = span_is_streamed(span) || blkin_checks || span_rest(inside)->is_cut
+                        ? SPAN_SLOW
+                        : (int16_t)span_room_of_log(inside);
 }
 
 /* The first step keeps some of the room for steps that find the log full. */
 static inline void keep_reserve(struct span *inside)
 {
-    const size_t left = inside->end > inside->used ? inside->end - inside->used : 0;
-    const size_t reserve = left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX;
+    struct span_rest *rest = span_rest(inside);
+    const int left = inside->end - inside->used;
 
-    *span_steps(inside) = (struct span_steps){0, 0, 0};
-    inside->reserve = (uint8_t)(reserve ? reserve : 1);
-    if (inside->limit)
-        move_limit(inside, -(int)inside->reserve);
+    rest->reserve = (uint8_t)(left / 4 < SPAN_RESERVE_MAX ? left / 4 : SPAN_RESERVE_MAX);
+    rest->is_cut = 0;
+    rest->lost_depth = 0;
+    rest->walk_at = 0;
+    inside->limit = (int16_t)(inside->limit - rest->reserve);
+    inside->next_step = 1;
 }
 
 __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const char *name,
@@ -105,67 +132,69 @@ __attribute__((noinline)) static void begin_slow(struct blkin_span *span, const 
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
     const size_t at = inside->used;
-    struct span_steps *steps = span_steps(inside);
+    struct span_rest *rest = span_rest(inside);
+    uint64_t parent_id;
     size_t size;
 
     if (blkin_is_misuse(span, CHECK_STEP_BEGIN))
         return;
-    if (!inside->reserve)
+    parent_id = span_is_streamed(span) ? blkin_open_id(span) : 0;
+    if (!inside->next_step)
         keep_reserve(inside);
     length = blkin_cut(name, length, SPAN_STEP_MAX);
-    size = BEGIN_SIZE(length) + (steps->has_gap ? NUMBER_SIZE : 0);
-    if (steps->lost_depth || inside->depth == SPAN_DEPTH_MAX || steps->number >= STEPS_MAX ||
-        at + size > span_room_of_steps(inside, inside->depth + 1U)) {
-        steps->lost_depth++;
+    size = BEGIN_SIZE(length) + (rest->is_cut ? NUMBER_SIZE : 0);
+    if (rest->lost_depth || inside->depth == SPAN_DEPTH_MAX || inside->next_step > STEPS_MAX ||
+        at + size > inside->end) {
+        rest->lost_depth++;
         inside->failed |= SPAN_LOST_STEP;
-        inside->limit = 0;
-        span_drop_record(inside, false);
+        inside->limit = SPAN_SLOW;
+        span_drop_record(span, false);
         return;
     }
-    steps->number++;
-    if (steps->has_gap)
-        (void)put_number(span_at(inside, at), steps->number);
-    steps->has_gap = 0;
+    if (rest->is_cut)
+        (void)put_number(span_at(inside, at), inside->next_step);
     inside->used = (uint16_t)(at + size);
     put_begin(span_at(inside, inside->used - BEGIN_SIZE(length)), name, length, kind,
               now_ns - inside->base_ns);
-    open_step(inside, at, steps->number);
-    if (inside->limit)
-        move_limit(inside, -(int)sizeof(uint32_t));
+    inside->depth++;
+    inside->next_step++;
+    if (rest->is_cut) {
+        rest->is_cut = 0;
+        set_limit(span);
+    }
     if (span_is_streamed(span))
-        blkin_stream_begin(span, &(struct stream_begin){
-                                     .id = id_at(span, inside->depth),
-                                     .parent_id = id_at(span, inside->depth - 1),
-                                     .time_ns = now_ns,
-                                     .name = name,
-                                     .name_length = length,
-                                     .flags = inside->flags & BLKIN_SPAN_DEBUG,
-                                     .kind = (uint8_t)kind,
-                                 });
+        blkin_stream_begin(span,
+                           &(struct stream_begin){
+                               .id = blkin_step_id(span->context.span_id, inside->next_step - 1),
+                               .parent_id = parent_id,
+                               .time_ns = now_ns,
+                               .name = name,
+                               .name_length = length,
+                               .flags = inside->flags & BLKIN_SPAN_DEBUG,
+                               .kind = (uint8_t)kind,
+                           });
 }
 
 void blkin_step_begin_(struct blkin_span *span, const char *name, size_t length, uint32_t kind)
 {
     struct span *inside = span_inside(span);
-    const size_t at = inside->used;
-    uint32_t number;
     uint64_t now_ns;
+    size_t at;
 
-    if (inside->limit && !inside->reserve)
+    if (__builtin_expect(!inside->next_step, 0) && inside->limit >= 0)
         keep_reserve(inside);
-    if (__builtin_expect(length > SPAN_STEP_MAX ||
-                             at + BEGIN_SIZE(length) + sizeof(uint32_t) > inside->limit ||
-                             inside->depth == SPAN_DEPTH_MAX || span_steps(inside)->has_gap ||
-                             !(now_ns = blkin_clock_try(blkin_counter())),
+    at = inside->used;
+    if (__builtin_expect(length > SPAN_STEP_MAX || !span_has_room(inside, BEGIN_SIZE(length)) ||
+                             inside->depth == SPAN_DEPTH_MAX ||
+                             !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
         begin_slow(span, name, length, kind);
         return;
     }
-    number = ++span_steps(inside)->number;
     inside->used = (uint16_t)(at + BEGIN_SIZE(length));
     put_begin(span_at(inside, at), name, length, kind, now_ns - inside->base_ns);
-    open_step(inside, at, number);
-    move_limit(inside, -(int)sizeof(uint32_t));
+    inside->depth++;
+    inside->next_step++;
 }
 
 /* ---- end ---- */
@@ -178,12 +207,9 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
 {
     struct span *inside = span_inside(span);
     const struct blkin_provider *provider = blkin_provider();
-    const struct blkin_service *service =
-        inside->service_size ? span_own_service(inside) : blkin_default_service();
+    const struct blkin_service *own = span_own_service(inside);
+    const struct blkin_service *service = own ? own : blkin_default_service();
     const unsigned depth = inside->depth;
-    const uint32_t number = span_step_number(inside, depth);
-    const char *record = span_at(inside, span_step_at(inside, depth));
-    const bool has_number = *record == '#';
     const size_t used = inside->used;
     struct blkin_thread *thread = blkin_this_thread();
     char payload[sizeof(struct blkin_span_event) + SPAN_STEP_MAX + 1 + BLKIN_HEAD_SIZE +
@@ -191,12 +217,16 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     char *at = payload;
     uint64_t offset_ns, start_ns, duration;
     size_t digits, name_length;
+    const char *record;
+    struct walk walk;
 
-    inside->used = (uint16_t)span_step_at(inside, depth);
-    span_steps(inside)->has_gap = 1;
+    find_open(span, &walk);
+    record = walk.open[depth - 1].begin;
+    inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
+    span_rest(inside)->is_cut = 1;
+    inside->limit = SPAN_SLOW;
     if (!blkin_event_enabled(provider, BLKIN_EVENT_SPAN))
         return;
-    record += has_number ? NUMBER_SIZE : 0;
     digits = (size_t)blkin_number_at(record + 1, 2);
     name_length = digits & 127;
     offset_ns = blkin_number_at(record + 3, 8);
@@ -207,7 +237,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
         at,
         &(struct blkin_span_event){
             .trace_id = span->context.trace_id,
-            .parent_id = id_at(span, depth - 1),
+            .parent_id = id_at(span, &walk, depth - 1),
             .duration = duration,
             .flags = (uint8_t)(BLKIN_SPAN_STEP |
                                (inside->flags & (BLKIN_SPAN_DEBUG | BLKIN_SPAN_STREAMED)) |
@@ -218,8 +248,9 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, record, name_length);
     *at++ = '\0';
     record += name_length;
-    span_put_head(false, at, span, id_at(span, depth), end_ns, thread, ++thread->sequence, 0);
-    at = put_number(at + BLKIN_HEAD_SIZE, number);
+    span_put_head(false, at, span, id_at(span, &walk, depth), end_ns, thread, ++thread->sequence,
+                  0);
+    at = put_number(at + BLKIN_HEAD_SIZE, walk.open[depth - 1].number);
     *at++ = 'T';
     at = blkin_put_word(at, inside->base_ns - start_ns);
     if (is_open)
@@ -228,7 +259,7 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
     if (blkin_may_be_slow(duration))
-        blkin_slow_step(span, id_at(span, depth), payload + sizeof(struct blkin_span_event),
+        blkin_slow_step(span, id_at(span, &walk, depth), payload + sizeof(struct blkin_span_event),
                         duration, end_ns);
 }
 
@@ -236,8 +267,6 @@ static inline void close_step(struct span *inside)
 {
     inside->failed &= (uint16_t) ~(1U << inside->depth);
     inside->depth--;
-    if (inside->limit)
-        move_limit(inside, sizeof(uint32_t));
 }
 
 static inline void put_end(struct span *inside, uint64_t end_ns)
@@ -249,36 +278,30 @@ static inline void put_end(struct span *inside, uint64_t end_ns)
     inside->used = (uint16_t)(inside->used + END_SIZE);
 }
 
-/* The last open step that was dropped has ended. */
-static void forget_lost(struct blkin_span *span)
-{
-    struct span *inside = span_inside(span);
-
-    inside->failed &= (uint16_t)~SPAN_LOST_STEP;
-    if (!span_is_streamed(span) && !blkin_checks)
-        inside->limit = (uint16_t)span_room_of_log(inside);
-}
-
 __attribute__((noinline)) static void end_slow(struct blkin_span *span)
 {
     struct span *inside = span_inside(span);
     const uint64_t now_ns = span_now_ns();
+    uint64_t id;
 
     if (blkin_is_misuse(span, CHECK_STEP_END))
         return;
     if (inside->failed & SPAN_LOST_STEP) {
-        if (--span_steps(inside)->lost_depth == 0)
-            forget_lost(span);
+        if (--span_rest(inside)->lost_depth == 0) {
+            inside->failed &= (uint16_t)~SPAN_LOST_STEP;
+            set_limit(span);
+        }
         return;
     }
     if (!inside->depth)
         return;
+    id = span_is_streamed(span) ? blkin_open_id(span) : 0; /* while the log has it open */
     if (inside->used + END_SIZE <= span_room_of_log(inside))
         put_end(inside, now_ns);
     else
         record_step(span, now_ns, false);
     if (span_is_streamed(span))
-        blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, now_ns, NULL, 0);
+        blkin_stream(span, id, BLKIN_EVENT_END, now_ns, NULL, 0);
     close_step(inside);
 }
 
@@ -287,8 +310,8 @@ void blkin_step_end_(struct blkin_span *span)
     struct span *inside = span_inside(span);
     uint64_t now_ns;
 
-    if (__builtin_expect(!inside->depth || inside->used + END_SIZE > inside->limit ||
-                             !(now_ns = blkin_clock_try(blkin_counter())),
+    if (__builtin_expect(!inside->depth || !span_has_room(inside, END_SIZE) ||
+                             !blkin_clock_try(blkin_counter(), &now_ns),
                          0)) {
         end_slow(span);
         return;
@@ -307,11 +330,13 @@ void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded)
 
     inside->failed &= (uint16_t)~SPAN_LOST_STEP;
     for (; inside->depth > 0; close_step(inside)) {
+        const uint64_t id = span_is_streamed(span) ? blkin_open_id(span) : 0;
+
         if (is_recorded && inside->used > span_room_of_log(inside))
             record_step(span, end_ns, true);
         if (span_is_streamed(span)) {
-            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_TAG, end_ns, "o", 1);
-            blkin_stream(span, blkin_open_id(span), BLKIN_EVENT_END, end_ns, NULL, 0);
+            blkin_stream(span, id, BLKIN_EVENT_TAG, end_ns, "o", 1);
+            blkin_stream(span, id, BLKIN_EVENT_END, end_ns, NULL, 0);
         }
     }
 }

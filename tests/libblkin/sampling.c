@@ -151,12 +151,25 @@ static void test_rules(void)
     CHECK(!is_root_sampled("recove"));
     CHECK(!is_root_sampled("client.write"));
     CHECK(!is_root_sampled(NULL));
+    set("never,*:always");
+    CHECK(is_root_sampled(NULL));
     set("always,write:never,*:always");
     CHECK(!is_root_sampled("write"));
     CHECK(is_root_sampled("read"));
     /* the first that fits */
     set("never,a*:always,ab:never");
     CHECK(is_root_sampled("ab"));
+}
+
+/* The rule is about the whole name, also where the span has no room for it. */
+static void test_rule_and_small_span(void)
+{
+    BLKIN_SPAN_ROOM(BLKIN_SPAN_SIZE_MIN) room;
+
+    set("never,a name of sixty bytes that no span of this size has room for:always");
+    CHECK(blkin_span_is_recorded(blkin_span_begin_in(
+        &room, sizeof(room), "a name of sixty bytes that no span of this size has room for",
+        BLKIN_SERVER, NULL)));
 }
 
 static void test_blanks(void)
@@ -376,6 +389,7 @@ int main(int argc, char **argv)
     test_ratio("ratio=0.001", 0.001);
     test_rate();
     test_rules();
+    test_rule_and_small_span();
     test_blanks();
     test_parents();
     test_refused();

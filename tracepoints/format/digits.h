@@ -123,7 +123,7 @@ static inline uint64_t blkin_number_at(const char *digits, unsigned count)
 /* Two digits of base 64: length < 4096 */
 static inline char *blkin_put_length(char *at, size_t length)
 {
-    const uint32_t digits = (uint32_t)(length & 63) + (uint32_t)(length >> 6 << 8) + 0x3030;
+    const uint32_t digits = ((uint32_t)length & 63) + ((uint32_t)length & ~63U) * 4 + 0x3030;
     const uint16_t in_order = htole16((uint16_t)digits);
 
     memcpy(at, &in_order, 2);
