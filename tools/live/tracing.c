@@ -226,6 +226,15 @@ static void tracing_make_again(struct tracing *tracing, const char *why)
     tracing_make(tracing);
 }
 
+/* Another session daemon than the one that was seen before. */
+static bool tracing_has_other_daemon(struct tracing *tracing)
+{
+    const uint64_t mark = daemon_mark(), before = tracing->daemon_mark;
+
+    tracing->daemon_mark = mark;
+    return mark != before;
+}
+
 static void has_looked(void *context, const void *result)
 {
     static const struct error gone = {"LTTng's session daemon is gone, or does not answer: what is "
@@ -254,8 +263,10 @@ static void has_looked(void *context, const void *result)
     tracing->discarded_events = state->discarded_events;
     tracing->lost_packets = state->lost_packets;
     if (!state->is_there) {
-        tracing_make_again(tracing, is_restarted ? "LTTng's session daemon was restarted"
-                                                 : "somebody has destroyed it");
+        /* it may have been restarted while this look went on */
+        tracing_make_again(tracing, is_restarted || tracing_has_other_daemon(tracing)
+                                        ? "LTTng's session daemon was restarted"
+                                        : "somebody has destroyed it");
     } else if (!state->has_consumer) {
         tracing_complain(tracing, TRACING_FAILED, &headless);
         try_again_later(tracing);
@@ -283,13 +294,11 @@ static void tracing_look(struct tracing *tracing)
 static void tracing_watch(void *context)
 {
     struct tracing *tracing = context;
-    const uint64_t mark = daemon_mark();
 
     timer_set(tracing->loop, &tracing->look, WATCH_MS);
     if (tracing->ended)
         return;
-    if (mark != tracing->daemon_mark && !tracing->is_busy) {
-        tracing->daemon_mark = mark;
+    if (!tracing->is_busy && tracing_has_other_daemon(tracing)) {
         tracing->is_daemon_new = true;
         if (tracing->state == TRACING_ACTIVE || tracing->state == TRACING_STOPPED)
             tracing_look(tracing);
@@ -302,7 +311,7 @@ static void tracing_watch(void *context)
         clock_ms() + (tracing->state == TRACING_NO_DAEMON ? LOOK_SOON_MS : LOOK_MS);
     if (tracing->state >= TRACING_ACTIVE)
         tracing_look(tracing);
-    else if (tracing->state == TRACING_NO_DAEMON && mark)
+    else if (tracing->state == TRACING_NO_DAEMON && daemon_mark())
         tracing_make(tracing);
 }
 
