@@ -16,7 +16,7 @@
 #define LONGEST_LINE_NS  UINT64_C(1000000000)
 #define AHEAD_NS         100000   /* a line begins so long after it is drawn */
 #define LINES            16       /* so many seconds may pass while a thread reads one */
-#define UNREAD_NS        10000000 /* nobody has read the clock since the line's end, but for now */
+#define UNREAD_NS        10000000 /* a line that ended longer ago was read by no thread since */
 
 /* The first one is for ticks that are ns already. */
 static struct blkin_clock_line lines[LINES] = {

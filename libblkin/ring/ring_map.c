@@ -10,11 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool ring_map_is_size(uint64_t bytes)
-{
-    return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
-}
-
 /* No sum here is as large as 2^51. */
 static const char *ring_map_check(const struct ring_memory *memory, uint64_t bytes)
 {
@@ -22,8 +17,8 @@ static const char *ring_map_check(const struct ring_memory *memory, uint64_t byt
 
     if (memory->mark != RING_MARK)
         return "it is of another version of BlkKin";
-    if (memory->cpus == 0 || memory->cpus > RING_CPUS_MAX ||
-        !ring_map_is_size(memory->event_bytes) || !ring_map_is_size(memory->alarm_bytes))
+    if (memory->cpus == 0 || memory->cpus > RING_CPUS_MAX || !ring_is_size(memory->event_bytes) ||
+        !ring_is_size(memory->alarm_bytes))
         return "its rings have impossible sizes";
     heads = RING_KINDS * (uint64_t)memory->cpus * sizeof(struct ring_head);
     data = memory->cpus * (memory->event_bytes + memory->alarm_bytes);

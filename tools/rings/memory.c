@@ -24,15 +24,10 @@ uint32_t memory_host_cpus(void)
 
 /* ---- the layout ------------------------------------------------------------------------------ */
 
-static bool memory_is_ring_size(uint64_t bytes)
-{
-    return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
-}
-
 static bool memory_is_size(const struct memory_size *size)
 {
-    return size->cpus >= 1 && size->cpus <= RING_CPUS_MAX &&
-           memory_is_ring_size(size->event_bytes) && memory_is_ring_size(size->alarm_bytes);
+    return size->cpus >= 1 && size->cpus <= RING_CPUS_MAX && ring_is_size(size->event_bytes) &&
+           ring_is_size(size->alarm_bytes);
 }
 
 static uint64_t memory_data_at(uint32_t cpus)

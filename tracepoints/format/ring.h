@@ -55,7 +55,7 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 36)
 #define RING_CPUS_MAX  8192
 
-/* The agent writes it once, before anybody gets the memory; but for `state` and `lost`. */
+/* The agent writes it before any program gets the memory. Later only `state` and `lost` change. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* that the host may ever have */
@@ -110,6 +110,12 @@ struct ring_hello {
     uint64_t mark;
     uint64_t bytes; /* of the memory */
 };
+
+/* May a ring have so many bytes? */
+static inline int ring_is_size(uint64_t bytes)
+{
+    return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
+}
 
 #define RING_TRAILER_SIZE  8
 #define RING_POSITION_BITS 40
