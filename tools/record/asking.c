@@ -212,8 +212,7 @@ static void asking_note_kept(struct asking *asking)
     for (const struct kept_folder *f = kept_list(asking->kept); f; f = f->next) {
         for (const struct request *r = f->requests; r; r = r->next) {
             for (size_t i = 0; i < r->count; i++)
-                fetched_note(asking->agent->fetched, r->traces[i].id, f->until_ns,
-                             f->until_mono_ns);
+                fetched_note(asking->agent->fetched, r->traces[i].id, f->until_mono_ns, 0);
         }
     }
 }
@@ -319,7 +318,7 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
         char left_out[80];
 
         (void)snprintf(left_out, sizeof(left_out),
-                       "%zu traces of the request were too many (snapshot-traces)", r->left_out);
+                       "%zu traces of the request were too many (fetch-traces)", r->left_out);
         answer = json_pack("{ss, ss, ss, ss, sI, ss*, so*, so}", "type", "found", "id", r->id, "to",
                            r->host, "host", asking->agent->host, "held_from",
                            (json_int_t)held_from_ns, "error",

@@ -27,8 +27,6 @@ struct record {
     struct frame frame;
     struct record_parts parts;
     struct timer deadline; /* of the end */
-    bool ends_sessions;    /* --end, */
-    bool is_ending;        /* and they are being ended */
     bool is_stopping, is_last_call, has_failed;
 };
 
@@ -74,7 +72,6 @@ static void record_begin_to_end(struct record *record)
     record->is_stopping = true;
     host_child_stop(&record->parts.host_child);
     alarms_stop(record->parts.alarms);
-    recording_stop(record->parts.recording);
     fetching_end(record->parts.fetching);
     timer_set(agent->loop, &record->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
@@ -84,27 +81,12 @@ static void record_step_to_end(struct record *record)
 {
     const struct record_parts *parts = &record->parts;
     const bool runs = kept_is_running(parts->kept) || asking_is_running(parts->asking) ||
-                      alarms_are_watched(parts->alarms) || fetching_is_busy(parts->fetching);
+                      fetching_is_busy(parts->fetching);
 
     if (record_is_drained(parts))
         record_end_children(record);
-    if (!record->is_last_call || runs || record->is_ending)
-        return;
-    if (!record->ends_sessions) {
+    if (record->is_last_call && !runs)
         loop_stop(parts->agent.loop);
-        return;
-    }
-    record->is_ending = true;
-    record->has_failed |= kept_list(parts->kept) != NULL;
-    recording_end(parts->recording);
-}
-
-static void record_sessions_ended(void *context, bool has_failed)
-{
-    struct record *record = context;
-
-    record->has_failed |= has_failed;
-    loop_stop(record->parts.agent.loop);
 }
 
 static void record_end(void *context)
@@ -132,8 +114,6 @@ static void record_step(void *context)
     next_ms = fetch_ms < next_ms ? fetch_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
     timer_set(parts->agent.loop, &parts->agent.step, next_ms > now_ms ? next_ms - now_ms : 0);
-    if (record->ends_sessions && alarms_have_polled(parts->alarms) && !record->is_stopping)
-        record_begin_to_end(record);
     if (record->is_stopping)
         record_step_to_end(record);
 }
@@ -146,12 +126,14 @@ static bool record_take(void *context, struct config **given, struct error *erro
     struct record *record = context;
     struct agent *agent = &record->parts.agent;
 
-    (void)error;
+    agent->config = config;
+    if (!holding_configure(record->parts.holding, error)) {
+        agent->config = record->frame.config;
+        return false;
+    }
     if (record->parts.host_child.loop)
         host_child_reload(&record->parts.host_child, config);
-    agent->config = config;
-    agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
-    recording_configure(record->parts.recording);
+    agent->pending.max = (size_t)config_integer(config, "fetch-traces");
     return true;
 }
 
@@ -181,16 +163,23 @@ static char *record_page(void *context)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void record_ring_is_new(void *context)
+static void record_memory_came(void *context, struct held *held)
 {
     const struct record *record = context;
 
-    fetching_ring_is_new(record->parts.fetching);
+    alarms_memory_came(record->parts.alarms, &held->memory);
+}
+
+static void record_memory_goes(void *context, struct held *held)
+{
+    const struct record *record = context;
+
+    alarms_memory_goes(record->parts.alarms, &held->memory);
 }
 
 static bool record_open_parts(struct record *record, struct error *error)
 {
-    const struct recording_callbacks on = {record_ring_is_new, record_sessions_ended, record};
+    const struct holder_callbacks callbacks = {record_memory_came, record_memory_goes, record};
     struct record_parts *parts = &record->parts;
 
     parts->asking = asking_open(&parts->agent, error);
@@ -200,12 +189,14 @@ static bool record_open_parts(struct record *record, struct error *error)
     if (!parts->kept)
         return false;
     error_set(error, "out of memory");
-    parts->recording = recording_new(&parts->agent, &on);
-    if (parts->recording) {
-        parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->recording);
-        parts->alarms = alarms_new(&parts->agent, parts->asking, parts->recording);
-    }
-    return parts->fetching && parts->alarms;
+    parts->alarms = alarms_new(&parts->agent, parts->asking);
+    if (parts->alarms)
+        parts->holding = holding_open(&parts->agent, &callbacks, error);
+    if (!parts->holding)
+        return false;
+    error_set(error, "out of memory");
+    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding);
+    return parts->fetching != NULL;
 }
 
 static bool record_open(struct record *record, struct error *error)
@@ -227,11 +218,11 @@ static void record_close(struct record *record)
     struct record_parts *parts = &record->parts;
 
     host_child_close(&parts->host_child);
+    holding_close(parts->holding); /* which reads the last alarms */
     asking_close(parts->asking);
     kept_close(parts->kept);
     alarms_free(parts->alarms);
     fetching_free(parts->fetching);
-    recording_free(parts->recording);
     agent_close(&parts->agent);
 }
 
@@ -240,13 +231,8 @@ static void record_serve(struct record *record)
     struct record_parts *parts = &record->parts;
     struct agent *agent = &parts->agent;
 
-    if (record->ends_sessions) /* what the sessions are like does not matter */
-        recording_only_end(parts->recording);
-    else
-        recording_start(parts->recording);
     alarms_start(parts->alarms);
-    if (!record->ends_sessions)
-        host_child_start(&parts->host_child, agent->loop, agent->config);
+    host_child_start(&parts->host_child, agent->loop, agent->config);
     asking_load(parts->asking, parts->kept);
     agent_step(agent);
     record->has_failed |= !frame_run(&record->frame);
@@ -280,8 +266,7 @@ int record_command(int argc, char *argv[])
                                              .ask = record_ask,
                                              .page = record_page,
                                              .end = record_end};
-    bool end = false;
-    const struct config_flag flags[] = {{"end", &end, NULL}, {NULL, NULL, NULL}};
+    const struct config_flag flags[] = {{NULL, NULL, NULL}};
     const struct config_request request = {"record", usage, flags};
     struct record record = {.has_failed = false};
     struct agent *agent = &record.parts.agent;
@@ -290,7 +275,6 @@ int record_command(int argc, char *argv[])
 
     if (!frame_read(frame, &calls, &record, &request, argc, argv, &status))
         return status;
-    record.ends_sessions = end;
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");
     status = privileges_become_owner(config_text(frame->config, "state-dir"),

@@ -15,9 +15,9 @@ struct record_parts {
     struct agent agent;
     struct asking *asking;
     struct kept *kept;
-    struct recording *recording;
-    struct fetching *fetching;
     struct alarms *alarms;
+    struct holding *holding;
+    struct fetching *fetching;
     struct host_child host_child;
 };
 

@@ -32,7 +32,9 @@ struct held {
     uint32_t user;
     uint64_t number; /* of this user: tells several memories apart, also after a restart */
     bool is_left;    /* no program gets it any more */
-    void *reader;    /* the receiver's */
+    /* the receiver's */
+    void *reader;
+    uint64_t looked_at; /* what was written at its last look */
     struct held *next;
     /* the holder's own */
     bool is_stored;
