@@ -79,6 +79,16 @@ void ring_find_begin(void)
     ring_leave();
 }
 
+#define RING_WAIT_NS 5000000
+
+void ring_find_wait(void)
+{
+    if (ring_find_state() == RING_AWAITED && ring_enter()) {
+        ring_ask_wait(RING_WAIT_NS);
+        ring_leave();
+    }
+}
+
 /* ---- the memory ---- */
 
 static void ring_complain(const char *wrong)
