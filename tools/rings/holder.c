@@ -64,7 +64,7 @@ static void holder_name(uint32_t user, uint64_t number, char name[HOLDER_NAME_MA
     (void)snprintf(name, HOLDER_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
 }
 
-static bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
+bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
 {
     char again[HOLDER_NAME_MAX];
 
