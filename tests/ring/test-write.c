@@ -183,8 +183,9 @@ static void test_lies(void)
 {
     struct memory lying;
 
-    memory_make(&lying, SMALL, SMALL);
+    memory_make(&lying, SMALL, 2 * SMALL);
     CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
+    LIES(alarm_bytes, SMALL); /* something would follow the last ring */
     LIES(mark, RING_MARK + (UINT64_C(1) << 56));
     LIES(cpus, 0);
     LIES(cpus, lying.cpus + 1);

@@ -27,17 +27,23 @@ static void fail(const char *what)
 
 void memory_make(struct memory *memory, uint64_t event_bytes, uint64_t alarm_bytes)
 {
-    const uint32_t cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF);
-    const uint64_t heads = 2 * (uint64_t)cpus * sizeof(struct ring_head);
-    const uint64_t data_at = RING_PAGE + (heads + RING_PAGE - 1) / RING_PAGE * RING_PAGE;
-    char *base;
-
-    *memory = (struct memory){
-        .descriptor = memfd_create("rings", MFD_CLOEXEC | MFD_ALLOW_SEALING),
-        .cpus = cpus,
+    struct ring_memory head = {
+        .mark = RING_MARK,
+        .cpus = (uint32_t)sysconf(_SC_NPROCESSORS_CONF),
+        .user = geteuid(),
         .event_bytes = event_bytes,
         .alarm_bytes = alarm_bytes,
-        .bytes = data_at + cpus * (event_bytes + alarm_bytes),
+        .state = RING_ON,
+    };
+    char *base;
+
+    ring_lay_out(&head);
+    *memory = (struct memory){
+        .descriptor = memfd_create("rings", MFD_CLOEXEC | MFD_ALLOW_SEALING),
+        .cpus = head.cpus,
+        .event_bytes = event_bytes,
+        .alarm_bytes = alarm_bytes,
+        .bytes = head.bytes,
     };
     if (memory->descriptor < 0 || ftruncate(memory->descriptor, (off_t)memory->bytes) != 0 ||
         fcntl(memory->descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
@@ -46,19 +52,9 @@ void memory_make(struct memory *memory, uint64_t event_bytes, uint64_t alarm_byt
     if (base == MAP_FAILED)
         fail("mmap");
     memory->head = (struct ring_memory *)(void *)base;
-    memory->heads = (struct ring_head *)(void *)(base + RING_PAGE);
-    memory->data = base + data_at;
-    *memory->head = (struct ring_memory){
-        .mark = RING_MARK,
-        .cpus = cpus,
-        .user = geteuid(),
-        .event_bytes = event_bytes,
-        .alarm_bytes = alarm_bytes,
-        .heads_at = RING_PAGE,
-        .data_at = data_at,
-        .bytes = memory->bytes,
-        .state = RING_ON,
-    };
+    memory->heads = (struct ring_head *)(void *)(base + head.heads_at);
+    memory->data = base + head.data_at;
+    *memory->head = head;
 }
 
 void memory_close(struct memory *memory)
