@@ -67,6 +67,7 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
 {
     const int seals = fcntl(descriptor, F_GET_SEALS);
     struct stat status;
+    struct ring_map *map;
 
     *wrong = "it is not sealed against shrinking";
     if (seals < 0 || !(seals & F_SEAL_SHRINK))
@@ -75,7 +76,12 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     if (fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != bytes ||
         bytes < sizeof(struct ring_memory) || bytes > SIZE_MAX / 4)
         return NULL;
-    return ring_map_somewhere(descriptor, bytes, wrong);
+    map = ring_map_somewhere(descriptor, bytes, wrong);
+    if (map) {
+        map->device = status.st_dev;
+        map->inode = status.st_ino;
+    }
+    return map;
 }
 
 /* What is written there later touches pages of its own: nobody would notice if they failed. */
@@ -85,7 +91,20 @@ void ring_map_leave(const struct ring_map *map)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-bool ring_map_is_read(const struct ring_map *map)
+bool ring_map_is_on(const struct ring_map *map)
 {
     return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) == RING_ON;
+}
+
+uint64_t ring_map_beats(const struct ring_map *map)
+{
+    return __atomic_load_n(&map->memory->beats, __ATOMIC_RELAXED);
+}
+
+bool ring_map_is_of(const struct ring_map *map, int descriptor)
+{
+    struct stat status;
+
+    return fstat(descriptor, &status) == 0 && status.st_dev == map->device &&
+           status.st_ino == map->inode;
 }

@@ -13,18 +13,15 @@
 #include "libblkin/ring/ring_find.h"
 #include "libblkin/zipkin_c.h"
 #include "piped.h"
+#include "served.h"
 #include "tools/rings/dump.h"
-#include "tools/rings/holder.h"
-#include "tools/rings/vault.h"
 
-#include <signal.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define TIMES 100
 
-static char path[200], vault[200], output[200], folder[200];
+static char output[200], folder[200];
+static struct served served;
 static struct error error;
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -100,74 +97,15 @@ static int record(void)
     return 0;
 }
 
-/* ---- the service ----------------------------------------------------------------------------- */
-
-static void ignore(void *context, struct held *held)
-{
-    (void)context, (void)held;
-}
-
-static int serve(int ready)
-{
-    static const struct loop_signals signals;
-    const struct holder_options options = {
-        .path = path,
-        .vault = vault,
-        .size = {memory_host_cpus(), 1 << 24, RING_BYTES_MIN},
-        .max_users = 1,
-        .max_bytes = UINT64_C(1) << 32,
-        .left_ms = 1000,
-    };
-    const struct holder_callbacks callbacks = {ignore, ignore, NULL};
-    struct loop *loop = loop_new(&signals);
-
-    if (!holder_open(loop, &options, &callbacks, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        return 1;
-    }
-    (void)!write(ready, "", 1);
-    return loop_run(loop);
-}
-
-static pid_t start_vault(void)
-{
-    const pid_t pid = fork();
-
-    if (pid == 0)
-        _exit(vault_run(vault));
-    while (access(vault, F_OK) != 0)
-        (void)usleep(1000);
-    return pid;
-}
-
-static pid_t start(char *argv[])
-{
-    const pid_t pid = fork();
-
-    if (pid == 0) {
-        (void)setenv(RING_VARIABLE, path, 1);
-        (void)execv("/proc/self/exe", argv);
-        _exit(1);
-    }
-    return pid;
-}
-
 static void run_both(void)
 {
-    char ready_text[16], byte;
-    int ready[2], status = 1;
-    pid_t service, program;
+    int status = 1;
+    pid_t program;
 
-    CHECK(pipe(ready) == 0);
-    (void)snprintf(ready_text, sizeof(ready_text), "%d", ready[1]);
-    service = start((char *[]){"dumping", folder, "serve", ready_text, NULL});
-    (void)close(ready[1]);
-    CHECK(read(ready[0], &byte, 1) == 1);
-    program = start((char *[]){"dumping", folder, "record", NULL});
+    served_begin(&served, folder, 1 << 24);
+    program = served_program(&served, (char *[]){"dumping", folder, "record", NULL});
     CHECK(waitpid(program, &status, 0) == program && status == 0);
-    (void)kill(service, SIGKILL);
-    (void)waitpid(service, NULL, 0);
-    (void)close(ready[0]);
+    served_kill_service(&served);
 }
 
 /* ---- what it has left ------------------------------------------------------------------------ */
@@ -185,7 +123,7 @@ static void follow_it(int64_t offset_ns)
     const struct follow_calls calls = {piped_event, NULL, piped_loss, NULL};
     struct follow *follow = follow_new(&calls, 0, offset_ns);
 
-    CHECK(vault_look(vault, take, NULL, &error));
+    CHECK(vault_look(served.vault, take, NULL, &error));
     (void)snprintf(output, sizeof(output), "file:%s/followed.json", folder);
     piped_open(output);
     CHECK(follow_add(follow, &memory, false));
@@ -202,13 +140,13 @@ static void dump_it(int64_t offset_ns)
     struct dump_counts counts;
 
     (void)snprintf(output, sizeof(output), "%s/dump", folder);
-    if (!dump_vault(vault, &options, &counts, &error))
+    if (!dump_vault(served.vault, &options, &counts, &error))
         fprintf(stderr, "%s\n", error.text), exit(1);
     CHECK(counts.records == counts.events && counts.left_out == 0 && counts.not_written == 0);
     CHECK(counts.overwritten_bytes == 0 && counts.damaged_bytes == 0);
     printf("events %llu\nstreams %u\nfollowed %llu\n", (unsigned long long)counts.events,
            counts.streams, (unsigned long long)piped_events);
-    CHECK(!dump_vault(vault, &options, &counts, &error)); /* there is one */
+    CHECK(!dump_vault(served.vault, &options, &counts, &error)); /* there is one */
     CHECK(strstr(error.text, "name one that does not exist yet"));
 }
 
@@ -217,7 +155,6 @@ int main(int argc, char *argv[])
     struct utsname host;
     int64_t offset_ns;
     size_t length;
-    pid_t keeper;
 
     if (argc < 2 || uname(&host) != 0)
         return 2;
@@ -225,22 +162,14 @@ int main(int argc, char *argv[])
     if (length > sizeof(folder) - 20)
         return 2;
     (void)strcpy(folder, argv[1]);
-    (void)snprintf(path, sizeof(path), "%s/rings", folder);
-    (void)snprintf(vault, sizeof(vault), "%s/vault", folder);
     if (argc == 3)
         return record();
-    if (argc == 4)
-        return serve(atoi(argv[3]));
-    keeper = start_vault();
     run_both();
     offset_ns = ring_clock_offset();
     piped_host = host.nodename;
     piped_clock = offset_ns;
     follow_it(offset_ns);
     dump_it(offset_ns);
-    (void)kill(keeper, SIGKILL);
-    (void)waitpid(keeper, NULL, 0);
-    (void)unlink(vault);
-    (void)unlink(path);
+    served_kill_keeper(&served);
     return check_status();
 }

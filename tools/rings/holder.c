@@ -341,7 +341,7 @@ static void holder_listen(void *context, short events)
 
 /* ---- once a second --------------------------------------------------------------------------- */
 
-static void holder_look_at_left(struct holder *holder)
+static void holder_look_at_memories(struct holder *holder)
 {
     const int64_t now_ms = clock_ms();
 
@@ -352,6 +352,7 @@ static void holder_look_at_left(struct holder *holder)
         if (written != held->written)
             held->since_ms = now_ms;
         held->written = written;
+        memory_beat(&held->memory);
         if (held->is_left && now_ms - held->since_ms >= holder->options.left_ms)
             holder_drop(holder, held);
     }
@@ -366,7 +367,7 @@ static void holder_tick(void *context)
         if (client->is_gone && !holder_has_unread(client))
             holder_end_client(client);
     }
-    holder_look_at_left(holder);
+    holder_look_at_memories(holder);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
     holder->is_deaf = false;

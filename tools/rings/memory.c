@@ -221,6 +221,24 @@ enum ring_state memory_state(const struct memory *memory)
                                                                                      : RING_LEFT;
 }
 
+void memory_beat(struct memory *memory)
+{
+    (void)__atomic_add_fetch(&memory_head(memory)->beats, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t memory_beats(const struct memory *memory)
+{
+    return __atomic_load_n(&memory_head(memory)->beats, __ATOMIC_RELAXED);
+}
+
+bool memory_is_same(const struct memory *memory, const struct memory *other)
+{
+    struct stat one, two;
+
+    return fstat(memory->fd, &one) == 0 && fstat(other->fd, &two) == 0 &&
+           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
 struct ring memory_ring(const struct memory *memory, uint32_t number)
 {
     const struct memory_size *size = &memory->size;

@@ -55,7 +55,8 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 36)
 #define RING_CPUS_MAX  8192
 
-/* The agent writes it before any program gets the memory. Later only `state` and `lost` change. */
+/* The agent writes it before any program gets the memory. Later only `state`, `lost` and `beats`
+ * change. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* that the host may ever have */
@@ -68,6 +69,7 @@ struct ring_memory {
     uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
     int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
     uint64_t lost;  /* records that programs could not write: they add to it */
+    uint64_t beats; /* the agent raises it once a second: it lives, and reads */
 } __attribute__((aligned(64)));
 
 enum ring_state {
@@ -76,6 +78,13 @@ enum ring_state {
     RING_LEFT = 0,
     RING_ON = 1,
 };
+
+/*
+ * Who has held a memory may be killed, and nobody reads it any more. So a program that sees the
+ * beats stand still for so long asks for a memory, by clocks of its own, and writes on: the agent
+ * may be stopped only, or come again with the same memory.
+ */
+#define RING_QUIET_NS UINT64_C(5000000000)
 
 struct ring_head {
     uint64_t committed;

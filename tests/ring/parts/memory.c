@@ -219,9 +219,12 @@ static void *serve(void *argument)
     struct pollfd events[2] = {{agent->listener, POLLIN, 0}, {agent->stop[0], POLLIN, 0}};
     int open[64], count = 0;
 
-    while ((poll(events, 2, -1) >= 0 || errno == EINTR) && !events[1].revents) {
+    while ((poll(events, 2, 500) >= 0 || errno == EINTR) && !events[1].revents) {
+        const struct memory *memory = __atomic_load_n(&agent->memory, __ATOMIC_ACQUIRE);
         const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
 
+        if (memory)
+            (void)__atomic_add_fetch(&memory->head->beats, 1, __ATOMIC_RELAXED);
         if (connection < 0)
             continue;
         answer(agent, connection);
