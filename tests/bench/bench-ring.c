@@ -14,7 +14,7 @@
 #include "libblkin/ring/ring_find.h"
 #include "libblkin/ring/ring_provider.h"
 #include "libblkin/ring/ring_write.h"
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-static struct memory memory;
+static struct rings memory;
 static struct blkin_span root;
 static struct blkin_provider nowhere;
 static const struct ring_map *map;
@@ -67,8 +67,7 @@ static void prepare(void)
     setenv("BLKIN_PROVIDER", "none", 1);
     setenv(RING_VARIABLE, "none", 1);
     blkin_init();
-    memory_make(&memory, RING, RING_BYTES_MIN);
-    memset(memory.data, 0, memory.cpus * RING);
+    rings_make(&memory, RING, RING_BYTES_MIN);
     map = ring_write_init() ? ring_map_new(memory.descriptor, memory.bytes, &wrong) : NULL;
     if (!map) {
         fprintf(stderr, "bench-ring: %s\n", wrong);
