@@ -64,7 +64,7 @@ static void holder_name(uint32_t user, uint64_t number, char name[HOLDER_NAME_MA
     (void)snprintf(name, HOLDER_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
 }
 
-static bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
+bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
 {
     char again[HOLDER_NAME_MAX];
 
@@ -341,7 +341,7 @@ static void holder_listen(void *context, short events)
 
 /* ---- once a second --------------------------------------------------------------------------- */
 
-static void holder_look_at_left(struct holder *holder)
+static void holder_look_at_memories(struct holder *holder)
 {
     const int64_t now_ms = clock_ms();
 
@@ -352,6 +352,7 @@ static void holder_look_at_left(struct holder *holder)
         if (written != held->written)
             held->since_ms = now_ms;
         held->written = written;
+        memory_beat(&held->memory);
         if (held->is_left && now_ms - held->since_ms >= holder->options.left_ms)
             holder_drop(holder, held);
     }
@@ -366,7 +367,7 @@ static void holder_tick(void *context)
         if (client->is_gone && !holder_has_unread(client))
             holder_end_client(client);
     }
-    holder_look_at_left(holder);
+    holder_look_at_memories(holder);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
     holder->is_deaf = false;

@@ -78,6 +78,9 @@ void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
 
+/* Whose memory it is that is stored under this name. */
+bool holder_is_name(const char *name, uint32_t *user, uint64_t *number);
+
 /* The first, and the next one. */
 struct held *holder_first(const struct holder *holder);
 

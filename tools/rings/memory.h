@@ -60,6 +60,13 @@ bool memory_is_of_size(const struct memory *memory, const struct memory_size *si
 void memory_set_state(struct memory *memory, enum ring_state state);
 enum ring_state memory_state(const struct memory *memory);
 
+/* Once a second: programs see by it that this process lives. */
+void memory_beat(struct memory *memory);
+uint64_t memory_beats(const struct memory *memory);
+
+/* Do both refer to the same one? */
+bool memory_is_same(const struct memory *memory, const struct memory *other);
+
 /* ---- a ring: that of events of CPU c is ring c, that of its alarms is cpus + c */
 
 struct ring {
