@@ -179,7 +179,7 @@ static void check_mode(struct view *view)
     static const char *const names[] = {
         [LIVE_SESSION] = "live session",
         [ROTATED_SESSION] = "rotated session",
-        [OTHER_SESSION] = "plain recording, which is read when it is stopped",
+        [OTHER_SESSION] = "recording that nobody reads while it runs",
     };
     const struct doctor *doctor = view->doctor;
     const enum session_kind wanted = is_about(doctor, "live") ? LIVE_SESSION : ROTATED_SESSION;
