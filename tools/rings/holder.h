@@ -2,7 +2,8 @@
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
  * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
- * that user asks. A client is sent one message, which fits into any socket: nobody is waited for.
+ * that user asks, a large one in steps, between which others are served. A client is sent one
+ * message, which fits into any socket, when the memory is there: nobody is waited for.
  *
  * Memories outlive this process: they are in a store of descriptors before any program has them.
  * The store is systemd's where that runs the service, else a process of our own (vault.h). When
