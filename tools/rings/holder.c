@@ -22,7 +22,7 @@
 
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
-#define HOLDER_STEP_BYTES  (UINT64_C(8) << 20) /* of a memory that is made, in one go: some ms */
+#define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
     16 /* of the clients, no user may have more than one of so many parts \
