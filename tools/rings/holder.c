@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/notify.h"
+#include "users.h"
 #include "vault.h"
 
 #include <errno.h>
@@ -56,6 +57,7 @@ struct holder {
     int vault; /* -1: there is none */
     struct holder_client *clients;
     unsigned clients_max;
+    uint32_t unknown_user; /* see users.h */
     struct holder_counts counts;
 };
 
@@ -370,8 +372,10 @@ static bool holder_serve(struct holder *holder, int fd)
     socklen_t length = sizeof(who);
     struct held *held;
 
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 ||
-        !holder_may_ask(holder, who.uid))
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
+        return false;
+    holder->counts.unknown += who.uid == holder->unknown_user;
+    if (who.uid == holder->unknown_user || !holder_may_ask(holder, who.uid))
         return false;
     held = holder_memory_for(holder, who.uid);
     return (held || holder_find(holder->making, who.uid)) &&
@@ -511,6 +515,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->options = *options;
     holder->callbacks = *callbacks;
     holder->clients_max = holder_clients_max();
+    holder->unknown_user = users_unknown();
     holder_open_store(holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};

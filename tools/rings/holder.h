@@ -53,6 +53,7 @@ struct holder_counts {
     uint64_t made;
     uint64_t taken_over; /* of the process before */
     uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
+    uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
     uint64_t unusable;   /* of the process before, and damaged */
     bool is_stored;      /* memories surely outlive this process: systemd tells since 254 */
     unsigned users;
