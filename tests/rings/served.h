@@ -33,7 +33,7 @@ static inline void served_run(const struct served *served, uint64_t event_bytes,
         .path = served->path,
         .vault = served->vault,
         .size = {memory_host_cpus(), event_bytes, RING_BYTES_MIN},
-        .max_users = 1,
+        .max_users = 8,
         .max_bytes = UINT64_C(1) << 32,
         .left_ms = 1000,
     };

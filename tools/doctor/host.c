@@ -273,6 +273,7 @@ void check_service(const struct doctor *doctor)
         check_recorder(doctor, status);
     else
         check_loss_of_service(doctor, status);
+    check_ring_users(doctor, status);
     json_decref(status);
 }
 

@@ -8,6 +8,7 @@
 #include "process.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -102,4 +103,27 @@ void check_rings(const struct doctor *doctor)
             "%u processes are of other users, and cannot be looked at", search.hidden);
         mend(doctor, "sudo blkin doctor");
     }
+}
+
+/* ---- of a service that holds them ------------------------------------------------------------ */
+
+void check_ring_users(const struct doctor *doctor, const json_t *status)
+{
+    const json_t *rings = json_object_get(status, "rings");
+    const int64_t unknown = number_in(rings, "refused_unknown_users");
+
+    if (!rings)
+        return;
+    if (unknown == 0) {
+        saw(doctor, LEVEL_OK, "rings.users", "the users of all programs that asked are told apart");
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "rings.users",
+        "programs have asked for rings %" PRId64 " times and were refused: blkin %s runs in a "
+        "container that does not know their users, and must not let them share a memory",
+        unknown, doctor->section);
+    mend(doctor,
+         "run blkin %s outside of a user namespace (on the host), or map these users into "
+         "its namespace",
+         doctor->section);
 }

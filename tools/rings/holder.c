@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/notify.h"
+#include "users.h"
 #include "vault.h"
 
 #include <errno.h>
@@ -22,19 +23,22 @@
 
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
+#define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
     16 /* of the clients, no user may have more than one of so many parts \
         */
 
 /*
- * One who was sent a memory, until the message was read. A descriptor in a message counts for its
- * sender: who never reads must not use up what the kernel allows us.
+ * One who waits for a memory that is being made, or was sent one and has not read the message yet.
+ * A descriptor in a message counts for its sender: who never reads must not use up what the kernel
+ * allows us.
  */
 struct holder_client {
     struct holder *holder;
     struct watched watched;
     uint32_t user;
+    bool waits;   /* for a memory */
     bool is_gone; /* so it says, but the message is still there */
     struct holder_client *next;
 };
@@ -48,9 +52,12 @@ struct holder {
     bool is_deaf; /* the listener is not watched until the next tick */
     struct timer tick;
     struct held *memories;
+    struct held *making; /* nobody has these yet */
+    struct timer make;
     int vault; /* -1: there is none */
     struct holder_client *clients;
     unsigned clients_max;
+    uint32_t unknown_user; /* see users.h */
     struct holder_counts counts;
 };
 
@@ -74,11 +81,9 @@ bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
     return strcmp(name, again) == 0;
 }
 
-/* The one that programs of the user get; NULL: there is none. */
-static struct held *holder_current(const struct holder *holder, uint32_t user)
+/* Of these, the one that programs of the user get; NULL: there is none. */
+static struct held *holder_find(struct held *held, uint32_t user)
 {
-    struct held *held = holder->memories;
-
     while (held && (held->user != user || held->is_left))
         held = held->next;
     return held;
@@ -148,43 +153,93 @@ static void holder_drop(struct holder *holder, struct held *held)
 
 static bool holder_has_room(const struct holder *holder)
 {
-    const uint64_t bytes = memory_bytes(&holder->options.size);
+    const uint64_t size = memory_bytes(&holder->options.size);
+    uint64_t bytes = holder->counts.bytes;
     unsigned users = 0;
 
     for (const struct held *held = holder->memories; held; held = held->next)
         users += !held->is_left;
-    return users < holder->options.max_users && bytes <= holder->options.max_bytes &&
-           holder->counts.bytes <= holder->options.max_bytes - bytes;
+    for (const struct held *held = holder->making; held; held = held->next, users++)
+        bytes += held->memory.bytes;
+    return users < holder->options.max_users && size <= holder->options.max_bytes &&
+           bytes <= holder->options.max_bytes - size;
 }
 
-static struct held *holder_make(struct holder *holder, uint32_t user)
+static struct held *holder_begin_one(struct holder *holder, uint32_t user)
 {
     struct held *held = holder_has_room(holder) ? calloc(1, sizeof(*held)) : NULL;
     struct error error;
 
     if (!held)
         return NULL;
-    if (!memory_make(&held->memory, user, &holder->options.size, &error)) {
+    if (!memory_begin(&held->memory, user, &holder->options.size, &error)) {
         free(held);
         return NULL;
     }
     held->user = user;
+    held->next = holder->making;
+    holder->making = held;
+    return held;
+}
+
+static void holder_finish_one(struct holder *holder, struct held *held)
+{
+    holder->making = held->next;
     held->number = held->memory.made;
     for (const struct held *other = holder->memories; other; other = other->next)
-        if (other->user == user && other->number >= held->number)
+        if (other->user == held->user && other->number >= held->number)
             held->number = other->number + 1;
     holder_add(holder, held);
     holder->counts.made++;
     holder->callbacks.came(holder->callbacks.context, held);
+}
+
+/* The first of those that are made. Returns NULL if it is not whole yet, or cannot be. */
+static struct held *holder_make_on(struct holder *holder)
+{
+    struct held *held = holder->making;
+    struct error error;
+
+    if (!memory_fill(&held->memory, HOLDER_STEP_BYTES, &error)) {
+        holder->making = held->next;
+        free(held);
+        return NULL;
+    }
+    if (!memory_is_full(&held->memory))
+        return NULL;
+    holder_finish_one(holder, held);
+    return held;
+}
+
+static void holder_drop_making(struct holder *holder)
+{
+    for (struct held *held = holder->making, *next; held; held = next) {
+        next = held->next;
+        memory_close(&held->memory);
+        free(held);
+    }
+    holder->making = NULL;
+    timer_clear(holder->loop, &holder->make);
+}
+
+/* A small one is there at once; of a larger one, NULL says only that it is begun. */
+static struct held *holder_make(struct holder *holder, uint32_t user)
+{
+    const bool is_first = !holder->making;
+    struct held *held = holder_begin_one(holder, user);
+
+    held = held && is_first ? holder_make_on(holder) : NULL;
+    if (holder->making)
+        timer_set(holder->loop, &holder->make, 0);
     return held;
 }
 
 /* First it is stored: what a program has, the process after this one must have, too. */
 static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
-    struct held *held = holder_current(holder, user);
+    struct held *held = holder_find(holder->memories, user);
 
-    if (!held)
+    if (!held && !holder_find(holder->making, user))
         held = holder_make(holder, user);
     if (!held || held->is_stored || !holder_has_store(holder))
         return held;
@@ -287,34 +342,75 @@ static bool holder_send(int fd, const struct memory *memory)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 }
 
-/* Returns false if the program has to ask again. */
-static bool holder_serve(struct holder *holder, int fd)
+/* held: NULL: it waits. Returns false if the program has to ask again. */
+static bool holder_add_client(struct holder *holder, int fd, uint32_t user, const struct held *held)
 {
-    struct ucred who;
-    socklen_t length = sizeof(who);
-    struct holder_client *client;
-    struct held *held;
+    struct holder_client *client = calloc(1, sizeof(*client));
 
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 ||
-        !holder_may_ask(holder, who.uid))
-        return false;
-    held = holder_memory_for(holder, who.uid);
-    client = held ? calloc(1, sizeof(*client)) : NULL;
-    if (!client || !holder_send(fd, &held->memory)) {
+    if (!client || (held && !holder_send(fd, &held->memory))) {
         free(client);
         return false;
     }
     *client = (struct holder_client){
         .holder = holder,
         .watched = {.fd = fd, .ready = holder_client_ready, .context = client},
-        .user = who.uid,
+        .user = user,
+        .waits = !held,
         .next = holder->clients,
     };
     holder->clients = client;
     loop_watch(holder->loop, &client->watched);
     holder->counts.clients++;
-    holder->counts.given++;
+    holder->counts.given += held != NULL;
     return true;
+}
+
+/* The same. */
+static bool holder_serve(struct holder *holder, int fd)
+{
+    struct ucred who;
+    socklen_t length = sizeof(who);
+    struct held *held;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
+        return false;
+    holder->counts.unknown += who.uid == holder->unknown_user;
+    if (who.uid == holder->unknown_user || !holder_may_ask(holder, who.uid))
+        return false;
+    held = holder_memory_for(holder, who.uid);
+    return (held || holder_find(holder->making, who.uid)) &&
+           holder_add_client(holder, fd, who.uid, held);
+}
+
+/* Those who wait for a memory that is there now, or will not be. */
+static void holder_answer(struct holder *holder)
+{
+    for (struct holder_client *client = holder->clients, *next; client; client = next) {
+        struct held *held;
+
+        next = client->next;
+        if (!client->waits || holder_find(holder->making, client->user))
+            continue;
+        held = holder_find(holder->memories, client->user);
+        held = held ? holder_memory_for(holder, client->user) : NULL;
+        client->waits = false;
+        if (held && holder_send(client->watched.fd, &held->memory)) {
+            holder->counts.given++;
+        } else {
+            holder->counts.refused++;
+            holder_end_client(client);
+        }
+    }
+}
+
+static void holder_make_more(void *context)
+{
+    struct holder *holder = context;
+
+    (void)holder_make_on(holder);
+    holder_answer(holder);
+    if (holder->making)
+        timer_set(holder->loop, &holder->make, 0);
 }
 
 static void holder_listen(void *context, short events)
@@ -419,10 +515,12 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->options = *options;
     holder->callbacks = *callbacks;
     holder->clients_max = holder_clients_max();
+    holder->unknown_user = users_unknown();
     holder_open_store(holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
     loop_watch(loop, &holder->listener);
+    holder->make = (struct timer){.due = holder_make_more, .context = holder};
     holder->tick = (struct timer){.due = holder_tick, .context = holder};
     timer_set(loop, &holder->tick, HOLDER_TICK_MS);
     return holder;
@@ -434,6 +532,8 @@ void holder_reload(struct holder *holder, const struct holder_options *options)
     for (struct held *held = holder->memories; held; held = held->next)
         if (!held->is_left && !memory_is_of_size(&held->memory, &options->size))
             holder_leave(held);
+    holder_drop_making(holder); /* its programs ask again */
+    holder_answer(holder);
 }
 
 void holder_close(struct holder *holder)
@@ -441,6 +541,7 @@ void holder_close(struct holder *holder)
     if (!holder)
         return;
     timer_clear(holder->loop, &holder->tick);
+    holder_drop_making(holder);
     if (!holder->is_deaf)
         loop_unwatch(holder->loop, &holder->listener);
     for (struct holder_client *client = holder->clients, *next; client; client = next) {

@@ -2,7 +2,8 @@
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
  * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
- * that user asks. A client is sent one message, which fits into any socket: nobody is waited for.
+ * that user asks, a large one in steps, between which others are served. A client is sent one
+ * message, which fits into any socket, when the memory is there: nobody is waited for.
  *
  * Memories outlive this process: they are in a store of descriptors before any program has them.
  * The store is systemd's where that runs the service, else a process of our own (vault.h). When
@@ -54,6 +55,7 @@ struct holder_counts {
     uint64_t made;
     uint64_t taken_over; /* of the process before */
     uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
+    uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
     uint64_t unusable;   /* of the process before, and damaged */
     bool is_stored;      /* memories surely outlive this process: systemd tells since 254 */
     unsigned users;

@@ -65,17 +65,16 @@ static bool memory_is_affordable(uint64_t bytes)
     return bytes / (uint64_t)sysconf(_SC_PAGESIZE) <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 4;
 }
 
-static bool memory_fill(int fd, const struct ring_memory *head)
+/* Without its pages. */
+static bool memory_create(struct memory *memory, const struct ring_memory *head)
 {
-    const int problem =
-        memory_is_affordable(head->bytes) ? posix_fallocate(fd, 0, (off_t)head->bytes) : ENOMEM;
-
-    if (problem) {
-        errno = problem;
+    if (!memory_is_affordable(head->bytes)) {
+        errno = ENOMEM;
         return false;
     }
-    return pwrite(fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
-           fcntl(fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
+    memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return memory->fd >= 0 && ftruncate(memory->fd, (off_t)head->bytes) == 0 &&
+           fcntl(memory->fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
 }
 
 /* At a multiple of RING_HUGE, so that the kernel can use huge pages. */
@@ -119,19 +118,15 @@ static bool memory_map(struct memory *memory, const struct ring_memory *head)
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
-/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
-static bool memory_map_new(struct memory *memory, const struct ring_memory *head)
+static bool memory_fail_making(struct memory *memory, struct error *error)
 {
-    if (!memory_map(memory, head))
-        return false;
-    (void)madvise(memory->at, memory->bytes, MADV_COLLAPSE); /* else there are small pages */
-    for (uint64_t at = 0; at < memory->bytes; at += RING_PAGE)
-        (void)*(const volatile char *)(memory->at + at);
-    return true;
+    error_set(error, "rings of %llu bytes: %s", (unsigned long long)memory->bytes, strerror(errno));
+    memory_close(memory);
+    return false;
 }
 
-bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
-                 struct error *error)
+bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
+                  struct error *error)
 {
     struct ring_memory head = memory_head_of(size);
 
@@ -142,13 +137,38 @@ bool memory_make(struct memory *memory, uint32_t user, const struct memory_size 
         error_set(error, "rings of these sizes cannot be");
         return false;
     }
-    memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory->fd >= 0 && memory_fill(memory->fd, &head) && memory_map_new(memory, &head))
-        return true;
-    error_set(error, "rings of %llu bytes for user %u: %s", (unsigned long long)head.bytes, user,
-              strerror(errno));
-    memory_close(memory);
-    return false;
+    memory->bytes = head.bytes;
+    if (!memory_create(memory, &head) || !memory_map(memory, &head) ||
+        pwrite(memory->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+        return memory_fail_making(memory, error);
+    return true;
+}
+
+/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
+bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error)
+{
+    const uint64_t from = memory->filled, left = memory->bytes - from;
+    const uint64_t count = bytes < left ? bytes : left;
+
+    errno = posix_fallocate(memory->fd, (off_t)from, (off_t)count);
+    if (errno)
+        return memory_fail_making(memory, error);
+    (void)madvise(memory->at + from, count, MADV_COLLAPSE); /* else there are small pages */
+    for (uint64_t at = from; at < from + count; at += RING_PAGE)
+        (void)*(const volatile char *)(memory->at + at);
+    memory->filled += count;
+    return true;
+}
+
+bool memory_is_full(const struct memory *memory)
+{
+    return memory->filled == memory->bytes;
+}
+
+bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
+                 struct error *error)
+{
+    return memory_begin(memory, user, size, error) && memory_fill(memory, memory->bytes, error);
 }
 
 /* ---- one of before --------------------------------------------------------------------------- */
