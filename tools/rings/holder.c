@@ -22,6 +22,7 @@
 
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
+#define HOLDER_VAULT_MS    10000 /* between two tries to start a vault */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
     16 /* of the clients, no user may have more than one of so many parts \
@@ -48,7 +49,8 @@ struct holder {
     bool is_deaf; /* the listener is not watched until the next tick */
     struct timer tick;
     struct held *memories;
-    int vault; /* -1: there is none */
+    struct watched vault;   /* fd -1: there is none */
+    int64_t vault_tried_ms; /* when one was looked for last */
     struct holder_client *clients;
     unsigned clients_max;
     struct holder_counts counts;
@@ -101,7 +103,16 @@ static void holder_leave(struct held *held)
 
 static bool holder_has_store(const struct holder *holder)
 {
-    return notify_has_store() || holder->vault >= 0;
+    return notify_has_store() || holder->vault.fd >= 0;
+}
+
+static void holder_lose_vault(struct holder *holder)
+{
+    loop_unwatch(holder->loop, &holder->vault);
+    (void)close(holder->vault.fd);
+    holder->vault.fd = -1;
+    for (struct held *held = holder->memories; held; held = held->next)
+        held->is_stored = false;
 }
 
 /* Returns false if systemd could not be told now. A vault that is gone is none any more. */
@@ -113,11 +124,10 @@ static bool holder_store(struct holder *holder, struct held *held)
     if (notify_has_store())
         held->is_stored = notify_store(held->memory.fd, name);
     else
-        held->is_stored = vault_put(holder->vault, held->memory.fd, name);
+        held->is_stored = vault_put(holder->vault.fd, held->memory.fd, name);
     if (held->is_stored || notify_has_store())
         return held->is_stored;
-    (void)close(holder->vault);
-    holder->vault = -1;
+    holder_lose_vault(holder);
     return true;
 }
 
@@ -125,8 +135,8 @@ static void holder_unstore(const struct holder *holder, const char *name)
 {
     if (notify_has_store())
         notify_unstore(name);
-    else if (holder->vault >= 0)
-        vault_remove(holder->vault, name);
+    else if (holder->vault.fd >= 0)
+        vault_remove(holder->vault.fd, name);
 }
 
 static void holder_drop(struct holder *holder, struct held *held)
@@ -226,6 +236,44 @@ static void holder_sort_out(struct holder *holder)
         memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
         holder->callbacks.came(holder->callbacks.context, held);
     }
+}
+
+/* ---- the vault ------------------------------------------------------------------------------- */
+
+static void holder_open_vault(struct holder *holder, notify_stored_fn *give)
+{
+    struct error ignored;
+
+    holder->vault_tried_ms = clock_ms();
+    vault_open(&holder->vault.fd, holder->loop, holder->options.vault, give, holder, &ignored);
+    if (holder->vault.fd >= 0)
+        loop_watch(holder->loop, &holder->vault);
+}
+
+/* What we hold is newer. */
+static void holder_pass_over(void *context, int fd, const char *name)
+{
+    (void)context;
+    (void)name;
+    (void)close(fd);
+}
+
+/* Another one, for all memories, as the one before was killed. */
+static void holder_replace_vault(struct holder *holder)
+{
+    holder_open_vault(holder, holder_pass_over);
+    for (struct held *held = holder->memories; held && holder->vault.fd >= 0; held = held->next)
+        (void)holder_store(holder, held);
+}
+
+/* It says nothing while it is there. */
+static void holder_vault_is_gone(void *context, short events)
+{
+    struct holder *holder = context;
+
+    (void)events;
+    holder_lose_vault(holder);
+    holder_replace_vault(holder);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -367,6 +415,9 @@ static void holder_tick(void *context)
             holder_end_client(client);
     }
     holder_look_at_left(holder);
+    if (!holder_has_store(holder) && holder->options.vault &&
+        clock_ms() - holder->vault_tried_ms >= HOLDER_VAULT_MS)
+        holder_replace_vault(holder);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
     holder->is_deaf = false;
@@ -393,13 +444,10 @@ static unsigned holder_clients_max(void)
 /* Without a store, memories end with this process. */
 static void holder_open_store(struct holder *holder)
 {
-    struct error ignored;
-
     notify_each_stored(holder_take_over, holder);
-    holder->vault = -1;
+    holder->vault = (struct watched){-1, POLLIN, holder_vault_is_gone, holder, NULL};
     if (!notify_has_store() && holder->options.vault)
-        vault_open(&holder->vault, holder->loop, holder->options.vault, holder_take_over, holder,
-                   &ignored);
+        holder_open_vault(holder, holder_take_over);
 }
 
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
@@ -453,8 +501,8 @@ void holder_close(struct holder *holder)
         holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
-    if (holder->vault >= 0)
-        (void)close(holder->vault);
+    if (holder->vault.fd >= 0)
+        holder_lose_vault(holder);
     free(holder);
 }
 
@@ -462,7 +510,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 {
     struct holder_counts counts = holder->counts;
 
-    counts.is_stored = holder->vault >= 0 || getenv("FDSTORE");
+    counts.is_stored = holder->vault.fd >= 0 || getenv("FDSTORE");
     for (const struct held *held = holder->memories; held; held = held->next)
         counts.users += !held->is_left;
     return counts;
