@@ -234,14 +234,16 @@ static bool fetching_begin(struct fetching *fetching, struct fetch_order *order)
     return has_begun;
 }
 
-/* So much as there is room for. */
+/* So much as there is room for. All of the rings is seldom wanted: what waits for the collector does
+ * not have to go for it beyond half of kept-max-bytes. */
 static uint64_t fetching_limit_bytes(struct fetching *fetching)
 {
-    uint64_t most = 0, room;
+    const uint64_t half = (uint64_t)config_integer(fetching->agent->config, "kept-max-bytes") / 2;
+    uint64_t most = ROOM_MIN, room;
 
     for (const struct held *held = holding_first(fetching->holding); held; held = held->next)
         most += held->memory.bytes;
-    room = kept_make_room(fetching->kept, most < ROOM_MIN ? ROOM_MIN : most);
+    room = kept_make_room(fetching->kept, most < half ? most : half);
     return room < MIB ? MIB : room;
 }
 

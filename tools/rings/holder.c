@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/notify.h"
 #include "users.h"
-#include "vault.h"
+#include "store.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -23,14 +23,16 @@
 
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
+#define HOLDER_GROW_MS     60000
 #define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
+#define HOLDER_FIRST_BYTES (UINT64_C(8) << 20) /* of a user's first one, at once */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
     16 /* of the clients, no user may have more than one of so many parts \
         */
 
 /*
- * One who waits for a memory that is being made, or was sent one and has not read the message yet.
+ * One who was sent a memory, until the message was read.
  * A descriptor in a message counts for its sender: who never reads must not use up what the kernel
  * allows us.
  */
@@ -38,7 +40,6 @@ struct holder_client {
     struct holder *holder;
     struct watched watched;
     uint32_t user;
-    bool waits;   /* for a memory */
     bool is_gone; /* so it says, but the message is still there */
     struct holder_client *next;
 };
@@ -54,7 +55,8 @@ struct holder {
     struct held *memories;
     struct held *making; /* nobody has these yet */
     struct timer make;
-    int vault; /* -1: there is none */
+    int64_t grow_ms; /* not to be tried before, as there was no memory */
+    struct store store;
     struct holder_client *clients;
     unsigned clients_max;
     uint32_t unknown_user; /* see users.h */
@@ -62,24 +64,6 @@ struct holder {
 };
 
 /* ---- the memories ---------------------------------------------------------------------------- */
-
-#define HOLDER_NAME_MAX 64
-
-/* In the store. What is in the memory tells nothing: programs of its user can write there. */
-static void holder_name(uint32_t user, uint64_t number, char name[HOLDER_NAME_MAX])
-{
-    (void)snprintf(name, HOLDER_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
-}
-
-bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
-{
-    char again[HOLDER_NAME_MAX];
-
-    if (sscanf(name, "rings-%" SCNu32 "-%" SCNu64, user, number) != 2)
-        return false;
-    holder_name(*user, *number, again);
-    return strcmp(name, again) == 0;
-}
 
 /* Of these, the one that programs of the user get; NULL: there is none. */
 static struct held *holder_find(struct held *held, uint32_t user)
@@ -104,75 +88,51 @@ static void holder_leave(struct held *held)
     memory_set_state(&held->memory, RING_LEFT);
 }
 
-static bool holder_has_store(const struct holder *holder)
-{
-    return notify_has_store() || holder->vault >= 0;
-}
-
-/* Returns false if systemd could not be told now. A vault that is gone is none any more. */
-static bool holder_store(struct holder *holder, struct held *held)
-{
-    char name[HOLDER_NAME_MAX];
-
-    holder_name(held->user, held->number, name);
-    if (notify_has_store())
-        held->is_stored = notify_store(held->memory.fd, name);
-    else
-        held->is_stored = vault_put(holder->vault, held->memory.fd, name);
-    if (held->is_stored || notify_has_store())
-        return held->is_stored;
-    (void)close(holder->vault);
-    holder->vault = -1;
-    return true;
-}
-
-static void holder_unstore(const struct holder *holder, const char *name)
-{
-    if (notify_has_store())
-        notify_unstore(name);
-    else if (holder->vault >= 0)
-        vault_remove(holder->vault, name);
-}
-
 static void holder_drop(struct holder *holder, struct held *held)
 {
     struct held **at = &holder->memories;
-    char name[HOLDER_NAME_MAX];
+    char name[STORE_NAME_MAX];
 
     holder->callbacks.goes(holder->callbacks.context, held);
     while (*at != held)
         at = &(*at)->next;
     *at = held->next;
     holder->counts.bytes -= held->memory.bytes;
-    holder_name(held->user, held->number, name);
+    store_name(held->user, held->number, name);
     if (held->is_stored)
-        holder_unstore(holder, name);
+        store_remove(&holder->store, name);
     memory_close(&held->memory);
     free(held);
 }
 
-static bool holder_has_room(const struct holder *holder)
+static bool holder_has_room(const struct holder *holder, const struct memory_size *size)
 {
-    const uint64_t size = memory_bytes(&holder->options.size);
+    const uint64_t more = memory_bytes(size);
     uint64_t bytes = holder->counts.bytes;
+
+    for (const struct held *held = holder->making; held; held = held->next)
+        bytes += held->memory.bytes;
+    return more <= holder->options.max_bytes && bytes <= holder->options.max_bytes - more;
+}
+
+static bool holder_may_have_users(const struct holder *holder)
+{
     unsigned users = 0;
 
     for (const struct held *held = holder->memories; held; held = held->next)
         users += !held->is_left;
-    for (const struct held *held = holder->making; held; held = held->next, users++)
-        bytes += held->memory.bytes;
-    return users < holder->options.max_users && size <= holder->options.max_bytes &&
-           bytes <= holder->options.max_bytes - size;
+    return users < holder->options.max_users;
 }
 
-static struct held *holder_begin_one(struct holder *holder, uint32_t user)
+static struct held *holder_begin_one(struct holder *holder, uint32_t user,
+                                     const struct memory_size *size)
 {
-    struct held *held = holder_has_room(holder) ? calloc(1, sizeof(*held)) : NULL;
+    struct held *held = holder_has_room(holder, size) ? calloc(1, sizeof(*held)) : NULL;
     struct error error;
 
     if (!held)
         return NULL;
-    if (!memory_begin(&held->memory, user, &holder->options.size, &error)) {
+    if (!memory_begin(&held->memory, user, size, &error)) {
         free(held);
         return NULL;
     }
@@ -182,26 +142,33 @@ static struct held *holder_begin_one(struct holder *holder, uint32_t user)
     return held;
 }
 
+/* Programs ask for it when they see that the one before is left. */
 static void holder_finish_one(struct holder *holder, struct held *held)
 {
+    struct held *before = holder_find(holder->memories, held->user);
+
     holder->making = held->next;
     held->number = held->memory.made;
-    for (const struct held *other = holder->memories; other; other = other->next)
-        if (other->user == held->user && other->number >= held->number)
-            held->number = other->number + 1;
+    if (before) {
+        if (before->number >= held->number)
+            held->number = before->number + 1;
+        holder_leave(before);
+    }
     holder_add(holder, held);
     holder->counts.made++;
     holder->callbacks.came(holder->callbacks.context, held);
 }
 
-/* The first of those that are made. Returns NULL if it is not whole yet, or cannot be. */
-static struct held *holder_make_on(struct holder *holder)
+/* The first of those that are made: so much of it. Returns NULL if it is not whole yet, or cannot
+ * be. */
+static struct held *holder_make_on(struct holder *holder, uint64_t bytes)
 {
     struct held *held = holder->making;
     struct error error;
 
-    if (!memory_fill(&held->memory, HOLDER_STEP_BYTES, &error)) {
+    if (!memory_fill(&held->memory, bytes, &error)) {
         holder->making = held->next;
+        holder->grow_ms = clock_ms() + HOLDER_GROW_MS;
         free(held);
         return NULL;
     }
@@ -222,15 +189,49 @@ static void holder_drop_making(struct holder *holder)
     timer_clear(holder->loop, &holder->make);
 }
 
-/* A small one is there at once; of a larger one, NULL says only that it is begun. */
-static struct held *holder_make(struct holder *holder, uint32_t user)
+static void holder_make_more(void *context)
 {
-    const bool is_first = !holder->making;
-    struct held *held = holder_begin_one(holder, user);
+    struct holder *holder = context;
 
-    held = held && is_first ? holder_make_on(holder) : NULL;
+    if (holder->making)
+        (void)holder_make_on(holder, HOLDER_STEP_BYTES);
     if (holder->making)
         timer_set(holder->loop, &holder->make, 0);
+}
+
+/* Those that programs have, and that are of another size than they should be, get successors. */
+static void holder_grow(struct holder *holder)
+{
+    if (clock_ms() < holder->grow_ms)
+        return;
+    for (const struct held *held = holder->memories; held; held = held->next)
+        if (!held->is_left && !memory_is_of_size(&held->memory, &holder->options.size) &&
+            !holder_find(holder->making, held->user))
+            (void)holder_begin_one(holder, held->user, &holder->options.size);
+    if (holder->making)
+        timer_set(holder->loop, &holder->make, 0);
+}
+
+/* What can be made at once, while a program waits: a successor of the right size follows. */
+static struct memory_size holder_first_size(const struct memory_size *size)
+{
+    struct memory_size first = *size;
+
+    while (first.event_bytes > RING_BYTES_MIN && first.event_bytes * size->cpus > HOLDER_FIRST_BYTES)
+        first.event_bytes /= 2;
+    return first;
+}
+
+static struct held *holder_make(struct holder *holder, uint32_t user)
+{
+    const struct memory_size first = holder_first_size(&holder->options.size);
+    struct held *held = NULL;
+
+    if (holder_may_have_users(holder))
+        held = holder_begin_one(holder, user, &first);
+    held = held ? holder_make_on(holder, held->memory.bytes) : NULL;
+    if (held)
+        holder_grow(holder);
     return held;
 }
 
@@ -239,11 +240,13 @@ static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
     struct held *held = holder_find(holder->memories, user);
 
-    if (!held && !holder_find(holder->making, user))
+    if (!held)
         held = holder_make(holder, user);
-    if (!held || held->is_stored || !holder_has_store(holder))
+    if (!held || held->is_stored || !store_is_there(&holder->store))
         return held;
-    return holder_store(holder, held) ? held : NULL;
+    return store_put(&holder->store, held->memory.fd, held->user, held->number, &held->is_stored)
+               ? held
+               : NULL;
 }
 
 /* ---- those of before ------------------------------------------------------------------------- */
@@ -254,12 +257,12 @@ static void holder_take_over(void *context, int fd, const char *name)
     struct held *held = calloc(1, sizeof(*held));
     struct error error;
 
-    if (!held || !holder_is_name(name, &held->user, &held->number)) {
+    if (!held || !store_is_name(name, &held->user, &held->number)) {
         (void)close(fd);
         free(held);
     } else if (!memory_open(&held->memory, fd, &error)) {
         holder->counts.unusable++;
-        holder_unstore(holder, name);
+        store_remove(&holder->store, name);
         free(held);
     } else {
         held->is_stored = true;
@@ -268,19 +271,29 @@ static void holder_take_over(void *context, int fd, const char *name)
     }
 }
 
-/* The newest of a user that has the right size is the one to be given; the others are read to
- * their ends. */
+/* The newest of a user is the one to be given; the others are read to their ends. */
 static void holder_sort_out(struct holder *holder)
 {
     for (struct held *held = holder->memories; held; held = held->next)
         for (struct held *other = holder->memories; other && !held->is_left; other = other->next)
-            held->is_left = !memory_is_of_size(&held->memory, &holder->options.size) ||
-                            (other->user == held->user && other->number > held->number &&
-                             memory_is_of_size(&other->memory, &holder->options.size));
+            held->is_left = other->user == held->user && other->number > held->number;
     for (struct held *held = holder->memories; held; held = held->next) {
         memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
         holder->callbacks.came(holder->callbacks.context, held);
     }
+}
+
+/* Another store: it has none of them. */
+static void holder_store_all(void *context)
+{
+    struct holder *holder = context;
+
+    for (struct held *held = holder->memories; held; held = held->next)
+        held->is_stored = false;
+    for (struct held *held = holder->memories; held && store_is_there(&holder->store);
+         held = held->next)
+        (void)store_put(&holder->store, held->memory.fd, held->user, held->number,
+                        &held->is_stored);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -342,34 +355,12 @@ static bool holder_send(int fd, const struct memory *memory)
     return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
 }
 
-/* held: NULL: it waits. Returns false if the program has to ask again. */
-static bool holder_add_client(struct holder *holder, int fd, uint32_t user, const struct held *held)
-{
-    struct holder_client *client = calloc(1, sizeof(*client));
-
-    if (!client || (held && !holder_send(fd, &held->memory))) {
-        free(client);
-        return false;
-    }
-    *client = (struct holder_client){
-        .holder = holder,
-        .watched = {.fd = fd, .ready = holder_client_ready, .context = client},
-        .user = user,
-        .waits = !held,
-        .next = holder->clients,
-    };
-    holder->clients = client;
-    loop_watch(holder->loop, &client->watched);
-    holder->counts.clients++;
-    holder->counts.given += held != NULL;
-    return true;
-}
-
-/* The same. */
+/* Returns false if the program has to ask again. */
 static bool holder_serve(struct holder *holder, int fd)
 {
     struct ucred who;
     socklen_t length = sizeof(who);
+    struct holder_client *client;
     struct held *held;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
@@ -378,39 +369,22 @@ static bool holder_serve(struct holder *holder, int fd)
     if (who.uid == holder->unknown_user || !holder_may_ask(holder, who.uid))
         return false;
     held = holder_memory_for(holder, who.uid);
-    return (held || holder_find(holder->making, who.uid)) &&
-           holder_add_client(holder, fd, who.uid, held);
-}
-
-/* Those who wait for a memory that is there now, or will not be. */
-static void holder_answer(struct holder *holder)
-{
-    for (struct holder_client *client = holder->clients, *next; client; client = next) {
-        struct held *held;
-
-        next = client->next;
-        if (!client->waits || holder_find(holder->making, client->user))
-            continue;
-        held = holder_find(holder->memories, client->user);
-        held = held ? holder_memory_for(holder, client->user) : NULL;
-        client->waits = false;
-        if (held && holder_send(client->watched.fd, &held->memory)) {
-            holder->counts.given++;
-        } else {
-            holder->counts.refused++;
-            holder_end_client(client);
-        }
+    client = held ? calloc(1, sizeof(*client)) : NULL;
+    if (!client || !holder_send(fd, &held->memory)) {
+        free(client);
+        return false;
     }
-}
-
-static void holder_make_more(void *context)
-{
-    struct holder *holder = context;
-
-    (void)holder_make_on(holder);
-    holder_answer(holder);
-    if (holder->making)
-        timer_set(holder->loop, &holder->make, 0);
+    *client = (struct holder_client){
+        .holder = holder,
+        .watched = {.fd = fd, .ready = holder_client_ready, .context = client},
+        .user = who.uid,
+        .next = holder->clients,
+    };
+    holder->clients = client;
+    loop_watch(holder->loop, &client->watched);
+    holder->counts.clients++;
+    holder->counts.given++;
+    return true;
 }
 
 static void holder_listen(void *context, short events)
@@ -464,6 +438,8 @@ static void holder_tick(void *context)
             holder_end_client(client);
     }
     holder_look_at_memories(holder);
+    holder_grow(holder);
+    store_look(&holder->store);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
     holder->is_deaf = false;
@@ -487,18 +463,6 @@ static unsigned holder_clients_max(void)
                                                    : HOLDER_CLIENTS_MAX;
 }
 
-/* Without a store, memories end with this process. */
-static void holder_open_store(struct holder *holder)
-{
-    struct error ignored;
-
-    notify_each_stored(holder_take_over, holder);
-    holder->vault = -1;
-    if (!notify_has_store() && holder->options.vault)
-        vault_open(&holder->vault, holder->loop, holder->options.vault, holder_take_over, holder,
-                   &ignored);
-}
-
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error)
 {
@@ -516,7 +480,9 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->callbacks = *callbacks;
     holder->clients_max = holder_clients_max();
     holder->unknown_user = users_unknown();
-    holder_open_store(holder);
+    holder->store = (struct store){
+        .loop = loop, .path = options->vault, .is_new = holder_store_all, .context = holder};
+    store_open(&holder->store, holder_take_over, holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
     loop_watch(loop, &holder->listener);
@@ -529,11 +495,9 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
 void holder_reload(struct holder *holder, const struct holder_options *options)
 {
     holder->options = *options;
-    for (struct held *held = holder->memories; held; held = held->next)
-        if (!held->is_left && !memory_is_of_size(&held->memory, &options->size))
-            holder_leave(held);
-    holder_drop_making(holder); /* its programs ask again */
-    holder_answer(holder);
+    holder_drop_making(holder);
+    holder->grow_ms = 0;
+    holder_grow(holder);
 }
 
 void holder_close(struct holder *holder)
@@ -555,8 +519,7 @@ void holder_close(struct holder *holder)
         holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
-    if (holder->vault >= 0)
-        (void)close(holder->vault);
+    store_close(&holder->store);
     free(holder);
 }
 
@@ -564,7 +527,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 {
     struct holder_counts counts = holder->counts;
 
-    counts.is_stored = holder->vault >= 0 || getenv("FDSTORE");
+    counts.is_stored = holder->store.vault.fd >= 0 || getenv("FDSTORE");
     for (const struct held *held = holder->memories; held; held = held->next)
         counts.users += !held->is_left;
     return counts;

@@ -2,11 +2,11 @@
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
  * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
- * that user asks, a large one in steps, between which others are served. A client is sent one
- * message, which fits into any socket, when the memory is there: nobody is waited for.
+ * that user asks: a small one at once, and its successor of the right size in steps, between which
+ * others are served. A client is sent one message, which fits into any socket: nobody is waited
+ * for.
  *
- * Memories outlive this process: they are in a store of descriptors before any program has them.
- * The store is systemd's where that runs the service, else a process of our own (vault.h). When
+ * Memories outlive this process: they are in a store (store.h) before any program has them. When
  * this one ends in order, programs are told, and ask again when another one runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -70,8 +70,8 @@ struct holder_counts {
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error);
 
-/* Another size or other limits, from the next request on; memories of another size are left. The
- * socket stays where it is. */
+/* Another size or other limits: memories of another size are left when their successors are there.
+ * The socket stays where it is. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 
 /* In order: programs are told that nobody reads any more. systemd's store keeps the memories for a
@@ -79,9 +79,6 @@ void holder_reload(struct holder *holder, const struct holder_options *options);
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
-
-/* Whose memory it is that is stored under this name. */
-bool holder_is_name(const char *name, uint32_t *user, uint64_t *number);
 
 /* The first, and the next one. */
 struct held *holder_first(const struct holder *holder);
