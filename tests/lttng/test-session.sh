@@ -47,7 +47,7 @@ session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
 says adopted
 
 # It records, with contexts; the rotation closes chunks.
-"$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+"$BUILD/bench/bench-load" span 100 || fail "the writer failed"
 # not while one of its own is under way
 wait_for 20 - "a rotation" lttng rotate r || exit 1
 spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
@@ -104,7 +104,7 @@ says "not there"
 # buffers in a folder of ours
 mkdir -m 700 "$WORK/shm"
 session rotated s "$WORK/s" "$WORK/shm" || fail "$(<"$WORK/answer")"
-"$BUILD/tests/bench/bench-load" span 100000000 1000 &
+"$BUILD/bench/bench-load" span 100000000 1000 &
 writer=$!
 wait_for 10 - "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q ."
 kill "$writer"
@@ -131,7 +131,7 @@ session destroy pid
 spans_of() {
     babeltrace2 "$1" | grep 'blkin:span:.*vpid = ' | grep -vcE 'vtid = |procname = '
 }
-"$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+"$BUILD/bench/bench-load" span 100 || fail "the writer failed"
 session snapshot ring "$WORK/first" || fail "snapshot: $(<"$WORK/answer")"
 [ "$(spans_of "$WORK/first")" = 100 ] || fail "$(spans_of "$WORK/first") of 100 spans are in the snapshot"
 [ "$(stat -c %a "$WORK/first")" = 700 ] || fail "others may read the snapshot"
@@ -142,7 +142,7 @@ session snapshot r "$WORK/other" && fail "made a snapshot of a rotated session"
 says 'cannot make a snapshot of LTTng session "r"'
 [ ! -e "$WORK/other" ] || fail "a snapshot that failed has left its folder"
 # more than the ring holds: the newest; and no more of them than asked for
-"$BUILD/tests/bench/bench-load" span 50000 || fail "the writer failed"
+"$BUILD/bench/bench-load" span 50000 || fail "the writer failed"
 session snapshot ring "$WORK/full" || fail "snapshot: $(<"$WORK/answer")"
 session snapshot ring "$WORK/some" 600000 || fail "snapshot: $(<"$WORK/answer")"
 full=$(spans_of "$WORK/full") some=$(spans_of "$WORK/some")
@@ -165,7 +165,7 @@ if [ "$(id -u)" = 0 ] && [ "$BLKIN_ISOLATED" = namespaces ] && getent group trac
             "$@" >"$WORK/answer"
     }
     as_nobody "$BUILD/tests/lttng/session" ring hers || fail "$(<"$WORK/answer")"
-    "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+    "$BUILD/bench/bench-load" span 100 || fail "the writer failed"
     as_nobody "$BUILD/tests/lttng/session" snapshot hers "$WORK/nobody/all" || fail "snapshot: $(<"$WORK/answer")"
     [ "$(spans_of "$WORK/nobody/all")" = 100 ] || fail "$(spans_of "$WORK/nobody/all") of 100 spans of root"
     [ -z "$(find "$WORK/nobody/all" ! -user nobody)" ] || fail "she does not own $(find "$WORK/nobody/all" ! -user nobody)"

@@ -69,7 +69,7 @@ for ((n = 1; n <= kills; n++)); do
         [ $? = 139 ] || fail "it does not die in the middle of a record"
     else # many deaths at any moment, of which some are in the middle of a record; at last one that is so for sure
         for _ in {1..20}; do
-            taskset -c 0 "$BUILD/tests/bench/bench-load" span 100000000 >/dev/null 2>&1 &
+            taskset -c 0 "$BUILD/bench/bench-load" span 100000000 >/dev/null 2>&1 &
             sleep "0.0$((RANDOM % 90 + 10))"
             kill -s KILL $!
             wait $! 2>/dev/null

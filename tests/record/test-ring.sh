@@ -86,7 +86,7 @@ of_killed=$(comm -23 "$WORK/found" "$WORK/expected" | wc -l)
 [ "$(lost)" = 0 ] || fail "$(lost) alarms lost"
 
 # More than the buffers hold: what was not found is counted.
-BLKIN_SLOW='*>0ns, max=1000000/s' "$BUILD/tests/bench/bench-load" span 20000 >/dev/null || fail "bench-load"
+BLKIN_SLOW='*>0ns, max=1000000/s' "$BUILD/bench/bench-load" span 20000 >/dev/null || fail "bench-load"
 poll
 poll
 poll
@@ -100,7 +100,7 @@ dropped=$(awk '/"pwrite"/ {sum += $5} END {print sum + 0}' "$WORK/said")
 
 touch "$WORK/goes-on"
 BLKIN_SLOW='*>20ms' "$slow" steady "$WORK/goes-on" >"$WORK/wanted" &
-"$BUILD/tests/bench/bench-load" span 30000 100000 >/dev/null || fail "bench-load"
+"$BUILD/bench/bench-load" span 30000 100000 >/dev/null || fail "bench-load"
 rm "$WORK/goes-on"
 wait $!
 session snapshot ring "$WORK/all"

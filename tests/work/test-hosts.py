@@ -122,7 +122,7 @@ def points(document, hosts="all"):
 
 
 def print_figure(name, value, unit, target, anchor):
-    """As tests/bench/bench reads them."""
+    """As bench/bench reads them."""
     print(name, value, unit, 0, target, anchor, sep="\t", flush=True)
 
 

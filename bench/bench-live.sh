@@ -10,10 +10,10 @@
 set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
-# shellcheck source=tests/bench/sessions.sh
-. "$SRC/tests/bench/sessions.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 kind=${KIND:-original}
 seconds=${TRIAL_SECONDS:-4}
 steps=${STEPS:-8}

@@ -11,7 +11,7 @@ set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 events=${1:-100000000}
 rate=${2:-150000}
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

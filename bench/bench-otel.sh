@@ -8,8 +8,8 @@
 set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
-# shellcheck source=tests/bench/sessions.sh
-. "$SRC/tests/bench/sessions.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
 rounds=5
 
@@ -32,10 +32,10 @@ combine() {
 
 start_sessiond || exit 1
 for ((i = 0; i < rounds; i++)); do
-    "$BUILD/tests/bench/bench-lib" off | sed -n 's/^off_root_span/lib &/p'
+    "$BUILD/bench/bench-lib" off | sed -n 's/^off_root_span/lib &/p'
     bench_session "whole$i" 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || exit 1
-    "$BUILD/tests/bench/bench-lib" on | sed -n 's/^\(span\|integer\) /lib &/p'
-    "$BUILD/tests/bench/bench-lib" unsampled | sed -n 's/^unsampled_child_span/lib &/p'
+    "$BUILD/bench/bench-lib" on | sed -n 's/^\(span\|integer\) /lib &/p'
+    "$BUILD/bench/bench-lib" unsampled | sed -n 's/^unsampled_child_span/lib &/p'
     end_session "whole$i"
     "$1" || exit 1
 done | combine

@@ -10,10 +10,10 @@
 set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
-# shellcheck source=tests/bench/sessions.sh
-. "$SRC/tests/bench/sessions.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 spans=${SPANS:-500000}
 pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
 rounds=${ROUNDS:-4}
@@ -27,7 +27,7 @@ die() {
 viewer() {
     local trace=$1 component=$2
     shift 2
-    "$PYTHON" "$SRC/tests/bench/cost.py" "$WORK/$trace.$component" \
+    "$PYTHON" "$SRC/bench/cost.py" "$WORK/$trace.$component" \
         babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/$trace" \
         --component="sink.$component" "$@" >"$WORK/viewer.log" 2>&1 || {
         tail "$WORK/viewer.log" >&2
@@ -79,7 +79,7 @@ compare() {
 
 # With a tap: nobody reads it, or one reader does, as fast as it can.
 tapped() {
-    [ "$1" = untapped ] || start_part reader "$PYTHON" "$SRC/tests/bench/tap_reader.py" "$WORK/tap"
+    [ "$1" = untapped ] || start_part reader "$PYTHON" "$SRC/bench/tap_reader.py" "$WORK/tap"
     viewer "$1" blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",tap=\"$WORK/tap\""
     [ "$1" = untapped ] || wait_part reader 10 || die "the reader of the tap failed"
 }

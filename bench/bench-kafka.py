@@ -24,7 +24,7 @@ def main():
             broker.wait_ready()
             for topic in ("otlp_proto", "zipkin"):  # the disk is not ours to fill
                 broker.create(topic, PARTITIONS, segment_bytes=1 << 24, retention_bytes=1 << 24)
-            measured = subprocess.run([os.environ["BUILD"] + "/tests/bench/bench-kafka", broker.address, "otlp_proto",
+            measured = subprocess.run([os.environ["BUILD"] + "/bench/bench-kafka", broker.address, "otlp_proto",
                                        "zipkin"], check=True, stdout=subprocess.PIPE, text=True, timeout=900).stdout
         finally:
             broker.kill()

@@ -48,7 +48,7 @@ measure() {
     }
     grep -q "lost before by LTTng: 0 events, 0 packets" "$WORK/collector.log" ||
         complain "$clients clients: $(grep -o 'lost before by LTTng.*' "$WORK/collector.log")"
-    "$PYTHON" "$SRC/tests/bench/tiers_of_run.py" "$spans" "$clients" $((writes / clients * clients)) || die "no figures"
+    "$PYTHON" "$SRC/bench/tiers_of_run.py" "$spans" "$clients" $((writes / clients * clients)) || die "no figures"
     rm -rf "$spans" "$ON_DISK/trace"
 }
 

@@ -398,7 +398,7 @@ table_row() {
         start_agents
         ;;
     live)
-        start_part collect "$BUILD/tests/bench/null_server" traces 12 "0.0.0.0:$COLLECTOR_PORT"
+        start_part collect "$BUILD/bench/null_server" traces 12 "0.0.0.0:$COLLECTOR_PORT"
         wait_for 10 collect "the null server" listening "$COLLECTOR_PORT" || exit 1
         all_hosts live_on && all_hosts wait_live || exit 1
         ;;

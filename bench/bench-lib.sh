@@ -6,10 +6,10 @@
 set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
-# shellcheck source=tests/bench/sessions.sh
-. "$SRC/tests/bench/sessions.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 limit=0.05 # of the spread of an anchor
 tries=4
 export BLKIN_RINGS=none # an agent may run on this machine

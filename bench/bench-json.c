@@ -2,7 +2,7 @@
  * The cost of encoding one typical span as Zipkin JSON; the anchor is copying as many bytes. Then
  * of the same spans as OTLP, up to a batch that can be sent; the anchor is the JSON of these.
  *
- *     make bench    (or: build/tests/bench/bench-json)
+ *     make bench    (or: build/bench/bench-json)
  *
  * Prints "NAME LEAST P10 SPREAD". Targets, measured with nothing else on the core: 150 ns at most
  * for JSON, and 0.8 of JSON's time for OTLP.

@@ -35,7 +35,7 @@ as_in() {
     local LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
     shift
-    [[ $(ldd "$BUILD/tests/bench/bench-lib") == *"$folder/libblkin.so.1 "* ]] || {
+    [[ $(ldd "$BUILD/bench/bench-lib") == *"$folder/libblkin.so.1 "* ]] || {
         complain "programs do not load the library of $folder"
         return 1
     }
@@ -44,7 +44,7 @@ as_in() {
 
 # as_without COMMAND...: with the library that knows no usage.
 as_without() {
-    as_in "$BUILD/tests/bench/without" "$@"
+    as_in "$BUILD/bench/without" "$@"
 }
 
 # record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind
@@ -63,7 +63,7 @@ record_trace() {
         printf '%s\n' "$log" >&2
         return 1
     fi
-    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/tests/bench/bench-load" "$kind" "$2" "$3" \
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/bench/bench-load" "$kind" "$2" "$3" \
         >/dev/null || {
         complain "bench-load $kind failed"
         return 1

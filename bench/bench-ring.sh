@@ -7,7 +7,7 @@ set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 processes=5
 
 all() {

@@ -9,7 +9,7 @@ set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 events=${1:-100000000}
 
 die() {

@@ -10,10 +10,10 @@
 set -u
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
-# shellcheck source=tests/bench/sessions.sh
-. "$SRC/tests/bench/sessions.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
-bench=$BUILD/tests/bench
+bench=$BUILD/bench
 runs=$1
 rate=${RATE:-1000000} # spans/s: twice what the live path takes of them, see sink.live_rate
 spans=${SPANS:-2000000}
