@@ -3,16 +3,12 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 import pathlib
-import random
 import subprocess
-import sys
 import time
 
+from paired import Failed
+
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-
-
-class Failed(Exception):
-    """Said to the user."""
 
 
 def wait_for(condition, what, seconds=20):
@@ -42,31 +38,6 @@ def children(pid):
         except (OSError, IndexError):
             pass
     return found
-
-
-def with_interval(rounds, figure):
-    """figure(rounds), and its 95 % confidence interval, by bootstrap."""
-    dice = random.Random(1)
-    figures = sorted(figure(dice.choices(rounds, k=len(rounds))) for _ in range(4000))
-    return figure(rounds), figures[100], figures[3899]
-
-
-def say(name, rounds, figure, unit, target, anchor, base=None):
-    """A line of figure(rounds). base: what it is a difference to."""
-    value, low, high = with_interval(rounds, figure)
-    base = abs(value) if base is None else base
-    print("\t".join((name, f"{value:.4f}", unit, f"{(high - low) / 2 / base if base else 0:.4f}", target,
-                     f"{anchor}; 95 % CI {low:.3g} to {high:.3g}")), flush=True)
-
-
-def say_beside(same, equal, name, rounds, figure, unit, target, anchor, base=None):
-    """The same, unless same(rounds), the figure between equals, has an interval without `equal`."""
-    value, low, high = with_interval(rounds, same)
-    between = f"A/A {value:.3g}, {low:.3g} to {high:.3g}"
-    if low <= equal <= high:
-        say(name, rounds, figure, unit, target, f"{anchor}; {between}", base)
-    else:
-        print(f"{name} is left out, for equals differ: {between}; {figure(rounds):.4g} {unit}", file=sys.stderr)
 
 
 class Parts:

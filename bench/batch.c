@@ -1,5 +1,5 @@
 /*
- * Batches, rounds and their statistics.
+ * Batches, and the order of their turns.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,20 +8,23 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#define ROUNDS   10
-#define GROUP    20 /* batches of one subject on end */
-#define BATCHES  (ROUNDS * 2 * GROUP)
 #define SUBJECTS 24
 
-uint64_t now_ns(void)
+const struct batches usual_batches = {
+    .turns = 5, .group = 20, .calls = 2000, .clock = CLOCK_MONOTONIC};
+
+static uint64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t now_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 void pin(int cpu)
@@ -36,67 +39,51 @@ void pin(int cpu)
     }
 }
 
-static double times[SUBJECTS][BATCHES];
-
-static void run_group(const struct subject *subject, double *into)
+static double group_ns(const struct batches *batches, const struct subject *subject)
 {
-    subject->run(0);
-    for (unsigned i = 0; i < GROUP; i++) {
-        const uint64_t start = now_ns();
+    double least = 0;
 
-        subject->run(BATCH);
-        into[i] = (double)(now_ns() - start) / BATCH;
+    subject->run(0);
+    for (unsigned i = 0; i < batches->group; i++) {
+        const uint64_t start = clock_ns(batches->clock);
+        double ns;
+
+        subject->run(batches->calls);
+        ns = (double)(clock_ns(batches->clock) - start) / batches->calls;
+        least = i == 0 || ns < least ? ns : least;
+    }
+    return least;
+}
+
+static void shuffle(size_t *order, size_t count)
+{
+    for (size_t i = count; i > 1; i--) {
+        const size_t other = (size_t)random() % i, moved = order[i - 1];
+
+        order[i - 1] = order[other];
+        order[other] = moved;
     }
 }
 
-static double least(const double *of, size_t count)
+void measure(const struct batches *batches, const struct subject *subjects, size_t count)
 {
-    double result = of[0];
-
-    for (size_t i = 1; i < count; i++)
-        if (of[i] < result)
-            result = of[i];
-    return result;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static void report(const char *name, double *of, double empty)
-{
-    const double first = least(of, BATCHES / 2);
-    const double second = least(of + BATCHES / 2, BATCHES / 2);
-    const double best = first < second ? first : second;
-
-    qsort(of, BATCHES, sizeof(*of), compare);
-    printf("%s %.4f %.4f %.4f\n", name, best - empty, of[BATCHES / 10] - empty,
-           (first > second ? first - second : second - first) / best);
-}
-
-void measure(const struct subject *subjects, size_t count)
-{
-    double empty = 0;
+    const char *seed = getenv("BENCH_SEED");
+    size_t order[SUBJECTS];
 
     if (count > SUBJECTS)
         abort();
-    for (size_t i = 0; i < count; i++)
-        subjects[i].run(BATCH * 10);
-    for (unsigned round = 0; round < ROUNDS; round++) {
-        double *at = &times[0][(size_t)round * 2 * GROUP];
-
-        for (size_t i = 0; i < count; i++)
-            run_group(&subjects[i], at + i * BATCHES);
-        for (size_t i = count; i-- > 0;)
-            run_group(&subjects[i], at + i * BATCHES + GROUP);
+    srandom(seed ? (unsigned)strtoul(seed, NULL, 10) : 1);
+    for (size_t i = 0; i < count; i++) {
+        order[i] = i;
+        (void)group_ns(batches, &subjects[i]);
     }
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(subjects[i].name, "empty") == 0)
-            empty = least(times[i], BATCHES);
-    for (size_t i = 0; i < count; i++)
-        report(subjects[i].name, times[i], strcmp(subjects[i].name, "empty") == 0 ? 0 : empty);
+    for (unsigned turn = 0; turn < batches->turns; turn++) {
+        for (unsigned pass = 0; pass < 2; pass++) {
+            shuffle(order, count);
+            for (size_t i = 0; i < count; i++)
+                printf("run %u %u %s %.2f\n", turn, pass, subjects[order[i]].name,
+                       group_ns(batches, &subjects[order[i]]));
+        }
+    }
     fflush(stdout);
 }

@@ -1,10 +1,9 @@
 /*
- * Measuring a few ns: batches of calls, and groups of batches that alternate with those of others.
+ * Measuring a few ns: batches of calls, in turns with batches of other calls.
  *
- * A round times each subject, and then each again in reverse order (A-B-B-A), so that a drift of
- * the machine's speed is the same for all. What is reported is the least batch of all rounds, its
- * tenth percentile, and the spread: by how much the least batches of the halves of the rounds
- * differ.
+ * A turn measures each subject twice, each time in a group of batches; both passes go over all
+ * subjects in random order (of BENCH_SEED in the environment). The least batch of a group counts:
+ * whatever else the machine does makes batches longer, never shorter.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,8 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-#define BATCH 2000 /* calls */
+#include <time.h>
 
 /* Keeps the compiler from knowing what is in memory, as the work between two real calls would. */
 #define FORGET()      __asm__ volatile("" : : : "memory")
@@ -25,11 +23,19 @@ struct subject {
     void (*run)(unsigned calls); /* 0, before each group of its batches: to prepare */
 };
 
+struct batches {
+    unsigned turns, group; /* batches in a group */
+    unsigned calls;        /* in a batch */
+    clockid_t clock;
+};
+
+extern const struct batches usual_batches;
+
 /*
- * Prints a line for each: name, least and p10 in ns per call, spread as a share. From all of them
- * the least time of the subject named "empty" is taken off, if there is one.
+ * Prints a line for each run, "run TURN PASS NAME NS", in ns per call, as paired.py reads it.
+ * Measures each subject once before, to warm up.
  */
-void measure(const struct subject *subjects, size_t count);
+void measure(const struct batches *batches, const struct subject *subjects, size_t count);
 
 /* The calling thread stays on this CPU. Ends the program if it cannot. */
 void pin(int cpu);

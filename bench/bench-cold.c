@@ -6,17 +6,15 @@
  * Before each span the program reads and writes KIB of data, its cache lines in random order, and
  * runs 128 KiB of code; not with 0 KIB. A turn is one span of each kind, in random order: whole
  * ones (begin, two annotations, two tags, end) and bare ones (begin, end), each in structs of the
- * usual size, in others of the usual size, and in larger ones. There are 128 structs of each, used
- * in turn, and never one after its neighbour.
+ * usual size and in larger ones, and each of these twice. There are 128 structs of each, used in
+ * turn, and never one after its neighbour.
  *
- * Prints a line for each: "NAME P50 MEAN MORE" in ns. MEAN is without the slowest 1 %. MORE is the
- * median over the turns of the difference to the span of the usual size in the same turn. A median
- * is the mean of the middle fifth, for some processors count time in steps of 10 ns.
+ * Prints a line for each: "run SEED PASS NAME NS". NS is the median over the turns: the mean of the
+ * middle fifth, because some processors count time in steps of 10 ns.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "batch.h"
-#include "bench.h"
 
 #include <blkin.h>
 
@@ -50,15 +48,15 @@ struct kind {
     const char *name;
     uint64_t (*run)(void *room, size_t size); /* ticks */
     struct structs *structs;
-    unsigned usual; /* the kind that it is compared with */
-    double *ticks;  /* by turns */
+    unsigned pass;
+    double *ticks; /* by turns */
 };
 
 static struct blkin_span root;
 
-static struct structs usual = {sizeof(struct blkin_span), NULL, 0};
-static struct structs again = {sizeof(struct blkin_span), NULL, 0};
-static struct structs large = {SIZE_LARGE, NULL, 0};
+static struct structs usual[] = {{.size = sizeof(struct blkin_span)},
+                                 {.size = sizeof(struct blkin_span)}};
+static struct structs large[] = {{.size = SIZE_LARGE}, {.size = SIZE_LARGE}};
 
 /* ---- what makes caches cold ---- */
 
@@ -148,9 +146,10 @@ static uint64_t run_bare(void *room, size_t size)
 }
 
 static struct kind kinds[] = {
-    {"whole", run_whole, &usual, 0, NULL},       {"whole_again", run_whole, &again, 0, NULL},
-    {"whole_large", run_whole, &large, 0, NULL}, {"bare", run_bare, &usual, 3, NULL},
-    {"bare_again", run_bare, &again, 3, NULL},   {"bare_large", run_bare, &large, 3, NULL},
+    {"whole", run_whole, &usual[0], 0, NULL},       {"whole", run_whole, &usual[1], 1, NULL},
+    {"whole_large", run_whole, &large[0], 0, NULL}, {"whole_large", run_whole, &large[1], 1, NULL},
+    {"bare", run_bare, &usual[0], 0, NULL},         {"bare", run_bare, &usual[1], 1, NULL},
+    {"bare_large", run_bare, &large[0], 0, NULL},   {"bare_large", run_bare, &large[1], 1, NULL},
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
@@ -193,51 +192,34 @@ static double least_ticks(void)
 
 /* ---- figures ---- */
 
-static double mean(const double *of, unsigned from, unsigned to)
+static int compare(const void *a, const void *b)
 {
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *of, unsigned turns)
+{
+    const unsigned from = turns * 2 / 5, to = turns - from;
     double sum = 0;
 
+    qsort(of, turns, sizeof(*of), compare);
     for (unsigned i = from; i < to; i++)
         sum += of[i];
     return sum / (to - from);
 }
 
-static double sort_for_median(double *of, unsigned turns)
+static void print(const char *seed, unsigned turns, double own, double ns)
 {
-    qsort(of, turns, sizeof(*of), bench_compare);
-    return mean(of, turns * 2 / 5, turns - turns * 2 / 5);
-}
-
-static double median_more(const struct kind *kind, unsigned turns)
-{
-    double *more = calloc(turns, sizeof(*more)), median;
-
-    if (!more)
-        abort();
-    for (unsigned i = 0; i < turns; i++)
-        more[i] = kind->ticks[i] - kinds[kind->usual].ticks[i];
-    median = sort_for_median(more, turns);
-    free(more);
-    return median;
-}
-
-static void print(unsigned turns, double own, double ns)
-{
-    double more[KINDS];
-
     for (size_t i = 0; i < KINDS; i++)
-        more[i] = median_more(&kinds[i], turns);
-    for (size_t i = 0; i < KINDS; i++) {
-        const double median = sort_for_median(kinds[i].ticks, turns);
-
-        printf("%s %.1f %.1f %.1f\n", kinds[i].name, (median - own) * ns,
-               (mean(kinds[i].ticks, 0, turns - turns / 100) - own) * ns, more[i] * ns);
-    }
+        printf("run %s %u %s %.1f\n", seed, kinds[i].pass, kinds[i].name,
+               (median(kinds[i].ticks, turns) - own) * ns);
 }
 
 static void prepare(unsigned turns, uint32_t kib)
 {
-    struct structs *const all[] = {&usual, &again, &large};
+    struct structs *const all[] = {&usual[0], &usual[1], &large[0], &large[1]};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         all[i]->memory = map(STRUCTS * all[i]->size, PROT_READ | PROT_WRITE);
@@ -275,6 +257,6 @@ int main(int argc, char **argv)
     start_ticks = ticks();
     for (unsigned i = 0; i < turns; i++)
         run_turn(i);
-    print(turns, own, (double)(now_ns() - start_ns) / (double)(ticks() - start_ticks));
+    print(argv[3], turns, own, (double)(now_ns() - start_ns) / (double)(ticks() - start_ticks));
     return 0;
 }

@@ -4,7 +4,7 @@
 usage: bench-host.py [--seconds N]
 
 Loads, all at once for N seconds (60): stress-ng (CPU and memory), fio (disk), iperf3 (over a pair of interfaces and TCP).
-Prints NAME VALUE UNIT SPREAD TARGET ANCHOR, with tabs. host_validity.py says how it is compared.
+Prints a line for each figure (figures.py, paired.py). host_validity.py says how it is compared.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -15,19 +15,21 @@ import shutil
 import subprocess
 import sys
 
+import figures
 import host_validity
+import paired
 from host_readers import Exporter
 
 BUILD = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
 BLKIN = BUILD / "bin/blkin"
-ROUNDS = 5
+TURNS = 10
 SCRAPES = 40
 SOURCES = {"difference": ("node_exporter",), "sysstat": ("sysstat",), "processes": ("ps", "pidstat"),
            "cgroups": ("cgroup",)}
 
 
-def put(name, value, unit, spread, target, anchor):
-    print(f"host.{name}", f"{value:.6g}", unit, f"{spread:.4f}", target, anchor, sep="\t", flush=True)
+def put(name, value, unit, target, anchor):
+    figures.say(f"host.{name}", figures.exact(value, unit, target, anchor))
 
 
 def measure_validity(seconds):
@@ -36,7 +38,7 @@ def measure_validity(seconds):
     for one in outside:
         print("bench-host: outside:", *one, file=sys.stderr)
     values = ", ".join(f"{verdict.values} of {source}" for source, verdict in verdicts.items() if verdict.values)
-    put("valid_outside", len(outside), "values", 0, "<= 0", f"values that are not between our samples around them, of {values}; "
+    put("valid_outside", len(outside), "values", "<= 0", f"values that are not between our samples around them, of {values}; "
         "under stress-ng, fio and iperf3 at once")
     for name, sources in SOURCES.items():
         of = [verdicts[source] for source in sources]
@@ -44,27 +46,36 @@ def measure_validity(seconds):
         known = sum(verdict.known for verdict in of)
         unknown = [one for verdict in of for one in verdict.unknown]
         print(f"bench-host: {name}: not known to {host_validity.LIMIT:.0%}:", *unknown, sep="\n  ", file=sys.stderr)
-        put(f"valid_{name}", worst, "share", 0, f"<= {host_validity.LIMIT}", f"beside {' and '.join(sources)} over {seconds} s, beyond "
+        put(f"valid_{name}", worst, "share", f"<= {host_validity.LIMIT}", f"beside {' and '.join(sources)} over {seconds} s, beyond "
             f"the resolution: the worst of {known}, of {known + len(unknown)} those that our samples tell to "
             f"{host_validity.LIMIT:.0%}, is {what}")
 
 
 def measure_cost():
-    samples, scrapes, values = [], [], 0
-    exporter = Exporter()
-    for _ in range(ROUNDS):
-        least, spread, values = map(float, subprocess.run(
+    exporter, values = Exporter(), []
+
+    def sample():
+        least, _, count = map(float, subprocess.run(
             [BUILD / "tests/host/sample-cost"], check=True, stdout=subprocess.PIPE, text=True).stdout.split())
-        samples.append((least, spread))
+        values.append(count)
+        return least
+
+    def scrape():
         began = exporter.cpu_s()
         for _ in range(SCRAPES):
             exporter.scrape()
-        scrapes.append((exporter.cpu_s() - began) / SCRAPES * 1e6)
+        return (exporter.cpu_s() - began) / SCRAPES * 1e6
+
+    runs = paired.Runs()
+    for number in range(TURNS):
+        paired.take_turns(runs, {"sample": sample, "scrape": scrape}, 1, number)
     exporter.stop()
-    least, spread = min(samples)
-    put("sample_us", least, "us/sample", spread, "<= 40", f"CPU time of a sample of all groups with one process: {values:.0f} values")
-    put("vs_node_exporter", least / min(scrapes), "ratio", spread + (sorted(scrapes)[len(scrapes) // 2] / min(scrapes) - 1),
-        "<= 0.02", f"prometheus-node-exporter with the same collectors and no process: {min(scrapes):.0f} us of CPU time a scrape")
+    figures.say("host.sample_us", figures.paired(
+        runs.absolute("sample"), "us/sample", "<= 40",
+        f"CPU time of a sample of all groups with one process: {values[0]:.0f} values"))
+    figures.say("host.vs_node_exporter", figures.paired(
+        runs.compare("sample", "scrape", paired.ratio), "ratio", "<= 0.02", "prometheus-node-exporter with the same "
+        f"collectors and no process: {runs.median('scrape'):.0f} us of CPU time a scrape"))
 
 
 def main():

@@ -3,26 +3,28 @@
  * the queue, the order of partitions, encoding, compression and sending, in all of its threads,
  * until the broker has acknowledged them. As OTLP; the anchor is the same as JSON.
  *
- *     bench-kafka BROKER OTLP-TOPIC [JSON-TOPIC]      (there, with some partitions)
+ *     bench-kafka BROKER OTLP-TOPIC JSON-TOPIC      (there, with some partitions)
  *
- * Prints "NAME LEAST P10 SPREAD" in ns per span.
+ * Prints "run TURN PASS NAME NS", per span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "bench.h"
+#include "batch.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "sample_span.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SPANS    16000 /* two of the sink's batches */
-#define ROUNDS   40
 #define SERVICES 8
 #define TRACE    10 /* spans */
 
 static struct span spans[SPANS];
 static struct endpoint endpoints[SERVICES];
+static struct exporter *otlp, *json;
 static uint64_t rounds;
 
 static void fail(const char *what)
@@ -87,17 +89,27 @@ static struct exporter *open_exporter(const char *broker, const char *topic, enu
 }
 
 /* Other ids each time. */
-static void send_all(void *context)
+static void send_all(struct exporter *exporter, unsigned count)
 {
-    struct exporter *exporter = context;
-
+    if (!count)
+        return;
     rounds++;
-    for (unsigned i = 0; i < SPANS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         spans[i].trace_id = hash_mix(rounds << 32 | i / TRACE);
         spans[i].id = hash_mix(rounds << 32 | 1U << 31 | i);
         exporter_add(exporter, &spans[i]);
     }
     exporter_flush(exporter);
+}
+
+static void send_otlp(unsigned count)
+{
+    send_all(otlp, count);
+}
+
+static void send_json(unsigned count)
+{
+    send_all(json, count);
 }
 
 static void close_exporter(struct exporter *exporter)
@@ -114,33 +126,18 @@ static void close_exporter(struct exporter *exporter)
 
 int main(int argc, char **argv)
 {
-    static struct bench otlp = {
-        .name = "kafka", .run = send_all, .per_batch = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
-    static struct bench json = {.name = "kafka_json",
-                                .run = send_all,
-                                .per_batch = SPANS,
-                                .clock = CLOCK_PROCESS_CPUTIME_ID};
+    static const struct subject subjects[] = {{"kafka", send_otlp}, {"kafka_json", send_json}};
+    const struct batches batches = {
+        .turns = 20, .group = 2, .calls = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
 
-    if (argc != 3 && argc != 4)
-        fail("usage: bench-kafka BROKER OTLP-TOPIC [JSON-TOPIC]");
+    if (argc != 4)
+        fail("usage: bench-kafka BROKER OTLP-TOPIC JSON-TOPIC");
     make_spans();
-    otlp.context = open_exporter(argv[1], argv[2], FORMAT_OTLP);
-    if (argc == 4)
-        json.context = open_exporter(argv[1], argv[3], FORMAT_ZIPKIN);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        if (json.context)
-            bench_batch(&json);
-        bench_batch(&otlp);
-        bench_batch(&otlp);
-        if (json.context)
-            bench_batch(&json);
-    }
-    bench_print(&otlp);
-    close_exporter(otlp.context);
-    if (json.context) {
-        bench_print(&json);
-        close_exporter(json.context);
-    }
+    otlp = open_exporter(argv[1], argv[2], FORMAT_OTLP);
+    json = open_exporter(argv[1], argv[3], FORMAT_ZIPKIN);
+    measure(&batches, subjects, 2);
+    close_exporter(otlp);
+    close_exporter(json);
     for (unsigned i = 0; i < SPANS; i++)
         free(spans[i].log);
     return 0;

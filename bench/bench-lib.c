@@ -17,6 +17,7 @@
 #include "libblkin/base/thread.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,11 +344,11 @@ static void *work(void *argument)
     struct worker *worker = argument;
 
     pin(worker->cpu);
-    run_child_span(BATCH * 10);
+    run_child_span(20000);
     pthread_barrier_wait(worker->start);
     for (unsigned i = 0; i < THREAD_BATCHES; i++) {
         worker->begin[i] = now_ns();
-        run_child_span(BATCH / 4);
+        run_child_span(500);
     }
     worker->begin[THREAD_BATCHES] = now_ns();
     return NULL;
@@ -406,39 +407,54 @@ static uint64_t least_disturbed(const struct worker *one, const struct worker *o
     return least;
 }
 
-/* The rate of both at once, as a share of the sum of their rates alone. */
+static double rate_alone(struct worker *workers)
+{
+    double rate = 0;
+
+    for (unsigned i = 0; i < 2; i++) {
+        run_workers(&workers[i], 1);
+        rate += 1e9 / (double)least_of(&workers[i]);
+    }
+    return rate;
+}
+
+/* 0 if the two were never at work together, undisturbed by others. */
+static double rate_together(struct worker *workers)
+{
+    uint64_t least[2];
+
+    run_workers(workers, 2);
+    for (unsigned i = 0; i < 2; i++)
+        least[i] = least_disturbed(&workers[i], &workers[1 - i]);
+    if (least[0] == UINT64_MAX || least[1] == UINT64_MAX)
+        return 0;
+    return 1e9 / (double)least[0] + 1e9 / (double)least[1];
+}
+
+/* The rates of two threads at once, and of the same two one at a time. */
 static void measure_threads(void)
 {
-    static struct worker alone[2], together[2];
-    double rate_alone = 0, rate_together = 0;
-    uint64_t best_alone[2] = {UINT64_MAX, UINT64_MAX}, best_together[2] = {UINT64_MAX, UINT64_MAX};
+    static struct worker workers[2] = {{.cpu = 0}, {.cpu = 1}};
 
-    for (unsigned round = 0; round < 8; round++) {
-        for (int i = 0; i < 2; i++)
-            alone[i].cpu = together[i].cpu = i;
-        for (unsigned i = 0; i < 2; i++) {
-            run_workers(&alone[i], 1);
-            if (least_of(&alone[i]) < best_alone[i])
-                best_alone[i] = least_of(&alone[i]);
-        }
-        run_workers(together, 2);
-        for (unsigned i = 0; i < 2; i++) {
-            const uint64_t best = least_disturbed(&together[i], &together[1 - i]);
+    for (unsigned turn = 0; turn < usual_batches.turns; turn++) {
+        for (unsigned pass = 0; pass < 2; pass++) {
+            const bool together_first = random() % 2;
+            double alone = together_first ? 0 : rate_alone(workers);
+            const double together = rate_together(workers);
 
-            if (best < best_together[i])
-                best_together[i] = best;
+            if (together_first)
+                alone = rate_alone(workers);
+            printf("run %u %u alone %.0f\n", turn, pass, alone);
+            if (together > 0)
+                printf("run %u %u together %.0f\n", turn, pass, together);
         }
     }
-    for (unsigned i = 0; i < 2; i++) {
-        rate_alone += 1.0 / (double)best_alone[i];
-        rate_together += 1.0 / (double)best_together[i];
-    }
-    printf("two_threads %.4f %.4f 0\n", rate_together / rate_alone, rate_together / rate_alone);
 }
 
 /* ---- modes ---- */
 
-#define MEASURE(subjects) measure(subjects, sizeof(subjects) / sizeof((subjects)[0]))
+#define MEASURE(subjects) \
+    measure(&usual_batches, subjects, sizeof(subjects) / sizeof((subjects)[0]))
 
 static void mode_off(void)
 {

@@ -4,16 +4,18 @@
  *
  *     bench-post PORT      (of a null_server)
  *
- * Prints "NAME LEAST P10 SPREAD" in ns per span.
+ * Prints "run TURN PASS NAME NS", per span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "bench.h"
+#include "batch.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "babeltrace-plugin/deliver/transport.h"
 #include "sample_span.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,21 +33,23 @@ static void fail(const char *what)
     exit(1);
 }
 
-static void post(void *context)
+static void post(unsigned spans)
 {
     struct reply reply = {0};
 
-    (void)context;
+    if (!spans)
+        return;
     transport->send(transport, &payload, &reply);
     if (reply.delivery != DELIVERY_ACCEPTED)
         fail(reply.error.text);
 }
 
-static void write_bare(void *context)
+static void write_bare(unsigned spans)
 {
     char answer[256];
 
-    (void)context;
+    if (!spans)
+        return;
     for (size_t done = 0; done < request.length;) {
         const ssize_t sent = send(bare, request.data + done, request.length - done, MSG_NOSIGNAL);
 
@@ -106,12 +110,9 @@ static void make_batch(void)
 
 int main(int argc, char **argv)
 {
-    static struct bench bench = {
-        .name = "post", .run = post, .per_batch = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
-    static struct bench anchor = {.name = "post_bare",
-                                  .run = write_bare,
-                                  .per_batch = SPANS,
-                                  .clock = CLOCK_PROCESS_CPUTIME_ID};
+    static const struct subject subjects[] = {{"post", post}, {"post_bare", write_bare}};
+    const struct batches batches = {
+        .turns = 10, .group = 20, .calls = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
     char endpoint[64];
     struct error error;
 
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
     if (!transport)
         fail(error.text);
     connect_bare((unsigned)strtoul(argv[1], NULL, 10));
-    bench_pair(&bench, &anchor);
+    measure(&batches, subjects, 2);
     transport->free(transport);
     close(bare);
     return 0;

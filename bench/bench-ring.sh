@@ -1,22 +1,18 @@
 #!/usr/bin/env bash
-# Runs bench-ring in each of its modes, in processes that take turns, and prints the least of each row: "ring
-# NAME LEAST P10 SPREAD".
+# Runs bench-ring in each of its modes, and prints its runs, and counts as "ring NAME VALUE".
 #
 # SPDX-License-Identifier: BSD-2-Clause
-set -u
+set -u -o pipefail
 # shellcheck source=scripts/private.sh
 . "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
 private_begin
 bench=$BUILD/bench
-processes=5
+processes=10
 
-all() {
-    local i
-    for ((i = 0; i < processes; i++)); do
-        timeout 300 "$bench/bench-ring" warm && timeout 300 "$bench/bench-ring" first &&
-            timeout 300 "$bench/bench-ring" cold nowhere && timeout 300 "$bench/bench-ring" cold ring &&
-            timeout 300 "$bench/bench-ring" off none && timeout 300 "$bench/bench-ring" off "$WORK/no-agent" || return
-    done
+bench_ring() {
+    timeout 300 "$bench/bench-ring" "$@"
 }
 
 # instructions KIND CALLS
@@ -25,14 +21,19 @@ instructions() {
         sed -n 's/.*Collected : //p'
 }
 
-all >"$WORK/rows" || {
-    complain "bench-ring failed"
-    exit 1
-}
-awk '!($1 in least) { order[++names] = $1; least[$1] = $2; p10[$1] = $3 }
-    { if ($2 < least[$1]) least[$1] = $2; if ($3 < p10[$1]) p10[$1] = $3; if ($4 > spread[$1]) spread[$1] = $4 }
-    END { for (i = 1; i <= names; i++) { name = order[i]; print "ring", name, least[name], p10[name], spread[name] + 0 } }' \
-    "$WORK/rows"
+runs ring "$processes" bench_ring warm
+while read -r -u 3 turn pass what; do
+    case $what in
+    awaiting) mode=(off "$WORK/no-agent") ;;
+    off) mode=(off none) ;;
+    first) mode=(first) ;;
+    *) mode=(cold "$what") ;;
+    esac
+    BENCH_PASS=$pass bench_ring "${mode[@]}" | as_run ring "$turn" "$pass" || {
+        complain "bench-ring ${mode[*]} failed"
+        exit 1
+    }
+done 3< <(plan "$processes" nowhere ring first off awaiting)
 for kind in nowhere ring; do
     few=$(instructions $kind 1000)
     many=$(instructions $kind 101000)
@@ -40,6 +41,5 @@ for kind in nowhere ring; do
         complain "valgrind has counted nothing"
         exit 1
     }
-    awk -v kind=$kind -v few="$few" -v many="$many" 'BEGIN {
-        each = (many - few) / 100000; print "ring", kind "_instructions", each, each, 0 }'
+    awk -v kind=$kind -v few="$few" -v many="$many" 'BEGIN { print "ring", kind "_instructions", (many - few) / 100000 }'
 done

@@ -95,7 +95,8 @@ def draw_group(top, title, bars):
 def draw(results):
     """results is what bench.json has. Returns the picture, or None if there is nothing to show."""
     def value(name, anchor=1):
-        return results[name]["value"] / anchor if name in results else None
+        found = results.get(name, {}).get("value")
+        return None if found is None else found / anchor
 
     lines, top = [], 6
     for title, bars_of in GROUPS:

@@ -1,10 +1,32 @@
-# sessions.sh: the sessions of the benchmarks; to be sourced after scripts/private.sh.
+# sessions.sh: the sessions of the benchmarks, and their turns; to be sourced after scripts/private.sh.
 #
 # Those of the library are snapshot sessions: their ring buffers are overwritten and nobody reads
 # them, so that the only cost is the traced process's.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
+
+# plan TURNS NAME...: "TURN PASS NAME" of each run, in random order; see paired.py.
+plan() {
+    "$PYTHON" "$SRC/bench/paired.py" plan "$@"
+}
+
+# as_run MODE TURN PASS [RENAME]: all lines that a process has printed become lines of one run. RENAME is sed's.
+as_run() {
+    sed -n "s/^run [^ ]* [^ ]* /run $1 $2.0 $3 /p" | sed "${4-}"
+}
+
+# runs MODE PROCESSES COMMAND...: each process is a round of its own.
+runs() {
+    local mode=$1 processes=$2 i
+    shift 2
+    for ((i = 0; i < processes; i++)); do
+        BENCH_SEED=$((BENCH_SEED + i)) "$@" | sed "s/^run /run $mode $i./" || {
+            complain "$* failed"
+            exit 1
+        }
+    done
+}
 
 # bench_session NAME EVENT...: 4 sub-buffers of 1 MiB for each CPU, no contexts; with FILTER, if that is set.
 bench_session() {

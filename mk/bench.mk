@@ -40,6 +40,7 @@ $(without): $(call obj,bench/without/blkin.c $(filter-out libblkin/blkin.c,$(lib
 	@ln -sf ../../lib/$(notdir $(provider)) $(@D)
 $(bench_programs): | $(without)
 
+$(patsubst %,$(BUILD)/bench/bench-%,json kafka post): $(call obj,bench/batch.c)
 $(sink_bench_programs): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(plugin_archives)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
@@ -78,11 +79,19 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
-bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
+.PHONY: bench bench-publish bench-ids bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+# what README quotes; in less than 12 minutes
+QUICK := lib ring sink live app cold
+bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@$(PYTHON) bench/bench lib sink live
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(disabled_filter)
+	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
+		$(PYTHON) bench/bench $(QUICK)
+
+RUN ?=
+bench-publish: ## make doc/performance.md of what make bench measured: RUN='what run it was'
+	@$(PYTHON) bench/bench --publish '$(RUN)'
+	@scripts/figures --fill
 
 bench-sink: ## the sink's part of it only
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -147,7 +156,7 @@ bench-host: ## what `blkin host` reads and what that costs, beside node_exporter
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
 	@$(PYTHON) bench/bench host
 
-bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
+bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
