@@ -212,6 +212,16 @@ run-unit-tests:
 run-tsan-tests:
 	@$(mortal) env LANES=$${LANES:-2} TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
 
+# counts of a test that is killed are lost; threads count atomically
+coverage_build = BUILD=build/coverage CFLAGS='-O1 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage
+.PHONY: coverage coverage-build
+coverage: ## lines and branches that the unit tests run, by room
+	+@$(parallel) $(coverage_build) build-unit-tests
+	@$(mortal) env BUILD=build/coverage $(PYTHON) scripts/unit_coverage.py
+coverage_targets ?= build-unit-tests
+coverage-build:
+	+@$(parallel) $(coverage_build) $(coverage_targets:%=build/coverage/%)
+
 FOR ?= check
 deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer; FOR=deb or rpm: those to make packages
 	@scripts/deps --install $(FOR)

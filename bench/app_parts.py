@@ -2,21 +2,22 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import functools
+import os
 import pathlib
 import subprocess
+import sys
 import time
 
+SRC = os.environ.get("SRC", str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, os.path.join(SRC, "tests"))
+import common
 from paired import Failed
 
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
 
-def wait_for(condition, what, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failed(f"{what}: did not happen within {seconds} s")
-        time.sleep(0.02)
+wait_for = functools.partial(common.wait_until, fails=Failed, every_s=0.02)
 
 
 def cpu_seconds(pid):

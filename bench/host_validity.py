@@ -9,9 +9,12 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until
 from host_readers import Cgroup, Exporter, Ours, Pidstat, Sysstat, now, output_of, read_ps
 
 LIMIT = 0.02  # of a growth; it says nothing where more than that falls between our samples around its two readings
@@ -60,14 +63,6 @@ def stop(running):
         except ProcessLookupError:
             pass
         process.wait()
-
-
-def wait_for(what, condition):
-    deadline = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"bench-host: waited in vain for {what}")
-        time.sleep(0.1)
 
 
 def named(patterns):
@@ -190,15 +185,15 @@ def measure(blkin, seconds):
         sysstats = [Sysstat(folder / f"sa{i}") for i in range(ENDS)]
         try:
             running = start(loads(folder, seconds), folder, cgroup)
-            wait_for("the loads", lambda: len(named(["fio"])) >= 3 and len(named(["iperf3"])) == 2 and
-                     len(named(["stress-ng*"])) >= 3)
+            wait_until(lambda: len(named(["fio"])) >= 3 and len(named(["iperf3"])) == 2 and
+                     len(named(["stress-ng*"])) >= 3, "the loads", 60, every_s=0.1)
             time.sleep(2)  # fio lays out its files
             processes = named(NAMES)
             ours = Ours(blkin, folder / "ours", f"--process={','.join(NAMES)}", f"--cgroup={GROUP}")
-            wait_for("our first sample", lambda: ours.has_sampled_since(0))
+            wait_until(lambda: ours.has_sampled_since(0), "our first sample", 60, every_s=0.1)
             readings, pidstats = read_all(seconds, exporter, sysstats, cgroup, processes)
             ended = now()
-            wait_for("our last sample", lambda: ours.has_sampled_since(ended + 200_000_000))
+            wait_until(lambda: ours.has_sampled_since(ended + 200_000_000), "our last sample", 60, every_s=0.1)
             ours.stop()
         finally:
             exporter.stop()

@@ -29,7 +29,7 @@ import zlib
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import SLOW, Skipped, expect, run_scenarios, scenario  # noqa: E402
+from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario  # noqa: E402
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 KILLS = int(os.environ.get("KILLS", "20"))
@@ -48,7 +48,7 @@ class Run:
         self.messages = ""
         with subprocess.Popen(args + list(steps), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, env=environment) as driver:
-            timer = threading.Timer(60 * SLOW, driver.kill)
+            timer = threading.Timer(60 * PATIENCE, driver.kill)
             timer.start()
             for line in driver.stderr:
                 self.messages += line
@@ -486,12 +486,12 @@ def a_slow_disk_holds_up_nobody():
         run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, environment=environment,
                   batch_spans=100)
         run.says("sync").has(spooled=3000)
-        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * SLOW, run.explain())
+        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
         # what is found is sent and removed while others are added
         run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
                   environment=environment, batch_spans=100)
         run.says("gone").has(spool_accepted=3000)
-        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * SLOW, run.explain())
+        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
 
 
 @contextlib.contextmanager
@@ -613,7 +613,7 @@ def interrupted_while_it_hangs():
         begin = time.monotonic()
         run = Run(hung, "add:5000", "interrupt", "close", spool=spool, on_full="block",
                   batch_spans=100, request_timeout_ms=30000, flush_timeout_ms=500)
-        expect(time.monotonic() - begin < 10 * SLOW, "it took too long")
+        expect(time.monotonic() - begin < 10 * PATIENCE, "it took too long")
         run.has(spooled=5000, undelivered=0, spool_waiting=5000)
         drain(spool, collector)
         each_once(collector, 5000)
@@ -699,7 +699,7 @@ def killed_at_random():
             steps = ["number:%d" % first, "live", "settled", "pace:500", "add:100000"]
             with subprocess.Popen(args + steps, stdout=subprocess.PIPE, text=True,
                                   stderr=subprocess.DEVNULL) as sink:
-                timer = threading.Timer(source.uniform(0.02, 0.5) * SLOW, sink.kill)
+                timer = threading.Timer(source.uniform(0.02, 0.5) * PATIENCE, sink.kill)
                 timer.start()
                 last = first
                 for line in sink.stdout:

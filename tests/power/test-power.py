@@ -25,6 +25,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
+
 sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
@@ -98,10 +101,8 @@ def images(chance, workload, count):
             program.kill()
             program.communicate()
             # what it has started ends with it, but maybe a moment later
-            for _ in range(100):
-                if subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False, stderr=subprocess.DEVNULL).returncode:
-                    break
-                time.sleep(0.05)
+            wait_until(lambda: subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False,
+                                              stderr=subprocess.DEVNULL).returncode, "nobody uses the folder")
     os.unlink(image)
     return taken
 

@@ -15,16 +15,11 @@ import threading
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
+
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
 READER_BYTES = 4 << 20
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError("did not happen")
-        time.sleep(0.01)
 
 
 class Reader:
@@ -74,7 +69,7 @@ class Tap(unittest.TestCase):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, driver)
         if wait:
-            wait_for(lambda: self.is_there() or driver.poll() is not None)
+            wait_until(lambda: self.is_there() or driver.poll() is not None)
         return driver
 
     @staticmethod
@@ -174,7 +169,7 @@ class Tap(unittest.TestCase):
         self.go(driver)
         quick_lines = quick.until(200000)
         gone.close()
-        wait_for(lambda: len(self.delivered()) == 200000)  # with nobody at slow's end
+        wait_until(lambda: len(self.delivered()) == 200000)  # with nobody at slow's end
         # now it reads: what it has missed is told, at the latest when all the rest has been read
         self.go(driver)
         lines = slow.until(200010)
@@ -261,7 +256,7 @@ class Tap(unittest.TestCase):
         self.assertEqual(ninth.lines(), [])
         ninth.close()
         readers.pop().close()
-        wait_for(self.has_room)
+        wait_until(self.has_room)
         self.go(driver)
         for reader in readers:
             self.assertEqual(len(spans_of(reader.lines())), 10)
