@@ -17,7 +17,7 @@ private_begin
 bench=$BUILD/bench
 kind=${KIND:-original}
 seconds=${TRIAL_SECONDS:-2}
-steps=${STEPS:-7}
+steps=${STEPS:-6}
 session=0 # number of the last one
 
 die() {
@@ -97,7 +97,7 @@ rates() {
     local i viewer try
     declare -A low high
     for viewer in stock again ours; do
-        low[$viewer]=${LOW:-40000} high[$viewer]=${HIGH:-640000}
+        low[$viewer]=${LOW:-60000} high[$viewer]=${HIGH:-640000}
     done
     idle_ms=0
     for viewer in stock ours stock ours; do
@@ -167,7 +167,7 @@ has_read() { # VIEWER SPANS
     esac >/dev/null 2>&1
 }
 cpu_of_load() { # VIEWER: its ms are in $cpu
-    local viewer=$1 spans=$((${CPU_RATE:-50000} * seconds)) pid before=0 after=0
+    local viewer=$1 spans=${CPU_RATE:-50000} pid before=0 after=0
     start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
     LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/cpu"
     "cpu_of_$viewer" || exit 1

@@ -25,10 +25,10 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until  # noqa: E402
 
-sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
 from ctf import Trace  # noqa: E402

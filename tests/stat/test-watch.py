@@ -18,6 +18,7 @@ import threading
 import time
 import unittest
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until  # noqa: E402
 
