@@ -33,7 +33,7 @@ class Coverage:
                 continue
             for line in file["lines"]:
                 tests = self.lines[path][line["line_number"]]
-                if line["count"]:
+                if line["count"] and test:
                     tests.add(test)
                 for number, branch in enumerate(line["branches"]):
                     if not branch["throw"]:
@@ -74,22 +74,29 @@ def run(root, build, tests, data, limit_s=None):
         return None
 
 
+def gcov(files, folder):
+    for begin in range(0, len(files), 200):
+        said = subprocess.run(["gcov", "--json-format", "--branch-probabilities", "--stdout", *files[begin:begin + 200]],
+                              cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+        yield from map(json.loads, filter(str.strip, said.splitlines()))
+
+
 def documents(data):
     """What gcov says of all counts in the folder: its notes lie beside the objects, so a link puts them beside the counts."""
     counts = sorted(data.rglob("*.gcda"))
     for count in counts:
         note = pathlib.Path("/", count.relative_to(data)).with_suffix(".gcno")
         count.with_suffix(".gcno").symlink_to(note)
-    if counts:
-        said = subprocess.run(["gcov", "--json-format", "--branch-probabilities", "--stdout", *counts], cwd=data,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
-        yield from map(json.loads, filter(str.strip, said.splitlines()))
+    yield from gcov(counts, data)
 
 
 def measure(root, build):
     coverage = Coverage()
     data = build / "coverage-data"
     tests = unit_tests(root, build)
+    data.mkdir(parents=True, exist_ok=True)
+    for document in gcov(sorted((build / "obj").rglob("*.gcno")), data):  # also of what no test runs
+        coverage.add("", document, root)
     for number, test in enumerate(tests):
         shutil.rmtree(data, ignore_errors=True)
         data.mkdir(parents=True)
