@@ -201,6 +201,12 @@ static void recorder_report(void *context, const char *message)
     (void)fprintf(stderr, "recorder: %s\n", message);
 }
 
+static bool recorder_is_interrupted(void *context)
+{
+    (void)context;
+    return false;
+}
+
 static bool recorder_read(int argc, char *argv[])
 {
     params_begin(&params);
@@ -223,7 +229,8 @@ static bool recorder_open(struct error *error)
 {
     const struct loop_signals signals = {.end = recorder_end};
     const struct foreign_callbacks callbacks = {.alarm = recorder_alarm};
-    const struct exporter_callbacks reports = {.report = recorder_report};
+    const struct exporter_callbacks reports = {.interrupted = recorder_is_interrupted,
+                                               .report = recorder_report};
 
     recorder.loop = loop_new(&signals);
     recorder.endpoints = endpoint_table_new();
