@@ -122,7 +122,7 @@ static void check_whole(const struct otlp_origin *origin, const struct otlp_span
     REQUIRE(text_equal(span_name(&whole), span->name));
     SPAN_FOR_EACH_ENTRY(&whole, entry)
     {
-        REQUIRE(entry->type <= SPAN_LINK);
+        REQUIRE(entry->type <= SPAN_MESSAGE);
         REQUIRE((const char *)entry + entry->size <= whole.log + whole.log_length);
         REQUIRE(span_entry_key(entry).length + span_entry_value(entry).length + sizeof(*entry) <=
                 entry->size);
