@@ -92,6 +92,7 @@ static void the_limit(const char *path)
         held_back += check(SPAN_SERVER, 1, 101 * MS, false, "read") == RULES_HELD_BACK;
     write_rules(path, "error");
     CHECK(dropped == held_back);
+    CHECK_TEXT(why, "*>100ms");
 }
 
 static void what_is_wrong_changes_nothing(const char *path)

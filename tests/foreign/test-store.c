@@ -38,8 +38,8 @@ static struct otlp_origin origin_of(unsigned number)
 {
     static char bytes[16][64];
     char *resource = bytes[number];
-    const int service = snprintf(resource, 32, "R%u-service", number);
-    const int scope = snprintf(resource + 32, 32, "scope %u", number % 3);
+    const int service = snprintf(resource, 32, "R%u-service", number / 4);
+    const int scope = snprintf(resource + 32, 32, "scope %u", number % 4);
 
     return (struct otlp_origin){.resource = {resource, (size_t)service},
                                 .scope = {resource + 32, (size_t)scope},

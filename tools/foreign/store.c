@@ -14,7 +14,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define BLOCK_MAX (UINT64_C(64) << 10) /* so much is overwritten at once, or a sixteenth */
+/* So much is overwritten at once, or a sixteenth of the memory: with a span of an eighth behind it
+ * the block that is open is never the oldest. */
+#define BLOCK_MAX (UINT64_C(64) << 10)
 #define ROUND(n)  (((n) + 7) & ~(uint64_t)7)
 
 enum record_kind { RECORD_FILL, RECORD_ORIGIN, RECORD_SPAN };
@@ -121,8 +123,6 @@ static void store_forget_block(struct foreign_store *store)
             store_forget_span(store, (struct stored_span *)(void *)record);
         store->tail += record->size;
     } while (store->tail < store->head && store_oldest(store)->kind != RECORD_ORIGIN);
-    if (store->origin < store->tail)
-        store->origin = 0;
 }
 
 static void store_make_room(struct foreign_store *store, uint64_t size)

@@ -19,7 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifndef FOREIGN_STORE_MIN /* the fuzzer has a smaller one */
 #define FOREIGN_STORE_MIN (UINT64_C(1) << 20)
+#endif
 
 struct foreign_store;
 
