@@ -6,8 +6,8 @@
  *
  * listen, socket, endpoint, format, store-bytes, message-bytes, connections, rate (spans/s), and
  * linger-ms (6000). A line with the URL tells that it is ready. A line "status" on the standard
- * input prints the status; "copy FROM UNTIL" sends on what was open in that time, in ns; SIGTERM
- * ends it, with the status.
+ * input prints the status; "copy FROM UNTIL" sends on what was open in that time, in ns; "limits
+ * MESSAGE-BYTES CONNECTIONS RATE" is a reload; SIGTERM ends it, with the status.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -141,6 +141,9 @@ static void recorder_is_told(void *context, short events)
     text[length] = '\0';
     if (sscanf(text, "copy %" SCNd64 " %" SCNd64, &from_ns, &until_ns) == 2)
         foreign_copy(recorder.foreign, from_ns, until_ns, recorder_give, NULL);
+    if (sscanf(text, "limits %" SCNu64 " %" SCNu64 " %" SCNu64, &options.message_bytes,
+               &options.connections, &options.spans_per_s) == 3)
+        foreign_reload(recorder.foreign, &options);
     recorder_print();
 }
 

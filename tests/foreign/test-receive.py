@@ -212,6 +212,27 @@ class Receive(unittest.TestCase):
             self.assertGreaterEqual(counts["refused_memory"], 6)
             recorder.end()
 
+    def test_other_limits(self):
+        """A reload changes them for the next request."""
+        body = request([span(1, i) for i in range(1, 101)])
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            self.assertEqual(post(connection, body)[0], 200)
+            recorder.ask("limits %d 10 0" % (len(body) - 1))
+            self.assertEqual(post(connection, body, Content_Encoding="gzip")[0], 413)
+            recorder.ask("limits 0 0 50")
+            self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 429])
+            recorder.ask("limits 0 0 0")
+            self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 200])
+            others = [recorder.connect() for _ in range(20)]
+            for other in others:
+                self.assertEqual(post(other, body)[0], 200)
+            self.assertEqual(recorder.counts()["hung_up"], 0)
+            recorder.ask("limits 0 5 0")
+            self.assertEqual(post(recorder.connect(), body)[0], 200)
+            self.assertGreater(recorder.counts()["hung_up"], 0)
+            recorder.end()
+
     def test_a_million_spans(self):
         """Memory is as configured, and the store says since when it holds."""
         with Recorder("store-bytes=16777216") as recorder:

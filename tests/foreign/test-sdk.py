@@ -23,15 +23,29 @@ PROGRAMS, RATE, SECONDS, SLOW_ONE, SPANS_OF_TRACE = 2, 15000, float(os.environ.g
 
 class Sdk(unittest.TestCase):
 
-    def test_slow_traces_are_whole(self):
-        built = subprocess.run([SRC + "/tests/foreign/load/build"], stdout=subprocess.PIPE, text=True, check=False)
-        if built.returncode:
+    def setUp(self):
+        self.built = subprocess.run([SRC + "/tests/foreign/load/build"], stdout=subprocess.PIPE, text=True, check=False)
+        if self.built.returncode:
             self.skipTest("no load: tests/foreign/load/build could not make it: is there go, and a module proxy?")
+
+    def load(self, recorder, rate, *more):
+        return subprocess.Popen([self.built.stdout.strip(), "-url", recorder.url, "-rate", str(rate), "-seconds",
+                                 str(SECONDS), "-slow", str(SLOW_ONE), *more], stdout=subprocess.PIPE, text=True)
+
+    def test_a_limit_delays_and_loses_nothing(self):
+        """The SDK heeds the answer: what was too much is sent again."""
+        with Recorder("rate=1500", rules="*>300ms, max=100000/s") as recorder:
+            said = json.loads(self.load(recorder, 2000).communicate(timeout=LIMIT_S + SECONDS)[0])
+            counts = recorder.counts()
+            recorder.end()
+        self.assertEqual(said["failed"], 0)
+        self.assertEqual(counts["spans_in"], said["spans"])
+        self.assertGreater(counts["refused_rate"], 0)
+
+    def test_slow_traces_are_whole(self):
         with Collector() as collector, Recorder("endpoint=%s/api/v2/spans" % collector.url, "linger-ms=4000",
                                                 rules="*>300ms, max=100000/s") as recorder:
-            loads = [subprocess.Popen([built.stdout.strip(), "-url", recorder.url, "-rate", str(RATE), "-seconds",
-                                       str(SECONDS), "-slow", str(SLOW_ONE), *(["-gzip"] if number else [])],
-                                      stdout=subprocess.PIPE, text=True) for number in range(PROGRAMS)]
+            loads = [self.load(recorder, RATE, *(["-gzip"] if number else [])) for number in range(PROGRAMS)]
             said = [json.loads(load.communicate(timeout=LIMIT_S + SECONDS)[0]) for load in loads]
             wait_until(lambda: recorder.ask()["open"] == 0, recorder.ask)
             counts = recorder.counts()

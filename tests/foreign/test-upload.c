@@ -43,7 +43,7 @@ static void all_pieces(struct text text, bool is_gzip)
     for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
         CHECK(read_body(text, is_gzip, LENGTH, pieces[i]) == UPLOAD_FINE);
         CHECK(read_body(text, is_gzip, LENGTH * 10, pieces[i]) == UPLOAD_FINE);
-        CHECK(read_body(text, is_gzip, LENGTH - 2, pieces[i]) == UPLOAD_TOO_LONG);
+        CHECK(read_body(text, is_gzip, LENGTH - 1, pieces[i]) == UPLOAD_TOO_LONG);
         CHECK(read_body(text, is_gzip, 10, pieces[i]) == UPLOAD_TOO_LONG);
     }
 }

@@ -80,6 +80,8 @@ enum upload_result upload_add(struct upload *upload, const char *data, size_t si
 
 enum upload_result upload_end(struct upload *upload)
 {
+    if (upload->bytes.length > upload->bytes.limit - upload->is_gzip)
+        return UPLOAD_TOO_LONG;
     return upload->is_gzip && !upload->has_ended ? UPLOAD_BROKEN : UPLOAD_FINE;
 }
 
