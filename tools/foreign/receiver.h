@@ -9,7 +9,9 @@
 #ifndef BLKIN_TOOLS_FOREIGN_RECEIVER_H
 #define BLKIN_TOOLS_FOREIGN_RECEIVER_H
 
-#include "foreign.h"
+#include "babeltrace-plugin/base/error.h"
+#include "options.h"
+#include "tools/base/loop.h"
 
 /* What became of a message. */
 struct receiver_verdict {

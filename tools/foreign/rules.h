@@ -12,7 +12,10 @@
 #ifndef BLKIN_TOOLS_FOREIGN_RULES_H
 #define BLKIN_TOOLS_FOREIGN_RULES_H
 
-#include "foreign.h"
+#include "options.h"
+#include "tools/otlp/otlp_decode.h"
+
+#include <jansson.h>
 
 /* Reads the rules, once. */
 void foreign_rules_open(void);
