@@ -162,6 +162,12 @@ bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (bu
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
 	@$(PYTHON) bench/bench work
 
+.PHONY: bench-foreign
+bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): four minutes (less: RUNS=1)
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory $(BUILD)/tests/foreign/recorder
+	@scripts/isolate $(PYTHON) tests/bench/bench-foreign
+
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) bench/bench ids

@@ -44,6 +44,8 @@ $(BUILD)/fuzz/fuzz-checkpoint: fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 
 $(BUILD)/fuzz/fuzz-alarm: fuzz_own = $(addprefix tools/record/,alarm.c packets.c)
 $(BUILD)/fuzz/fuzz-pick: fuzz_own = $(addprefix tools/record/,packets.c pick.c ring.c)
 $(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags = -DWINDOW_BYTES=512 -DALARM_BYTES=256 -DPROCESSES=8
+$(BUILD)/fuzz/fuzz-foreign: fuzz_own = tools/foreign/store.c
+$(BUILD)/fuzz/fuzz-foreign: fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: fuzz_own = $(addprefix babeltrace-plugin/deliver/,outbox.c queue.c)
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \

@@ -5,8 +5,8 @@
 # Each before those that it uses: a circle would not link.
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
 	checkpoint decode account stages deliver encode hosts model spans base)
-tool_rooms := $(addprefix tools/,doctor work host hub record rotate live run keep report graph stat show ask \
-	reader rings trace merged points otlp push exchange kafka config lttng base)
+tool_rooms := $(addprefix tools/,doctor work host hub record foreign rotate live run keep report graph stat show ask \
+	reader rings trace merged points otlp push exchange kafka config http lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
 plugin_archives := $(call archive,$(plugin_rooms))

@@ -26,7 +26,7 @@ static void save_log(const struct span *span, struct state *state)
 /* That of a link is a struct, and so is no other one. */
 static bool is_entry(uint64_t type, struct text key, struct text value)
 {
-    return type <= SPAN_LINK &&
+    return type <= SPAN_MESSAGE &&
            (type != SPAN_LINK || (key.length == 0 && value.length == sizeof(struct span_link)));
 }
 
