@@ -93,7 +93,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/ring/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
 	tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))

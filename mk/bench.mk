@@ -23,12 +23,12 @@ $(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 # with what is hidden in libblkin; -count: with restartable sequences that valgrind does not need to know
 $(call obj,tests/bench/bench-ring.c): flags = $(internal) $(steady) $(public_flags) -Itests/bench -Itests
 $(BUILD)/tests/bench/bench-ring $(BUILD)/tests/bench/bench-ring-count: $(BUILD)/obj/tests/bench/bench-ring.c.o \
-		$(call obj,tests/bench/batch.c tests/ring/parts/memory.c) $(lib_static)
+		$(call obj,tests/bench/batch.c) $(ring_obj) $(lib_static)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(lib_static) -pthread
 $(BUILD)/tests/bench/bench-ring-count: ldflags += -rdynamic
-$(BUILD)/tests/bench/bench-ring-count: $(call obj,tests/ring/parts/sequence.c)
-$(call obj,tests/ring/parts/sequence.c): flags = $(internal)
+$(BUILD)/tests/bench/bench-ring-count: $(call obj,tests/libblkin-ring/parts/sequence.c)
+$(call obj,tests/libblkin-ring/parts/sequence.c): flags = $(internal)
 
 # an anchor: the library without usage
 without := $(BUILD)/tests/bench/without/$(notdir $(lib))

@@ -23,10 +23,11 @@ $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
 # with what is hidden in libblkin, and with the other side of the rings
-ring_obj := $(call obj,tests/ring/parts/memory.c)
-$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): flags = $(internal) $(public_flags) -Itests -UNDEBUG
-$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): | include
-$(filter $(BUILD)/tests/ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
+ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
+ring_obj := $(ring_parts) $(call obj,tools/rings/memory.c tools/rings/ring_read.c)
+$(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): | include
+$(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session

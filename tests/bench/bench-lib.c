@@ -1,9 +1,6 @@
 /*
  * The cost of the library's calls in this process: see usage() for the modes. The session that a
- * mode needs is the caller's matter.
- *
- * Strings are of the lengths that storage daemons use. The span of all figures is begin, two
- * annotations, a string tag of 16 characters, an integer tag, end.
+ * mode needs is the caller's matter. What is measured: see spans.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,6 +12,7 @@
 #include "batch.h"
 #include "calls.h"
 #include "libblkin/base/thread.h"
+#include "spans.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -27,7 +25,6 @@
 #endif
 
 static struct blkin_endpoint service = {.ip = "10.0.0.1", .port = 6800, .name = "osd.12"};
-static struct blkin_span root; /* the parent of the spans: recorded, or not */
 static struct blkin_context not_sampled = {
     .trace_id_high = 1,
     .trace_id = 2,
@@ -39,31 +36,6 @@ static struct blkin_trace trace;
 #define STEPS 8 /* in a span: "bench" divides by it */
 
 /* ---- loops ---- */
-
-static void run_empty(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        FORGET();
-}
-
-/* What is between the calls of a real program makes the compiler read the span again. */
-#define REST_OF_SPAN(span, i) \
-    REST_OF_SPAN_WITH(span, i, "queued", "object", "rbd_data.4f2a.01", "offset", "committed")
-
-#define REST_OF_SPAN_WITH(span, i, first, key, value, number, last) \
-    do {                                                            \
-        FORGET();                                                   \
-        blkin_span_annotate(span, first);                           \
-        FORGET();                                                   \
-        blkin_span_tag_string(span, key, value);                    \
-        FORGET();                                                   \
-        blkin_span_tag_int64(span, number, (i));                    \
-        FORGET();                                                   \
-        blkin_span_annotate(span, last);                            \
-        FORGET();                                                   \
-        blkin_span_end(span);                                       \
-        FORGET();                                                   \
-    } while (0)
 
 static void run_root_span(unsigned calls)
 {
@@ -93,17 +65,6 @@ static void run_plain_span(unsigned calls)
     }
 }
 
-static void run_child_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        REST_OF_SPAN(&span, i);
-    }
-}
-
 /* No text is known to the compiler. */
 static void run_variable_span(unsigned calls)
 {
@@ -117,20 +78,6 @@ static void run_variable_span(unsigned calls)
         __asm__ volatile("" : "+r"(text));
         blkin_span_begin(&span, text[0], BLKIN_INTERNAL, &root);
         REST_OF_SPAN_WITH(&span, i, text[1], text[2], text[3], text[4], text[5]);
-    }
-}
-
-/* Nothing is said of it. */
-static void run_bare_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        FORGET();
-        blkin_span_end(&span);
-        FORGET();
     }
 }
 

@@ -2,19 +2,16 @@
  * What a span costs that goes into the recorder's ring, over one that goes nowhere, in this
  * process: see usage(). No session, no agent.
  *
- * The span is that of bench-lib.c: begin, two annotations, a string tag of 16 characters, an
- * integer tag, end.
- *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include <blkin.h>
 
-#include "batch.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/ring/ring_find.h"
 #include "libblkin/ring/ring_provider.h"
 #include "libblkin/ring/ring_write.h"
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
+#include "spans.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +25,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-static struct memory memory;
-static struct blkin_span root;
+static struct rings memory;
 static struct blkin_provider nowhere;
 static const struct ring_map *map;
 
@@ -67,8 +63,7 @@ static void prepare(void)
     setenv("BLKIN_PROVIDER", "none", 1);
     setenv(RING_VARIABLE, "none", 1);
     blkin_init();
-    memory_make(&memory, RING, RING_BYTES_MIN);
-    memset(memory.data, 0, memory.cpus * RING);
+    rings_make(&memory, RING, RING_BYTES_MIN);
     map = ring_write_init() ? ring_map_new(memory.descriptor, memory.bytes, &wrong) : NULL;
     if (!map) {
         fprintf(stderr, "bench-ring: %s\n", wrong);
@@ -90,40 +85,6 @@ static void prepare(void)
 
 /* ---- warm ---- */
 
-static void run_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        FORGET();
-        blkin_span_annotate(&span, "queued");
-        FORGET();
-        blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
-        FORGET();
-        blkin_span_tag_int64(&span, "offset", i);
-        FORGET();
-        blkin_span_annotate(&span, "committed");
-        FORGET();
-        blkin_span_end(&span);
-        FORGET();
-    }
-}
-
-static void run_bare_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        FORGET();
-        blkin_span_end(&span);
-        FORGET();
-    }
-}
-
 #define SUBJECT(name, where, loop)   \
     static void name(unsigned calls) \
     {                                \
@@ -132,9 +93,9 @@ static void run_bare_span(unsigned calls)
         loop(calls);                 \
     }
 
-SUBJECT(run_nowhere, go_nowhere, run_span)
-SUBJECT(run_nowhere_again, go_nowhere, run_span)
-SUBJECT(run_ring, go_to_ring, run_span)
+SUBJECT(run_nowhere, go_nowhere, run_child_span)
+SUBJECT(run_nowhere_again, go_nowhere, run_child_span)
+SUBJECT(run_ring, go_to_ring, run_child_span)
 SUBJECT(run_bare_nowhere, go_nowhere, run_bare_span)
 SUBJECT(run_bare_ring, go_to_ring, run_bare_span)
 
@@ -157,7 +118,7 @@ static double first_spans_ns(void)
 {
     const uint64_t begin = now_ns();
 
-    run_span(FIRST_SPANS);
+    run_child_span(FIRST_SPANS);
     return (double)(now_ns() - begin) / FIRST_SPANS;
 }
 
@@ -179,7 +140,7 @@ static void mode_first(void)
 
 /* ---- without a session, and with the folder of a socket that is not there ---- */
 
-static void run_root_span(unsigned calls)
+static void run_bare_root_span(unsigned calls)
 {
     struct blkin_span span;
 
@@ -192,15 +153,9 @@ static void run_root_span(unsigned calls)
     }
 }
 
-static void run_empty(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        FORGET();
-}
-
 static void mode_off(const char *name, const char *path)
 {
-    const struct subject subjects[] = {{"empty", run_empty}, {name, run_root_span}};
+    const struct subject subjects[] = {{"empty", run_empty}, {name, run_bare_root_span}};
 
     setenv("BLKIN_PROVIDER", "none", 1);
     setenv(RING_VARIABLE, path, 1);
@@ -265,7 +220,7 @@ static void mode_cold(const char *name, void (*where)(void))
     unsigned cpu;
 
     where();
-    run_span(200000);
+    run_child_span(200000);
     for (unsigned i = 0; i < 1000; i++) {
         const uint64_t begin = __rdtscp(&cpu), took = __rdtscp(&cpu) - begin;
 
@@ -279,7 +234,7 @@ static void mode_cold(const char *name, void (*where)(void))
         where();
         walk(data, code);
         begin = __rdtscp(&cpu);
-        run_span(1);
+        run_child_span(1);
         ticks[i] = __rdtscp(&cpu) - begin - own;
     }
     ns = (double)(now_ns() - first_ns) / (double)(__rdtsc() - first);

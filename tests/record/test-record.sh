@@ -127,11 +127,18 @@ kill -s KILL "${private_pid[record]}"
 wait_part record 5 2>/dev/null
 make "slow 250"
 four=$ID
+"$BUILD/bin/blkin" record --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+"$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
+    fail "the dump of a killed recorder lacks a trace: $(<"$WORK/shown")"
 start_record --prometheus-listen=0
 whole "$four" "a request from when no agent ran"
 [ "$(status rings memories | grep -o '"number"\|"user"' | wc -l)" = 1 ] || fail "the program has other rings: $(status rings)"
 make "slow 250"
 whole "$ID" "a request after the kill"
+"$BUILD/bin/blkin" record --dump="$WORK/dump.2" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+"$BUILD/bin/blkin" show "$WORK/dump.2" "$ID" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
+    fail "the dump lacks a trace: $(<"$WORK/shown")"
+"$BUILD/bin/blkin" record --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 && fail "a folder that was there was taken"
 # six of three slow spans, one that the program wants kept, one that ends late, one orphan: each counted once,
 # whoever was killed
 is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"

@@ -364,6 +364,28 @@ static void test_limits(void)
     forget_all();
 }
 
+/* A large one is made in steps: meanwhile all others are served, and its programs wait, or go. */
+static void test_large(void)
+{
+    pid_t service, goes, waits;
+
+    options.size = (struct memory_size){100, 1 << 22, 1 << 16};
+    options.max_bytes = 1 << 30;
+    service = begin();
+    goes = start_program(0, use_once);
+    WAIT_UNTIL(shared->counts.clients == 1);
+    CHECK(shared->counts.made == 0);
+    waits = start_program(0, use_once);
+    WAIT_UNTIL(shared->counts.clients == 2);
+    CHECK(finish(goes, SIGKILL) == SIGKILL);
+    CHECK(result_of(waits) == 0);
+    WAIT_UNTIL(shared->counts.clients == 0 && shared->counts.given == 1);
+    CHECK(shared->counts.made == 1 && shared->came == 1);
+    CHECK(finish(service, SIGTERM) == 0);
+    options.max_bytes = 1 << 26;
+    forget_all();
+}
+
 /* The old memory is left, read on for a while, and dropped from the store, too. */
 static void test_other_size(void)
 {
@@ -555,6 +577,7 @@ int main(void)
     test_many();
     test_stalled();
     test_limits();
+    test_large();
     test_other_size();
     test_restart();
     test_lies();

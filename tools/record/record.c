@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
+#include "dump_rings.h"
 #include "status.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
@@ -266,7 +267,8 @@ int record_command(int argc, char *argv[])
                                              .ask = record_ask,
                                              .page = record_page,
                                              .end = record_end};
-    const struct config_flag flags[] = {{NULL, NULL, NULL}};
+    const char *dump = NULL;
+    const struct config_flag flags[] = {{"dump", NULL, &dump}, {NULL, NULL, NULL}};
     const struct config_request request = {"record", usage, flags};
     struct record record = {.has_failed = false};
     struct agent *agent = &record.parts.agent;
@@ -275,6 +277,11 @@ int record_command(int argc, char *argv[])
 
     if (!frame_read(frame, &calls, &record, &request, argc, argv, &status))
         return status;
+    if (dump) {
+        status = dump_rings(frame->config, dump);
+        frame_close(frame);
+        return status;
+    }
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");
     status = privileges_become_owner(config_text(frame->config, "state-dir"),

@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <stdio.h>
@@ -26,32 +26,32 @@ static void find(void *context, const struct record *record)
 {
     struct found *found = context;
 
-    if (record->event != BLKIN_EVENT_SPAN)
+    if (record->entry.event != BLKIN_EVENT_SPAN)
         return;
     found->spans++;
     for (unsigned i = 0; i < found->processes; i++) {
-        if (found->pids[i] == record->pid)
+        if (found->pids[i] == record->entry.pid)
             return;
     }
     if (found->processes < PROCESSES)
-        found->pids[found->processes++] = record->pid;
+        found->pids[found->processes++] = record->entry.pid;
 }
 
 int main(int argc, char **argv)
 {
     static struct found found;
-    struct memory memory;
+    struct rings memory;
     struct agent agent = {.listener = -1};
     char text[64];
 
     if (argc != 2)
         return 2;
     (void)snprintf(agent.path, sizeof(agent.path), "%s/socket", argv[1]);
-    memory_make(&memory, 1 << 24, RING_BYTES_MIN);
+    rings_make(&memory, 1 << 24, RING_BYTES_MIN);
     agent_start(&agent, &memory);
     while (read(STDIN_FILENO, text, sizeof(text)) > 0)
         ;
-    if (memory_walk_all(&memory, find, &found).bad != 0)
+    if (rings_walk_all(&memory, find, &found).bad != 0)
         return 1;
     printf("spans %u\nprocesses %u\nlost %llu\n", found.spans, found.processes,
            (unsigned long long)memory.head->lost);

@@ -7,7 +7,7 @@ set -u
 # shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh"
 private_begin
-programs=$BUILD/tests/ring
+programs=$BUILD/tests/libblkin-ring
 times=200
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 start_sessiond || exit 1
@@ -18,7 +18,7 @@ check() {
     LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 60 "$programs/both" $times \
         "$WORK/$name.memory" >"$WORK/$name.rings" || fail "$name: both has failed"
     recorded "$name"
-    "$PYTHON" "$SRC/tests/ring/reader.py" "$WORK/$name.memory" >"$WORK/$name.read" ||
+    "$PYTHON" "$SRC/tests/libblkin-ring/reader.py" "$WORK/$name.memory" >"$WORK/$name.read" ||
         fail "$name: the reader that was written from doc/format.md cannot read it"
     while read -r event count; do
         grep -qx "$event $count" "$WORK/$name.rings" && grep -qx "$event $count" "$WORK/$name.read" || {

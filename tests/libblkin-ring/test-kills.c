@@ -8,8 +8,9 @@
  */
 #include "check.h"
 #include "libblkin/ring/ring_write.h"
-#include "ring/parts/memory.h"
-#include "ring/parts/numbered.h"
+#include "libblkin-ring/parts/rings.h"
+#include "libblkin-ring/parts/numbered.h"
+#include "seed.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +25,7 @@
 #define USUAL   150
 
 static uint64_t *finished; /* the last record that each writer has finished */
-static struct memory memory;
+static struct rings memory;
 static const struct ring_map *map;
 
 static void write_on(uint64_t writer)
@@ -54,7 +55,7 @@ static void see(void *context, const struct record *record)
 
     if (record->at < seen->first_at[record->ring])
         return;
-    if (!numbered_is_whole(&numbered, record->payload, record->length) ||
+    if (!numbered_is_whole(&numbered, record->entry.payload, record->entry.length) ||
         numbered.writer >= WRITERS) {
         seen->torn++;
         return;
@@ -88,7 +89,7 @@ static unsigned play_round(unsigned pause_us)
         CHECK(waitpid(writers[i], NULL, 0) == writers[i]);
     for (uint32_t ring = 0; ring < memory.cpus; ring++) {
         fits &= memory.heads[ring].committed - seen.first_at[ring] < ROOM - 2 * RING_RECORD_MAX;
-        memory_walk(&memory, ring, &walk, see, &seen);
+        rings_walk(&memory, ring, &walk, see, &seen);
     }
     CHECK(walk.bad == 0 && seen.torn == 0);
     for (unsigned i = 0; fits && i < WRITERS; i++) {
@@ -102,8 +103,8 @@ static unsigned play_round(unsigned pause_us)
 
 int main(void)
 {
-    const char *wish = getenv("SEED"), *rounds = getenv("ROUNDS"), *wrong;
-    uint64_t seed = wish ? strtoull(wish, NULL, 10) : (uint64_t)time(NULL) << 16 | 1, state;
+    const char *rounds = getenv("ROUNDS"), *wrong;
+    uint64_t state;
     const unsigned count = rounds ? (unsigned)atoi(rounds) : USUAL;
     unsigned in_between = 0;
 
@@ -111,14 +112,13 @@ int main(void)
         puts("no restartable sequences here, or more CPUs than this test has room for");
         return 77;
     }
-    printf("SEED=%llu\n", (unsigned long long)seed);
-    state = seed;
-    memory_make(&memory, ROOM, RING_BYTES_MIN);
+    state = seed_begin();
+    rings_make(&memory, ROOM, RING_BYTES_MIN);
     map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
     finished = mmap(NULL, WRITERS * sizeof(*finished), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned i = 0; i < count && !check_failures; i++)
-        in_between += play_round(500 + numbered_random(&state) % 8000);
+        in_between += play_round(500 + seed_next(&state) % 8000);
     printf("%u times %u writers killed; %u records were written and not noted\n", count, WRITERS,
            in_between);
     CHECK(memory.head->lost == 0);

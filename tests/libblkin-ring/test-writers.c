@@ -3,14 +3,14 @@
  * time: no torn record is accepted, and of each round, which fits into the rings, every record is
  * there once.
  *
- * RECORDS=1000000000 tests/run build/tests/ring/test-writers
+ * RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
 #include "libblkin/ring/ring_write.h"
-#include "ring/parts/memory.h"
-#include "ring/parts/numbered.h"
+#include "libblkin-ring/parts/rings.h"
+#include "libblkin-ring/parts/numbered.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ struct shared {
 };
 
 static struct shared *shared;
-static struct memory memory;
+static struct rings memory;
 static const struct ring_map *map;
 
 static void write_rounds(uint64_t writer)
@@ -75,7 +75,8 @@ static void see(void *context, const struct record *record)
     uint64_t number;
 
     seen->records++;
-    if (record->event != 1 || !numbered_is_whole(&numbered, record->payload, record->length) ||
+    if (record->entry.event != 1 ||
+        !numbered_is_whole(&numbered, record->entry.payload, record->entry.length) ||
         numbered.writer >= WRITERS) {
         seen->torn++;
         return;
@@ -124,7 +125,7 @@ int main(void)
         puts("no restartable sequences here");
         return 77;
     }
-    memory_make(&memory, ROOM, RING_BYTES_MIN);
+    rings_make(&memory, ROOM, RING_BYTES_MIN);
     map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
     share();
     shared->rounds = (records ? strtoull(records, NULL, 10) : USUAL) / (WRITERS * EACH) + 1;
@@ -137,13 +138,13 @@ int main(void)
         pthread_barrier_wait(&shared->begin);
         while (__atomic_load_n(&shared->at_work, __ATOMIC_ACQUIRE)) {
             for (uint32_t ring = 0; ring < memory.cpus; ring++, copies++)
-                memory_walk(&memory, ring, &walk, see, &during);
+                rings_walk(&memory, ring, &walk, see, &during);
         }
         pthread_barrier_wait(&shared->end);
         memset(&after, 0, sizeof(after));
         after.round = round;
         for (uint32_t ring = 0; ring < memory.cpus; ring++)
-            memory_walk(&memory, ring, &walk, see, &after);
+            rings_walk(&memory, ring, &walk, see, &after);
         CHECK(after.found == WRITERS * EACH && after.twice == 0 && after.torn == 0);
         if (check_failures)
             break;

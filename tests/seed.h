@@ -3,8 +3,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef TESTS_RINGS_SEED_H
-#define TESTS_RINGS_SEED_H
+#ifndef TESTS_SEED_H
+#define TESTS_SEED_H
 
 #include <stdint.h>
 #include <stdio.h>

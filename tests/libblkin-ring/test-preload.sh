@@ -12,7 +12,7 @@ export BLKIN_PROVIDER=none
 # agent_begins NAME: its socket is what the programs ask
 agent_begins() {
     mkdir "$WORK/$1" && mkfifo "$WORK/$1/end"
-    "$BUILD/tests/ring/agent" "$WORK/$1" <"$WORK/$1/end" >"$WORK/$1.found" &
+    "$BUILD/tests/libblkin-ring/agent" "$WORK/$1" <"$WORK/$1/end" >"$WORK/$1.found" &
     agent=$!
     exec 9>"$WORK/$1/end"
     export BLKIN_RINGS=$WORK/$1/socket

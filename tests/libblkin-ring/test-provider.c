@@ -9,7 +9,7 @@
 
 #include "check.h"
 #include "libblkin/metric/metric.h"
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/provider_table.h"
 
@@ -20,12 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct memory memory;
+static struct rings memory;
 static struct agent agent;
 
 static unsigned spans(void)
 {
-    return memory_count(&memory, BLKIN_EVENT_SPAN);
+    return rings_count(&memory, BLKIN_EVENT_SPAN);
 }
 
 static void record_span_called(const char *name)
@@ -48,20 +48,20 @@ static void take_newest(void *context, const struct record *record)
 {
     struct newest *newest = context;
 
-    if (record->event != newest->event || newest->is_found)
+    if (record->entry.event != newest->event)
         return;
     newest->is_found = true;
-    newest->pid = record->pid;
+    newest->pid = record->entry.pid;
     newest->ring = record->ring;
-    newest->length = record->length;
-    memcpy(newest->payload, record->payload, record->length);
+    newest->length = record->entry.length;
+    memcpy(newest->payload, record->entry.payload, record->entry.length);
 }
 
 static struct newest find_newest(unsigned event)
 {
     struct newest newest = {.event = event};
 
-    (void)memory_walk_all(&memory, take_newest, &newest);
+    (void)rings_walk_all(&memory, take_newest, &newest);
     CHECK(newest.is_found);
     CHECK(newest.pid == (uint32_t)getpid());
     return newest;
@@ -89,7 +89,7 @@ static void test_first(void)
     }
     CHECK(spans() > 0);
     CHECK(agent_asked(&agent) == 1);
-    CHECK(memory_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
+    CHECK(rings_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
 }
 
 static void test_span(void)
@@ -205,7 +205,7 @@ static void test_metric(void)
 
 static void test_process(void)
 {
-    for (unsigned tries = 0; memory_count(&memory, BLKIN_EVENT_PROCESS) < 2 && tries < 10000;
+    for (unsigned tries = 0; rings_count(&memory, BLKIN_EVENT_PROCESS) < 2 && tries < 10000;
          tries++) {
         record_span_called("later");
         usleep(1000);
@@ -216,11 +216,11 @@ static void test_process(void)
 /* Nobody wants them: the recorder has whole spans. */
 static void test_no_streaming(void)
 {
-    CHECK(memory_count(&memory, BLKIN_EVENT_BEGIN) == 0);
-    CHECK(memory_count(&memory, BLKIN_EVENT_TAG) == 0);
-    CHECK(memory_count(&memory, BLKIN_EVENT_END) == 0);
+    CHECK(rings_count(&memory, BLKIN_EVENT_BEGIN) == 0);
+    CHECK(rings_count(&memory, BLKIN_EVENT_TAG) == 0);
+    CHECK(rings_count(&memory, BLKIN_EVENT_END) == 0);
     for (int i = 0; i < 8; i++)
-        CHECK(memory_count(&memory, BLKIN_EVENT_ANNOTATION + i) == 0);
+        CHECK(rings_count(&memory, BLKIN_EVENT_ANNOTATION + i) == 0);
 }
 
 /* ---- children ---- */
@@ -234,7 +234,7 @@ static void count_of_child(void *context, const struct record *record)
 {
     struct of_child *child = context;
 
-    child->spans += record->pid == child->pid && record->event == BLKIN_EVENT_SPAN;
+    child->spans += record->entry.pid == child->pid && record->entry.event == BLKIN_EVENT_SPAN;
 }
 
 static void check_child(pid_t pid, unsigned expected)
@@ -243,7 +243,7 @@ static void check_child(pid_t pid, unsigned expected)
     int status = -1;
 
     CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
-    (void)memory_walk_all(&memory, count_of_child, &child);
+    (void)rings_walk_all(&memory, count_of_child, &child);
     CHECK(child.spans == expected);
 }
 
@@ -325,9 +325,9 @@ static void test_signals(void)
             record_span_called("of the program");
     CHECK(timer_settime(timer, 0, &none, NULL) == 0);
     timer_delete(timer);
-    walk = memory_walk_all(&memory, NULL, NULL);
+    walk = rings_walk_all(&memory, NULL, NULL);
     CHECK(walk.bad == 0);
-    if (walk.oldest == 0)
+    if (walk.overwritten == 0)
         CHECK(spans() == before + written + handled);
     CHECK(memory.head->lost == 0);
 }
@@ -335,7 +335,7 @@ static void test_signals(void)
 int main(void)
 {
     setenv("BLKIN_PROVIDER", "none", 1);
-    memory_make(&memory, 1 << 26, 1 << 16);
+    rings_make(&memory, 1 << 26, 1 << 16);
     agent_prepare(&agent);
     agent_start(&agent, &memory);
     stay_on_one_cpu();
@@ -353,6 +353,6 @@ int main(void)
     CHECK(agent_asked(&agent) == 1);
     agent_stop(&agent);
     agent_remove(&agent);
-    memory_close(&memory);
+    rings_close(&memory);
     return check_status();
 }

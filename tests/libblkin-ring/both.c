@@ -11,7 +11,7 @@
 #include <zipkin_c.h>
 
 #include "libblkin/ring/ring_find.h"
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct memory memory;
+static struct rings memory;
 static struct agent agent;
 
 static void record(const char *name)
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     FILE *copy;
     pid_t child;
 
-    memory_make(&memory, 1 << 24, RING_BYTES_MIN);
+    rings_make(&memory, 1 << 24, RING_BYTES_MIN);
     agent_prepare(&agent);
     agent_start(&agent, &memory);
     blkin_init();
@@ -58,13 +58,12 @@ int main(int argc, char **argv)
     }
     if (waitpid(child, NULL, 0) != child)
         return 1;
-    printf("blkin:span %u\n", memory_count(&memory, BLKIN_EVENT_SPAN));
-    printf("blkin:begin %u\n", memory_count(&memory, BLKIN_EVENT_BEGIN));
-    printf("blkin:tag %u\n", memory_count(&memory, BLKIN_EVENT_TAG));
-    printf("blkin:end %u\n", memory_count(&memory, BLKIN_EVENT_END));
-    printf("blkin:annotation_info %u\n",
-           memory_count(&memory, BLKIN_EVENT_ANNOTATION + BLKIN_INFO));
-    printf("zipkin:timestamp %u\n", memory_count(&memory, RING_ORIGINAL + ANNOT_TIMESTAMP));
+    printf("blkin:span %u\n", rings_count(&memory, BLKIN_EVENT_SPAN));
+    printf("blkin:begin %u\n", rings_count(&memory, BLKIN_EVENT_BEGIN));
+    printf("blkin:tag %u\n", rings_count(&memory, BLKIN_EVENT_TAG));
+    printf("blkin:end %u\n", rings_count(&memory, BLKIN_EVENT_END));
+    printf("blkin:annotation_info %u\n", rings_count(&memory, BLKIN_EVENT_ANNOTATION + BLKIN_INFO));
+    printf("zipkin:timestamp %u\n", rings_count(&memory, RING_ORIGINAL + ANNOT_TIMESTAMP));
     if (argc == 3 && (!(copy = fopen(argv[2], "w")) ||
                       fwrite(memory.head, memory.bytes, 1, copy) != 1 || fclose(copy) != 0))
         return 1;

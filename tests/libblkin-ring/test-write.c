@@ -6,7 +6,7 @@
  */
 #include "check.h"
 #include "libblkin/ring/ring_write.h"
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 
 #define SMALL RING_BYTES_MIN
 
-static struct memory memory;
+static struct rings memory;
 static struct ring_map *map;
 static char payload[RING_RECORD_MAX];
 
@@ -29,7 +29,7 @@ static void pin_to_one_cpu(void)
     CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
 }
 
-static struct ring_map *open_memory(const struct memory *of)
+static struct ring_map *open_memory(const struct rings *of)
 {
     const char *wrong = NULL;
     struct ring_map *opened = ring_map_new(of->descriptor, of->bytes, &wrong);
@@ -44,11 +44,12 @@ static struct ring_map *open_memory(const struct memory *of)
 static void test_bytes(void)
 {
     const uint32_t cpu = ring_this_cpu();
-    const char *data;
+    const struct ring ring = memory_ring(&memory.memory, memory.cpus + cpu);
+    const char *data = ring.bytes;
     uint32_t pid;
     uint64_t trailer;
 
-    CHECK(memory_ring(&memory, memory.cpus + cpu, &data) == SMALL);
+    CHECK(ring.size == SMALL);
     CHECK(ring_write(map, RING_ALARMS, ring_kind(5), "thirty-three bytes of a payload..", 33));
     CHECK(memory.heads[memory.cpus + cpu].committed == 56);
     CHECK(memory.heads[cpu].committed == 0);
@@ -65,7 +66,7 @@ static void test_bytes(void)
 }
 
 struct expected {
-    unsigned next; /* the number that the next older record has */
+    unsigned last; /* the number of the record before; 0: there is none */
     unsigned right;
 };
 
@@ -74,10 +75,12 @@ static void check_number(void *context, const struct record *record)
     struct expected *expected = context;
     unsigned number;
 
-    memcpy(&number, record->payload, sizeof(number));
-    expected->right += number == expected->next-- && record->event == number % 15 &&
-                       record->length == RING_PAYLOAD_MIN + number % 1000 &&
-                       record->pid == (uint32_t)getpid();
+    memcpy(&number, record->entry.payload, sizeof(number));
+    expected->right += (!expected->last || number == expected->last + 1) &&
+                       record->entry.event == number % 15 &&
+                       record->entry.length == RING_PAYLOAD_MIN + number % 1000 &&
+                       record->entry.pid == (uint32_t)getpid();
+    expected->last = number;
 }
 
 /* All lengths, and so all ends of a ring: what is in it is the last ones, without a gap. */
@@ -87,8 +90,8 @@ static void test_laps(void)
     struct walk walk = {0};
     struct expected expected;
     uint64_t trailer, end;
-    const char *data;
     const uint32_t cpu = ring_this_cpu();
+    const char *data = memory_ring(&memory.memory, cpu).bytes;
 
     memset(payload, 0xaa, sizeof(payload));
     for (unsigned i = 1; i <= records; i++) {
@@ -97,7 +100,6 @@ static void test_laps(void)
             ring_write(map, RING_EVENTS, ring_kind(i % 15), payload, RING_PAYLOAD_MIN + i % 1000));
         if (i % 7 == 0) { /* nothing is in the padding */
             end = memory.heads[cpu].committed;
-            (void)memory_ring(&memory, cpu, &data);
             memcpy(&trailer, data + ((end - 8) & (SMALL - 1)), 8);
             CHECK(ring_length_of(trailer) ==
                   sizeof(struct ring_record) + RING_PAYLOAD_MIN + i % 1000);
@@ -106,10 +108,10 @@ static void test_laps(void)
                       0);
         }
     }
-    expected = (struct expected){.next = records};
-    memory_walk(&memory, cpu, &walk, check_number, &expected);
+    expected = (struct expected){.last = 0};
+    rings_walk(&memory, cpu, &walk, check_number, &expected);
     CHECK(walk.bad == 0);
-    CHECK(walk.records == expected.right);
+    CHECK(walk.records == expected.right && expected.last == records);
     CHECK(walk.records > 50);
     CHECK(memory.head->lost == 0);
 }
@@ -146,7 +148,7 @@ static void test_scribbled(void)
     memory.heads[cpu].committed = 12345 * 8 + 3;
     for (unsigned i = 0; i < 200; i++)
         CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
-    memory_walk(&memory, cpu, &walk, NULL, NULL);
+    rings_walk(&memory, cpu, &walk, NULL, NULL);
     CHECK(walk.records > 20);
 }
 
@@ -181,10 +183,11 @@ static const char *refused(int descriptor, uint64_t bytes)
 
 static void test_lies(void)
 {
-    struct memory lying;
+    struct rings lying;
 
-    memory_make(&lying, SMALL, SMALL);
+    rings_make(&lying, SMALL, 2 * SMALL);
     CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
+    LIES(alarm_bytes, SMALL); /* something would follow the last ring */
     LIES(mark, RING_MARK + (UINT64_C(1) << 56));
     LIES(cpus, 0);
     LIES(cpus, lying.cpus + 1);
@@ -209,7 +212,7 @@ static void test_lies(void)
     LIES(state, RING_LEFT);
     CHECK(strcmp(refused(lying.descriptor, lying.bytes - 1), "taken") != 0);
     CHECK(strcmp(refused(lying.descriptor, lying.bytes + RING_PAGE), "taken") != 0);
-    memory_close(&lying);
+    rings_close(&lying);
 }
 
 /* What is not sealed could be shortened, and to write there would be the end. */
@@ -255,7 +258,7 @@ static void test_left(void)
     for (unsigned i = 0; i < 1000; i++)
         CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
     CHECK(memory.heads[cpu].committed == before);
-    CHECK(!ring_map_is_read(map));
+    CHECK(!ring_map_is_on(map));
 }
 
 int main(void)
@@ -265,7 +268,7 @@ int main(void)
         return 77;
     }
     pin_to_one_cpu();
-    memory_make(&memory, SMALL, SMALL);
+    rings_make(&memory, SMALL, SMALL);
     map = open_memory(&memory);
     if (!map)
         return 1;
@@ -278,6 +281,6 @@ int main(void)
     test_seals();
     test_short();
     test_left();
-    memory_close(&memory);
+    rings_close(&memory);
     return check_status();
 }

@@ -6,6 +6,8 @@
 #ifndef TESTS_RING_NUMBERED_H
 #define TESTS_RING_NUMBERED_H
 
+#include "seed.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,14 +20,6 @@ struct numbered {
     uint64_t writer, number;
     uint64_t words[NUMBERED_WORDS - 3];
 };
-
-/* xorshift64 */
-static inline uint64_t numbered_random(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    return *state ^= *state << 17;
-}
 
 static inline uint64_t numbered_sum(const struct numbered *record, size_t length)
 {
@@ -42,8 +36,8 @@ static inline uint64_t numbered_sum(const struct numbered *record, size_t length
 static inline size_t numbered_make(struct numbered *record, uint64_t writer, uint64_t number,
                                    uint64_t *state)
 {
-    const uint64_t random = numbered_random(state);
-    const size_t words = 4 + (random >> 40) % (NUMBERED_WORDS - 3);
+    const uint64_t random = seed_next(state);
+    const size_t words = 4 + (random >> 20) % (NUMBERED_WORDS - 3);
 
     record->writer = writer;
     record->number = number;

@@ -8,7 +8,7 @@
 
 #include "check.h"
 #include "libblkin/ring/ring_find.h"
-#include "ring/parts/memory.h"
+#include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <dirent.h>
@@ -26,7 +26,7 @@
 #define LOWEST      200 /* number of the library's descriptor */
 #define HIGHEST     1024
 
-static struct memory memory, other;
+static struct rings memory, other;
 static struct agent agent;
 
 static void record(void)
@@ -36,9 +36,9 @@ static void record(void)
     BLKIN_ANNOTATE(&span, "text");
 }
 
-static unsigned spans(const struct memory *of)
+static unsigned spans(const struct rings *of)
 {
-    return memory_count(of, BLKIN_EVENT_SPAN);
+    return rings_count(of, BLKIN_EVENT_SPAN);
 }
 
 /* A program that works, until the condition holds. */
@@ -96,7 +96,7 @@ static void late(void)
     WORK_UNTIL(spans(&memory) > 0);
     CHECK(agent_asked(&agent) == 1);
     agent_stop(&agent);
-    WORK_UNTIL(memory_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* chores need no agent */
+    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* chores need no agent */
     CHECK(ring_find_state() == RING_FOUND);
 }
 
@@ -286,8 +286,8 @@ static void run(const char *name, void (*scenario)(void))
     int status = 0;
     pid_t pid;
 
-    memory_make(&memory, EVENTS, RING_BYTES_MIN);
-    memory_make(&other, EVENTS, RING_BYTES_MIN);
+    rings_make(&memory, EVENTS, RING_BYTES_MIN);
+    rings_make(&other, EVENTS, RING_BYTES_MIN);
     agent_prepare(&agent);
     (void)fflush(stderr);
     pid = fork();
@@ -302,8 +302,8 @@ static void run(const char *name, void (*scenario)(void))
     CHECK(status == 0);
     unlink(agent.path);
     agent_remove(&agent);
-    memory_close(&memory);
-    memory_close(&other);
+    rings_close(&memory);
+    rings_close(&other);
 }
 
 #define RUN(scenario) run(#scenario, scenario)
