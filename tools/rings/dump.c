@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/spans/packed.h"
 #include "ctf.h"
-#include "store.h"
+#include "fdstore.h"
 #include "ring_event.h"
 #include "tracepoints/format/fields.h"
 #include "tracepoints/format/provider_table.h"
@@ -306,7 +306,7 @@ static void dump_take(void *context, int fd, const char *name)
     struct memory *memory = &kept->memories[kept->count];
     struct error ignored;
 
-    if (kept->count == DUMP_VAULT_MAX || !store_is_name(name, &from->user, &from->number)) {
+    if (kept->count == DUMP_VAULT_MAX || !fdstore_is_name(name, &from->user, &from->number)) {
         (void)close(fd);
     } else if (memory_open(memory, fd, &ignored)) {
         from->memory = memory;

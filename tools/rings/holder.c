@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/notify.h"
 #include "users.h"
-#include "store.h"
+#include "fdstore.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ struct holder {
     struct held *making; /* nobody has these yet */
     struct timer make;
     int64_t grow_ms; /* not to be tried before, as there was no memory */
-    struct store store;
+    struct fdstore store;
     struct holder_client *clients;
     unsigned clients_max;
     uint32_t unknown_user; /* see users.h */
@@ -91,16 +91,16 @@ static void holder_leave(struct held *held)
 static void holder_drop(struct holder *holder, struct held *held)
 {
     struct held **at = &holder->memories;
-    char name[STORE_NAME_MAX];
+    char name[FDSTORE_NAME_MAX];
 
     holder->callbacks.goes(holder->callbacks.context, held);
     while (*at != held)
         at = &(*at)->next;
     *at = held->next;
     holder->counts.bytes -= held->memory.bytes;
-    store_name(held->user, held->number, name);
+    fdstore_name(held->user, held->number, name);
     if (held->is_stored)
-        store_remove(&holder->store, name);
+        fdstore_remove(&holder->store, name);
     memory_close(&held->memory);
     free(held);
 }
@@ -242,9 +242,9 @@ static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 
     if (!held)
         held = holder_make(holder, user);
-    if (!held || held->is_stored || !store_is_there(&holder->store))
+    if (!held || held->is_stored || !fdstore_is_there(&holder->store))
         return held;
-    return store_put(&holder->store, held->memory.fd, held->user, held->number, &held->is_stored)
+    return fdstore_put(&holder->store, held->memory.fd, held->user, held->number, &held->is_stored)
                ? held
                : NULL;
 }
@@ -257,12 +257,12 @@ static void holder_take_over(void *context, int fd, const char *name)
     struct held *held = calloc(1, sizeof(*held));
     struct error error;
 
-    if (!held || !store_is_name(name, &held->user, &held->number)) {
+    if (!held || !fdstore_is_name(name, &held->user, &held->number)) {
         (void)close(fd);
         free(held);
     } else if (!memory_open(&held->memory, fd, &error)) {
         holder->counts.unusable++;
-        store_remove(&holder->store, name);
+        fdstore_remove(&holder->store, name);
         free(held);
     } else {
         held->is_stored = true;
@@ -290,9 +290,9 @@ static void holder_store_all(void *context)
 
     for (struct held *held = holder->memories; held; held = held->next)
         held->is_stored = false;
-    for (struct held *held = holder->memories; held && store_is_there(&holder->store);
+    for (struct held *held = holder->memories; held && fdstore_is_there(&holder->store);
          held = held->next)
-        (void)store_put(&holder->store, held->memory.fd, held->user, held->number,
+        (void)fdstore_put(&holder->store, held->memory.fd, held->user, held->number,
                         &held->is_stored);
 }
 
@@ -439,7 +439,7 @@ static void holder_tick(void *context)
     }
     holder_look_at_memories(holder);
     holder_grow(holder);
-    store_look(&holder->store);
+    fdstore_look(&holder->store);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
     holder->is_deaf = false;
@@ -480,9 +480,9 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->callbacks = *callbacks;
     holder->clients_max = holder_clients_max();
     holder->unknown_user = users_unknown();
-    holder->store = (struct store){
+    holder->store = (struct fdstore){
         .loop = loop, .path = options->vault, .is_new = holder_store_all, .context = holder};
-    store_open(&holder->store, holder_take_over, holder);
+    fdstore_open(&holder->store, holder_take_over, holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
     loop_watch(loop, &holder->listener);
@@ -519,7 +519,7 @@ void holder_close(struct holder *holder)
         holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
-    store_close(&holder->store);
+    fdstore_close(&holder->store);
     free(holder);
 }
 

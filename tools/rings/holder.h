@@ -6,7 +6,7 @@
  * others are served. A client is sent one message, which fits into any socket: nobody is waited
  * for.
  *
- * Memories outlive this process: they are in a store (store.h) before any program has them. When
+ * Memories outlive this process: they are in a store (fdstore.h) before any program has them. When
  * this one ends in order, programs are told, and ask again when another one runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "store.h"
+#include "fdstore.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 
@@ -13,31 +13,31 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STORE_AGAIN_MS 10000 /* between two tries to start a vault */
+#define FDSTORE_AGAIN_MS 10000 /* between two tries to start a vault */
 
-void store_name(uint32_t user, uint64_t number, char name[STORE_NAME_MAX])
+void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX])
 {
-    (void)snprintf(name, STORE_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
+    (void)snprintf(name, FDSTORE_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
 }
 
-bool store_is_name(const char *name, uint32_t *user, uint64_t *number)
+bool fdstore_is_name(const char *name, uint32_t *user, uint64_t *number)
 {
-    char again[STORE_NAME_MAX];
+    char again[FDSTORE_NAME_MAX];
 
     if (sscanf(name, "rings-%" SCNu32 "-%" SCNu64, user, number) != 2)
         return false;
-    store_name(*user, *number, again);
+    fdstore_name(*user, *number, again);
     return strcmp(name, again) == 0;
 }
 
-bool store_is_there(const struct store *store)
+bool fdstore_is_there(const struct fdstore *store)
 {
     return notify_has_store() || store->vault.fd >= 0;
 }
 
 /* ---- the vault ------------------------------------------------------------------------------- */
 
-static void store_open_vault(struct store *store, notify_stored_fn *give, void *context)
+static void fdstore_open_vault(struct fdstore *store, notify_stored_fn *give, void *context)
 {
     struct error ignored;
 
@@ -48,7 +48,7 @@ static void store_open_vault(struct store *store, notify_stored_fn *give, void *
 }
 
 /* What we hold is newer. */
-static void store_pass_over(void *context, int fd, const char *name)
+static void fdstore_pass_over(void *context, int fd, const char *name)
 {
     (void)context;
     (void)name;
@@ -56,14 +56,14 @@ static void store_pass_over(void *context, int fd, const char *name)
 }
 
 /* Another one, for all memories, as the one before was killed. */
-static void store_replace_vault(struct store *store)
+static void fdstore_replace_vault(struct fdstore *store)
 {
-    store_open_vault(store, store_pass_over, NULL);
+    fdstore_open_vault(store, fdstore_pass_over, NULL);
     if (store->vault.fd >= 0)
         store->is_new(store->context);
 }
 
-static void store_lose_vault(struct store *store)
+static void fdstore_lose_vault(struct fdstore *store)
 {
     loop_unwatch(store->loop, &store->vault);
     (void)close(store->vault.fd);
@@ -71,47 +71,47 @@ static void store_lose_vault(struct store *store)
 }
 
 /* It says nothing while it is there. */
-static void store_vault_is_gone(void *context, short events)
+static void fdstore_vault_is_gone(void *context, short events)
 {
-    struct store *store = context;
+    struct fdstore *store = context;
 
     (void)events;
-    store_lose_vault(store);
-    store_replace_vault(store);
+    fdstore_lose_vault(store);
+    fdstore_replace_vault(store);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-void store_open(struct store *store, notify_stored_fn *give, void *context)
+void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context)
 {
-    store->vault = (struct watched){-1, POLLIN, store_vault_is_gone, store, NULL};
+    store->vault = (struct watched){-1, POLLIN, fdstore_vault_is_gone, store, NULL};
     notify_each_stored(give, context);
     if (!notify_has_store() && store->path)
-        store_open_vault(store, give, context);
+        fdstore_open_vault(store, give, context);
 }
 
-void store_close(struct store *store)
+void fdstore_close(struct fdstore *store)
 {
     if (store->vault.fd >= 0)
-        store_lose_vault(store);
+        fdstore_lose_vault(store);
 }
 
-bool store_put(struct store *store, int fd, uint32_t user, uint64_t number, bool *is_stored)
+bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number, bool *is_stored)
 {
-    char name[STORE_NAME_MAX];
+    char name[FDSTORE_NAME_MAX];
 
-    store_name(user, number, name);
+    fdstore_name(user, number, name);
     if (notify_has_store()) {
         *is_stored = notify_store(fd, name);
         return *is_stored;
     }
     *is_stored = vault_put(store->vault.fd, fd, name);
     if (!*is_stored)
-        store_lose_vault(store);
+        fdstore_lose_vault(store);
     return true;
 }
 
-void store_remove(const struct store *store, const char *name)
+void fdstore_remove(const struct fdstore *store, const char *name)
 {
     if (notify_has_store())
         notify_unstore(name);
@@ -119,8 +119,8 @@ void store_remove(const struct store *store, const char *name)
         vault_remove(store->vault.fd, name);
 }
 
-void store_look(struct store *store)
+void fdstore_look(struct fdstore *store)
 {
-    if (!store_is_there(store) && store->path && clock_ms() - store->tried_ms >= STORE_AGAIN_MS)
-        store_replace_vault(store);
+    if (!fdstore_is_there(store) && store->path && clock_ms() - store->tried_ms >= FDSTORE_AGAIN_MS)
+        fdstore_replace_vault(store);
 }

@@ -4,16 +4,16 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TOOLS_RINGS_STORE_H
-#define BLKIN_TOOLS_RINGS_STORE_H
+#ifndef BLKIN_TOOLS_RINGS_FDSTORE_H
+#define BLKIN_TOOLS_RINGS_FDSTORE_H
 
 #include "vault.h"
 
 #include <stdint.h>
 
-#define STORE_NAME_MAX 64
+#define FDSTORE_NAME_MAX 64
 
-struct store {
+struct fdstore {
     struct loop *loop;
     const char *path;               /* of the vault's socket; NULL: no process of our own */
     void (*is_new)(void *context);  /* it is another one: what is held is to be put there again */
@@ -24,23 +24,23 @@ struct store {
 };
 
 /* When the members above are set: gives what was put there before. */
-void store_open(struct store *store, notify_stored_fn *give, void *context);
+void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context);
 /* What is in it goes with its process, but not systemd's. */
-void store_close(struct store *store);
+void fdstore_close(struct fdstore *store);
 
 /* Without a store, memories end with the service. */
-bool store_is_there(const struct store *store);
+bool fdstore_is_there(const struct fdstore *store);
 
 /* Returns false if systemd could not be told now, *is_stored: if it is there now. */
-bool store_put(struct store *store, int fd, uint32_t user, uint64_t number, bool *is_stored);
-void store_remove(const struct store *store, const char *name);
+bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number, bool *is_stored);
+void fdstore_remove(const struct fdstore *store, const char *name);
 
 /* Now and then: a process that is gone is replaced. */
-void store_look(struct store *store);
+void fdstore_look(struct fdstore *store);
 
 /* The name of a memory there. What is in the memory tells nothing: programs of its user can write
  * there. */
-void store_name(uint32_t user, uint64_t number, char name[STORE_NAME_MAX]);
-bool store_is_name(const char *name, uint32_t *user, uint64_t *number);
+void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX]);
+bool fdstore_is_name(const char *name, uint32_t *user, uint64_t *number);
 
 #endif
