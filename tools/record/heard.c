@@ -5,6 +5,9 @@
  */
 #include "heard.h"
 
+/* A program's numbers and times need not be in the same order, but by so much. */
+#define HEARD_AGAIN_NS UINT64_C(1000000000)
+
 void heard_begin(struct heard *heard)
 {
     heard->is_anew = true;
@@ -13,6 +16,7 @@ void heard_begin(struct heard *heard)
 
         program->before = program->last;
         program->before_ns = program->last_ns;
+        program->is_known = true;
         program->heard_since = 0;
     }
 }
@@ -50,17 +54,31 @@ static struct heard_program *heard_program_of(struct heard *heard, const struct 
     return oldest;
 }
 
-/* One that only tells of what was held back has no time. */
+/* The pid is another one's now: a number that the one before has used comes at a later time. One
+ * that only tells of what was held back has no time. */
+static bool heard_is_another(const struct heard *heard, const struct heard_program *program,
+                             const struct alarm *alarm)
+{
+    if (heard->is_anew && program->is_known)
+        return alarm->sequence <= program->before && alarm->monotonic_ns > program->before_ns;
+    return alarm->sequence <= program->last &&
+           alarm->monotonic_ns > program->last_ns + HEARD_AGAIN_NS;
+}
+
 bool heard_alarm(struct heard *heard, const struct alarm *alarm)
 {
     struct heard_program *program = heard_program_of(heard, alarm);
 
-    if (heard->is_anew && alarm->sequence <= program->before) {
-        if (alarm->monotonic_ns <= program->before_ns)
-            return false;
-        heard_set(heard, program, alarm); /* another one has the pid now */
+    if (heard_is_another(heard, program, alarm))
+        heard_set(heard, program, alarm);
+    if (alarm->sequence > program->before) {
+        program->heard_since++;
+    } else if (!program->is_known) { /* another CPU's ring has what came first */
+        program->before = alarm->sequence - 1;
+        program->heard_since++;
+    } else if (heard->is_anew) {
+        return false;
     }
-    program->heard_since++;
     if (alarm->sequence > program->last)
         program->last = alarm->sequence;
     if (alarm->monotonic_ns > program->last_ns)
@@ -110,5 +128,6 @@ void heard_read(struct heard *heard, const json_t *json)
             .last = (uint32_t)json_integer_value(json_array_get(entry, 1)),
             .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 2))};
         heard->programs[heard->count - 1].before = heard->programs[heard->count - 1].last;
+        heard->programs[heard->count - 1].is_known = true;
     }
 }

@@ -25,6 +25,7 @@ struct heard {
         uint32_t before; /* the same, when it was begun anew */
         uint64_t before_ns;
         uint32_t heard_since; /* of those after that: how many */
+        bool is_known;        /* else `before` is less by one than the least that was heard */
     } programs[HEARD_MAX];
 };
 

@@ -14,18 +14,21 @@ struct back {
     struct ring ring;
     uint64_t at;     /* between two records: all after it were given */
     uint64_t from;   /* the place of the copy's first byte */
+    uint64_t end;    /* where the walk began */
     uint64_t oldest; /* what is before it may be torn */
     char copy[BACK_PIECE];
 };
 
 enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
 
-/* What a writer may have stored into while we copied. */
-static uint64_t back_oldest(struct ring ring)
+/* What is before it a writer may have stored into while we copied. Nothing that is read is longer
+ * than the ring, though a program may have moved the ring's end back to before `end`. */
+static uint64_t back_oldest(struct ring ring, uint64_t end)
 {
-    const uint64_t end = ring_end(ring) + RING_RECORD_MAX;
+    const uint64_t now = ring_end(ring);
+    const uint64_t stored = (now > end ? now : end) + RING_RECORD_MAX;
 
-    return end > ring.size ? end - ring.size : 0;
+    return stored > ring.size ? stored - ring.size : 0;
 }
 
 static void back_copy_bytes(struct ring ring, uint64_t from, uint64_t end, char *copy)
@@ -42,12 +45,12 @@ static void back_copy(struct back *back)
 {
     const uint64_t start = back->at > BACK_PIECE ? back->at - BACK_PIECE : 0;
 
-    back->oldest = back_oldest(back->ring);
+    back->oldest = back_oldest(back->ring, back->end);
     back->from = start > back->oldest ? start : back->oldest;
     if (back->from >= back->at)
         return;
     back_copy_bytes(back->ring, back->from, back->at, back->copy);
-    back->oldest = back_oldest(back->ring);
+    back->oldest = back_oldest(back->ring, back->end);
 }
 
 static struct ring_entry back_entry(const char *begin, uint64_t trailer)
@@ -116,7 +119,7 @@ bool ring_walk_back(struct ring ring, uint64_t end, ring_back_fn *give, void *co
     if (!back)
         return false;
     back->ring = ring;
-    back->at = end;
+    back->at = back->end = end;
     do
         back_copy(back);
     while (back->from < back->at && back_give_piece(back, give, context, result));
@@ -129,7 +132,7 @@ bool ring_walk_back(struct ring ring, uint64_t end, ring_back_fn *give, void *co
 
 bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_entry *entry)
 {
-    const uint64_t from = back_oldest(ring), end = ring_end(ring);
+    const uint64_t end = ring_end(ring), from = back_oldest(ring, end);
     const uint64_t length = end - from < RING_OLDEST_BYTES ? end - from : RING_OLDEST_BYTES;
     uint64_t begin = 0, trailer;
 
@@ -139,12 +142,12 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
     /* between two trailers, of which the second has the right length, there is a record */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
-        if (from + at < back_oldest(ring) || !ring_is_trailer(trailer, from + at))
+        if (from + at < back_oldest(ring, end) || !ring_is_trailer(trailer, from + at))
             continue;
         if (begin && ring_event_of(trailer) != RING_PAD &&
             ring_record_size(ring_length_of(trailer)) == at + RING_TRAILER_SIZE - begin) {
             *entry = back_entry(copy + begin, trailer);
-            return from + begin >= back_oldest(ring);
+            return from + begin >= back_oldest(ring, end);
         }
         begin = at + RING_TRAILER_SIZE;
     }
