@@ -51,8 +51,7 @@ void watcher_drop(struct watcher *watcher, const struct memory *memory)
 
 /* ---- alarms ---------------------------------------------------------------------------------- */
 
-/* Valid UTF-8, cut between characters, with "?" in place of control characters. */
-static void watcher_set_text(char *to, size_t room, struct text from)
+void watcher_set_text(char *to, size_t room, struct text from)
 {
     char *at = to;
 
