@@ -14,6 +14,7 @@
 #include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/hosts/host_board.h"
+#include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
 #include "babeltrace-plugin/stages/only.h"
 #include "params.h"
@@ -37,7 +38,7 @@ struct pipeline {
     struct hold *hold;                 /* the checkpoint's, of a recorded trace; else NULL */
     struct exporter *exporter;         /* NULL: there is nothing to do */
     struct chain chain;                /* the stages, from the assembler to the exporter */
-    struct stage *join, *hosts, *tail; /* of the chain */
+    struct stage *rules, *join, *hosts, *tail; /* of the chain */
     struct host_board *board;          /* for the page; NULL: there is none */
     struct account *account;
     int64_t until_ns;             /* the trace's end, as we were told */

@@ -127,6 +127,39 @@ static bool open_only(struct pipeline *pipeline, const struct params *params, st
     return pipeline->only != NULL;
 }
 
+static bool pipeline_append(struct pipeline *pipeline, struct stage *stage, struct error *error)
+{
+    if (stage)
+        chain_append(&pipeline->chain, stage);
+    else if (!error->text[0])
+        error_set(error, "out of memory");
+    return stage != NULL;
+}
+
+static void use_rule_event(void *context, const struct event *event)
+{
+    struct pipeline *pipeline = context;
+
+    pairing_take(pipeline->rules, event);
+}
+
+/* The first stage. Is there also without rules: what a run with them has left open is to go on. */
+static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
+{
+    struct rules *rules = params->rules ? rules_read(params->rules, error) : NULL;
+
+    if (params->rules && !rules)
+        return false;
+    pipeline->rules =
+        pairing_new(&(struct pairing_options){.rules = rules,
+                                              .max_open = (uint64_t)params->max_open_spans,
+                                              .max_open_bytes = (uint64_t)params->max_open_bytes});
+    if (!pipeline_append(pipeline, pipeline->rules, error))
+        return false;
+    pairing_set_assembler(pipeline->rules, pipeline->assembler);
+    return true;
+}
+
 static struct stage *new_join(const struct params *params)
 {
     struct stage *stage =
@@ -154,19 +187,12 @@ static struct stage *new_hosts(const struct params *params)
     return stage;
 }
 
-static bool pipeline_append(struct pipeline *pipeline, struct stage *stage, struct error *error)
-{
-    if (stage)
-        chain_append(&pipeline->chain, stage);
-    else if (!error->text[0])
-        error_set(error, "out of memory");
-    return stage != NULL;
-}
-
 /* But for the last one, which needs the checkpoint, which needs these. */
 static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';
+    if (!open_rules(pipeline, params, error))
+        return false;
     if (pipeline->only &&
         !pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error))
         return false;
@@ -262,6 +288,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .is_choice = pipeline->only != NULL,
             .closing = params->closing,
             .metric = use_metric,
+            .rule = use_rule_event,
         },
         take_span, pipeline);
     if (!pipeline->assembler) {
