@@ -30,6 +30,7 @@ struct params {
     const char *only_traces;
     const char *only_found;
     const char *rules;
+    const char *rules_report;
     const char *tail_sampling;
     int64_t tail_wait_ms;
     int64_t tail_max_bytes;

@@ -129,6 +129,8 @@ void pipeline_end(struct pipeline *pipeline)
     pipeline_look_at_all(pipeline);
     counts =
         account_end(pipeline->account, &pipeline->intake.counts, pipeline_core_counts(pipeline));
+    if (pipeline->rules_report)
+        pairing_report(pipeline->rules, pipeline->rules_report);
     pipeline->calls.summary(pipeline->calls.context, &counts);
     if (!counts_add_up(&counts) || !chain_adds_up(&pipeline->chain))
         pipeline_say_error(pipeline, "the account does not add up: this is a bug of ours");

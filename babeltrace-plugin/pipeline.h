@@ -39,6 +39,7 @@ struct pipeline {
     struct exporter *exporter;         /* NULL: there is nothing to do */
     struct chain chain;                /* the stages, from the assembler to the exporter */
     struct stage *rules, *join, *hosts, *tail; /* of the chain */
+    FILE *rules_report;                        /* NULL: none is asked for */
     struct host_board *board;          /* for the page; NULL: there is none */
     struct account *account;
     int64_t until_ns;             /* the trace's end, as we were told */

@@ -9,7 +9,10 @@
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The first stage, where only some traces are wanted. */
 static bool only_skips(void *context, struct span *span)
@@ -95,6 +98,8 @@ static char *hosts_page(void *context)
 void pipeline_close(struct pipeline *pipeline)
 {
     account_free(pipeline->account); /* shows the exporter's counters */
+    if (pipeline->rules_report)
+        fclose(pipeline->rules_report);
     chain_free(&pipeline->chain);
     host_board_free(pipeline->board);
     exporter_free(pipeline->exporter);
@@ -143,12 +148,16 @@ static void use_rule_event(void *context, const struct event *event)
     pairing_take(pipeline->rules, event);
 }
 
-/* The first stage. Is there also without rules: what a run with them has left open is to go on. */
+/*
+ * The first stage. It is there also without rules: what a run with them has left open is in the
+ * checkpoint. What rules make is in no trace that was chosen before.
+ */
 static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    struct rules *rules = params->rules ? rules_read(params->rules, error) : NULL;
+    const bool has_rules = params->rules && !params->only_traces;
+    struct rules *rules = has_rules ? rules_read(params->rules, error) : NULL;
 
-    if (params->rules && !rules)
+    if (has_rules && !rules)
         return false;
     pipeline->rules =
         pairing_new(&(struct pairing_options){.rules = rules,
@@ -157,7 +166,16 @@ static bool open_rules(struct pipeline *pipeline, const struct params *params, s
     if (!pipeline_append(pipeline, pipeline->rules, error))
         return false;
     pairing_set_assembler(pipeline->rules, pipeline->assembler);
-    return true;
+    if (!params->rules_report)
+        return true;
+    /* not /dev/stdout, which would be cut where it is a file */
+    pipeline->rules_report = strcmp(params->rules_report, "-") == 0
+                                 ? fdopen(dup(STDOUT_FILENO), "w")
+                                 : fopen(params->rules_report, "we");
+    if (!pipeline->rules_report)
+        error_set(error, "rules-report \"%s\": cannot be written: %s", params->rules_report,
+                  strerror(errno));
+    return pipeline->rules_report && pairing_keep_examples(pipeline->rules);
 }
 
 static struct stage *new_join(const struct params *params)

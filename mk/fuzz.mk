@@ -13,7 +13,7 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
 fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_kafka) -Itests/plugin \
-	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
+	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
 	$(call pkg_cflags,$(tool_pkgs))
 

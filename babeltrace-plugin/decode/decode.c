@@ -520,7 +520,7 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     if (plan->rule) {
         event->kind = EVENT_RULE;
         read_origin(decoder, bt_event, false, &event->origin);
-        event->ruled = rule_fields_use(plan->rule, bt_event);
+        event->ruled = rule_fields_use(plan->rule, bt_event, &event->origin);
         return DECODED;
     }
     payload = bt_event_borrow_payload_field_const(bt_event);

@@ -10,23 +10,45 @@
 
 #include <stdlib.h>
 
-enum rule_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON, ROOT_SPECIFIC };
+enum rule_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON, ROOT_SPECIFIC, ROOTS };
+
+/* What most fields are is known with their class. */
+enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED, LEAF_HEX };
 
 struct rule_path {
     enum rule_root root;
+    enum rule_leaf leaf;
     uint64_t index;
     struct text rest; /* of the path: "", "[2]", ".a.b" */
 };
 
+#define NO_PLACE SIZE_MAX
+
 struct rule_fields_plan {
     struct rule_event event; /* of which class is the one of rules */
     const bt_event *at_hand;
+    const bt_field *roots[ROOTS]; /* of the event at hand, as far as they were asked for */
     const bt_field_class *payload;
+    size_t pid_place, tid_place; /* which the event's origin has, too */
     struct rule_path process;
     struct rule_path paths[];
 };
 
 /* ---- paths ----------------------------------------------------------------------------------- */
+
+static enum rule_leaf path_leaf(const bt_field_class *class)
+{
+    const bt_field_class_type type = bt_field_class_get_type(class);
+
+    if (type == BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)
+        return LEAF_SIGNED;
+    if (type != BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)
+        return LEAF_ANY;
+    return bt_field_class_integer_get_preferred_display_base(class) ==
+                   BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL
+               ? LEAF_HEX
+               : LEAF_UNSIGNED;
+}
 
 static bool path_find_member(struct rule_path *path, enum rule_root root,
                              const bt_field_class *class, struct text name)
@@ -34,11 +56,16 @@ static bool path_find_member(struct rule_path *path, enum rule_root root,
     const uint64_t count = class ? bt_field_class_structure_get_member_count(class) : 0;
 
     for (uint64_t i = 0; i < count; i++) {
-        if (!text_is(name, bt_field_class_structure_member_get_name(
-                               bt_field_class_structure_borrow_member_by_index_const(class, i))))
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(class, i);
+
+        if (!text_is(name, bt_field_class_structure_member_get_name(member)))
             continue;
         path->root = root;
         path->index = i;
+        if (!path->rest.length)
+            path->leaf =
+                path_leaf(bt_field_class_structure_member_borrow_field_class_const(member));
         return true;
     }
     return false;
@@ -201,32 +228,51 @@ static const bt_field *field_follow(const bt_field *field, struct text rest)
     return field;
 }
 
-static const bt_field *path_root(const struct rule_path *path, const bt_event *event)
+static const bt_field *path_borrow_root(enum rule_root root, const bt_event *event)
 {
-    switch (path->root) {
+    switch (root) {
     case ROOT_PAYLOAD:
         return bt_event_borrow_payload_field_const(event);
     case ROOT_COMMON:
         return bt_event_borrow_common_context_field_const(event);
     case ROOT_SPECIFIC:
         return bt_event_borrow_specific_context_field_const(event);
-    case ROOT_NONE:
-        break;
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
-static void path_read(const struct rule_path *path, const bt_event *event,
+static const bt_field *path_member(const struct rule_path *path, struct rule_fields_plan *plan)
+{
+    if (!plan->roots[path->root])
+        plan->roots[path->root] = path_borrow_root(path->root, plan->at_hand);
+    return plan->roots[path->root]
+               ? bt_field_structure_borrow_member_field_by_index_const(plan->roots[path->root],
+                                                                       path->index)
+               : NULL;
+}
+
+static void path_read(const struct rule_path *path, struct rule_fields_plan *plan,
                       struct rule_value *value)
 {
-    const bt_field *field = path_root(path, event);
+    const bt_field *field = path_member(path, plan);
 
     value->type = VALUE_NONE;
-    if (field)
-        field = field_follow(
-            bt_field_structure_borrow_member_field_by_index_const(field, path->index), path->rest);
-    if (field)
-        field_read(field, value);
+    if (!field)
+        return;
+    if (path->leaf == LEAF_ANY) {
+        field = field_follow(field, path->rest);
+        if (field)
+            field_read(field, value);
+        return;
+    }
+    value->type = VALUE_INTEGER;
+    value->has_number = false;
+    value->is_hex = path->leaf == LEAF_HEX;
+    value->integer = path->leaf == LEAF_SIGNED
+                         ? (uint64_t)bt_field_integer_signed_get_value(field)
+                         : bt_field_integer_unsigned_get_value(field);
+    value->is_negative = path->leaf == LEAF_SIGNED && (int64_t)value->integer < 0;
 }
 
 /* ---- the event, as pairing asks it ----------------------------------------------------------- */
@@ -240,7 +286,7 @@ static void rule_fields_read(struct rule_event *event, size_t place)
 {
     struct rule_fields_plan *plan = rule_fields_of(event);
 
-    path_read(&plan->paths[place], plan->at_hand, &event->values[place]);
+    path_read(&plan->paths[place], plan, &event->values[place]);
 }
 
 static bool rule_fields_member(struct rule_event *event, size_t i, struct text *name,
@@ -266,7 +312,7 @@ static struct text rule_fields_process(struct rule_event *event)
     struct rule_fields_plan *plan = rule_fields_of(event);
     struct rule_value value;
 
-    path_read(&plan->process, plan->at_hand, &value);
+    path_read(&plan->process, plan, &value);
     return value.type == VALUE_TEXT ? value.text : (struct text){NULL, 0};
 }
 
@@ -286,8 +332,16 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
                                       .process = rule_fields_process};
     plan->payload = bt_event_class_borrow_payload_field_class_const(event_class);
     plan->process = path_of(text_of("$procname"), event_class);
-    for (size_t i = 0; i < count; i++)
-        plan->paths[i] = path_of(rules->fields[class->fields[i]], event_class);
+    plan->pid_place = plan->tid_place = NO_PLACE;
+    for (size_t i = 0; i < count; i++) {
+        const struct text field = rules->fields[class->fields[i]];
+
+        plan->paths[i] = path_of(field, event_class);
+        if (plan->paths[i].leaf == LEAF_SIGNED && text_is(field, "$vpid"))
+            plan->pid_place = i;
+        if (plan->paths[i].leaf == LEAF_SIGNED && text_is(field, "$vtid"))
+            plan->tid_place = i;
+    }
     return plan;
 }
 
@@ -296,10 +350,23 @@ void rule_fields_free(struct rule_fields_plan *plan)
     free(plan);
 }
 
-struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event)
+static void rule_fields_set(struct rule_fields_plan *plan, size_t place, int64_t number)
 {
+    if (place != NO_PLACE)
+        plan->event.values[place] = (struct rule_value){
+            .type = VALUE_INTEGER, .is_negative = number < 0, .integer = (uint64_t)number};
+}
+
+struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
+                                   const struct origin *origin)
+{
+    const size_t count = plan->event.class->field_count;
+
     plan->at_hand = event;
-    for (size_t i = 0; i < plan->event.class->field_count; i++)
+    memset((void *)plan->roots, 0, sizeof(plan->roots));
+    for (size_t i = 0; i < count; i++)
         plan->event.values[i].type = VALUE_UNREAD;
+    rule_fields_set(plan, plan->pid_place, origin->pid);
+    rule_fields_set(plan, plan->tid_place, origin->tid);
     return &plan->event;
 }

@@ -48,7 +48,7 @@ static void key_begin(struct pair_key *key, uint64_t owner, enum rule_scope scop
 }
 
 /* An enumeration's label, where it has one: as conditions and tags have it. */
-static bool key_add(struct pair_key *key, const struct rule_value *value)
+__attribute__((noinline)) static bool key_add(struct pair_key *key, const struct rule_value *value)
 {
     uint64_t words[KEY_TEXT_MAX / 8 + 1] = {0};
     size_t count = 1;

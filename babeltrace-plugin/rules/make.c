@@ -18,7 +18,7 @@
 /* Of what is in the events, so that who reads them again makes the same. */
 const struct pair_ids *pair_ids_of(struct pairing *pairing, struct pair_open *open)
 {
-    const struct rule *rule = &pairing->rules->rules[open->rule];
+    const struct span_rule *rule = &pairing->rules->rules[open->rule];
     uint64_t hash;
 
     if (open->ids.span)
@@ -201,7 +201,7 @@ static void pair_tag_all(struct pair_view *view)
 }
 
 /* The key of a request's two halves: see tracepoints/format/join.h. */
-static void pair_tag_join(struct pair_view *view, const struct rule *rule)
+static void pair_tag_join(struct pair_view *view, const struct span_rule *rule)
 {
     char room[VALUE_SHOWN_MAX], digits[17];
     uint64_t hash = 0;
@@ -212,7 +212,7 @@ static void pair_tag_join(struct pair_view *view, const struct rule *rule)
     pair_add(view, SPAN_TAG_TEXT, text_of(JOIN_TAG), text_of(digits), 0);
 }
 
-static void pair_tag_error(struct pair_view *view, const struct rule *rule)
+static void pair_tag_error(struct pair_view *view, const struct span_rule *rule)
 {
     if (!rule->has_error || !pair_condition_holds(&rule->error, pair_late_field, view))
         return;
@@ -302,7 +302,7 @@ static void pair_give_stages(struct pair_view *view, struct text process, int64_
     }
 }
 
-static bool pair_fill_span(struct pair_view *view, const struct rule *rule, int64_t end_ns)
+static bool pair_fill_span(struct pair_view *view, const struct span_rule *rule, int64_t end_ns)
 {
     struct pairing *pairing = view->pairing;
     const struct pair_ids *ids = pair_ids_of(pairing, view->open);
@@ -354,7 +354,7 @@ static bool pair_has_stages(const struct pair_open *open)
 
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
 {
-    const struct rule *rule = &pairing->rules->rules[open->rule];
+    const struct span_rule *rule = &pairing->rules->rules[open->rule];
     struct rule_counts *counts = &pairing->counts[open->rule];
     struct pair_view view = {.pairing = pairing, .open = open};
 
@@ -366,6 +366,8 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
         counts->unusable++;
     } else {
         counts->spans++;
+        if (pairing->examples)
+            report_note_span(pairing, open);
         pair_give(&view);
         if (pair_has_stages(open))
             pair_give_stages(&view, pair_process(pairing), end_ns);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define POOL_MAX   4096
+#define THREADS_KEPT 4096 /* also while nothing is open on them */
 #define DATA_FIRST 128 /* bytes: most need no more */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -81,11 +82,13 @@ static uint64_t open_thread_hash(const struct pairing *pairing, uint64_t host, i
 static struct pair_thread *open_thread_of(struct pairing *pairing, uint64_t host, int64_t pid,
                                           int64_t tid)
 {
-    const uint64_t hash = open_thread_hash(pairing, host, pid, tid);
-    struct pair_thread *thread;
+    struct pair_thread *thread = pairing->thread;
 
-    table_find(thread, &pairing->threads, hash, in_table,
+    if (thread && thread->tid == tid && thread->pid == pid && thread->host == host)
+        return thread;
+    table_find(thread, &pairing->threads, open_thread_hash(pairing, host, pid, tid), in_table,
                thread->tid == tid && thread->pid == pid && thread->host == host);
+    pairing->thread = thread;
     return thread;
 }
 
@@ -131,8 +134,10 @@ void open_pop(struct pairing *pairing, struct pair_open *open)
         open->below->above = open->above;
     open->thread = NULL;
     open->above = open->below = NULL;
-    if (!thread->top) {
+    if (!thread->top && pairing->threads.count > THREADS_KEPT) {
         table_remove(&pairing->threads, &thread->in_table);
+        if (pairing->thread == thread)
+            pairing->thread = NULL;
         free(thread);
     }
 }
@@ -153,20 +158,30 @@ void open_drop_above(struct pairing *pairing, struct pair_open *open)
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+static bool open_has_key(const struct pair_open *open, const struct pair_key *key)
+{
+    const uint64_t *words = (const uint64_t *)(const void *)open->data.data;
+    size_t i = 0;
+
+    if (open->key_bytes != key->count * sizeof(*words))
+        return false;
+    while (i < key->count && words[i] == key->words[i])
+        i++;
+    return i == key->count;
+}
+
 struct pair_open *open_find(struct pairing *pairing)
 {
-    const size_t bytes = pairing->key.count * sizeof(uint64_t);
     struct pair_open *open;
 
     table_find(open, &pairing->open, pairing->key.hash, in_table,
-               open->key_bytes == bytes &&
-                   memcmp(open->data.data, pairing->key.words, bytes) == 0);
+               open_has_key(open, &pairing->key));
     return open;
 }
 
 void open_enter(struct pairing *pairing, struct pair_open *open)
 {
-    const struct rule *rule = &pairing->rules->rules[open->rule];
+    const struct span_rule *rule = &pairing->rules->rules[open->rule];
     int64_t expiry_ns;
 
     table_add(&pairing->open, &open->in_table, pairing->key.hash);
@@ -229,6 +244,8 @@ static struct pair_open *open_oldest_of(const struct pairing *pairing, size_t ru
 static void open_give_up(struct pairing *pairing, struct pair_open *open)
 {
     pairing->counts[open->rule].unmatched++;
+    if (pairing->examples)
+        report_note_begin(pairing, open);
     open_end(pairing, open);
 }
 
@@ -290,6 +307,11 @@ void open_flush(struct pairing *pairing)
         while ((open = open_oldest_of(pairing, rule)))
             open_give_up(pairing, open);
     }
+}
+
+void open_free_thread(struct table_link *link)
+{
+    free(caa_container_of(link, struct pair_thread, in_table));
 }
 
 void open_free_all(struct pairing *pairing)

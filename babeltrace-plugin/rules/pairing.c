@@ -24,11 +24,12 @@ static void pairing_free(struct stage *stage)
     if (pairing->rules && pairing->queues && pairing->counts)
         open_free_all(pairing);
     table_destroy(&pairing->open, NULL);
-    table_destroy(&pairing->threads, NULL);
+    table_destroy(&pairing->threads, open_free_thread);
     table_destroy(&pairing->lookups, pair_lookup_free);
     rules_free(pairing->rules);
     free(pairing->queues);
     free(pairing->counts);
+    free(pairing->examples);
     free(pairing->unpacked_values);
     free(pairing->span.log);
     free(pairing);
@@ -167,7 +168,7 @@ static bool pair_read_id(const struct rule_value *value, uint64_t *high, uint64_
     return value->type == VALUE_INTEGER && *low;
 }
 
-static bool pair_read_context(struct pairing *pairing, const struct rule *rule,
+static bool pair_read_context(struct pairing *pairing, const struct span_rule *rule,
                               struct pair_ids *ids)
 {
     const struct rule_value *first = pair_value(pairing, rule->parent_fields.fields[0]);
@@ -181,9 +182,9 @@ static bool pair_read_context(struct pairing *pairing, const struct rule *rule,
 }
 
 /* The open span that the event at hand has for its parent, or NULL. Changes pairing->key. */
-static struct pair_open *pair_find_parent(struct pairing *pairing, const struct rule *rule)
+static struct pair_open *pair_find_parent(struct pairing *pairing, const struct span_rule *rule)
 {
-    const struct rule *of;
+    const struct span_rule *of;
     struct pair_thread *thread;
 
     if (rule->parent == PARENT_THREAD) {
@@ -196,7 +197,7 @@ static struct pair_open *pair_find_parent(struct pairing *pairing, const struct 
                : NULL;
 }
 
-static void pair_set_parent(struct pairing *pairing, const struct rule *rule,
+static void pair_set_parent(struct pairing *pairing, const struct span_rule *rule,
                             struct rule_counts *counts, struct pair_ids *ids)
 {
     struct pair_open *parent = NULL;
@@ -236,7 +237,7 @@ static void pair_keep_members(struct pairing *pairing, struct pair_open *open)
 /* What the rule wants of the event; the first value of a field stays. */
 static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 {
-    const struct rule *rule = &pairing->rules->rules[open->rule];
+    const struct span_rule *rule = &pairing->rules->rules[open->rule];
     const bool is_first = open->data.length == open->key_bytes;
     const struct text none = {NULL, 0};
     struct rule_value value;
@@ -254,7 +255,7 @@ static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 
 /* ---- what an event does ---------------------------------------------------------------------- */
 
-static bool pair_key_of(struct pairing *pairing, uint16_t number, const struct rule *rule)
+static bool pair_key_of(struct pairing *pairing, uint16_t number, const struct span_rule *rule)
 {
     if (pair_key_make(pairing, number, rule->has_key, rule->scope, &rule->key))
         return true;
@@ -264,7 +265,7 @@ static bool pair_key_of(struct pairing *pairing, uint16_t number, const struct r
 
 static void pair_begin(struct pairing *pairing, uint16_t number)
 {
-    const struct rule *rule = &pairing->rules->rules[number];
+    const struct span_rule *rule = &pairing->rules->rules[number];
     struct rule_counts *counts = &pairing->counts[number];
     struct pair_ids ids = {.trace = 0};
     struct pair_open *open;
@@ -294,7 +295,7 @@ static void pair_begin(struct pairing *pairing, uint16_t number)
 
 static void pair_end(struct pairing *pairing, uint16_t number)
 {
-    const struct rule *rule = &pairing->rules->rules[number];
+    const struct span_rule *rule = &pairing->rules->rules[number];
     struct pair_open *open;
 
     if (!pair_key_of(pairing, number, rule))
@@ -302,6 +303,8 @@ static void pair_end(struct pairing *pairing, uint16_t number)
     open = open_find(pairing);
     if (!open) {
         pairing->counts[number].ends_unmatched++;
+        if (pairing->examples)
+            report_note_end(pairing, number);
         return;
     }
     if (!rule->has_key)
@@ -313,7 +316,7 @@ static void pair_end(struct pairing *pairing, uint16_t number)
 /* A stage's child begins here, or an annotation is here. */
 static void pair_note(struct pairing *pairing, uint16_t number, const struct rule_point *point)
 {
-    const struct rule *rule = &pairing->rules->rules[number];
+    const struct span_rule *rule = &pairing->rules->rules[number];
     struct pair_open *open;
 
     if (!pair_key_of(pairing, number, rule))
@@ -369,7 +372,7 @@ static bool pair_read_times(const struct event *event, const struct rule_point *
 
 static void pair_whole(struct pairing *pairing, uint16_t number, const struct rule_point *point)
 {
-    const struct rule *rule = &pairing->rules->rules[number];
+    const struct span_rule *rule = &pairing->rules->rules[number];
     struct rule_counts *counts = &pairing->counts[number];
     struct pair_open *open;
     int64_t start_ns, end_ns;

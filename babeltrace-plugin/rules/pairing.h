@@ -20,7 +20,10 @@
 
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/stages/chain.h"
+#include "counts.h"
 #include "rules.h"
+
+#include <stdio.h>
 
 /* The fields of an event, each read when it is first asked for. Who reads the trace fills it in. */
 struct rule_event {
@@ -30,27 +33,6 @@ struct rule_event {
     /* The event's own members, for `tags = all`: false after the last one. NULL: none. */
     bool (*member)(struct rule_event *event, size_t i, struct text *name, struct rule_value *value);
     struct text (*process)(struct rule_event *event); /* NULL: origin.process tells */
-};
-
-struct rule_counts {
-    uint64_t begins;      /* with those of events that are all of a span; the next ones add up */
-    uint64_t spans;       /* made */
-    uint64_t shorter;     /* than `least` */
-    uint64_t begun_again; /* the same key began once more */
-    uint64_t dropped;     /* from a thread's stack: what was around them ended */
-    uint64_t unmatched;   /* no end came in time, or before the trace's end, or they made room */
-    uint64_t unusable;    /* no memory, or a duration that makes no sense */
-    uint64_t open;        /* now */
-    /* in no sum */
-    uint64_t ends_unmatched;
-    uint64_t stages_unmatched; /* stages and marks without a begin */
-    uint64_t keyless;          /* events without a field of their key */
-    uint64_t evicted;          /* of those unmatched: to make room */
-    uint64_t stages;           /* spans made of stages */
-    uint64_t with_parent;      /* of those that asked for a parent */
-    uint64_t without_parent;
-    uint64_t no_room;    /* values, stages, lookups: no memory, or a bound */
-    uint64_t open_bytes; /* now */
 };
 
 struct pairing_options {
@@ -79,6 +61,12 @@ bool pairing_pack(struct stage *stage, struct event *event, struct buffer *buffe
 
 /* No other event will come: what is open is counted as unmatched. */
 void pairing_flush(struct stage *stage);
+
+/* For pairing_report(), before the first event. False: there is no memory. */
+bool pairing_keep_examples(struct stage *stage);
+
+/* Each rule with its counts, and an example of each. */
+void pairing_report(const struct stage *stage, FILE *file);
 
 /* Of all rules, or of one. */
 struct rule_counts pairing_counts(const struct stage *stage);

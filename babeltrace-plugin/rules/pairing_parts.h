@@ -72,6 +72,8 @@ struct pair_lookup {
     char data[]; /* the key, the value */
 };
 
+struct pair_examples;
+
 struct pairing {
     struct stage stage;
     struct pairing_options options;
@@ -79,6 +81,7 @@ struct pairing {
     struct assembler *assembler;
     struct table open;
     struct table threads;
+    struct pair_thread *thread; /* that was found last, or NULL */
     struct table lookups;
     struct cds_list_head *queues; /* of each rule */
     struct rule_counts *counts;   /* the same */
@@ -97,6 +100,7 @@ struct pairing {
     struct source *source;
     uint64_t host; /* a hash of its name */
     struct pair_key key;
+    struct pair_examples *examples; /* of each rule; NULL: none are kept */
     struct span span; /* that is being made: its log is kept */
     /* of an event that was packed */
     struct rule_event unpacked;
@@ -171,6 +175,7 @@ void open_enter(struct pairing *pairing, struct pair_open *open);
 struct pair_open *open_take(struct pairing *pairing);
 void open_give(struct pairing *pairing, struct pair_open *open); /* of one that was not entered */
 void open_free_all(struct pairing *pairing);
+void open_free_thread(struct table_link *link);
 
 /* Keeps a value in it; what has no room is counted. */
 void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept);
@@ -187,6 +192,12 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns);
 void pair_lookup_add(struct pairing *pairing, struct text value);
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
+
+/* ---- report.c: only where examples are kept ---- */
+
+void report_note_span(struct pairing *pairing, const struct pair_open *open);
+void report_note_begin(struct pairing *pairing, const struct pair_open *open);
+void report_note_end(struct pairing *pairing, uint16_t rule);
 
 /* ---- pairing_save.c ---- */
 

@@ -94,7 +94,7 @@ static bool open_fill(struct pairing *pairing, struct pair_open *open, bool is_o
 static void open_restore(struct pairing *pairing, struct assembler *assembler, bool is_of_us,
                          struct state *state)
 {
-    const uint64_t rule = state_get_limited(state, RULES_MAX);
+    const uint64_t rule = state_get_limited(state, RULES_COUNT_MAX);
     struct source *source = assembler_restore_source(assembler, state);
     struct pair_open fields = {.source = source}, *open;
     struct text key, kept;

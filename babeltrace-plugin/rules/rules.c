@@ -88,7 +88,7 @@ static bool rules_read_scope(struct rules_reader *reader, struct text value, enu
     return true;
 }
 
-static bool rules_read_kind(struct rules_reader *reader, struct text value, struct rule *rule)
+static bool rules_read_kind(struct rules_reader *reader, struct text value, struct span_rule *rule)
 {
     static const char *const kinds[] = {"local", "client", "server", "producer", "consumer", NULL};
     unsigned choice;
@@ -99,7 +99,7 @@ static bool rules_read_kind(struct rules_reader *reader, struct text value, stru
     return true;
 }
 
-static bool rules_read_parent(struct rules_reader *reader, struct text value, struct rule *rule)
+static bool rules_read_parent(struct rules_reader *reader, struct text value, struct span_rule *rule)
 {
     struct text rest = value, before;
 
@@ -126,7 +126,7 @@ static bool rules_read_parent(struct rules_reader *reader, struct text value, st
 }
 
 /* CONDITION [as FIELD] */
-static bool rules_read_error(struct rules_reader *reader, struct text value, struct rule *rule)
+static bool rules_read_error(struct rules_reader *reader, struct text value, struct span_rule *rule)
 {
     struct text rest = value, before;
 
@@ -139,7 +139,7 @@ static bool rules_read_error(struct rules_reader *reader, struct text value, str
     return rules_read_condition(reader, value, &rule->error);
 }
 
-static bool rules_read_stack(struct rules_reader *reader, struct text value, struct rule *rule)
+static bool rules_read_stack(struct rules_reader *reader, struct text value, struct span_rule *rule)
 {
     static const char *const choices[] = {"no", "yes", NULL};
     unsigned choice;
@@ -172,7 +172,7 @@ static int rules_point_kind(struct text key)
 static bool rules_add_rule_point(struct rules_reader *reader, enum rule_point_kind kind,
                                  struct text value)
 {
-    struct rule *rule = reader->rule;
+    struct span_rule *rule = reader->rule;
 
     rule->has_begin |= kind == POINT_BEGIN;
     rule->has_end |= kind == POINT_END;
@@ -182,7 +182,7 @@ static bool rules_add_rule_point(struct rules_reader *reader, enum rule_point_ki
 
 static bool rules_read_rule_key(struct rules_reader *reader, struct text key, struct text value)
 {
-    struct rule *rule = reader->rule;
+    struct span_rule *rule = reader->rule;
     const int kind = rules_point_kind(key);
 
     if (kind >= 0)
@@ -241,9 +241,9 @@ static bool rules_read_lookup_key(struct rules_reader *reader, struct text key, 
 static bool rules_begin_rule(struct rules_reader *reader, struct text title)
 {
     struct rules *rules = reader->rules;
-    struct rule *array;
+    struct span_rule *array;
 
-    if (rules->count == RULES_MAX)
+    if (rules->count == RULES_COUNT_MAX)
         return rules_fail(reader, "no more than 1000 sections", title);
     array = rules_grow(reader, rules->rules, rules->count, sizeof(*array));
     if (!array)
@@ -251,7 +251,7 @@ static bool rules_begin_rule(struct rules_reader *reader, struct text title)
     rules->rules = array;
     reader->lookup = NULL;
     reader->rule = &array[rules->count++];
-    *reader->rule = (struct rule){.title = title,
+    *reader->rule = (struct span_rule){.title = title,
                                   .line = reader->line,
                                   .scope = SCOPE_PROCESS,
                                   .error_field = RULE_NO_FIELD,
@@ -264,7 +264,7 @@ static bool rules_begin_lookup(struct rules_reader *reader, struct text title)
     struct rules *rules = reader->rules;
     struct rule_lookup *array;
 
-    if (rules->lookup_count == RULES_MAX)
+    if (rules->lookup_count == RULES_COUNT_MAX)
         return rules_fail(reader, "no more than 1000 lookups", title);
     array = rules_grow(reader, rules->lookups, rules->lookup_count, sizeof(*array));
     if (!array)
@@ -336,12 +336,12 @@ static bool rules_check_lookup(struct rules_reader *reader, const struct rule_lo
     return rules_fail(reader, "event, value and a key of one field in a lookup", lookup->title);
 }
 
-static bool rules_find_parent(struct rules_reader *reader, struct rule *rule)
+static bool rules_find_parent(struct rules_reader *reader, struct span_rule *rule)
 {
     const struct rules *rules = reader->rules;
 
     for (uint16_t i = 0; i < rules->count; i++) {
-        const struct rule *parent = &rules->rules[i];
+        const struct span_rule *parent = &rules->rules[i];
 
         if (!text_equal(parent->title, rule->parent_title) || !parent->has_key)
             continue;
@@ -352,7 +352,7 @@ static bool rules_find_parent(struct rules_reader *reader, struct rule *rule)
     return rules_fail(reader, "a section with a key, by its name", rule->parent_title);
 }
 
-static bool rules_is_by_thread(const struct rules *rules, const struct rule *rule)
+static bool rules_is_by_thread(const struct rules *rules, const struct span_rule *rule)
 {
     for (size_t i = 0; i < rule->key.count; i++) {
         if (text_is(rules->fields[rule->key.fields[i]], "$vtid"))
@@ -379,7 +379,7 @@ static void rules_keep_template(struct rule_fields *kept, const struct rule_temp
     }
 }
 
-static bool rules_list_kept(struct rules_reader *reader, struct rule *rule)
+static bool rules_list_kept(struct rules_reader *reader, struct span_rule *rule)
 {
     rule->kept.fields = rules_alloc(reader, (reader->rules->field_count + 1) * sizeof(uint16_t));
     if (!rule->kept.fields)
@@ -396,7 +396,7 @@ static bool rules_list_kept(struct rules_reader *reader, struct rule *rule)
     return true;
 }
 
-static bool rules_check_rule(struct rules_reader *reader, struct rule *rule)
+static bool rules_check_rule(struct rules_reader *reader, struct span_rule *rule)
 {
     reader->line = rule->line;
     if (!rule->has_event && (!rule->has_begin || !rule->has_end))

@@ -14,7 +14,7 @@
 #include "babeltrace-plugin/spans/span.h"
 #include "value.h"
 
-#define RULES_MAX        1000
+#define RULES_COUNT_MAX        1000
 #define RULES_FIELDS_MAX 1000
 #define RULES_FILE_MAX   (1U << 20)
 
@@ -99,7 +99,7 @@ enum rule_parent {
     PARENT_IDS,         /* two fields have the trace id and the span id */
 };
 
-struct rule {
+struct span_rule {
     struct text title; /* as the file has it, without "span" */
     unsigned line;
     struct rule_template name;
@@ -132,7 +132,7 @@ struct rule_lookup {
 };
 
 struct rules {
-    struct rule *rules;
+    struct span_rule *rules;
     size_t count;
     struct rule_lookup *lookups;
     size_t lookup_count;

@@ -111,12 +111,18 @@ struct rules *rules_read(const char *path, struct error *error)
 {
     struct rules_reader reader;
     struct stat status;
+    char shipped[PATH_MAX];
+    const bool is_there = stat(path, &status) == 0;
 
     if (!rules_new(&reader, error))
         return NULL;
-    return rules_checked(&reader, stat(path, &status) == 0 && S_ISDIR(status.st_mode)
-                                      ? rules_read_folder(&reader, path)
-                                      : rules_read_file(&reader, path));
+    if (is_there && S_ISDIR(status.st_mode))
+        return rules_checked(&reader, rules_read_folder(&reader, path));
+    if (!is_there && !strchr(path, '/') &&
+        snprintf(shipped, sizeof(shipped), RULES_DIR "/%s.rules", path) < (int)sizeof(shipped) &&
+        stat(shipped, &status) == 0)
+        return rules_checked(&reader, rules_read_file(&reader, shipped));
+    return rules_checked(&reader, rules_read_file(&reader, path));
 }
 
 struct rules *rules_parse(struct text text, const char *name, struct error *error)
@@ -202,7 +208,7 @@ static void class_add_point(struct rule_class *class, const struct rules *rules,
         class_add_fields(class, &rules->lookups[point->owner].key);
         class_add_field(class, rules->lookups[point->owner].value);
     } else {
-        const struct rule *rule = &rules->rules[point->owner];
+        const struct span_rule *rule = &rules->rules[point->owner];
 
         class_add_fields(class, &rule->key);
         class_add_fields(class, &rule->parent_fields);

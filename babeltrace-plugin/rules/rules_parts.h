@@ -13,7 +13,7 @@ struct rules_reader {
     struct error *error;
     const char *name; /* of the file */
     unsigned line;
-    struct rule *rule;          /* the section at hand: one of the two, or none yet */
+    struct span_rule *rule;          /* the section at hand: one of the two, or none yet */
     struct rule_lookup *lookup;
 };
 
@@ -41,7 +41,7 @@ bool rules_read_field(struct rules_reader *reader, struct text text, uint16_t *f
 bool rules_read_fields(struct rules_reader *reader, struct text text, struct rule_fields *fields);
 bool rules_read_template(struct rules_reader *reader, struct text text,
                          struct rule_template *template);
-bool rules_read_tags(struct rules_reader *reader, struct text text, struct rule *rule);
+bool rules_read_tags(struct rules_reader *reader, struct text text, struct span_rule *rule);
 bool rules_read_condition(struct rules_reader *reader, struct text text,
                           struct rule_condition *condition);
 bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns);
