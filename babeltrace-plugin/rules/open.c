@@ -67,7 +67,7 @@ void open_keep(struct pairing *pairing, struct pair_open *open, const struct kep
         return;
     if (!kept_put(&open->data, kept))
         pairing->counts[open->rule].no_room++;
-    if (open->in_table.at) /* counted already */
+    if (open->is_entered) /* counted already */
         pairing->open_bytes += open->data.capacity - before;
 }
 
@@ -179,12 +179,38 @@ struct pair_open *open_find(struct pairing *pairing)
     return open;
 }
 
+static void open_add_to_table(struct pairing *pairing, struct pair_open *open)
+{
+    if (pairing->rules->rules[open->rule].is_stack) {
+        open->older = open_find(pairing);
+        if (open->older) {
+            open->older->newer = open;
+            table_remove(&pairing->open, &open->older->in_table);
+        }
+    }
+    table_add(&pairing->open, &open->in_table, pairing->key.hash);
+}
+
+static void open_remove_from_table(struct pairing *pairing, struct pair_open *open)
+{
+    if (open->older)
+        open->older->newer = open->newer;
+    if (open->newer) {
+        open->newer->older = open->older;
+        return;
+    }
+    table_remove(&pairing->open, &open->in_table);
+    if (open->older)
+        table_add(&pairing->open, &open->older->in_table, open->in_table.hash);
+}
+
 void open_enter(struct pairing *pairing, struct pair_open *open)
 {
     const struct span_rule *rule = &pairing->rules->rules[open->rule];
     int64_t expiry_ns;
 
-    table_add(&pairing->open, &open->in_table, pairing->key.hash);
+    open_add_to_table(pairing, open);
+    open->is_entered = true;
     cds_list_add_tail(&open->in_queue, &pairing->queues[open->rule]);
     pairing->counts[open->rule].open++;
     pairing->open_count++;
@@ -225,7 +251,7 @@ void open_end(struct pairing *pairing, struct pair_open *open)
 {
     open_pop(pairing, open);
     open_count_bytes(pairing, open, false);
-    table_remove(&pairing->open, &open->in_table);
+    open_remove_from_table(pairing, open);
     cds_list_del(&open->in_queue);
     pairing->counts[open->rule].open--;
     pairing->open_count--;

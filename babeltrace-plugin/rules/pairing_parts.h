@@ -48,10 +48,12 @@ struct pair_ids {
 
 /* A span that has begun. */
 struct pair_open {
-    struct table_link in_table;
+    struct table_link in_table;    /* only the newest of its key: a long stack is no long chain */
+    struct pair_open *older, *newer; /* of the same key */
     struct cds_list_head in_queue; /* of its rule, oldest first */
     struct pair_thread *thread;    /* on whose stack it is; NULL: on none */
     struct pair_open *above, *below;
+    bool is_entered;
     uint16_t rule;
     uint32_t ordinal; /* of what began at the same time */
     uint64_t serial;  /* of all that have begun */
