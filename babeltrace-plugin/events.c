@@ -70,15 +70,13 @@ static bool events_has_thread(const bt_event_class *class)
     const bt_field_class *context = bt_stream_class_borrow_event_common_context_field_class_const(
         bt_event_class_borrow_stream_class_const(class));
 
-    return context &&
-           bt_field_class_structure_borrow_member_by_name_const(context, "vtid") != NULL;
+    return context && bt_field_class_structure_borrow_member_by_name_const(context, "vtid") != NULL;
 }
 
 /* NULL: no memory, or no room. */
 static struct kind *events_add(struct events *events, const bt_event_class *class, uint64_t hash)
 {
-    struct kind *kind =
-        events->kinds.count < CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
+    struct kind *kind = events->kinds.count < CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
 
     if (!kind)
         return NULL;
@@ -114,13 +112,14 @@ static void events_count(struct events *events, const bt_message *message)
 
 /* What the name of a begin has in place of what the name of its end has. */
 static const char *const events_pairs[][2] = {
-    {"start", "end"},        {"start", "done"},     {"start", "stop"},    {"start", "finish"},
-    {"begin", "end"},        {"enter", "exit"},     {"entry", "exit"},    {"enter", "leave"},
-    {"req", "acq"},          {"request", "reply"},  {"request", "response"},
-    {"submit", "complete"},  {"submit", "done"},    {"queued", "completed"},
-    {"dispatched", "completed"}, {"lock", "unlock"}, {"alloc", "free"},   {"malloc", "free"},
-    {"open", "close"},       {"began", "finished"}, {"func_entry", "func_exit"},
-    {"send", "receive"},     {"started", "finished"}, {"acquire", "release"},
+    {"start", "end"},     {"start", "done"},       {"start", "stop"},
+    {"start", "finish"},  {"begin", "end"},        {"enter", "exit"},
+    {"entry", "exit"},    {"enter", "leave"},      {"req", "acq"},
+    {"request", "reply"}, {"request", "response"}, {"submit", "complete"},
+    {"submit", "done"},   {"queued", "completed"}, {"dispatched", "completed"},
+    {"lock", "unlock"},   {"alloc", "free"},       {"malloc", "free"},
+    {"open", "close"},    {"began", "finished"},   {"func_entry", "func_exit"},
+    {"send", "receive"},  {"started", "finished"}, {"acquire", "release"},
 };
 
 static const struct kind *events_find(struct events *events, struct text name)
@@ -142,8 +141,8 @@ static const struct kind *events_partner(struct events *events, const struct kin
 
     if (!at)
         return NULL;
-    length = snprintf(name, sizeof(name), "%.*s%s%s", (int)(at - kind->name.data),
-                      kind->name.data, pair[1], at + strlen(pair[0]));
+    length = snprintf(name, sizeof(name), "%.*s%s%s", (int)(at - kind->name.data), kind->name.data,
+                      pair[1], at + strlen(pair[0]));
     return length > 0 && length < (int)sizeof(name)
                ? events_find(events, (struct text){name, (size_t)length})
                : NULL;

@@ -1,6 +1,6 @@
 /*
- * sink.blkin.events: which events a trace has, how often, with which fields; and which of them could
- * begin and end spans, as rules. For who writes rules: `blkin rules events`.
+ * sink.blkin.events: which events a trace has, how often, with which fields; and which of them
+ * could begin and end spans, as rules. For who writes rules: `blkin rules events`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

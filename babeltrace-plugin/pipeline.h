@@ -33,14 +33,14 @@ struct pipeline {
     bool shows_progress;
     struct intake intake;
     struct assembler *assembler;
-    struct only *only;                 /* NULL: all traces are wanted */
-    struct checkpoint *checkpoint;     /* NULL: none is asked for */
-    struct hold *hold;                 /* the checkpoint's, of a recorded trace; else NULL */
-    struct exporter *exporter;         /* NULL: there is nothing to do */
-    struct chain chain;                /* the stages, from the assembler to the exporter */
+    struct only *only;             /* NULL: all traces are wanted */
+    struct checkpoint *checkpoint; /* NULL: none is asked for */
+    struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
+    struct exporter *exporter;     /* NULL: there is nothing to do */
+    struct chain chain;            /* the stages, from the assembler to the exporter */
     struct stage *rules, *join, *hosts, *tail; /* of the chain */
     FILE *rules_report;                        /* NULL: none is asked for */
-    struct host_board *board;          /* for the page; NULL: there is none */
+    struct host_board *board;                  /* for the page; NULL: there is none */
     struct account *account;
     int64_t until_ns;             /* the trace's end, as we were told */
     bool flushes;                 /* no other trace follows: what is open at the end is given out */

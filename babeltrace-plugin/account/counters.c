@@ -185,6 +185,10 @@ const struct counter counters[] = {
      "Begins by rules that are unmatched as they made room for others."},
     {"rule_stages", COUNTER, SECTION_NOTES, NULL, AT(input.rules.stages),
      "Spans made of stages by rules."},
+    {"rule_parents", COUNTER, SECTION_NOTES, NULL, AT(input.rules.with_parent),
+     "Spans by rules that ask for a parent, and have one."},
+    {"rule_parents_missing", COUNTER, SECTION_NOTES, NULL, AT(input.rules.without_parent),
+     "Spans by rules that ask for a parent, and have none: roots of their own traces."},
     {"rule_no_room", COUNTER, SECTION_NOTES, "values without room", AT(input.rules.no_room),
      "Values, stages and lookups of rules without room or memory."},
     {"rule_open_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.rules.open_bytes),
@@ -271,10 +275,13 @@ static const struct {
     const char *title;
     bool is_sum;
 } sections[SECTIONS] = {
-    [SECTION_EVENTS] = {"events: ", true}, [SECTION_MISSING] = {"missing: ", false},
-    [SECTION_SPANS] = {"spans: ", true},   [SECTION_RULES] = {"begins by rules: ", true},
+    [SECTION_EVENTS] = {"events: ", true},
+    [SECTION_MISSING] = {"missing: ", false},
+    [SECTION_SPANS] = {"spans: ", true},
+    [SECTION_RULES] = {"begins by rules: ", true},
     [SECTION_JOINS] = {"halves of requests: ", true},
-    [SECTION_SPOOL] = {"spool: ", true},   [SECTION_LOST] = {"lost before by LTTng: ", false},
+    [SECTION_SPOOL] = {"spool: ", true},
+    [SECTION_LOST] = {"lost before by LTTng: ", false},
     [SECTION_NOTES] = {"also: ", false},
 };
 
@@ -315,8 +322,8 @@ bool counts_add_up(const struct counts *counts)
         if (sections[counters[i].section].is_sum)
             left[counters[i].section] += is_total(i) ? value : -value;
     }
-    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0 && left[SECTION_JOINS] == 0 && left[SECTION_RULES] == 0 &&
-           left[SECTION_SPOOL] == 0 &&
+    return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0 && left[SECTION_JOINS] == 0 &&
+           left[SECTION_RULES] == 0 && left[SECTION_SPOOL] == 0 &&
            counts->output.spool.spans ==
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }

@@ -17,7 +17,8 @@
 
 struct stream_decoder;
 
-/* For one stream, from its beginning to its end; rules may be NULL. Returns NULL when out of memory.
+/* For one stream, from its beginning to its end; rules may be NULL. Returns NULL when out of
+ * memory.
  */
 struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules);
 void stream_decoder_free(struct stream_decoder *decoder);

@@ -20,8 +20,8 @@ struct input {
     struct streams *streams;
     struct intake *intake; /* all is counted here */
     struct assembler *assembler;
-    bool is_second;    /* a live session is read again from its beginning */
-    struct hold *hold; /* between the two, of a recorded trace with a checkpoint; else NULL */
+    bool is_second;      /* a live session is read again from its beginning */
+    struct hold *hold;   /* between the two, of a recorded trace with a checkpoint; else NULL */
     struct only *only;   /* NULL: all traces are wanted */
     struct stage *rules; /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);

@@ -121,9 +121,9 @@ static void field_read_unsigned(const bt_field *field, struct rule_value *value)
 {
     value->type = VALUE_INTEGER;
     value->integer = bt_field_integer_unsigned_get_value(field);
-    value->is_hex = bt_field_class_integer_get_preferred_display_base(
-                        bt_field_borrow_class_const(field)) ==
-                    BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL;
+    value->is_hex =
+        bt_field_class_integer_get_preferred_display_base(bt_field_borrow_class_const(field)) ==
+        BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL;
 }
 
 /* The first of its labels, if it has any. */
@@ -152,8 +152,8 @@ static void field_read(const bt_field *field, struct rule_value *value)
     *value = (struct rule_value){.type = VALUE_NONE};
     if (type == BT_FIELD_CLASS_TYPE_STRING) {
         value->type = VALUE_TEXT;
-        value->text = (struct text){bt_field_string_get_value(field),
-                                    bt_field_string_get_length(field)};
+        value->text =
+            (struct text){bt_field_string_get_value(field), bt_field_string_get_length(field)};
     } else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
         field_read_unsigned(field, value);
         if (type == BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION)
@@ -246,10 +246,9 @@ static const bt_field *path_member(const struct rule_path *path, struct rule_fie
 {
     if (!plan->roots[path->root])
         plan->roots[path->root] = path_borrow_root(path->root, plan->at_hand);
-    return plan->roots[path->root]
-               ? bt_field_structure_borrow_member_field_by_index_const(plan->roots[path->root],
-                                                                       path->index)
-               : NULL;
+    return plan->roots[path->root] ? bt_field_structure_borrow_member_field_by_index_const(
+                                         plan->roots[path->root], path->index)
+                                   : NULL;
 }
 
 static void path_read(const struct rule_path *path, struct rule_fields_plan *plan,
@@ -269,9 +268,8 @@ static void path_read(const struct rule_path *path, struct rule_fields_plan *pla
     value->type = VALUE_INTEGER;
     value->has_number = false;
     value->is_hex = path->leaf == LEAF_HEX;
-    value->integer = path->leaf == LEAF_SIGNED
-                         ? (uint64_t)bt_field_integer_signed_get_value(field)
-                         : bt_field_integer_unsigned_get_value(field);
+    value->integer = path->leaf == LEAF_SIGNED ? (uint64_t)bt_field_integer_signed_get_value(field)
+                                               : bt_field_integer_unsigned_get_value(field);
     value->is_negative = path->leaf == LEAF_SIGNED && (int64_t)value->integer < 0;
 }
 

@@ -76,7 +76,8 @@ static struct known *streams_add(struct streams *streams, const bt_stream *strea
 
     if (!known)
         return NULL;
-    *known = (struct known){.stream = stream, .decoder = stream_decoder_new(stream, streams->rules)};
+    *known =
+        (struct known){.stream = stream, .decoder = stream_decoder_new(stream, streams->rules)};
     if (!known->decoder) {
         free(known);
         return NULL;

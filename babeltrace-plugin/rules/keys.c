@@ -8,8 +8,8 @@
  */
 #include "pairing_parts.h"
 
-#define KEY_HEAD   4 /* words: whose, host, process and thread, types */
-#define KEY_LOOKUP (UINT64_C(1) << 32)
+#define KEY_HEAD     4 /* words: whose, host, process and thread, types */
+#define KEY_LOOKUP   (UINT64_C(1) << 32)
 #define KEY_TEXT_MAX 256
 
 /* The two halves of a product: fast, and nobody who does not know the seed makes two alike. */
@@ -140,8 +140,7 @@ static int key_compare(const struct rule_value *value, const struct rule_value *
         return order < 0 ? -1 : order > 0;
     }
     if (value->type == VALUE_REAL) {
-        const double number =
-            to->is_negative ? (double)(int64_t)to->integer : (double)to->integer;
+        const double number = to->is_negative ? (double)(int64_t)to->integer : (double)to->integer;
 
         return value->real < number ? -1 : value->real > number;
     }

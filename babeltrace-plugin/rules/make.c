@@ -75,8 +75,7 @@ void pair_lookup_note(struct pairing *pairing, uint16_t number)
 {
     const struct rule_lookup *lookup = &pairing->rules->lookups[number];
     const struct origin *origin = &pairing->event->origin;
-    const struct pair_open of = {
-        .host = pairing->host, .pid = origin->pid, .tid = origin->tid};
+    const struct pair_open of = {.host = pairing->host, .pid = origin->pid, .tid = origin->tid};
     char room[VALUE_SHOWN_MAX];
     const struct text value = value_show(pair_value(pairing, lookup->value), room);
     struct pair_lookup *found;

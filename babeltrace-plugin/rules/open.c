@@ -9,9 +9,9 @@
 
 #include <stdlib.h>
 
-#define POOL_MAX   4096
+#define POOL_MAX     4096
 #define THREADS_KEPT 4096 /* also while nothing is open on them */
-#define DATA_FIRST 128 /* bytes: most need no more */
+#define DATA_FIRST   128  /* bytes: most need no more */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 

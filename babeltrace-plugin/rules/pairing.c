@@ -328,10 +328,10 @@ static void pair_note(struct pairing *pairing, uint16_t number, const struct rul
     }
     pair_keep_values(pairing, open);
     open_keep(pairing, open,
-              &(struct kept_value){.field = point->kind == POINT_STAGE ? KEPT_STAGE : KEPT_MARK,
-                                   .name = point->label,
-                                   .value = {.type = VALUE_INTEGER,
-                                             .integer = (uint64_t)pairing->event->time_ns}});
+              &(struct kept_value){
+                  .field = point->kind == POINT_STAGE ? KEPT_STAGE : KEPT_MARK,
+                  .name = point->label,
+                  .value = {.type = VALUE_INTEGER, .integer = (uint64_t)pairing->event->time_ns}});
 }
 
 /* A clock of the epoch, or the trace's own, is the one that comes nearer to the event. */
@@ -341,8 +341,9 @@ static int64_t pair_moment(const struct event *event, int64_t value_ns)
     const uint64_t off = (uint64_t)value_ns - (uint64_t)event->time_ns;
     const uint64_t moved_off = (uint64_t)moved_ns - (uint64_t)event->time_ns;
 
-    return (off < -off ? off : -off) <= (moved_off < -moved_off ? moved_off : -moved_off) ? value_ns
-                                                                                           : moved_ns;
+    return (off < -off ? off : -off) <= (moved_off < -moved_off ? moved_off : -moved_off)
+               ? value_ns
+               : moved_ns;
 }
 
 /* When an event that is all of a span began, or ends. False: its field makes no sense. */

@@ -48,10 +48,10 @@ struct pair_ids {
 
 /* A span that has begun. */
 struct pair_open {
-    struct table_link in_table;    /* only the newest of its key: a long stack is no long chain */
+    struct table_link in_table;      /* only the newest of its key: a long stack is no long chain */
     struct pair_open *older, *newer; /* of the same key */
-    struct cds_list_head in_queue; /* of its rule, oldest first */
-    struct pair_thread *thread;    /* on whose stack it is; NULL: on none */
+    struct cds_list_head in_queue;   /* of its rule, oldest first */
+    struct pair_thread *thread;      /* on whose stack it is; NULL: on none */
     struct pair_open *above, *below;
     bool is_entered;
     uint16_t rule;
@@ -63,7 +63,7 @@ struct pair_open {
     int64_t pid;
     int64_t tid;
     struct pair_ids ids;
-    size_t key_bytes;    /* of the data, before what is kept */
+    size_t key_bytes; /* of the data, before what is kept */
     struct buffer data;
 };
 
@@ -103,7 +103,7 @@ struct pairing {
     uint64_t host; /* a hash of its name */
     struct pair_key key;
     struct pair_examples *examples; /* of each rule; NULL: none are kept */
-    struct span span; /* that is being made: its log is kept */
+    struct span span;               /* that is being made: its log is kept */
     /* of an event that was packed */
     struct rule_event unpacked;
     struct rule_value *unpacked_values;

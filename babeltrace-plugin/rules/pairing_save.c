@@ -44,8 +44,7 @@ static struct pair_open **open_sorted(struct pairing *pairing)
     if (!sorted)
         return NULL;
     for (size_t i = 0; i < pairing->rules->count; i++) {
-        cds_list_for_each_entry(open, &pairing->queues[i], in_queue)
-            sorted[count++] = open;
+        cds_list_for_each_entry(open, &pairing->queues[i], in_queue) sorted[count++] = open;
     }
     qsort((void *)sorted, count, sizeof(*sorted), open_compare);
     return sorted;
@@ -71,11 +70,16 @@ static void open_save(struct pairing *pairing, struct assembler *assembler, stru
     free((void *)sorted);
 }
 
+static bool ids_are_sound(const struct pair_ids *ids)
+{
+    return !ids->span || ((ids->trace | ids->trace_high) && ids->parent != ids->span);
+}
+
 /* Returns false if it is to be given back. */
 static bool open_fill(struct pairing *pairing, struct pair_open *open, bool is_on_stack,
                       struct text key, struct text kept, struct state *state)
 {
-    if (!pair_key_set(pairing, key) || !open->source)
+    if (!pair_key_set(pairing, key) || !open->source || !ids_are_sound(&open->ids))
         state_set_damaged(state);
     else if (!buffer_reserve(&open->data, key.length + kept.length))
         state_set_no_memory(state);
@@ -244,10 +248,10 @@ bool pairing_unpack(struct pairing *pairing, const struct event *event)
 
     if (event->trace_id != pairing->rules->digest)
         return false;
-    *unpacked = (struct rule_event){
-        .class = rules_class(pairing->rules, event->span_name, &is_starved),
-        .values = pairing->unpacked_values,
-        .member = packed_member};
+    *unpacked =
+        (struct rule_event){.class = rules_class(pairing->rules, event->span_name, &is_starved),
+                            .values = pairing->unpacked_values,
+                            .member = packed_member};
     if (!unpacked->class)
         return false;
     for (size_t i = 0; i < unpacked->class->field_count; i++)

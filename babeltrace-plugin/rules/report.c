@@ -39,8 +39,8 @@ void report_note_span(struct pairing *pairing, const struct pair_open *open)
 
     if (example->is_set)
         return;
-    *example = (struct pair_example){
-        true, span->start_ns, span->end_ns - span->start_ns, open->pid, open->tid, ""};
+    *example = (struct pair_example){true,      span->start_ns, span->end_ns - span->start_ns,
+                                     open->pid, open->tid,      ""};
     for (size_t i = 0; i < name.length; i++) /* it goes to a terminal */
         example->name[i] = name.data[i];
     for (size_t i = 0; i < name.length; i++) {

@@ -62,8 +62,8 @@ static bool rules_add_point(struct rules_reader *reader, enum rule_point_kind ki
     rules->points = points;
     point = &points[rules->point_count++];
     point->kind = kind;
-    point->owner = (uint16_t)(reader->rule ? reader->rule - rules->rules
-                                           : reader->lookup - rules->lookups);
+    point->owner =
+        (uint16_t)(reader->rule ? reader->rule - rules->rules : reader->lookup - rules->lookups);
     return rules_read_point(reader, value, point);
 }
 
@@ -99,7 +99,8 @@ static bool rules_read_kind(struct rules_reader *reader, struct text value, stru
     return true;
 }
 
-static bool rules_read_parent(struct rules_reader *reader, struct text value, struct span_rule *rule)
+static bool rules_read_parent(struct rules_reader *reader, struct text value,
+                              struct span_rule *rule)
 {
     struct text rest = value, before;
 
@@ -117,8 +118,8 @@ static bool rules_read_parent(struct rules_reader *reader, struct text value, st
                    : text_is(before, "ids")       ? PARENT_IDS
                                                   : PARENT_NONE;
     if (rule->parent == PARENT_NONE)
-        return rules_fail(reader,
-                          "thread, SECTION by FIELDS, traceparent FIELD, or ids TRACE SPAN", value);
+        return rules_fail(reader, "thread, SECTION by FIELDS, traceparent FIELD, or ids TRACE SPAN",
+                          value);
     if (!rules_read_fields(reader, rest, &rule->parent_fields))
         return false;
     return rule->parent_fields.count == (rule->parent == PARENT_IDS ? 2 : 1) ||
@@ -211,10 +212,11 @@ static bool rules_read_rule_key(struct rules_reader *reader, struct text key, st
         return rules_read_time(reader, value, &rule->least_ns);
     if (text_is(key, "join"))
         return rules_read_fields(reader, value, &rule->join);
-    return rules_fail(reader,
-                      "begin, end, event, at, mark, key, parent, tags, error, kind, service, scope, "
-                      "stack, timeout, least or join",
-                      key);
+    return rules_fail(
+        reader,
+        "begin, end, event, at, mark, key, parent, tags, error, kind, service, scope, "
+        "stack, timeout, least or join",
+        key);
 }
 
 static bool rules_read_lookup_key(struct rules_reader *reader, struct text key, struct text value)
@@ -252,10 +254,10 @@ static bool rules_begin_rule(struct rules_reader *reader, struct text title)
     reader->lookup = NULL;
     reader->rule = &array[rules->count++];
     *reader->rule = (struct span_rule){.title = title,
-                                  .line = reader->line,
-                                  .scope = SCOPE_PROCESS,
-                                  .error_field = RULE_NO_FIELD,
-                                  .timeout_ns = DEFAULT_TIMEOUT_NS};
+                                       .line = reader->line,
+                                       .scope = SCOPE_PROCESS,
+                                       .error_field = RULE_NO_FIELD,
+                                       .timeout_ns = DEFAULT_TIMEOUT_NS};
     return rules_read_template(reader, title, &reader->rule->name);
 }
 
@@ -315,8 +317,7 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
     if (!equals)
         return rules_fail(reader, "KEY = VALUE, or [span NAME]", line);
     key = rules_trim(text_cut(line, (size_t)(equals - line.data)));
-    value = rules_trim(
-        (struct text){equals + 1, line.length - (size_t)(equals - line.data) - 1});
+    value = rules_trim((struct text){equals + 1, line.length - (size_t)(equals - line.data) - 1});
     if (!value.length)
         return rules_fail(reader, "a value after =", line);
     if (reader->rule)
@@ -442,7 +443,8 @@ bool rules_add(struct rules_reader *reader, struct text text)
 
         if (!rules_read_line(reader, text_cut(left, length)))
             return false;
-        left = (struct text){left.data + length + (end ? 1 : 0), left.length - length - (end ? 1 : 0)};
+        left =
+            (struct text){left.data + length + (end ? 1 : 0), left.length - length - (end ? 1 : 0)};
     }
     return true;
 }

@@ -14,7 +14,7 @@
 #include "babeltrace-plugin/spans/span.h"
 #include "value.h"
 
-#define RULES_COUNT_MAX        1000
+#define RULES_COUNT_MAX  1000
 #define RULES_FIELDS_MAX 1000
 #define RULES_FILE_MAX   (1U << 20)
 
@@ -80,10 +80,10 @@ enum rule_times {
 
 struct rule_point {
     enum rule_point_kind kind;
-    uint16_t owner;       /* the rule's or the lookup's number */
-    struct text pattern;  /* of events' names: * and ? */
+    uint16_t owner;      /* the rule's or the lookup's number */
+    struct text pattern; /* of events' names: * and ? */
     struct rule_condition condition;
-    struct text label;    /* of POINT_STAGE and POINT_MARK */
+    struct text label;     /* of POINT_STAGE and POINT_MARK */
     enum rule_times times; /* these three of POINT_EVENT */
     uint16_t time_field;
     int64_t unit_ns;

@@ -75,8 +75,8 @@ static bool rules_read_folder(struct rules_reader *reader, const char *path)
     for (int i = 0; i < count; i++) {
         char file[PATH_MAX];
 
-        if (has_worked && snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) <
-                              (int)sizeof(file))
+        if (has_worked &&
+            snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) < (int)sizeof(file))
             has_worked = rules_read_file(reader, file);
         free(entries[i]);
     }
@@ -187,7 +187,7 @@ static void class_add_field(struct rule_class *class, uint16_t field)
     if (field == RULE_NO_FIELD || class->slots[field] != RULE_NO_FIELD)
         return;
     class->fields[class->field_count] = field;
-    class->slots[field] = (uint16_t)class->field_count++;
+    class->slots[field] = (uint16_t) class->field_count++;
 }
 
 static void class_add_fields(struct rule_class *class, const struct rule_fields *fields)

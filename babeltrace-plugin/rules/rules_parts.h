@@ -13,7 +13,7 @@ struct rules_reader {
     struct error *error;
     const char *name; /* of the file */
     unsigned line;
-    struct span_rule *rule;          /* the section at hand: one of the two, or none yet */
+    struct span_rule *rule; /* the section at hand: one of the two, or none yet */
     struct rule_lookup *lookup;
 };
 

@@ -46,8 +46,8 @@ bool kept_put(struct buffer *buffer, const struct kept_value *kept)
 {
     const struct rule_value *value = &kept->value;
     const struct text name = text_cut(kept->name, KEPT_TEXT_MAX);
-    const struct text text = value->type == VALUE_TEXT ? text_cut(value->text, KEPT_TEXT_MAX)
-                                                       : (struct text){NULL, 0};
+    const struct text text =
+        value->type == VALUE_TEXT ? text_cut(value->text, KEPT_TEXT_MAX) : (struct text){NULL, 0};
     struct kept_head head = {
         .field = kept->field,
         .type = (uint8_t)value->type,
@@ -83,8 +83,8 @@ bool kept_next(struct text *bytes, struct kept_value *kept)
     if (bytes->length < sizeof(head))
         return false;
     memcpy(&head, kept_take(bytes, sizeof(head)).data, sizeof(head));
-    if ((size_t)head.name_length + head.text_length > bytes->length ||
-        head.type >= VALUE_UNREAD || head.flags > ALL_FLAGS)
+    if ((size_t)head.name_length + head.text_length > bytes->length || head.type >= VALUE_UNREAD ||
+        head.flags > ALL_FLAGS)
         return false;
     *kept = (struct kept_value){.field = head.field,
                                 .value = {.type = (enum rule_value_type)head.type,

@@ -39,11 +39,11 @@ struct text value_show(const struct rule_value *value, char room[VALUE_SHOWN_MAX
 /* ---- values as bytes ------------------------------------------------------------------------- */
 
 /* Numbers of fields go up to RULES_FIELDS_MAX; these are no fields. */
-#define RULE_NO_FIELD    UINT16_MAX
-#define KEPT_NAMED       (UINT16_MAX - 1) /* the value of a member that no rule names */
-#define KEPT_STAGE       (UINT16_MAX - 2) /* the integer is when, the text is its label */
-#define KEPT_MARK        (UINT16_MAX - 3) /* the same */
-#define KEPT_TEXT_MAX    4096             /* bytes of a text; of more, the first ones are kept */
+#define RULE_NO_FIELD UINT16_MAX
+#define KEPT_NAMED    (UINT16_MAX - 1) /* the value of a member that no rule names */
+#define KEPT_STAGE    (UINT16_MAX - 2) /* the integer is when, the text is its label */
+#define KEPT_MARK     (UINT16_MAX - 3) /* the same */
+#define KEPT_TEXT_MAX 4096             /* bytes of a text; of more, the first ones are kept */
 
 struct kept_value {
     uint16_t field;

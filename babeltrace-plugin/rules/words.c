@@ -45,7 +45,8 @@ bool rules_split_last(struct text *text, const char *word, struct text *before)
             !words_is_blank(text->data[i + 1 + length]))
             continue;
         *before = rules_trim(text_cut(*text, i));
-        *text = rules_trim((struct text){text->data + i + 1 + length, text->length - i - 1 - length});
+        *text =
+            rules_trim((struct text){text->data + i + 1 + length, text->length - i - 1 - length});
         return true;
     }
     return false;
@@ -61,8 +62,7 @@ static bool words_is_field(struct text text)
         const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
                                (c >= '0' && c <= '9') || c == ':';
 
-        if (!is_letter && !(c == '$' && i == 0) &&
-            !(i > 0 && (c == '.' || c == '[' || c == ']')))
+        if (!is_letter && !(c == '$' && i == 0) && !(i > 0 && (c == '.' || c == '[' || c == ']')))
             return false;
     }
     return text.length > 0 && text.length <= 256;
@@ -136,7 +136,8 @@ bool rules_read_template(struct rules_reader *reader, struct text text,
     while (text.length) {
         struct rule_piece *piece = &template->pieces[template->count++];
         const char *open = memchr(text.data, '{', text.length);
-        const char *close = open ? memchr(open, '}', text.length - (size_t)(open - text.data)) : NULL;
+        const char *close =
+            open ? memchr(open, '}', text.length - (size_t)(open - text.data)) : NULL;
         const size_t length = open ? (size_t)(open - text.data) : text.length;
 
         piece->literal = text_cut(text, length);
@@ -145,9 +146,9 @@ bool rules_read_template(struct rules_reader *reader, struct text text,
         if (!close)
             return rules_fail(reader, "a } after {", text);
         piece->has_operand = true;
-        if (!words_read_operand(
-                reader, rules_trim((struct text){open + 1, (size_t)(close - open) - 1}),
-                &piece->operand))
+        if (!words_read_operand(reader,
+                                rules_trim((struct text){open + 1, (size_t)(close - open) - 1}),
+                                &piece->operand))
             return false;
         text = (struct text){close + 1, text.length - length - (size_t)(close - open) - 1};
     }
@@ -232,8 +233,8 @@ bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns)
 static const struct {
     const char *name;
     enum rule_comparison comparison;
-} words_comparisons[] = {{"==", RULE_EQUAL},   {"!=", RULE_UNEQUAL}, {"<=", RULE_MOST},
-                         {">=", RULE_LEAST},   {"<", RULE_LESS},     {">", RULE_GREATER}};
+} words_comparisons[] = {{"==", RULE_EQUAL}, {"!=", RULE_UNEQUAL}, {"<=", RULE_MOST},
+                         {">=", RULE_LEAST}, {"<", RULE_LESS},     {">", RULE_GREATER}};
 
 /* FIELD == VALUE; the value is all up to " and ", without the quotes around it. */
 static bool words_read_test(struct rules_reader *reader, struct text text, struct rule_test *test)
@@ -305,7 +306,8 @@ static bool words_read_span_event(struct rules_reader *reader, struct text *text
         *text = before;
         return words_read_times(reader, rest, point);
     }
-    return rules_fail(reader, "EVENT with FIELD UNIT, EVENT from FIELD or EVENT until FIELD", *text);
+    return rules_fail(reader, "EVENT with FIELD UNIT, EVENT from FIELD or EVENT until FIELD",
+                      *text);
 }
 
 bool rules_read_point(struct rules_reader *reader, struct text text, struct rule_point *point)

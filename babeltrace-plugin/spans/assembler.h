@@ -165,8 +165,7 @@ void assembler_give_span(struct assembler *assembler, struct span *span,
                          const struct source *source, int64_t pid);
 
 /* A reference to a source, both ways: see source.h. */
-void assembler_save_source(struct assembler *assembler, struct source *source,
-                           struct state *state);
+void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state);
 struct source *assembler_restore_source(struct assembler *assembler, struct state *state);
 
 /* Trace time; 0 before any. */

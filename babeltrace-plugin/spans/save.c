@@ -197,8 +197,7 @@ void assembler_restore(struct assembler *assembler, struct state *state)
     sequences_restore(&assembler->sequences, state);
 }
 
-void assembler_save_source(struct assembler *assembler, struct source *source,
-                           struct state *state)
+void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state)
 {
     source_save(assembler->sources, source, state);
 }

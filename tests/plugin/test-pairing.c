@@ -75,9 +75,8 @@ static void check_counts(const struct driver *driver, const struct rule_counts b
         CHECK(counts.open + before[i].begins + counts.begins >= counts.open);
         add_counts(&counts, &before[i]);
         counts.open = pairing_counts_of(driver->rules, i).open;
-        CHECK(counts.begins == counts.spans + counts.shorter + counts.begun_again +
-                                   counts.dropped + counts.unmatched + counts.unusable +
-                                   counts.open);
+        CHECK(counts.begins == counts.spans + counts.shorter + counts.begun_again + counts.dropped +
+                                   counts.unmatched + counts.unusable + counts.open);
         CHECK(counts.begins == expected->begins);
         CHECK(counts.spans == expected->spans);
         CHECK(counts.shorter == expected->shorter);
@@ -386,7 +385,8 @@ static void test_loss(void)
     give(&driver, "t:e", 1, 30);
     give(&driver, "t:b", 1, 40);
     give(&driver, "t:e", 1, 50);
-    CHECK(driver.count == 2 && strncmp(tag_of(&driver.spans[0]->span, "blkin.lost"), "up to 3", 7) == 0);
+    CHECK(driver.count == 2 &&
+          strncmp(tag_of(&driver.spans[0]->span, "blkin.lost"), "up to 3", 7) == 0);
     if (driver.count == 2)
         CHECK_TEXT(tag_of(&driver.spans[1]->span, "blkin.lost"), "none");
     driver_close(&driver);
@@ -397,9 +397,9 @@ static void test_keyless(void)
 {
     struct driver driver;
 
-    CHECK(driver_open(&driver,
-                      "[span s]\nbegin = t:b\nend = t:e\nkey = k\n[span u]\nbegin = t:b\nend = t:e\n",
-                      10));
+    CHECK(driver_open(
+        &driver, "[span s]\nbegin = t:b\nend = t:e\nkey = k\n[span u]\nbegin = t:b\nend = t:e\n",
+        10));
     CHECK(driver_event(&driver, "t:b"));
     driver_give(&driver, 10, 1, 0);
     CHECK(pairing_counts(driver.rules).keyless == 2 && pairing_counts(driver.rules).begins == 0);
@@ -414,23 +414,28 @@ static void test_errors(void)
         const char *rules, *error;
     } cases[] = {
         {"", "rules \"f\": expected a section [span NAME], got none"},
-        {"begin = a:b\n", "rules \"f\", line 1: expected [span NAME] before the first key, got \"begin = a:b\""},
+        {"begin = a:b\n",
+         "rules \"f\", line 1: expected [span NAME] before the first key, got \"begin = a:b\""},
         {"[span a]\nbegin = a:b\n", "rules \"f\", line 1: expected begin and end, or event, in the "
                                     "section, got \"a\""},
-        {"# x\n[span a]\nbegin = ab\n", "rules \"f\", line 3: expected the name of an event, such as "
-                                        "qemu:nbd_send_request, got \"ab\""},
-        {"[span a]\nbegin = a:b if x = 1\n",
-         "rules \"f\", line 2: expected FIELD == VALUE, with one of == != < > <= >=, got \"x = 1\""},
+        {"# x\n[span a]\nbegin = ab\n",
+         "rules \"f\", line 3: expected the name of an event, such as "
+         "qemu:nbd_send_request, got \"ab\""},
+        {"[span a]\nbegin = a:b if x = 1\n", "rules \"f\", line 2: expected FIELD == VALUE, with "
+                                             "one of == != < > <= >=, got \"x = 1\""},
         {"[span a]\nbegin = a:b\nend = a:c\ntimeout = 5\n",
          "rules \"f\", line 4: expected a time with its unit, such as 20us, 5ms or 60s, got \"5\""},
-        {"[span a]\nevent = a:b\n", "rules \"f\", line 2: expected EVENT with FIELD UNIT, EVENT from "
-                                    "FIELD or EVENT until FIELD, got \"a:b\""},
+        {"[span a]\nevent = a:b\n",
+         "rules \"f\", line 2: expected EVENT with FIELD UNIT, EVENT from "
+         "FIELD or EVENT until FIELD, got \"a:b\""},
         {"[span {x]\n", "rules \"f\", line 1: expected a } after {, got \"{x\""},
         {"[span a]\nbegin = a:b\nend = a:c\nparent = no by k\n",
          "rules \"f\", line 1: expected a section with a key, by its name, got \"no\""},
-        {"[span {l(x)}]\n", "rules \"f\", line 1: expected the name of a [lookup NAME] above, got \"l\""},
-        {"[span a]\nkey = a-b\n", "rules \"f\", line 2: expected the name of a field, such as handle, "
-                                  "$vtid or request.ids[2], got \"a-b\""},
+        {"[span {l(x)}]\n",
+         "rules \"f\", line 1: expected the name of a [lookup NAME] above, got \"l\""},
+        {"[span a]\nkey = a-b\n",
+         "rules \"f\", line 2: expected the name of a field, such as handle, "
+         "$vtid or request.ids[2], got \"a-b\""},
         {"[span a]\nscope = x\n",
          "rules \"f\", line 2: expected thread, process, host or session, got \"x\""},
     };

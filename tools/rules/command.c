@@ -86,8 +86,9 @@ int rules_command(int argc, char *argv[])
         return rules_events(operands[1]);
     if (option == -1 && count == 3 && strcmp(operands[0], "try") == 0)
         return rules_try(operands[1], operands[2]);
-    fprintf(stderr, "%s: expected check RULES, events TRACE or try RULES TRACE; --help prints the "
-                    "usage\n",
+    fprintf(stderr,
+            "%s: expected check RULES, events TRACE or try RULES TRACE; --help prints the "
+            "usage\n",
             argv[0]);
     return 2;
 }

@@ -90,9 +90,8 @@ const char *read_rules;
 static bool make_params(char *params, size_t size)
 {
     const char *rules = read_rules ? read_rules : "";
-    const int length =
-        snprintf(params, size, "--params=endpoint=\"file:/dev/stdout\"%s%s%s",
-                 rules[0] ? ",rules=\"" : "", rules, rules[0] ? "\"" : "");
+    const int length = snprintf(params, size, "--params=endpoint=\"file:/dev/stdout\"%s%s%s",
+                                rules[0] ? ",rules=\"" : "", rules, rules[0] ? "\"" : "");
 
     if (length < (int)size && !strpbrk(rules, "\"\\"))
         return true;
