@@ -12,6 +12,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
+RULESDIR ?= $(PREFIX)/share/blkin/rules
 MANDIR ?= $(PREFIX)/share/man
 # not for the linker: it is preloaded by its path
 PRELOADDIR ?= $(LIBDIR)/blkin

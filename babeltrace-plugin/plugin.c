@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "events.h"
 #include "sink.h"
 
 #include "blkin_base.h"
@@ -124,6 +125,13 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     "  host-groups=\"GROUPS\"   hosts whose metrics are added up on the page for\n"
     "                         Prometheus: NAME=GLOB,GLOB;... [default: all=*]\n"
     "\n"
+    "Spans of the events of any program\n"
+    "  rules=\"PATH\"           the file, or the folder with files NAME.rules, that says which\n"
+    "                         events begin and end spans; a NAME without \"/\": the file of\n"
+    "                         that name that comes with BlkKin [default: none]\n"
+    "  rules-report=\"FILE\"    write there, at the end, what has become of each rule;\n"
+    "                         -: to the standard output\n"
+    "\n"
     "Tail sampling\n"
     "  tail-sampling=\"FILE\"   send whole traces only that a rule of FILE wants, a line for\n"
     "                         each: error, gateway:read > 20ms, * > p99, rare 100,\n"
@@ -153,5 +161,16 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     otlp, "sink.blkin.zipkin with format=\"otlp\": to any back end that takes OTLP/HTTP, as an\n"
           "OpenTelemetry collector, Jaeger and Tempo do. Its parameters are those of\n"
           "sink.blkin.zipkin: see babeltrace2 help sink.blkin.zipkin\n");
+
+BT_PLUGIN_SINK_COMPONENT_CLASS(events, events_consume);
+BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(events, events_initialize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(events, events_finalize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(events, events_graph_is_configured);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(events,
+                                                                 sink_supported_mip_versions);
+BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(events, "List the events of a trace, and propose rules");
+BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
+    events, "Prints each event's name, how often it came and its fields, then rules that could\n"
+            "make spans of them: see the parameter rules of sink.blkin.zipkin. No parameters.\n");
 
 #pragma GCC visibility pop
