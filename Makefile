@@ -147,7 +147,7 @@ $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
-include mk/tests.mk mk/bench.mk mk/fuzz.mk mk/lint.mk mk/install.mk packaging/packaging.mk
+include mk/tests.mk mk/bench.mk mk/fuzz.mk mk/lint.mk mk/install.mk mk/doc.mk packaging/packaging.mk
 
 # What a make that is killed has started ends with it.
 mortal = exec setpriv --pdeathsig TERM

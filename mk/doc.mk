@@ -1,0 +1,11 @@
+# Pages: their tables, pictures and words, and the site.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+
+.PHONY: tables pictures
+tables: $(tool) ## write the tables of the pages from the code
+	scripts/tables
+
+pictures: all ## take the screenshots of the README again: of a real trace, in Chromium
+	tests/run tests/e2e/test-browser.sh
+	cp $(BUILD)/tests/trace.png $(BUILD)/tests/trace-dark.png doc
