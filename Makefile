@@ -85,7 +85,7 @@ provider_src := $(wildcard tracepoints/*.c) $(start_src)
 preload_src := $(wildcard libblkin/preload/*.c)
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
-example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
+example_common := $(filter-out $(example_programs:%=examples/%.c) examples/hello.c,$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
 dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)

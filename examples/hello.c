@@ -2,8 +2,8 @@
  * hello: one request of a service, and its two steps.
  *
  *     cc -o hello hello.c $(pkg-config --cflags --libs blkin)
- *     blkin live --from=rings --endpoint=file:hello.json &    # as root; otherwise see README.md
- *     ./hello && kill %1 && wait %1
+ *     blkin live --endpoint=file:hello.json --log-level=info     # in another terminal, until Ctrl-C
+ *     ./hello
  *     blkin show hello.json
  *
  * SPDX-License-Identifier: BSD-2-Clause
