@@ -9,3 +9,8 @@ tables: $(tool) ## write the tables of the pages from the code
 pictures: all ## take the screenshots of the README again: of a real trace, in Chromium
 	tests/run tests/e2e/test-browser.sh
 	cp $(BUILD)/tests/trace.png $(BUILD)/tests/trace-dark.png doc
+
+.PHONY: compile_commands.json
+compile_commands.json: include $(texts) ## what clangd and other editors read: how each file is compiled
+	@$(MAKE) --always-make --dry-run --no-print-directory V=1 all tests 2>/dev/null | scripts/compile-commands >$@.new
+	@mv $@.new $@
