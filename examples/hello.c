@@ -2,7 +2,7 @@
  * hello: one request of a service, and its two steps.
  *
  *     cc -o hello hello.c $(pkg-config --cflags --libs blkin)
- *     blkin live --endpoint=file:hello.json --log-level=info     # in another terminal, until Ctrl-C
+ *     blkin live --endpoint=file:hello.json --log-level=info   # in another terminal
  *     ./hello
  *     blkin show hello.json
  *
