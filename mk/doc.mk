@@ -14,3 +14,8 @@ pictures: all ## take the screenshots of the README again: of a real trace, in C
 compile_commands.json: include $(texts) ## what clangd and other editors read: how each file is compiled
 	@$(MAKE) --always-make --dry-run --no-print-directory V=1 all tests 2>/dev/null | scripts/compile-commands >$@.new
 	@mv $@.new $@
+
+.PHONY: site
+site: man ## build the pages, manual pages and API reference as HTML in build/site/html (make deps FOR=site)
+	@scripts/deps --check site
+	scripts/site $(BUILD)/man $(BUILD)/site
