@@ -27,6 +27,7 @@ for check in words links 'tables --check'; do
 done
 long='one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
 plant words README.md "s/^## Try it/&\n\nAnd $long $long./" 'a sentence of 31 words'
+plant words README.md '$s/$/\n\n\n\n\n\n\n\n\n\n\n\n\n/' 'expected 140 at most'
 plant words doc/format.md '$s/$/ It begins anew./' '"anew"'
 plant words tools/base/messages.def 's/^M(2014, ERROR, "/&otherwise /' '"otherwise"'
 plant links doc/tutorial.md 's/(library.md)/(libary.md)/' 'there is no doc/libary.md'
