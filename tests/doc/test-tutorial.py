@@ -11,6 +11,10 @@ import sys
 import tempfile
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import free_port  # noqa: E402
+
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 PAGE = os.path.join(SRC, "doc/tutorial.md")
 PATIENCE_S = 20 * int(os.environ.get("PATIENCE", "1"))
@@ -43,7 +47,9 @@ class Shell:
             file.write(pc.replace("@PREFIX@", "/none").replace("@VERSION@", "0"))
         environment = dict(os.environ, PATH=f"{BUILD}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=folder,
                            LD_LIBRARY_PATH=f"{BUILD}/lib", BABELTRACE_PLUGIN_PATH=f"{BUILD}/plugins", CHECKOUT=SRC,
-                           XDG_STATE_HOME=f"{folder}/state", LC_ALL="C.UTF-8")
+                           LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state", BLKIN_RUNTIME_DIR=f"{folder}/run")
+        for port in "CONTROL", "DATA", "LIVE":  # the usual ones may be another test's
+            environment[f"BLKIN_RELAYD_{port}_PORT"] = str(free_port())
         self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, cwd=folder, env=environment, encoding="utf-8")
 
@@ -75,7 +81,8 @@ def check_commands(shell, block):
         if "kill %" in command:  # the shell's words about its jobs, or 143 of wait
             continue
         if status != 0:
-            sys.exit(f"$ {command}\nexit status {status}\n{output}")
+            _, logs = shell.run("tail *.log")
+            sys.exit(f"$ {command}\nexit status {status}\n{output}\n{logs}")
         if normal(output) != normal(shown):
             sys.exit(f"$ {command}\nthe page shows:\n{shown}\nit is:\n{output}\n"
                      f"compared:\n{normal(shown)}\n{normal(output)}")
@@ -90,6 +97,12 @@ def check_diff(block, patches):
             sys.exit(f"{patches[-1]} has no such line, or not there: {line}")
 
 
+def end_session_daemon(shell):
+    """That of this test: a root's, or a user's own."""
+    shell.run("pid=$(cat /run/lttng/lttng-sessiond.pid || cat ${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.pid); kill $pid; "
+              "while kill -0 $pid; do sleep 0.05; done")
+
+
 def main():
     count, patches = 0, []
     with open(PAGE, encoding="utf-8") as page, tempfile.TemporaryDirectory() as folder:
@@ -101,8 +114,7 @@ def main():
             else:
                 check_commands(shell, block)
                 count += len(commands(block))
-        shell.run("pid=$(pgrep -P 1 -x lttng-sessiond; pgrep -x lttng-sessiond | head -n 1); kill $pid; "
-                  "while pgrep -x lttng-sessiond; do sleep 0.05; done")
+        end_session_daemon(shell)
         shell.bash.stdin.close()
         shell.bash.wait()
     print(f"{count} commands")
