@@ -27,6 +27,7 @@ bash build && ./readme || fail "the README's C: $(<build)"
 [ "$(wc -l <hello.c)" -le 45 ] || fail "hello.c has $(wc -l <hello.c) lines"
 bash -c "$(command_of cc) -Wall -Wextra -Werror" || fail "hello.c does not compile by: $(command_of cc)"
 start_sessiond || exit 1
+number=
 for port in CONTROL DATA LIVE; do # the usual ones may be another test's
     free_port number
     export "BLKIN_RELAYD_${port}_PORT=$number"
