@@ -39,6 +39,14 @@ $(BUILD)/texts/%.inc: % mk/rooms.mk
 	@mkdir -p $(@D)
 	@sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
 
+# The help of the sink has the texts of its parameters.
+plugin_help := $(BUILD)/texts/babeltrace-plugin/help.inc
+$(plugin_help): scripts/tables babeltrace-plugin/params.c tools/config/texts.c
+	@mkdir -p $(@D)
+	@$(PYTHON) scripts/tables --plugin-help >$@.new && mv $@.new $@
+$(call obj,babeltrace-plugin/plugin.c): | $(plugin_help)
+texts += $(plugin_help)
+
 # The command links what it uses of the plugin, which brings the sink itself, and libblkin for `blkin host`.
 tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
