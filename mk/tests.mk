@@ -76,9 +76,8 @@ $(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
-# with snapshots of its own
-$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot,--wrap=fsync,--wrap=rename
-$(BUILD)/tests/record/keeping: ldflags += -Wl,--wrap=session_snapshot
+# looks what is on disk when
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
