@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
+sink_bench_src := $(wildcard $(patsubst %,bench/%.c, \
 	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -UNDEBUG \
@@ -18,6 +18,9 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call archive,tools/tr
 preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
 $(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/preload/*.c)): | include
+$(call obj,$(wildcard tests/preload/parts/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/preload/parts/*.c)): | include
+$(BUILD)/tests/preload/tricks: $(call obj,$(wildcard tests/preload/parts/tricks_*.c))
 $(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
 $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
 	@mkdir -p $(@D)
@@ -70,9 +73,9 @@ $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+$(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 

@@ -97,7 +97,7 @@ collector_port() {
 
 # start_fake MODE: a collector; its URL is in BLKIN_ENDPOINT
 start_fake() {
-    start_part collector "$PYTHON" "$SRC/tests/e2e/fake_collector.py" "$1"
+    start_part collector "$PYTHON" "$SRC/tests/collector.py" 0 "$1"
     wait_for 10 collector "the collector's start" collector_port >/dev/null || exit 1
     BLKIN_ENDPOINT=http://127.0.0.1:$(collector_port)
     export BLKIN_ENDPOINT

@@ -47,7 +47,7 @@ session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
 says adopted
 
 # It records, with contexts; the rotation closes chunks.
-"$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+"$BUILD/bench/bench-load" span 100 || fail "the writer failed"
 # not while one of its own is under way
 wait_for 20 - "a rotation" lttng rotate r || exit 1
 spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
@@ -104,7 +104,7 @@ says "not there"
 # buffers in a folder of ours
 mkdir -m 700 "$WORK/shm"
 session rotated s "$WORK/s" "$WORK/shm" || fail "$(<"$WORK/answer")"
-"$BUILD/tests/bench/bench-load" span 100000000 1000 &
+"$BUILD/bench/bench-load" span 100000000 1000 &
 writer=$!
 wait_for 10 - "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q ."
 kill "$writer"

@@ -85,6 +85,10 @@ static const struct key own[] = {
     AN_INTEGER(RECORD, AT_ONCE, "linger-ms", 0, 60000, 1000),
     AN_INTEGER(RECORD, AT_ONCE, "fetch-interval-ms", 100, DAY_MS, 500),
     AN_INTEGER(RECORD, AT_ONCE, "fetch-traces", 1, 4096, 200),
+    A_TEXT(RECORD, AT_START, "otlp-listen", 255, ""),
+    A_TEXT(RECORD, AT_START, "otlp-socket", 107, ""),
+    AN_INTEGER(RECORD, AT_START, "otlp-bytes", KIB * KIB, 1024 * GIB, 64 * KIB * KIB),
+    AN_INTEGER(RECORD, AT_ONCE, "otlp-spans-per-s", 0, GIB, 0),
     AN_INTEGER(RECORD, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
     AN_INTEGER(RECORD, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
     A_CHOICE(RECORD, AT_ONCE, "keep-from", keepers, 0),
@@ -143,7 +147,8 @@ int key_find_section(const char *name)
 /* Parameters that no user sets: the services give each of their readers its own. */
 bool key_is_services(const char *name)
 {
-    return strcmp(name, "tap") == 0 || strncmp(name, "only-", strlen("only-")) == 0 ||
+    return strcmp(name, "tap") == 0 || strcmp(name, "rules-report") == 0 ||
+           strncmp(name, "only-", strlen("only-")) == 0 ||
            strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
 }
 

@@ -217,6 +217,20 @@ void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
     watcher_drop(&alarms->watcher, memory);
 }
 
+/* It is new, however long ago its span has ended: what is fetched is what has come by now. */
+void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *foreign)
+{
+    struct alarm alarm = {.trace_id_high = foreign->trace_id_high,
+                          .trace_id = foreign->trace_id,
+                          .span_id = foreign->span_id,
+                          .duration_ns = foreign->duration_ns,
+                          .monotonic_ns = (uint64_t)clock_ns(),
+                          .dropped = foreign->dropped};
+
+    watcher_set_text(alarm.why, sizeof(alarm.why), foreign->why);
+    alarms_take(alarms, &alarm);
+}
+
 void alarms_start(struct alarms *alarms)
 {
     alarms_poll(alarms);

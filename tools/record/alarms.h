@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_ALARMS_H
 
 #include "asking.h"
+#include "tools/foreign/options.h"
 #include "tools/rings/memory.h"
 
 struct alarms;
@@ -18,6 +19,9 @@ void alarms_free(struct alarms *alarms); /* NULL is allowed */
 /* Rings that are there from now on; and that go after this: their last alarms are read. */
 void alarms_memory_came(struct alarms *alarms, const struct memory *memory);
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
+
+/* A span of an SDK was slow or has failed. */
+void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *foreign);
 
 void alarms_start(struct alarms *alarms);
 /* After a last look. */

@@ -157,6 +157,18 @@ static bool fetch_fails(struct fetch_result *result, const char *what, const cha
     return false;
 }
 
+static bool fetch_write_foreign(const struct fetch_order *order, const char *path)
+{
+    FILE *file = fopen(path, "we");
+    bool is_well = false;
+
+    if (file) {
+        is_well = fwrite(order->foreign, 1, order->foreign_bytes, file) == order->foreign_bytes;
+        is_well = fclose(file) == 0 && is_well;
+    }
+    return is_well;
+}
+
 /* made: a new folder. Returns false with the result's error set. */
 static bool fetch_keep(const struct fetch_order *order, struct copy *copy, const char *made,
                        struct fetch_result *result)
@@ -168,6 +180,9 @@ static bool fetch_keep(const struct fetch_order *order, struct copy *copy, const
     path_set(path, "%s/records", made);
     if (!copy_write(copy, path, result))
         return false;
+    path_set(path, "%s/foreign", made);
+    if (order->foreign_bytes && !fetch_write_foreign(order, path))
+        return fetch_fails(result, "write", path);
     path_set(path, "%s/only", made);
     if (!fetch_write_only(path, order))
         return fetch_fails(result, "write", path);
@@ -190,7 +205,8 @@ static void fetch(const struct fetch_order *order, struct fetch_result *result)
         error_set(&result->error, "out of memory");
     else
         result->has_copied = copy_all(copy, result);
-    if (result->has_copied && result->records_kept && !fetch_keep(order, copy, made, result)) {
+    if (result->has_copied && (result->records_kept || order->foreign_bytes) &&
+        !fetch_keep(order, copy, made, result)) {
         result->has_copied = false;
         (void)tree_remove(made);
     }

@@ -2,9 +2,9 @@
  * Fetching: the records of wanted traces are copied out of the rings into a folder kept-N. A task,
  * as a disk may hang.
  *
- * The folder has a file "records" (see records.h), with what the host did meanwhile, a file "only"
- * for the stage of that name, and "requests": what it was fetched for, and until when. It is whole
- * as soon as it is there.
+ * The folder has a file "records" (see records.h), with what the host did meanwhile, maybe a file
+ * "foreign" with spans of OpenTelemetry's SDKs, a file "only" for the stage of that name, and
+ * "requests": what it was fetched for, and until when. It is whole as soon as it is there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -88,6 +88,7 @@ static void fetch_write(struct fetch_writing *writing, struct fetch_head *head)
     (void)fwrite(windows, sizeof(*windows), head->windows, file);
     fetched_each(order->fetched, fetch_write_known, writing);
     fetch_write_rows(writing);
+    (void)fwrite(order->foreign, 1, order->foreign_bytes, file);
     for (const struct request *r = order->requests; r; r = r->next) {
         (void)fwrite(r, sizeof(*r), 1, file);
         (void)fwrite(r->traces, sizeof(*r->traces), r->count, file);
@@ -195,6 +196,7 @@ bool fetch_order_read(const char *bytes, struct fetch_order *order)
     order->memories = fetch_take(&at, order->memory_count, sizeof(*order->memories));
     fetch_read_known(&at, head, fetched);
     order->rows = fetch_take(&at, head->rows * order->rings, sizeof(*order->rows));
+    order->foreign = fetch_take(&at, 1, order->foreign_bytes);
     order->requests = fetch_read_requests(&at, head->requests);
     return !head->requests || order->requests;
 }

@@ -30,6 +30,8 @@ struct fetch_order {
     uint32_t host_user;     /* whose memory has what the host did */
     const struct request *requests;
     const struct fetched *fetched;
+    const char *foreign; /* spans of OpenTelemetry's SDKs: a request of OTLP */
+    size_t foreign_bytes;
     const struct fetch_memory *memories;
     size_t memory_count, rings; /* the rings of all memories */
     const uint64_t *ends;       /* of each ring, memory by memory */

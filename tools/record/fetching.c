@@ -30,6 +30,7 @@ struct fetching {
     struct asking *asking;
     struct kept *kept;
     const struct holding *holding;
+    struct later *later; /* NULL: none */
     struct places *places;
 
     struct task task;
@@ -257,6 +258,8 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
                                 .fetched = fetching->agent->fetched,
                                 .max_bytes = fetching_limit_bytes(fetching)};
 
+    struct buffer foreign = {.limit = 0};
+
     fetching->agent->pending.taken = requests;
     fetching->begun_ms = clock_ms();
     fetching->place = places_take(fetching->places, holding_first(fetching->holding));
@@ -265,7 +268,12 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
     order.number = fetching->number = kept_new_number(fetching->kept);
     fetching->task.done = fetching_done;
     fetching->task.context = fetching;
+    if (fetching->later)
+        (void)later_take(fetching->later, requests, order.offset_ns, &foreign);
+    order.foreign = foreign.data ? foreign.data : "";
+    order.foreign_bytes = foreign.length;
     fetching->is_busy = fetching->place && fetching_begin(fetching, &order);
+    buffer_free(&foreign);
     if (!fetching->is_busy)
         fetching_done(fetching, NULL);
 }
@@ -320,7 +328,7 @@ bool fetching_is_busy(const struct fetching *fetching)
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
 struct fetching *fetching_new(struct agent *agent, struct asking *asking, struct kept *kept,
-                              const struct holding *holding)
+                              const struct holding *holding, struct later *later)
 {
     struct fetching *fetching = calloc(1, sizeof(*fetching));
     struct places *places = places_new();
@@ -334,6 +342,7 @@ struct fetching *fetching_new(struct agent *agent, struct asking *asking, struct
                                   .asking = asking,
                                   .kept = kept,
                                   .holding = holding,
+                                  .later = later,
                                   .places = places,
                                   .begun_mono_ns = clock_ns()};
     return fetching;

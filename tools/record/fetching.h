@@ -8,12 +8,13 @@
 
 #include "asking.h"
 #include "holding.h"
+#include "later.h"
 
 struct fetching;
 
-/* Returns NULL when out of memory. */
+/* later: NULL: there are no foreign spans. Returns NULL when out of memory. */
 struct fetching *fetching_new(struct agent *agent, struct asking *asking, struct kept *kept,
-                              const struct holding *holding);
+                              const struct holding *holding, struct later *later);
 void fetching_free(struct fetching *fetching); /* NULL is allowed */
 
 /* Starts what is due. Returns when there may be something next. */

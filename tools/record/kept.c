@@ -77,10 +77,11 @@ static bool kept_is_window(const struct kept_folder *folder)
 /* Reads the records of the folder order["path"]. */
 static int kept_read(const json_t *order)
 {
-    char path[PATH_ROOM];
+    char path[PATH_ROOM], foreign[PATH_ROOM];
 
     path_set(path, "%s/records", reader_text(order, "path"));
-    return records_read(path, order);
+    path_set(foreign, "%s/foreign", reader_text(order, "path"));
+    return records_read(path, foreign, order);
 }
 
 static int kept_run_sender(const void *bytes, size_t size)

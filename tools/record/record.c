@@ -109,6 +109,8 @@ static void record_step(void *context)
     const int64_t now_ms = clock_ms();
     int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
 
+    if (parts->later)
+        next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
     asking_again(parts->asking);
     fetch_ms = fetching_step(parts->fetching);
     judge_ms = asking_judge(parts->asking);
@@ -117,6 +119,52 @@ static void record_step(void *context)
     timer_set(parts->agent.loop, &parts->agent.step, next_ms > now_ms ? next_ms - now_ms : 0);
     if (record->is_stopping)
         record_step_to_end(record);
+}
+
+/* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
+
+static struct foreign_options record_foreign_options(const struct config *config)
+{
+    return (struct foreign_options){
+        .listen = config_text(config, "otlp-listen"),
+        .socket = config_text(config, "otlp-socket"),
+        .store_bytes = (uint64_t)config_integer(config, "otlp-bytes"),
+        .spans_per_s = (uint64_t)config_integer(config, "otlp-spans-per-s"),
+    };
+}
+
+static bool record_wants_foreign(const struct config *config)
+{
+    return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
+}
+
+static void record_foreign_alarm(void *context, const struct foreign_alarm *alarm)
+{
+    const struct record *record = context;
+
+    alarms_note_foreign(record->parts.alarms, alarm);
+}
+
+static void record_add_late(void *context, struct request *request)
+{
+    struct record *record = context;
+
+    (void)pending_add(&record->parts.agent.pending, request);
+    agent_step(&record->parts.agent);
+}
+
+static bool record_open_foreign(struct record *record, struct error *error)
+{
+    const struct foreign_callbacks callbacks = {record_foreign_alarm, record};
+    struct record_parts *parts = &record->parts;
+    const struct foreign_options options = record_foreign_options(parts->agent.config);
+
+    parts->foreign = foreign_open(parts->agent.loop, &options, &callbacks, error);
+    if (!parts->foreign)
+        return false;
+    error_set(error, "out of memory");
+    parts->later = later_new(&parts->agent, parts->foreign, record_add_late, record);
+    return parts->later != NULL;
 }
 
 /* ---- for the frame --------------------------------------------------------------------------- */
@@ -135,6 +183,11 @@ static bool record_take(void *context, struct config **given, struct error *erro
     if (record->parts.host_child.loop)
         host_child_reload(&record->parts.host_child, config);
     agent->pending.max = (size_t)config_integer(config, "fetch-traces");
+    if (record->parts.foreign) {
+        const struct foreign_options options = record_foreign_options(config);
+
+        foreign_reload(record->parts.foreign, &options);
+    }
     return true;
 }
 
@@ -195,8 +248,11 @@ static bool record_open_parts(struct record *record, struct error *error)
         parts->holding = holding_open(&parts->agent, &callbacks, error);
     if (!parts->holding)
         return false;
+    if (record_wants_foreign(parts->agent.config) && !record_open_foreign(record, error))
+        return false;
     error_set(error, "out of memory");
-    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding);
+    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding,
+                                   parts->later);
     return parts->fetching != NULL;
 }
 
@@ -224,6 +280,8 @@ static void record_close(struct record *record)
     kept_close(parts->kept);
     alarms_free(parts->alarms);
     fetching_free(parts->fetching);
+    later_free(parts->later);
+    foreign_close(parts->foreign);
     agent_close(&parts->agent);
 }
 

@@ -9,12 +9,14 @@
 #include "tools/base/child.h"
 #include "tools/base/say.h"
 #include "tools/config/sink_params.h"
+#include "tools/otlp/otlp_decode.h"
 #include "tools/rings/ring_event.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -79,27 +81,39 @@ static void records_print_summary(void *context, const struct counts *counts)
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
-/* Returns false with error set. */
-static bool records_map(struct records *records, const char *path, struct error *error)
+/* All of a file, for reading. Returns false with errno set. */
+static bool records_map_file(const char *path, struct text *file)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    struct records_head head = {.mark = 0};
     struct stat status;
     void *at = MAP_FAILED;
 
-    if (fd >= 0 && fstat(fd, &status) == 0 && status.st_size >= (off_t)sizeof(head))
+    if (fd >= 0 && fstat(fd, &status) == 0)
         at = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (fd >= 0)
         (void)close(fd);
-    if (at != MAP_FAILED)
-        memcpy(&head, at, sizeof(head));
+    if (at == MAP_FAILED)
+        return false;
+    *file = (struct text){at, (size_t)status.st_size};
+    return true;
+}
+
+/* Returns false with error set. */
+static bool records_map(struct records *records, const char *path, struct error *error)
+{
+    struct records_head head = {.mark = 0};
+    struct text file = {"", 0};
+    const bool is_read = records_map_file(path, &file);
+
+    if (is_read && file.length >= sizeof(head))
+        memcpy(&head, file.data, sizeof(head));
     if (head.mark != RECORDS_MARK) {
         error_set(error, "cannot read %s: %s", path,
-                  fd < 0 ? strerror(errno) : "it is no file of records");
+                  is_read ? "it is no file of records" : strerror(errno));
         return false;
     }
-    records->at = (const char *)at + sizeof(head);
-    records->end = (const char *)at + status.st_size;
+    records->at = file.data + sizeof(head);
+    records->end = file.data + file.length;
     records->clock = (struct ring_clock){INT64_MIN / 2, head.now_ns, head.offset_ns};
     return true;
 }
@@ -159,7 +173,51 @@ static void records_give(struct records *records, const struct ring_entry *entry
     }
 }
 
-static bool records_give_all(struct records *records, struct error *error)
+/* ---- foreign spans --------------------------------------------------------------------------- */
+
+struct records_foreign {
+    struct pipeline *pipeline;
+    struct endpoint_table *endpoints;
+    struct span whole;
+};
+
+static void records_give_foreign(void *context, const struct otlp_origin *origin,
+                                 const struct otlp_span *span)
+{
+    struct records_foreign *foreign = context;
+
+    if (!otlp_decode_span(origin, span, foreign->endpoints, &foreign->whole)) {
+        foreign->pipeline->intake.counts.events++;
+        foreign->pipeline->intake.counts.unreadable++;
+        return;
+    }
+    foreign->whole.recorded_ns = span->end_ns;
+    chain_take(&foreign->pipeline->chain, &foreign->whole,
+               assembler_now(foreign->pipeline->assembler));
+}
+
+/* Of a file that need not be there. Returns false with error set. */
+static bool records_read_foreign(struct records *records, const char *path, struct error *error)
+{
+    struct records_foreign foreign = {.pipeline = &records->pipeline};
+    struct text file;
+
+    if (!records_map_file(path, &file)) {
+        error_set(error, "cannot read %s: %s", path, strerror(errno));
+        return errno == ENOENT;
+    }
+    foreign.endpoints = endpoint_table_new();
+    if (!foreign.endpoints) {
+        error_set(error, "out of memory for %s", path);
+        return false;
+    }
+    (void)otlp_decode(file, records_give_foreign, &foreign);
+    free(foreign.whole.log);
+    endpoint_table_free(foreign.endpoints);
+    return true;
+}
+
+static bool records_give_all(struct records *records, const char *foreign, struct error *error)
 {
     struct ring_entry entry;
     uint64_t count = 0;
@@ -173,6 +231,8 @@ static bool records_give_all(struct records *records, struct error *error)
                 return false;
         }
     }
+    if (!records_must_end && !records_read_foreign(records, foreign, error))
+        return false;
     if (!records_must_end)
         return pipeline_finish(&records->pipeline, error);
     error_set(error, "interrupted");
@@ -195,7 +255,7 @@ static bool records_open(struct records *records, const char *path, const json_t
     return pipeline_open(&records->pipeline, params, error);
 }
 
-int records_read(const char *path, const json_t *order)
+int records_read(const char *path, const char *foreign, const json_t *order)
 {
     struct records records = {.at = NULL};
     struct params params;
@@ -212,7 +272,7 @@ int records_read(const char *path, const json_t *order)
     records.origin = (struct origin){.host = text_of(host.nodename),
                                      .clock = records.clock.offset_ns,
                                      .process = {"", 0}};
-    is_delivered = is_delivered && records_give_all(&records, &error);
+    is_delivered = is_delivered && records_give_all(&records, foreign, &error);
     if (!is_delivered)
         say(BK4054, "%s", error.text);
     pipeline_close(&records.pipeline);

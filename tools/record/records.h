@@ -38,8 +38,9 @@ static inline uint64_t records_padded(uint64_t length)
 
 /*
  * For a job: reads the file, and gives its events to a pipeline with the order's parameters of the
- * sink. Returns the exit status: 0 all was delivered.
+ * sink; then the spans of the file foreign, a request of OTLP, if it is there. Returns the exit
+ * status: 0 all was delivered.
  */
-int records_read(const char *path, const json_t *order);
+int records_read(const char *path, const char *foreign, const json_t *order);
 
 #endif

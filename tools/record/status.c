@@ -58,9 +58,10 @@ json_t *record_status_json(const struct record_parts *parts)
     const struct agent *agent = &parts->agent;
     const struct counts counts = record_counts(parts);
 
-    return json_pack("{ss, ss, so, so, so, sI, sI, so*, so, so, so, so}", "state", "recording",
+    return json_pack("{ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state", "recording",
                      "host", agent->host, "endpoint", record_endpoint_json(agent), "rings",
-                     holding_json(parts->holding), "kept", record_kept_json(parts),
+                     holding_json(parts->holding), "otlp",
+                     parts->foreign ? foreign_json(parts->foreign) : NULL, "kept", record_kept_json(parts),
                      "pending_traces", (json_int_t)agent->pending.traces, "open_traces",
                      (json_int_t)asking_open_count(parts->asking), "exchange",
                      asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
@@ -91,6 +92,8 @@ static void record_print_own(struct printer *printer, const struct record_parts 
                  kept_bytes(parts->kept));
     print_metric(printer, "blkin_record_hosts", "gauge", "Recorders that are there, this one too.",
                  json_array_size(hosts));
+    if (parts->foreign)
+        foreign_print(parts->foreign, printer);
     totals_own_print(printer, &record_table, &agent->totals);
     json_decref(hosts);
 }

@@ -17,6 +17,8 @@ struct record_parts {
     struct kept *kept;
     struct alarms *alarms;
     struct holding *holding;
+    struct foreign *foreign; /* NULL: no SDK sends spans here */
+    struct later *later;
     struct fetching *fetching;
     struct host_child host_child;
 };

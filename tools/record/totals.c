@@ -26,6 +26,8 @@ static const struct total own[] = {
     OWN(fetched_bytes, "Bytes of the rings that were looked at then."),
     OWN(picked_bytes, "Bytes of them that were kept."),
     OWN(rings_damaged, "Rings in which a program has overwritten what it should not, each time."),
+    OWN(foreign_fetched, "Spans of OpenTelemetry's SDKs that were fetched."),
+    OWN(foreign_dropped, "Such spans for whose fetching there was no memory."),
     OWN(kept_delivered, "Kept folders that the collector has taken."),
     OWN(kept_dropped, "Kept folders deleted undelivered: there was no room on the disk."),
     OWN(kept_damaged, "Kept folders deleted undelivered: they cannot be read."),

@@ -24,6 +24,7 @@ struct record_totals {
     uint64_t fetches, fetches_failed;
     uint64_t fetched_bytes, picked_bytes;
     uint64_t rings_damaged;
+    uint64_t foreign_fetched, foreign_dropped; /* spans of OpenTelemetry's SDKs */
     uint64_t kept_delivered, kept_dropped, kept_damaged, kept_refused;
     uint64_t traces_undelivered;
     uint64_t children_failed;

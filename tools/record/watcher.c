@@ -60,8 +60,7 @@ static bool watcher_is_control(const char *text, size_t length)
            (first == 0xc2 && length > 1 && (unsigned char)text[1] < 0xa0);
 }
 
-/* Valid UTF-8, cut between characters, with "?" in place of control characters. */
-static void watcher_set_text(char *to, size_t room, struct text from)
+void watcher_set_text(char *to, size_t room, struct text from)
 {
     char *at = to;
 

@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_WATCHER_H
 #define BLKIN_TOOLS_WATCHER_H
 
+#include "babeltrace-plugin/base/text.h"
 #include "heard.h"
 #include "tools/rings/holder.h"
 
@@ -27,6 +28,9 @@ struct watcher {
 /* A memory from its beginning; of alarms that were heard nothing is given. */
 void watcher_add(struct watcher *watcher, const struct memory *memory);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);
+
+/* For an alarm: valid UTF-8, cut between characters, with "?" in place of control characters. */
+void watcher_set_text(char *to, size_t room, struct text from);
 
 struct watcher_poll watcher_look(struct watcher *watcher);
 
