@@ -79,9 +79,8 @@ $(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/record/% 
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
-# with snapshots of its own
-$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot,--wrap=fsync,--wrap=rename
-$(BUILD)/tests/record/keeping: ldflags += -Wl,--wrap=session_snapshot
+# looks what is on disk when
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)
