@@ -107,7 +107,7 @@ static void rings_look(void *context)
         loop_stop(rings->frame->loop);
     }
     timer_set(rings->frame->loop, &rings->look,
-              config_integer(rings->frame->config, "ring-poll-ms"));
+              follow_next_ms(rings->follow, config_integer(rings->frame->config, "ring-poll-ms")));
 }
 
 /* ---- memories -------------------------------------------------------------------------------- */
