@@ -15,7 +15,7 @@ $(call obj,bench/bench-lib.c bench/calls.c): flags += $(steady)
 $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c anchor_events.c) \
+$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/bench/bench-cold: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
