@@ -375,34 +375,23 @@ static void mode_on(void)
     MEASURE(subjects);
 }
 
-static void run_with_rules(const char *rules, unsigned calls)
-{
-    if (calls == 0)
-        (void)blkin_set_slow(rules);
-    run_child_span(calls);
-}
+/* A loop, and what is set before each group of batches. */
+#define SUBJECT(name, set, loop)     \
+    static void name(unsigned calls) \
+    {                                \
+        if (calls == 0)              \
+            (void)(set);             \
+        loop(calls);                 \
+    }
 
-static void run_unruled_span(unsigned calls)
-{
-    run_with_rules("", calls);
-}
+#define RULES "osd*:write>20ms, scrub>10s, "
 
-/* They do not fit. */
-static void run_ruled_span(unsigned calls)
-{
-    run_with_rules("osd*:write>20ms, scrub>10s, *>100ms, error, max=50/s", calls);
-}
-
-/* They fit all spans. */
-static void run_storm_span(unsigned calls)
-{
-    run_with_rules("osd*:write>20ms, scrub>10s, *>0ns, error, max=50/s", calls);
-}
-
-static void run_alarm_span(unsigned calls)
-{
-    run_with_rules("osd*:write>20ms, scrub>10s, *>0ns, error, max=1000000/s", calls);
-}
+SUBJECT(run_unruled_span, blkin_set_slow(""), run_child_span)
+SUBJECT(run_ruled_span, blkin_set_slow(RULES "*>100ms, error, max=50/s"),
+        run_child_span) /* fit none */
+SUBJECT(run_storm_span, blkin_set_slow(RULES "*>0ns, error, max=50/s"),
+        run_child_span) /* fit all */
+SUBJECT(run_alarm_span, blkin_set_slow(RULES "*>0ns, error, max=1000000/s"), run_child_span)
 
 static void mode_rules(void)
 {
@@ -415,32 +404,10 @@ static void mode_rules(void)
     MEASURE(subjects);
 }
 
-static void run_at_level(int level, unsigned calls)
-{
-    if (calls == 0)
-        (void)blkin_set_usage(level);
-    run_bare_span(calls);
-}
-
-static void run_level0_span(unsigned calls)
-{
-    run_at_level(0, calls);
-}
-
-static void run_level1_span(unsigned calls)
-{
-    run_at_level(1, calls);
-}
-
-static void run_level2_span(unsigned calls)
-{
-    run_at_level(2, calls);
-}
-
-static void run_level3_span(unsigned calls)
-{
-    run_at_level(3, calls);
-}
+SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
+SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
+SUBJECT(run_level2_span, blkin_set_usage(2), run_bare_span)
+SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
 
 /* What the kernel takes for the meters of levels 1 and 2, at a begin and an end. */
 static void run_meters(unsigned calls)
