@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# "blkin doctor" beside the services: all is well, or which of them is broken, and how.
+#
+# timeout: 300
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/doctor/doctoring.sh
+. "$SRC/tests/doctor/doctoring.sh"
+for port in CONTROL DATA LIVE; do
+    free_port "$port"
+done
+# shellcheck disable=SC2153 # set by free_port
+export BLKIN_RELAYD_CONTROL_PORT=$CONTROL BLKIN_RELAYD_DATA_PORT=$DATA BLKIN_RELAYD_LIVE_PORT=$LIVE
+mkdir -m 777 "$WORK/store"
+if can_be_other; then
+    chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
+fi
+
+# ---- beside blkin live and blkin rotate
+
+start_sessiond || exit 1
+start_registered
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+tells_death() {
+    doctor && [[ -z $(said service.loss ok) && $(said service.loss note) == *' 0 spans lost,'*' and '[1-9]*' readers died' ]] &&
+        jq -e '.checks[] | select(.id == "service.loss").mend | contains("next reader")' "$WORK/doctor.json" >/dev/null
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    show_log sessiond
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+live_endpoint=$BLKIN_ENDPOINT
+BLKIN_ENDPOINT=http://127.0.0.1:1 notes collector.endpoint "blkin live sends to $live_endpoint, and not" \
+    'a service that was started with another endpoint'
+[ "$status" -eq 0 ] || fail "the endpoint of the service is not the one that is looked at"
+if can_be_other; then
+    as=("${other[@]}")
+    doctor
+    as=()
+    [ -n "$(said relayd.viewer ok)" ] || {
+        show_doctor
+        fail "a plain user is told to end the service's reader"
+    }
+fi
+kill -KILL "$(pgrep -x blkin-reader -P "${private_pid[live]}")" || fail "blkin live has no reader"
+wait_for 20 live "that the reader is seen to have died" tells_death || {
+    show_doctor
+    exit 1
+}
+cases=$((cases + 1))
+wait_for 20 live "that all is well with the next reader" live_is_well || exit 1
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+
+start_part live "$BUILD/bin/blkin" live --endpoint=http://nowhere.invalid:9411
+live_answers() {
+    doctor && [ -n "$(said service.runs ok)" ]
+}
+wait_for 20 live "that blkin live answers" live_answers
+names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
+stop_part live KILL
+
+lttng destroy blkin >/dev/null 2>&1
+export BLKIN_SHM_PATH=$WORK/shm
+start_part rotate "$BUILD/bin/blkin" rotate
+rotate_is_well() {
+    doctor
+    [ "$status" -eq 0 ] && [ "$(jq -r .section "$WORK/doctor.json")" = rotate ]
+}
+wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
+    show_doctor
+    exit 1
+}
+names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
+has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
+stop_part rotate
+
+# ---- the recorder: without blkin record, which would mend some of it
+
+readonly ring='--buffers-uid --subbuf-size=1M --num-subbuf=4 --overwrite'
+recorder() {
+    session --snapshot "${1-$ring}" "$events" "$contexts" blkin-record
+}
+alarm() {
+    session --snapshot --buffers-uid 'blkin:slow' '' blkin-record-alarm
+}
+# wrong ID TEXT WHAT: it is among what is bad for blkin record
+wrong() {
+    has "$@" --section=record
+}
+lttng destroy blkin >/dev/null 2>&1
+echo '*>20ms, error, max=50/s' >"$WORK/slow"
+start_registered
+wrong service.runs 'no `blkin record` runs' 'no blkin record'
+wrong session.exists 'there is no session "blkin-record"' 'no recorder'
+recorder
+wrong alarm.session 'there is no session "blkin-record-alarm"' 'no alarm'
+alarm
+doctor --section=record
+[ "$(jq -r '[.checks[] | select(.level == "bad").id] | join(" ")' "$WORK/doctor.json")" = service.runs ] || {
+    show_doctor
+    fail "a well recorder is said to be bad"
+}
+BLKIN_HOST=yes notes host.session 'there is no session "blkin-record-host"' "a recorder without its host's metrics" \
+    --section=record
+session --snapshot --buffers-uid 'blkin:metric' '' blkin-record-host
+BLKIN_HOST=yes doctor --section=record
+[ -n "$(said host.session ok)" ] || fail "the session of the host's metrics is not found"
+lttng stop blkin-record-alarm >/dev/null
+wrong alarm.session 'or it is stopped' 'a stopped alarm'
+session --snapshot --buffers-uid "$events" '' blkin-record-alarm
+wrong alarm.session 'does not record blkin:slow' 'an alarm of other events'
+alarm
+lttng stop blkin-record >/dev/null
+wrong session.active 'it records nothing' 'a stopped recorder'
+session "--output=$WORK/plain" --buffers-uid "$events" "$contexts" blkin-record
+wrong session.mode 'and blkin record wants a snapshot session' 'a plain recording in its place'
+recorder --buffers-pid
+wrong session.buffers 'gone when it ends' 'a recorder with buffers per process'
+recorder
+lttng enable-event -u -s blkin-record -c blkin 'blkin:begin' >/dev/null
+notes session.streaming 'goes back less far' 'a recorder of streaming events' --section=record
+recorder
+echo '*>20' >"$WORK/slow"
+wrong rules.text '*>20' 'a rule that cannot be read'
+rm "$WORK/slow"
+notes rules.none 'programs has a rule' 'no rules' --section=record
+start_registered BLKIN_SLOW='>>'
+wrong rules.text 'BLKIN_SLOW of process' 'a rule in the environment that cannot be read'
+start_registered BLKIN_SAMPLING=ratio=0.01
+wrong rules.sampling 'samples "ratio=0.01"' 'a program that samples, beside a recorder'
+if can_be_other; then
+    mkdir -m 700 "$WORK/closed"
+    chown -R nobody "$WORK/store"
+    echo '*>20ms' >"$WORK/closed/slow"
+    start_part store env BLKIN_SLOW_FILE="$WORK/closed/slow" "${other[@]}" "$BUILD/examples/store" --name store \
+        --dir "$WORK/store"
+    wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
+    wrong rules.file "cannot read $WORK/closed/slow: Permission denied" 'rules in a folder that is closed to the program'
+    rm "$WORK/closed/slow"
+    notes rules.none 'programs has a rule' 'a closed folder without rules' --section=record
+fi
+
+# ---- beside blkin record
+
+lttng destroy --all >/dev/null 2>&1
+echo '*>20ms, error' >"$WORK/slow"
+stop_part store
+start_stack || exit 1
+hub=''
+free_port hub
+start_part record "$BUILD/bin/blkin" record --hub="http://127.0.0.1:$hub"
+record_runs() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = record ] && [ -n "$(said alarm.session ok)" ]
+}
+wait_for 20 record "blkin record's sessions" record_runs || {
+    show_doctor
+    exit 1
+}
+names hub.answers "http://127.0.0.1:$hub is away" 'no hub'
+start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
+record_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]
+}
+wait_for 40 record "that all is well beside blkin record" record_is_well || {
+    show_doctor
+    exit 1
+}
+run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the ring
+grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
+notes ring.seconds 'the ring holds only' 'a ring that is too short' --seconds=86400
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin record runs"* ]]
+}
+wait_for 20 live "that the recorder is seen beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+stop_part record KILL
+names service.runs 'Connection refused' 'a recorder that was killed' --section=record
+
+enough_cases 20
