@@ -85,7 +85,7 @@ QUICK := lib ring sink live app cold
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(disabled_filter)
-	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
+	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 --seconds 0.5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
 		$(PYTHON) bench/bench $(QUICK)
 
 RUN ?=
