@@ -2,17 +2,18 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests \
+c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples tests bench \
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
-scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* tests/* tests/*/* packaging/*/* .ci/run) \
-	$(wildcard scripts/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference scripts/rooms scripts/messages
+scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* bench/* tests/* tests/*/* packaging/*/* .ci/run) \
+	$(wildcard scripts/*.sh bench/*.sh tests/*.sh packaging/completion/*)
+python_files := $(wildcard bench/*.py tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) scripts/reference scripts/rooms scripts/messages scripts/figures scripts/mutate bench/bench
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man $(texts) $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax and man pages
 	$(call linting,clang-format)$(CLANG_FORMAT) --dry-run -Werror $(c_files)
 	$(call linting,rooms)scripts/rooms --objects=$(BUILD)/obj
 	$(call linting,messages)scripts/messages
+	$(call linting,figures)scripts/figures
 	$(call linting,shellcheck)shellcheck -x -S warning $(sort $(scripts))
 	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
 		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)

@@ -20,8 +20,6 @@
 #include "tools/record/incomplete.h"
 #include "tools/record/kept.h"
 #include "tools/record/record.h"
-#include "tools/record/recording.h"
-#include "tools/record/watcher.h"
 #include "tools/report/report.h"
 #include "tools/rings/vault.h"
 #include "tools/rotate/burial.h"
@@ -91,9 +89,6 @@ static const struct job *const jobs[] = {
     &incomplete_job,
     &kept_sender_job,
     &kept_looker_job,
-    &recording_look_job,
-    &recording_end_job,
-    &watcher_job,
     &vault_job,
     NULL,
 };

@@ -1,5 +1,5 @@
 /*
- * Asking the recorder's agent for the memory of rings, without ever waiting.
+ * Asking the recorder's agent for the memory of rings, without waiting, but for ring_ask_wait().
  *
  * The answer may come later: until then a descriptor is open, at most until the first look after
  * RING_ASK_NS. Programs close descriptors that they do not know, and may have another one under its
@@ -27,6 +27,9 @@ enum ring_answer {
 
 /* Connects, unless an answer is awaited already. */
 void ring_ask(const char *path);
+
+/* Waits for an answer that is awaited, so long at most. */
+void ring_ask_wait(int64_t ns);
 
 /* RING_ANSWER: *descriptor, to be closed, is of a memory of *bytes. */
 enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes);

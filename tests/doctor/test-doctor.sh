@@ -97,7 +97,7 @@ collector_port() {
 
 # start_fake MODE: a collector; its URL is in BLKIN_ENDPOINT
 start_fake() {
-    start_part collector "$PYTHON" "$SRC/tests/e2e/fake_collector.py" "$1"
+    start_part collector "$PYTHON" "$SRC/tests/collector.py" 0 "$1"
     wait_for 10 collector "the collector's start" collector_port >/dev/null || exit 1
     BLKIN_ENDPOINT=http://127.0.0.1:$(collector_port)
     export BLKIN_ENDPOINT
@@ -287,9 +287,9 @@ names session.contexts 'no context vpid, vtid, procname' 'a session without cont
 session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
 names session.events 'nothing of BlkKin' 'a session of other events'
 session --snapshot '--buffers-uid' "$events" "$contexts"
-names session.mode 'snapshot session' 'a snapshot session'
+names session.mode 'is a recording that nobody reads while it runs' 'a snapshot session'
 session "--output=$WORK/trace" '--buffers-uid' "$events" "$contexts"
-names session.mode 'plain recording' 'a plain recording'
+names session.mode 'recording that nobody reads while it runs' 'a plain recording'
 names service.runs 'no `blkin rotate` runs' 'no blkin rotate' --section=rotate
 
 # ---- loss, and the consumer daemon
@@ -554,52 +554,18 @@ names service.runs 'Connection refused' 'a session that blkin live has no use fo
 has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
 stop_part rotate
 
-# ---- the recorder: without blkin record, which would mend some of it
+# ---- the recorder: without blkin record first
 
-readonly ring='--buffers-uid --subbuf-size=1M --num-subbuf=4 --overwrite'
-recorder() {
-    session --snapshot "${1-$ring}" "$events" "$contexts" blkin-record
-}
-alarm() {
-    session --snapshot --buffers-uid 'blkin:slow' '' blkin-record-alarm
-}
 # wrong ID TEXT WHAT: it is among what is bad for blkin record
 wrong() {
     has "$@" --section=record
 }
 lttng destroy blkin >/dev/null 2>&1
+export BLKIN_RINGS=$WORK/rings BLKIN_RING_SOCKET=$WORK/rings
 echo '*>20ms, error, max=50/s' >"$WORK/slow"
 start_registered
 wrong service.runs 'no `blkin record` runs' 'no blkin record'
-wrong session.exists 'there is no session "blkin-record"' 'no recorder'
-recorder
-wrong alarm.session 'there is no session "blkin-record-alarm"' 'no alarm'
-alarm
-doctor --section=record
-[ "$(jq -r '[.checks[] | select(.level == "bad").id] | join(" ")' "$WORK/doctor.json")" = service.runs ] || {
-    show_doctor
-    fail "a well recorder is said to be bad"
-}
-BLKIN_HOST=yes notes host.session 'there is no session "blkin-record-host"' "a recorder without its host's metrics" \
-    --section=record
-session --snapshot --buffers-uid 'blkin:metric' '' blkin-record-host
-BLKIN_HOST=yes doctor --section=record
-[ -n "$(said host.session ok)" ] || fail "the session of the host's metrics is not found"
-lttng stop blkin-record-alarm >/dev/null
-wrong alarm.session 'or it is stopped' 'a stopped alarm'
-session --snapshot --buffers-uid "$events" '' blkin-record-alarm
-wrong alarm.session 'does not record blkin:slow' 'an alarm of other events'
-alarm
-lttng stop blkin-record >/dev/null
-wrong session.active 'it records nothing' 'a stopped recorder'
-session "--output=$WORK/plain" --buffers-uid "$events" "$contexts" blkin-record
-wrong session.mode 'and blkin record wants a snapshot session' 'a plain recording in its place'
-recorder --buffers-pid
-wrong session.buffers 'gone when it ends' 'a recorder with buffers per process'
-recorder
-lttng enable-event -u -s blkin-record -c blkin 'blkin:begin' >/dev/null
-notes session.streaming 'goes back less far' 'a recorder of streaming events' --section=record
-recorder
+wrong rings.socket "$WORK/rings: No such file or directory: programs get no rings" 'no rings'
 echo '*>20' >"$WORK/slow"
 wrong rules.text '*>20' 'a rule that cannot be read'
 rm "$WORK/slow"
@@ -627,14 +593,22 @@ stop_part store
 start_stack || exit 1
 hub=''
 free_port hub
+start_part none env BLKIN_RINGS=none "$BUILD/examples/store" --name none --dir "$WORK/none"
 start_part record "$BUILD/bin/blkin" record --hub="http://127.0.0.1:$hub"
 record_runs() {
-    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = record ] && [ -n "$(said alarm.session ok)" ]
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = record ] && [ -n "$(said rings.socket ok)" ]
 }
-wait_for 20 record "blkin record's sessions" record_runs || {
+wait_for 20 record "the start of blkin record" record_runs || {
     show_doctor
     exit 1
 }
+wrong rings.programs 'no running program writes into rings' 'programs that have recorded nothing'
+has_rings() {
+    run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
+}
+wait_for 20 record "rings of programs" has_rings || exit 1
+wrong rings.program 'BLKIN_RINGS=none is in its environment' 'a program that wants no rings'
+stop_part none
 names hub.answers "http://127.0.0.1:$hub is away" 'no hub'
 start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
 record_is_well() {
@@ -644,9 +618,12 @@ wait_for 40 record "that all is well beside blkin record" record_is_well || {
     show_doctor
     exit 1
 }
-run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the ring
+run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the rings
 grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
-notes ring.seconds 'the ring holds only' 'a ring that is too short' --seconds=86400
+is_too_short() {
+    run_client 40 && doctor --section=record --seconds=86400 && [[ $(said ring.seconds note) == *'the rings hold only'* ]]
+}
+wait_for 20 record "that the rings are found too short" is_too_short || exit 1
 start_part live "$BUILD/bin/blkin" live
 live_is_well() {
     doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin record runs"* ]]
@@ -657,6 +634,15 @@ wait_for 20 live "that the recorder is seen beside blkin live" live_is_well || {
 }
 stop_part record KILL
 names service.runs 'Connection refused' 'a recorder that was killed' --section=record
+start_part record "$BUILD/bin/blkin" record # what keeps the rings of the killed one ends with this one
+runs_again() {
+    doctor --section=record && [ -n "$(said service.runs ok)" ]
+}
+wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
+vault_is_gone() {
+    [ ! -e "$BLKIN_RUNTIME_DIR/rings.vault" ]
+}
+wait_for 10 - "the end of what keeps the rings" vault_is_gone || exit 1
 
 echo "$cases broken set-ups"
 ((cases >= 40)) || fail "only $cases"

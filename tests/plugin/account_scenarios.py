@@ -22,6 +22,7 @@ import traceback
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import Collector, read  # noqa: E402
+from scenarios import expect, wait_until  # noqa: E402
 
 TRACE, SPANS, FOLDER = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 LIMIT = 30  # seconds to wait for anything
@@ -41,22 +42,6 @@ NUMBERS = itertools.count()  # of the sinks
 def scenario(function):
     SCENARIOS.append(function)
     return function
-
-
-def expect(condition, what):
-    if not condition:
-        raise AssertionError(what)
-
-
-def wait_until(condition, what):
-    """What condition returns once that is true."""
-    deadline = time.monotonic() + LIMIT
-    while time.monotonic() < deadline:
-        result = condition()
-        if result:
-            return result
-        time.sleep(0.02)
-    raise AssertionError("did not happen: " + what)
 
 
 def add_up(counters):

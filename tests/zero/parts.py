@@ -4,25 +4,26 @@ To be used under scripts/isolate. Each server has a name of the test's, which is
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import functools
 import glob
 import json
 import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+import common
 from load import Failed
 
 SRC = pathlib.Path(os.environ["SRC"])
 BUILD = pathlib.Path(os.environ["BUILD"])
 BLKIN = BUILD / "bin/blkin"
 NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")  # for what refuses to be root
-LIMIT_S = 30
+LIMIT_S = 30 * common.PATIENCE
 DESCRIPTORS = 12000  # that a server may have: nginx closes waiting clients when few are left
 
 
@@ -35,12 +36,7 @@ def fetch(*packages):
     return pathlib.Path(done.stdout.strip())
 
 
-def wait_until(condition, what, limit_s=LIMIT_S):
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failed(f"{what}: not within {limit_s} s")
-        time.sleep(0.02)
+wait_until = functools.partial(common.wait_until, fails=Failed)
 
 
 def listens(port):
