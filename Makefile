@@ -12,6 +12,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
+RULESDIR ?= $(PREFIX)/share/blkin/rules
 MANDIR ?= $(PREFIX)/share/man
 # not for the linker: it is preloaded by its path
 PRELOADDIR ?= $(LIBDIR)/blkin
@@ -85,7 +86,7 @@ provider_src := $(wildcard tracepoints/*.c) $(start_src)
 preload_src := $(wildcard libblkin/preload/*.c)
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
-example_common := $(filter-out $(example_programs:%=examples/%.c),$(wildcard examples/*.c))
+example_common := $(filter-out $(example_programs:%=examples/%.c) examples/hello.c,$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
 dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
@@ -147,7 +148,7 @@ $(BUILD)/blkin.pc: libblkin/blkin.pc.in FORCE
 	@sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
 		-e 's|@VERSION@|$(VERSION)|' $< > $@
 
-include mk/tests.mk mk/bench.mk mk/fuzz.mk mk/lint.mk mk/install.mk packaging/packaging.mk
+include mk/tests.mk mk/bench.mk mk/fuzz.mk mk/lint.mk mk/install.mk mk/doc.mk packaging/packaging.mk
 
 # What a make that is killed has started ends with it.
 mortal = exec setpriv --pdeathsig TERM

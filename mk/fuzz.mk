@@ -13,7 +13,7 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
 fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_kafka) -Itests/plugin \
-	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
+	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
 	$(call pkg_cflags,$(tool_pkgs))
 
@@ -36,8 +36,8 @@ $(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok $(texts)
 fuzz_own =
 $(BUILD)/fuzz/fuzz-context: fuzz_own = $(wildcard libblkin/context/*.c)
 small_spans := $(wildcard babeltrace-plugin/spans/*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_own = $(small_spans)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags = \
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed $(BUILD)/fuzz/fuzz-rules: fuzz_own = $(small_spans)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed $(BUILD)/fuzz/fuzz-rules: fuzz_flags = \
 	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DALIKE_MAX=4
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_own += $(addprefix babeltrace-plugin/,stages/tail_stage.c model/statistics.c model/tail.c)
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 -DSTATISTICS_ROWS_MAX=16 -DSTATISTICS_EDGES_MAX=16

@@ -4,8 +4,8 @@
 
 # Each before those that it uses: a circle would not link.
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
-	checkpoint decode account stages deliver encode hosts model spans base)
-tool_rooms := $(addprefix tools/,doctor work host hub record foreign rotate live run keep report graph stat show ask \
+	checkpoint decode account rules stages deliver encode hosts model spans base)
+tool_rooms := $(addprefix tools/,doctor work host hub record foreign rotate live rules run keep report graph stat show ask \
 	reader rings trace merged points otlp push exchange kafka config http lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
@@ -27,7 +27,7 @@ $(plugin_archives) $(tool_archives):
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
 plugin_src := $(wildcard babeltrace-plugin/*.c babeltrace-plugin/*/*.c)
-$(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 plugin_parts := $(call obj,babeltrace-plugin/plugin.c) $(plugin_archives)
 $(plugin): $(plugin_parts)
 	@mkdir -p $(@D)
@@ -38,6 +38,14 @@ texts := $(patsubst %,$(BUILD)/texts/%.inc,$(wildcard tools/*/*.txt tools/*/*.cs
 $(BUILD)/texts/%.inc: % mk/rooms.mk
 	@mkdir -p $(@D)
 	@sed 's/[\\"]/\\&/g; s/.*/"&\\n"/' $< >$@
+
+# The help of the sink has the texts of its parameters.
+plugin_help := $(BUILD)/texts/babeltrace-plugin/help.inc
+$(plugin_help): scripts/tables babeltrace-plugin/params.c tools/config/texts.c
+	@mkdir -p $(@D)
+	@$(PYTHON) scripts/tables --plugin-help >$@.new && mv $@.new $@
+$(call obj,babeltrace-plugin/plugin.c): | $(plugin_help)
+texts += $(plugin_help)
 
 # The command links what it uses of the plugin, which brings the sink itself, and libblkin for `blkin host`.
 tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c

@@ -27,6 +27,7 @@
 #include "tools/rotate/ending.h"
 #include "tools/rotate/keeper.h"
 #include "tools/rotate/rotate.h"
+#include "tools/rules/command.h"
 #include "tools/run/run.h"
 #include "tools/show/show.h"
 #include "tools/stat/command.h"
@@ -59,6 +60,7 @@ static const struct command commands[] = {
     {"blkin reload", "have a service read its configuration again", reload_command},
     {"blkin report", "write a page of HTML about traces", report_command},
     {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
+    {"blkin rules", "check and try rules, which make spans of other events", rules_command},
     {"blkin run", "trace a server that nobody instrumented", run_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},

@@ -197,6 +197,16 @@ void assembler_restore(struct assembler *assembler, struct state *state)
     sequences_restore(&assembler->sequences, state);
 }
 
+void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state)
+{
+    source_save(assembler->sources, source, state);
+}
+
+struct source *assembler_restore_source(struct assembler *assembler, struct state *state)
+{
+    return source_restore(assembler->sources, state);
+}
+
 /* ---- a finished span that waits -------------------------------------------------------------- */
 
 void span_save(const struct span *span, struct assembler *assembler, struct state *state)

@@ -10,6 +10,7 @@ import tempfile
 
 from selenium import webdriver
 from selenium.common.exceptions import TimeoutException
+from selenium.webdriver import ActionChains
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
@@ -21,7 +22,7 @@ def open_browser(profile):
     options = webdriver.ChromeOptions()
     for flag in ("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run",
                  "disable-background-networking", "disable-component-update", "disable-sync",
-                 f"user-data-dir={profile}", "window-size=1400,900"):
+                 f"user-data-dir={profile}", "window-size=1400,830"):
         options.add_argument(f"--{flag}")
     service = Service("/usr/bin/chromedriver", log_path=os.path.join(profile, "chromedriver.log"))
     browser = webdriver.Chrome(service=service, options=options)
@@ -47,6 +48,14 @@ def wait_for_texts(browser, texts, what):
                  f"it shows: {body(browser)[:2000]}")
 
 
+def select_span(browser, name):
+    """Its details are then beside the timeline."""
+    row = next((r for r in browser.find_elements(By.XPATH, "//*[not(*)]") if r.text == name), None)
+    if not row:
+        sys.exit(f"the page has no row \"{name}\"")
+    ActionChains(browser).move_to_element(row).click().perform()
+
+
 def screenshot(browser, path):
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if not browser.save_screenshot(path):
@@ -60,14 +69,20 @@ def main():
     parser.add_argument("--upload", required=True, help="a file with the spans of one trace")
     parser.add_argument("--upload-id", required=True, help="the trace id in that file")
     parser.add_argument("--screenshot", required=True)
+    parser.add_argument("--dark-screenshot", required=True)
+    parser.add_argument("--select", required=True, help="SERVICE: SPAN, to be selected in the screenshots")
     parser.add_argument("texts", nargs="+", help="what the page of either trace shows")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as profile:
         browser = open_browser(profile)
         try:
             browser.get(f"{args.zipkin}/zipkin/traces/{args.trace}")
-            wait_for_texts(browser, [args.trace, *args.texts], "the page of a stored trace")
-            screenshot(browser, args.screenshot)
+            for theme, path in ("light", args.screenshot), ("dark", args.dark_screenshot):
+                browser.execute_script(f"localStorage.setItem('zipkinThemeOverride', '{theme}')")
+                browser.refresh()
+                wait_for_texts(browser, [args.trace, *args.texts], "the page of a stored trace")
+                select_span(browser, args.select)
+                screenshot(browser, path)
 
             browser.get(f"{args.zipkin}/zipkin/")
             upload = WebDriverWait(browser, DEADLINE).until(

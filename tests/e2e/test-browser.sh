@@ -1,5 +1,6 @@
 #!/bin/bash
 # Traces can be seen in Zipkin's web interface: one that was sent to it, and one uploaded from a file.
+# `make pictures` takes the screenshots, of a write with a slow journal, as doc/trace.png and doc/trace-dark.png.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -34,7 +35,7 @@ second_write() {
 type -P chromium chromedriver >/dev/null || skip "no chromium and chromedriver on PATH"
 private_begin
 need_zipkin
-start_sessiond && start_stack || exit 1
+start_sessiond && start_stack store-1 slow-journal=20ms || exit 1
 record sent 3 # the first one makes connections: no good picture
 record uploaded 1
 convert sent "$ZIPKIN_URL/api/v2/spans"
@@ -44,6 +45,6 @@ wait_for 30 - "the traces in Zipkin" zipkin_holds "$(stack_spans 3)" || exit 1
 "$PYTHON" "$SRC/tests/e2e/browser.py" --zipkin "$ZIPKIN_URL" \
     --trace "$(second_write)" \
     --upload "$WORK/uploaded.json" --upload-id "$(first_id "$WORK/uploaded.json")" \
-    --screenshot "$BUILD/tests/trace.png" \
+    --screenshot "$BUILD/tests/trace.png" --dark-screenshot "$BUILD/tests/trace-dark.png" --select "store-1: journal" \
     client gateway mapper store-1 store-2 write forward lookup replicate journal apply ||
     fail "the web interface does not show the traces"

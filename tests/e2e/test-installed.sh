@@ -43,7 +43,7 @@ for prefix in /usr/local /usr; do
     grep -q "do not find" "$WORK/install.log" && fail "$prefix: $(cat "$WORK/install.log")"
 
     # the line of the README, with the linker's switch that some distributions have as their default
-    line=$(sed -n 's|.*/\* \(cc .*pkg-config.*\) \*/$|\1|p' "$SRC/README.md")
+    line=$(sed -n 's|.*`\(cc hello.c .*pkg-config.*\)`.*|\1|p' "$SRC/README.md" | sed 's/hello/prog/')
     [[ $line == cc\ prog.c\ * ]] || fail "the README has no line for the compiler: $line"
     cat >prog.c <<'C'
 #include <zipkin_c.h>

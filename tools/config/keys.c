@@ -147,7 +147,8 @@ int key_find_section(const char *name)
 /* Parameters that no user sets: the services give each of their readers its own. */
 bool key_is_services(const char *name)
 {
-    return strcmp(name, "tap") == 0 || strncmp(name, "only-", strlen("only-")) == 0 ||
+    return strcmp(name, "tap") == 0 || strcmp(name, "rules-report") == 0 ||
+           strncmp(name, "only-", strlen("only-")) == 0 ||
            strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
 }
 

@@ -1,5 +1,6 @@
 /*
- * What each key means: the text of its entry in blkin.conf(5).
+ * What each key and each parameter of the sink means: the text in blkin.conf(5), in the help of the
+ * plugin, and in the tables of the pages (scripts/tables).
  *
  * A page of another section is named as "blkin-host(1)"; other than that it is plain text.
  *
@@ -273,6 +274,10 @@ static const char *const texts[][2] = {
      "The file with USER:PASSWORD for the collector."},
     {"basic-auth-env",
      "The variable of the environment with USER:PASSWORD."},
+    {"rules",
+     "Spans of the events of any program: the file, or the folder with files NAME.rules, that says "
+     "which events begin and end spans; a NAME without /: the file of that name that comes with "
+     "BlkKin. Not for blkin record. Not set: such events are passed over."},
     {"tail-sampling",
      "The file with rules, one a line, of which traces are sent: error, gateway:read > 20ms, * "
      "> p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. It is read again when it changes. "
@@ -307,6 +312,30 @@ static const char *const texts[][2] = {
     {"closing-annotations",
      "The annotations that end a span of the original API, separated by commas. Not set: "
      "cr,ss."},
+    /* parameters of the sink that are no keys: the services set them */
+    {"checkpoint",
+     "The file in which the sink keeps what its next run has to know. Not set: none."},
+    {"checkpoint-trace",
+     "The name of the trace that is read, which is a part of a recording. Not set: the "
+     "checkpoint is for a live session."},
+    {"checkpoint-flush",
+     "yes: it is the last part of the recording: send what is open at its end."},
+    {"checkpoint-again",
+     "yes: the live session is read again from its beginning. The sink passes over what the run "
+     "before has read, and does not count it. blkin live does this when a reader has died."},
+    {"checkpoint-until",
+     "Up to when there was recording, in seconds since 1970. What has timed out by then is sent."},
+    {"only-traces",
+     "A file that names traces, a line for each: TRACE-ID FROM UNTIL WHY. The sink sends only "
+     "these, and tags their spans blkin.kept. FROM and UNTIL are ns since 1970, or 0; TRACE-ID "
+     "may be *."},
+    {"rules-report",
+     "A file that gets, at the end, what became of each rule of rules, with examples; -: the standard "
+     "output."},
+    {"only-found",
+     "A file that gets which of their spans were found, as JSON."},
+    {"tap",
+     "A Unix socket that shows the spans to programs such as blkin stat."},
 };
 /* clang-format on */
 

@@ -191,7 +191,7 @@ static void check_sessions(const struct doctor *doctor, const struct place *plac
             "it has %d sessions, but no \"%s\": it has not been there since this relay "
             "daemon was started, or goes to another one",
             listing.count, name);
-        mend(doctor, "lttng destroy %s; blkin live makes it anew", name);
+        mend(doctor, "lttng destroy %s; blkin live makes it again", name);
         return;
     }
     saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s; streams: %" PRId64, name,
@@ -219,7 +219,7 @@ void check_relayd(const struct doctor *doctor)
         saw(doctor, LEVEL_BAD, "relayd.port",
             "the session's data goes to port %u, and not to ours, %d", doctor->facts->relayd_port,
             (int)control);
-        mend(doctor, "lttng destroy %s; blkin live makes it anew", doctor->facts->session_name);
+        mend(doctor, "lttng destroy %s; blkin live makes it again", doctor->facts->session_name);
     }
     check_sessions(doctor, &place);
 }

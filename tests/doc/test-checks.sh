@@ -1,0 +1,38 @@
+#!/bin/bash
+# The checks of pages find what is planted: a long sentence, a word that is not used, a link to nowhere, a table that is not
+# as the code has it, a finding of the doctor that nobody explains.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+copy=$(mktemp -d) || exit 1
+trap 'rm -rf "$copy"' EXIT
+
+# plant CHECK FILE SED TEXT: the check says that, once the file is changed like that.
+plant() {
+    local check=$1 file=$2 change=$3 text=$4
+    cp -p "$copy/$file" "$copy/before"
+    sed -i "$change" "$copy/$file"
+    cmp -s "$copy/$file" "$copy/before" && fail "$file: nothing was changed"
+    read -ra check <<<"$check"
+    "$SRC/scripts/${check[0]}" --root="$copy" "${check[@]:1}" >"$copy/said" && fail "${check[*]}: nothing is wrong in $file"
+    grep -qF -- "$text" "$copy/said" || fail "${check[*]} says: $(<"$copy/said")"
+    mv "$copy/before" "$copy/$file"
+}
+
+(cd "$SRC" && cp -r ./*.md LICENSE doc examples packaging tools scripts babeltrace-plugin "$copy") || exit 1
+for check in words links 'tables --check'; do
+    read -ra check <<<"$check"
+    "$SRC/scripts/${check[0]}" --root="$copy" "${check[@]:1}" || fail "the pages are not right"
+done
+long='one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
+plant words README.md "s/^## Try it/&\n\nAnd $long $long./" 'a sentence of 31 words'
+plant words README.md '$s/$/\n\n\n\n\n\n\n\n\n\n\n\n\n/' 'expected 140 at most'
+plant words doc/format.md '$s/$/ It begins anew./' '"anew"'
+plant words tools/base/messages.def 's/^M(2014, ERROR, "/&otherwise /' '"otherwise"'
+plant links doc/tutorial.md 's/(library.md)/(libary.md)/' 'there is no doc/libary.md'
+plant links doc/tutorial.md 's/(operate.md#where-do-i-see-it)/(operate.md#nowhere)/' 'doc/operate.md has no heading #nowhere'
+plant 'tables --check' doc/reference.md 's/^| `subbuf-count` .*/| `subbuf-count` | `9` | session | What. |/' 'doc/reference.md: a table is not'
+plant 'tables --check' tools/config/texts.c 's/"What happens when queue-bytes/"What, when queue-bytes/' 'doc/sink.md: a table is not'
+plant 'tables --check' tools/doctor/lttng.c 's/"session.mode"/"session.nobody"/' 'findings has no text by hand for `session.nobody`'
+plant 'tables --check' README.md 's/^| a span while nobody records | [0-9.]* ns/| a span while nobody records | 0.1 ns/' 'README.md: a table is not'

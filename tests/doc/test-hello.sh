@@ -1,0 +1,41 @@
+#!/bin/bash
+# examples/hello.c, built and run by the commands in its comment, is a trace; the README's C compiles.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+
+private_begin
+cd "$WORK" && cp "$SRC/examples/hello.c" . || exit 1
+sed "s|@LIBDIR@|$BUILD/lib|; s|@INCLUDEDIR@|$BUILD/include|; s|@PREFIX@||; s|@VERSION@|0|" \
+    "$SRC/libblkin/blkin.pc.in" >blkin.pc
+export PKG_CONFIG_PATH=$WORK LD_LIBRARY_PATH=$BUILD/lib PATH=$BUILD/bin:$PATH BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+
+# command START: the line of the comment that begins so
+command_of() {
+    sed -n "s,^ \*     \($1[^#]*\).*,\1,p" hello.c | grep .
+}
+
+# the README's lines, with what they call
+{
+    sed -n '/^```c$/,/^```$/{/^```/d;p}' "$SRC/README.md" | sed 's/^int serve_write/static int write_journal(uint64_t offset) { return offset == 0; }\n&/'
+    echo 'int main(void) { blkin_init(); return serve_write(NULL, 4096) != 0; }'
+} >readme.c
+sed 's/hello/readme/g' <<<"$(command_of cc) -Wall -Wextra -Werror" >build
+bash build && ./readme || fail "the README's C: $(<build)"
+
+[ "$(wc -l <hello.c)" -le 45 ] || fail "hello.c has $(wc -l <hello.c) lines"
+bash -c "$(command_of cc) -Wall -Wextra -Werror" || fail "hello.c does not compile by: $(command_of cc)"
+start_sessiond || exit 1
+number=
+for port in CONTROL DATA LIVE; do # the usual ones may be another test's
+    free_port number
+    export "BLKIN_RELAYD_${port}_PORT=$number"
+done
+read -ra live <<<"$(command_of 'blkin live')"
+start_part live "${live[@]}" --runtime-dir="$WORK/run" --state-dir="$WORK/state"
+wait_for 20 live "that it records" grep -q BK2001 "$WORK/live.log" || exit 1
+bash -c "$(command_of ./hello)" || fail "hello: status $?"
+stop_part live INT 20 || fail "blkin live: status $?"
+bash -c "$(command_of 'blkin show')" >shown || fail "blkin show: status $?"
+grep -q 'longest self time: hello: journal, ' shown || fail "blkin show says: $(<shown)"

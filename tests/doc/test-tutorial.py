@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# timeout: 120
+"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import free_port  # noqa: E402
+
+SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
+PAGE = os.path.join(SRC, "doc/tutorial.md")
+PATIENCE_S = 20 * int(os.environ.get("PATIENCE", "1"))
+
+
+def blocks(text):
+    return re.findall(r"^```(console|diff)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def commands(block):
+    """[command, the output that the page shows]"""
+    return [part.split("\n", 1) for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+
+
+def normal(text):
+    """Without what differs from run to run: times, numbers, ids, how long a bar is."""
+    text = re.sub(r"\|[█ ]+\|", "BAR", text)
+    text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
+    text = re.sub(r"\d[\d.:-]*\s*(us|ms|s|%)?(?![\w])", "N", text)
+    return [" ".join(line.split()) for line in text.strip().splitlines() if line.split()]
+
+
+class Shell:
+    """A bash as the reader's, in a folder of its own."""
+
+    def __init__(self, folder):
+        with open(f"{SRC}/libblkin/blkin.pc.in", encoding="utf-8") as template:
+            pc = template.read().replace("@LIBDIR@", f"{BUILD}/lib").replace("@INCLUDEDIR@", f"{BUILD}/include")
+        with open(f"{folder}/blkin.pc", "w", encoding="utf-8") as file:
+            file.write(pc.replace("@PREFIX@", "/none").replace("@VERSION@", "0"))
+        environment = dict(os.environ, PATH=f"{BUILD}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=folder,
+                           LD_LIBRARY_PATH=f"{BUILD}/lib", BABELTRACE_PLUGIN_PATH=f"{BUILD}/plugins", CHECKOUT=SRC,
+                           LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state", BLKIN_RUNTIME_DIR=f"{folder}/run")
+        for port in "CONTROL", "DATA", "LIVE":  # the usual ones may be another test's
+            environment[f"BLKIN_RELAYD_{port}_PORT"] = str(free_port())
+        self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT, cwd=folder, env=environment, encoding="utf-8")
+
+    def run(self, command):
+        """(exit status, output)"""
+        self.bash.stdin.write(f"{command}\necho \"--- $? ---\"\n")
+        self.bash.stdin.flush()
+        output = ""
+        for line in self.bash.stdout:
+            ended = re.search(r"--- (\d+) ---\n$", line)
+            if ended:
+                return int(ended[1]), output + line[:ended.start()]
+            output += line
+        sys.exit(f"bash has ended while it ran: {command}\n{output}")
+
+    def run_until_done(self, command):
+        """What a command needs may have been started just before: it is tried until it succeeds."""
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            status, output = self.run(command)
+            if status == 0 or time.monotonic() > deadline or command.startswith(("patch", "cc", "mkdir")):
+                return status, output
+            time.sleep(0.05)
+
+
+def check_commands(shell, block):
+    for command, shown in commands(block):
+        status, output = shell.run_until_done(command)
+        if "kill %" in command:  # the shell's words about its jobs, or 143 of wait
+            continue
+        if status != 0:
+            _, logs = shell.run("tail *.log")
+            sys.exit(f"$ {command}\nexit status {status}\n{output}\n{logs}")
+        if normal(output) != normal(shown):
+            sys.exit(f"$ {command}\nthe page shows:\n{shown}\nit is:\n{output}\n"
+                     f"compared:\n{normal(shown)}\n{normal(output)}")
+
+
+def check_diff(block, patches):
+    """Each line that the page shows is in the patch that was applied last, in this order."""
+    with open(os.path.join(SRC, "examples/tutorial", patches[-1]), encoding="utf-8") as file:
+        lines = iter(file.read().splitlines())
+    for line in block.splitlines():
+        if line != "..." and line not in lines:
+            sys.exit(f"{patches[-1]} has no such line, or not there: {line}")
+
+
+def end_session_daemon(shell):
+    """That of this test: a root's, or a user's own."""
+    shell.run("pid=$(cat /run/lttng/lttng-sessiond.pid || cat ${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.pid); kill $pid; "
+              "while kill -0 $pid; do sleep 0.05; done")
+
+
+def main():
+    count, patches = 0, []
+    with open(PAGE, encoding="utf-8") as page, tempfile.TemporaryDirectory() as folder:
+        shell = Shell(folder)
+        for kind, block in blocks(page.read()):
+            patches += re.findall(r"^\$ patch < (\S+)", block, re.MULTILINE)
+            if kind == "diff":
+                check_diff(block, patches)
+            else:
+                check_commands(shell, block)
+                count += len(commands(block))
+        end_session_daemon(shell)
+        shell.bash.stdin.close()
+        shell.bash.wait()
+    print(f"{count} commands")
+    if count < 30:
+        sys.exit("the page has lost commands")
+
+
+main()
