@@ -326,6 +326,7 @@ static void pair_note(struct pairing *pairing, uint16_t number, const struct rul
         pairing->counts[number].stages_unmatched++;
         return;
     }
+    open->has_notes = true;
     pair_keep_values(pairing, open);
     open_keep(pairing, open,
               &(struct kept_value){

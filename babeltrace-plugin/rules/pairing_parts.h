@@ -54,6 +54,7 @@ struct pair_open {
     struct pair_thread *thread;      /* on whose stack it is; NULL: on none */
     struct pair_open *above, *below;
     bool is_entered;
+    bool has_notes; /* stages or marks are kept */
     uint16_t rule;
     uint32_t ordinal; /* of what began at the same time */
     uint64_t serial;  /* of all that have begun */
