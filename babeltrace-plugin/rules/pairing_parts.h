@@ -177,6 +177,7 @@ void open_flush(struct pairing *pairing);
 void open_enter(struct pairing *pairing, struct pair_open *open);
 struct pair_open *open_take(struct pairing *pairing);
 void open_give(struct pairing *pairing, struct pair_open *open); /* of one that was not entered */
+void open_free_pool(struct pairing *pairing);
 void open_free_all(struct pairing *pairing);
 void open_free_thread(struct table_link *link);
 
