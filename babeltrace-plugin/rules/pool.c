@@ -11,27 +11,32 @@
 #define DATA_FIRST 128 /* bytes: most need no more */
 
 /* With an empty buffer that has room. */
+static struct pair_open *open_new(void)
+{
+    struct pair_open *open = malloc(sizeof(*open));
+
+    if (!open)
+        return NULL;
+    *open = (struct pair_open){
+        .data = {.data = malloc(DATA_FIRST), .capacity = DATA_FIRST, .limit = PAIR_KEPT_MAX}};
+    if (open->data.data)
+        return open;
+    free(open);
+    return NULL;
+}
+
 struct pair_open *open_take(struct pairing *pairing)
 {
     struct pair_open *open;
-    struct buffer data = {.limit = PAIR_KEPT_MAX};
+    struct buffer data;
 
-    if (!cds_list_empty(&pairing->pool)) {
-        open = cds_list_first_entry(&pairing->pool, struct pair_open, in_queue);
-        cds_list_del(&open->in_queue);
-        pairing->pool_length--;
-        data = open->data;
-        data.length = 0;
-        *open = (struct pair_open){.data = data};
-        return open;
-    }
-    data.data = malloc(DATA_FIRST);
-    data.capacity = data.data ? DATA_FIRST : 0;
-    open = data.data ? malloc(sizeof(*open)) : NULL;
-    if (!open) {
-        free(data.data);
-        return NULL;
-    }
+    if (cds_list_empty(&pairing->pool))
+        return open_new();
+    open = cds_list_first_entry(&pairing->pool, struct pair_open, in_queue);
+    cds_list_del(&open->in_queue);
+    pairing->pool_length--;
+    data = open->data;
+    data.length = 0;
     *open = (struct pair_open){.data = data};
     return open;
 }
