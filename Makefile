@@ -12,6 +12,7 @@ LIBDIR ?= $(PREFIX)/lib
 INCLUDEDIR ?= $(PREFIX)/include
 BINDIR ?= $(PREFIX)/bin
 DOCDIR ?= $(PREFIX)/share/doc/blkin
+RULESDIR ?= $(PREFIX)/share/blkin/rules
 MANDIR ?= $(PREFIX)/share/man
 # not for the linker: it is preloaded by its path
 PRELOADDIR ?= $(LIBDIR)/blkin
@@ -93,7 +94,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/ring/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
 	tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program)))
@@ -199,7 +200,7 @@ check-asan: ## run the unit tests under AddressSanitizer and UndefinedBehaviorSa
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
 # sink's do.
 tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-away.py \
-	tests/plugin/test-http.py tests/plugin/test-http-tls.py tests/plugin/test-spool.py tests/stat/test-tap.py
+	tests/plugin/test-http.py tests/plugin/test-http-tls.py tests/plugin/test-spool.py tests/plugin/test-spool-bounds.py tests/stat/test-tap.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 	+@$(parallel) BUILD=build/tsan SANITIZE=thread build-tsan-tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests
@@ -211,6 +212,16 @@ run-unit-tests:
 	@$(mortal) env LANES=$${LANES:-2} scripts/isolate tests/run $(unit_tests)
 run-tsan-tests:
 	@$(mortal) env LANES=$${LANES:-2} TSAN_OPTIONS=halt_on_error=1 scripts/isolate tests/run $(tsan_tests)
+
+# counts of a test that is killed are lost; threads count atomically
+coverage_build = BUILD=build/coverage CFLAGS='-O1 -g --coverage -fprofile-update=atomic' LDFLAGS=--coverage
+.PHONY: coverage coverage-build
+coverage: ## lines and branches that the unit tests run, by room
+	+@$(parallel) $(coverage_build) build-unit-tests
+	@$(mortal) env BUILD=build/coverage $(PYTHON) scripts/unit_coverage.py
+coverage_targets ?= build-unit-tests
+coverage-build:
+	+@$(parallel) $(coverage_build) $(coverage_targets:%=build/coverage/%)
 
 FOR ?= check
 deps: ## install the packages that the tests need (Debian; else: list them); FOR=build or demo: fewer; FOR=deb or rpm: those to make packages

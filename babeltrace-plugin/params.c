@@ -71,6 +71,8 @@ static const struct param_rule rules[] = {
     AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
+    A_TEXT("rules", rules, NULL),
+    A_TEXT("rules-report", rules_report, NULL),
     A_TEXT("tail-sampling", tail_sampling, NULL),
     AN_INTEGER("tail-wait-ms", tail_wait_ms, 1, DAY_MS, 2000),
     AN_INTEGER("tail-max-bytes", tail_max_bytes, MIB, MIB * MIB, 256 * MIB),
@@ -304,6 +306,8 @@ static bool params_fits_only(const struct params *params, struct error *error)
 {
     if (params->only_found && !params->only_traces)
         error_set(error, "only-found is of use with only-traces=\"FILE\" only");
+    else if (params->rules_report && !params->rules)
+        error_set(error, "rules-report is of use with rules=\"PATH\" only");
     else if (params->only_traces && params->checkpoint)
         error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
                          "recording are no part that another run could go on from");

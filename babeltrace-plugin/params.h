@@ -29,6 +29,8 @@ struct params {
     int64_t checkpoint_until; /* s since 1970; 0: not given */
     const char *only_traces;
     const char *only_found;
+    const char *rules;
+    const char *rules_report;
     const char *tail_sampling;
     int64_t tail_wait_ms;
     int64_t tail_max_bytes;

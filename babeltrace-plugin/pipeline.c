@@ -21,6 +21,7 @@ static void pipeline_look_at_stages(struct pipeline *pipeline)
     struct input_counts *counts = &pipeline->intake.counts;
     const struct stage_counts *chain = &pipeline->chain.counts;
 
+    counts->rules = pairing_counts(pipeline->rules);
     counts->join = join_stage_counts(pipeline->join);
     counts->hosts = hosts_stage_counts(pipeline->hosts);
     counts->tail = tail_stage_counts(pipeline->tail);
@@ -83,6 +84,7 @@ static void pipeline_publish_now(struct pipeline *pipeline)
 /* There may be a million open spans: an interruption in between is heeded. */
 static void pipeline_flush(struct pipeline *pipeline)
 {
+    pairing_flush(pipeline->rules);
     while (assembler_flush_some(pipeline->assembler, FLUSH_STEP))
         exporter_heed_interruption(pipeline->exporter);
     while (chain_flush_some(&pipeline->chain, FLUSH_STEP))
@@ -127,6 +129,8 @@ void pipeline_end(struct pipeline *pipeline)
     pipeline_look_at_all(pipeline);
     counts =
         account_end(pipeline->account, &pipeline->intake.counts, pipeline_core_counts(pipeline));
+    if (pipeline->rules_report)
+        pairing_report(pipeline->rules, pipeline->rules_report);
     pipeline->calls.summary(pipeline->calls.context, &counts);
     if (!counts_add_up(&counts) || !chain_adds_up(&pipeline->chain))
         pipeline_say_error(pipeline, "the account does not add up: this is a bug of ours");

@@ -14,6 +14,7 @@
 #include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/hosts/host_board.h"
+#include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
 #include "babeltrace-plugin/stages/only.h"
 #include "params.h"
@@ -32,13 +33,14 @@ struct pipeline {
     bool shows_progress;
     struct intake intake;
     struct assembler *assembler;
-    struct only *only;                 /* NULL: all traces are wanted */
-    struct checkpoint *checkpoint;     /* NULL: none is asked for */
-    struct hold *hold;                 /* the checkpoint's, of a recorded trace; else NULL */
-    struct exporter *exporter;         /* NULL: there is nothing to do */
-    struct chain chain;                /* the stages, from the assembler to the exporter */
-    struct stage *join, *hosts, *tail; /* of the chain */
-    struct host_board *board;          /* for the page; NULL: there is none */
+    struct only *only;             /* NULL: all traces are wanted */
+    struct checkpoint *checkpoint; /* NULL: none is asked for */
+    struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
+    struct exporter *exporter;     /* NULL: there is nothing to do */
+    struct chain chain;            /* the stages, from the assembler to the exporter */
+    struct stage *rules, *join, *hosts, *tail; /* of the chain */
+    FILE *rules_report;                        /* NULL: none is asked for */
+    struct host_board *board;                  /* for the page; NULL: there is none */
     struct account *account;
     int64_t until_ns;             /* the trace's end, as we were told */
     bool flushes;                 /* no other trace follows: what is open at the end is given out */

@@ -9,7 +9,10 @@
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The first stage, where only some traces are wanted. */
 static bool only_skips(void *context, struct span *span)
@@ -95,6 +98,8 @@ static char *hosts_page(void *context)
 void pipeline_close(struct pipeline *pipeline)
 {
     account_free(pipeline->account); /* shows the exporter's counters */
+    if (pipeline->rules_report)
+        fclose(pipeline->rules_report);
     chain_free(&pipeline->chain);
     host_board_free(pipeline->board);
     exporter_free(pipeline->exporter);
@@ -127,6 +132,52 @@ static bool open_only(struct pipeline *pipeline, const struct params *params, st
     return pipeline->only != NULL;
 }
 
+static bool pipeline_append(struct pipeline *pipeline, struct stage *stage, struct error *error)
+{
+    if (stage)
+        chain_append(&pipeline->chain, stage);
+    else if (!error->text[0])
+        error_set(error, "out of memory");
+    return stage != NULL;
+}
+
+static void use_rule_event(void *context, const struct event *event)
+{
+    struct pipeline *pipeline = context;
+
+    pairing_take(pipeline->rules, event);
+}
+
+/*
+ * The first stage. It is there also without rules: what a run with them has left open is in the
+ * checkpoint. What rules make is in no trace that was chosen before.
+ */
+static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
+{
+    const bool has_rules = params->rules && !params->only_traces;
+    struct rules *rules = has_rules ? rules_read(params->rules, error) : NULL;
+
+    if (has_rules && !rules)
+        return false;
+    pipeline->rules =
+        pairing_new(&(struct pairing_options){.rules = rules,
+                                              .max_open = (uint64_t)params->max_open_spans,
+                                              .max_open_bytes = (uint64_t)params->max_open_bytes});
+    if (!pipeline_append(pipeline, pipeline->rules, error))
+        return false;
+    pairing_set_assembler(pipeline->rules, pipeline->assembler);
+    if (!params->rules_report)
+        return true;
+    /* not /dev/stdout, which would be cut where it is a file */
+    pipeline->rules_report = strcmp(params->rules_report, "-") == 0
+                                 ? fdopen(dup(STDOUT_FILENO), "w")
+                                 : fopen(params->rules_report, "we");
+    if (!pipeline->rules_report)
+        error_set(error, "rules-report \"%s\": cannot be written: %s", params->rules_report,
+                  strerror(errno));
+    return pipeline->rules_report && pairing_keep_examples(pipeline->rules);
+}
+
 static struct stage *new_join(const struct params *params)
 {
     struct stage *stage =
@@ -154,19 +205,12 @@ static struct stage *new_hosts(const struct params *params)
     return stage;
 }
 
-static bool pipeline_append(struct pipeline *pipeline, struct stage *stage, struct error *error)
-{
-    if (stage)
-        chain_append(&pipeline->chain, stage);
-    else if (!error->text[0])
-        error_set(error, "out of memory");
-    return stage != NULL;
-}
-
 /* But for the last one, which needs the checkpoint, which needs these. */
 static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     error->text[0] = '\0';
+    if (!open_rules(pipeline, params, error))
+        return false;
     if (pipeline->only &&
         !pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error))
         return false;
@@ -262,6 +306,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .is_choice = pipeline->only != NULL,
             .closing = params->closing,
             .metric = use_metric,
+            .rule = use_rule_event,
         },
         take_span, pipeline);
     if (!pipeline->assembler) {

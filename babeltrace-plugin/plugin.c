@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "events.h"
 #include "sink.h"
 
 #include "babeltrace-plugin/help.inc"
@@ -41,5 +42,16 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     otlp, "sink.blkin.zipkin with format=\"otlp\": to any back end that takes OTLP/HTTP, as an\n"
           "OpenTelemetry collector, Jaeger and Tempo do. Its parameters are those of\n"
           "sink.blkin.zipkin: see babeltrace2 help sink.blkin.zipkin\n");
+
+BT_PLUGIN_SINK_COMPONENT_CLASS(events, events_consume);
+BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(events, events_initialize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(events, events_finalize);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(events, events_graph_is_configured);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(events,
+                                                                 sink_supported_mip_versions);
+BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(events, "List the events of a trace, and propose rules");
+BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
+    events, "Prints each event's name, how often it came and its fields, then rules that could\n"
+            "make spans of them: see the parameter rules of sink.blkin.zipkin. No parameters.\n");
 
 #pragma GCC visibility pop

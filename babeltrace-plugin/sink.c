@@ -63,8 +63,9 @@ static bool sink_is_interrupted(void *context)
 
 static void sink_free(struct sink *sink)
 {
-    pipeline_close(&sink->pipeline);
     streams_free(sink->input.streams);
+    buffer_free(&sink->input.packed);
+    pipeline_close(&sink->pipeline);
     bt_message_iterator_put_ref(sink->iterator);
     if (sink->has_signals)
         signals_close();
@@ -97,12 +98,13 @@ static bool sink_set_up(struct sink *sink, enum format format, const bt_value *m
     pipeline->shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO;
     if (!pipeline_open(pipeline, &params, error))
         return false;
-    sink->input = (struct input){.streams = streams_new(),
+    sink->input = (struct input){.streams = streams_new(pairing_rules(pipeline->rules)),
                                  .intake = &pipeline->intake,
                                  .assembler = pipeline->assembler,
                                  .is_second = params.checkpoint && params.checkpoint_again,
                                  .hold = pipeline->hold,
                                  .only = pipeline->only,
+                                 .rules = pipeline->rules,
                                  .warn = pipeline_warn,
                                  .context = pipeline};
     if (!sink->input.streams)

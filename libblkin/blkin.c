@@ -83,11 +83,36 @@ static struct blkin_decision decide(const struct blkin_context *context, const c
     return blkin_sampling_decide(name, name_length, context->trace_id);
 }
 
-/* Where the recorder's rings may come. */
-__attribute__((noinline, cold)) static bool looks_for_rings(void)
+/*
+ * Of a thread that waits for the recorder's rings: to read the counter costs more than all else of
+ * a span that is not recorded. So a thread that has called just before does it once in LOOKS_EACH
+ * calls.
+ */
+#define LOOKS_EACH        32
+#define LOOKS_OFTEN_TICKS (UINT64_C(1) << 20) /* less than a millisecond */
+
+static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
+    uint64_t ticks;
+    uint32_t left;
+} looks;
+
+__attribute__((noinline)) static bool look_for_rings(void)
 {
-    blkin_do_chores_if_due(blkin_ticks());
+    const uint64_t ticks = blkin_ticks();
+
+    looks.left = ticks - looks.ticks < LOOKS_OFTEN_TICKS ? LOOKS_EACH - 1 : 0;
+    looks.ticks = ticks;
+    blkin_do_chores_if_due(ticks);
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
+}
+
+/* Nothing is wanted so far, but the recorder's rings may come. */
+static inline bool finds_rings(void)
+{
+    if (looks.left == 0)
+        return look_for_rings();
+    looks.left--;
+    return false;
 }
 
 /*
@@ -107,7 +132,7 @@ static HOT bool is_loaded(void)
         gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
     }
     word = __atomic_load_n(gate, __ATOMIC_RELAXED);
-    return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? looks_for_rings() : word != 0;
+    return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? finds_rings() : word != 0;
 }
 
 static HOT void set_name(struct span *inside, const char *name, size_t length)

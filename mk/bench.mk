@@ -3,61 +3,62 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
-bench_programs := $(patsubst %,$(BUILD)/tests/bench/bench-%,lib ids load ring ring-count \
+bench_programs := $(patsubst %,$(BUILD)/bench/bench-%,lib ids load ring ring-count \
 	$(if $(filter x86_64,$(shell uname -m)),free cold))
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
-bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard tests/bench/*.c)))
-$(bench_obj): flags = $(public_flags) -iquote . -D_GNU_SOURCE -Itests/bench
+bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard bench/*.c)))
+$(bench_obj): flags = $(public_flags) -iquote . -D_GNU_SOURCE -Ibench
 $(bench_obj): common = $(warnings)
 $(bench_obj): warnings_c =
 $(bench_obj): | include
-$(call obj,tests/bench/bench-lib.c tests/bench/calls.c): flags += $(steady)
-$(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(lib) $(provider)
+$(call obj,bench/bench-lib.c bench/calls.c): flags += $(steady)
+$(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/tests/bench/bench-lib: $(call obj,$(addprefix tests/bench/,batch.c calls.c anchor_events.c) \
+$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
-$(BUILD)/tests/bench/bench-cold: $(call obj,tests/bench/batch.c)
-$(BUILD)/tests/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
+$(BUILD)/bench/bench-cold: $(call obj,bench/batch.c)
+$(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 # with what is hidden in libblkin; -count: with restartable sequences that valgrind does not need to know
-$(call obj,tests/bench/bench-ring.c): flags = $(internal) $(steady) $(public_flags) -Itests/bench -Itests
-$(BUILD)/tests/bench/bench-ring $(BUILD)/tests/bench/bench-ring-count: $(BUILD)/obj/tests/bench/bench-ring.c.o \
-		$(call obj,tests/bench/batch.c tests/ring/parts/memory.c) $(lib_static)
+$(call obj,bench/bench-ring.c): flags = $(internal) $(steady) $(public_flags) -Ibench -Itests
+$(BUILD)/bench/bench-ring $(BUILD)/bench/bench-ring-count: $(BUILD)/obj/bench/bench-ring.c.o \
+		$(call obj,bench/batch.c) $(ring_obj) $(lib_static)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(lib_static) -pthread
-$(BUILD)/tests/bench/bench-ring-count: ldflags += -rdynamic
-$(BUILD)/tests/bench/bench-ring-count: $(call obj,tests/ring/parts/sequence.c)
-$(call obj,tests/ring/parts/sequence.c): flags = $(internal)
+$(BUILD)/bench/bench-ring-count: ldflags += -rdynamic
+$(BUILD)/bench/bench-ring-count: $(call obj,tests/libblkin-ring/parts/sequence.c)
+$(call obj,tests/libblkin-ring/parts/sequence.c): flags = $(internal)
 
 # an anchor: the library without usage
-without := $(BUILD)/tests/bench/without/$(notdir $(lib))
-$(call obj,tests/bench/without/blkin.c): flags = $(internal) $(steady)
-$(without): $(call obj,tests/bench/without/blkin.c $(filter-out libblkin/blkin.c,$(lib_src))) libblkin/libblkin.map
+without := $(BUILD)/bench/without/$(notdir $(lib))
+$(call obj,bench/without/blkin.c): flags = $(internal) $(steady)
+$(without): $(call obj,bench/without/blkin.c $(filter-out libblkin/blkin.c,$(lib_src))) libblkin/libblkin.map
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -Wl,-soname,$(@F) -Wl,--version-script,libblkin/libblkin.map \
 		-o $@ $(filter %.o,$^) $(LDLIBS)
-	@ln -sf ../../../lib/$(notdir $(provider)) $(@D)
+	@ln -sf ../../lib/$(notdir $(provider)) $(@D)
 $(bench_programs): | $(without)
 
-$(sink_bench_programs): $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.c.o $(plugin_archives)
+$(patsubst %,$(BUILD)/bench/bench-%,json kafka post): $(call obj,bench/batch.c)
+$(sink_bench_programs): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(plugin_archives)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs)) -lm
 
 # what the application benchmark compares the nbdkit filter with: the same without tracing
-disabled_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-disabled-filter.so)
+disabled_filter := $(if $(nbdkit_filter),$(BUILD)/bench/nbdkit-disabled-filter.so)
 disabled_obj := $(patsubst %,$(BUILD)/obj/disabled/%.o,$(nbdkit_src))
 $(disabled_obj): flags = $(public_flags) -D_GNU_SOURCE -DBLKIN_DISABLE $(call pkg_cflags,nbdkit)
 $(disabled_obj): $(BUILD)/obj/disabled/%.c.o: %.c $(makefiles) | include
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
-$(BUILD)/tests/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
+$(BUILD)/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
 
 # and the same with spans of the size that all had before 0.9
-large := $(BUILD)/tests/bench/large/blkin
-large_filter := $(if $(nbdkit_filter),$(BUILD)/tests/bench/nbdkit-large-filter.so)
+large := $(BUILD)/bench/large/blkin
+large_filter := $(if $(nbdkit_filter),$(BUILD)/bench/nbdkit-large-filter.so)
 large_obj := $(patsubst %,$(BUILD)/obj/large/%.o,$(nbdkit_src))
 $(large)/blkin.h: $(wildcard libblkin/*.h)
 	@mkdir -p $(@D)
@@ -67,116 +68,130 @@ $(large_obj): flags = -I$(large) -I$(large)/.. $(public_flags) -D_GNU_SOURCE $(c
 $(large_obj): $(BUILD)/obj/large/%.c.o: %.c $(makefiles) $(large)/blkin.h | include
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
-$(BUILD)/tests/bench/nbdkit-large-filter.so: $(large_obj) $(lib)
+$(BUILD)/bench/nbdkit-large-filter.so: $(large_obj) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
 
 # a source of events for measuring memory
-bench_source := $(BUILD)/tests/bench/plugins/babeltrace-plugin-bench.so
-$(call obj,tests/bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
-$(bench_source): $(call obj,tests/bench/source/plugin.c)
+bench_source := $(BUILD)/bench/plugins/babeltrace-plugin-bench.so
+$(call obj,bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
+$(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-ids bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
-bench: ## measure what tracing costs: prints a table, writes build/bench.json and doc/performance.md
+.PHONY: bench bench-publish bench-ids bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+# what README quotes; in less than 12 minutes
+QUICK := lib ring sink live app cold
+bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@$(PYTHON) tests/bench/bench lib sink live
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(disabled_filter)
+	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 --seconds 0.5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
+		$(PYTHON) bench/bench $(QUICK)
+
+RUN ?=
+bench-publish: ## make doc/performance.md of what make bench measured: RUN='what run it was'
+	@$(PYTHON) bench/bench --publish '$(RUN)'
+	@scripts/figures --fill
 
 bench-sink: ## the sink's part of it only
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@$(PYTHON) tests/bench/bench sink live
+	@$(PYTHON) bench/bench sink live
 
 bench-kafka: ## what sending to a broker costs the sink
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(kafka_tests)
-	@$(PYTHON) tests/bench/bench kafka
+	@$(PYTHON) bench/bench kafka
 
 bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
 	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)
-	@$(PYTHON) tests/bench/bench memory
+	@$(PYTHON) bench/bench memory
 
 bench-day: ## run `blkin rotate` and `blkin live` for 10^8 events each: does anything grow? half an hour
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@$(PYTHON) tests/bench/bench day
+	@$(PYTHON) bench/bench day
 
 RUNS ?= 50
 bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@RUNS=$(RUNS) $(PYTHON) tests/bench/bench overload
+	@RUNS=$(RUNS) $(PYTHON) bench/bench overload
 
 bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
-	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
-	@$(PYTHON) tests/bench/bench hosts
+	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
+	@$(PYTHON) bench/bench hosts
 
 bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an hour and a half (less: SCALE_PARTS=rate)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
-	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) tests/bench/bench scale
+	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) bench/bench scale
 
 .PHONY: bench-fleet
 bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 runs with kills: 40 minutes (less: RUNS=4 NODES='3 30')
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
-	@$(PYTHON) tests/bench/bench fleet
+	@$(PYTHON) bench/bench fleet
 
 .PHONY: bench-sysprof
 bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
-	@$(PYTHON) tests/bench/bench sysprof three-hosts dispatch
+	@$(PYTHON) bench/bench sysprof three-hosts dispatch
 
 .PHONY: bench-host-cost
 bench-host-cost: ## what `blkin host` takes from busy servers: 20 minutes (less: BENCH_HOST_COST='--rounds 2')
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
-	@BENCH_HOST_COST='$(BENCH_HOST_COST)' $(PYTHON) tests/bench/bench host-cost
+	@BENCH_HOST_COST='$(BENCH_HOST_COST)' $(PYTHON) bench/bench host-cost
 
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
-	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) tests/bench/bench zero
+	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) bench/bench zero
 
 .PHONY: bench-host
 bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and sysstat: three minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
-	@$(PYTHON) tests/bench/bench host
+	@$(PYTHON) bench/bench host
 
-bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: RUNS=1 SPANS=1000000)
+bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
-	@$(PYTHON) tests/bench/bench work
+	@$(PYTHON) bench/bench work
+
+.PHONY: bench-foreign
+bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): four minutes (less: RUNS=1)
+	@scripts/deps --install
+	@$(MAKE) --no-print-directory $(BUILD)/tests/foreign/recorder
+	@scripts/isolate $(PYTHON) tests/bench/bench-foreign
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
-	@$(PYTHON) tests/bench/bench ids
+	@$(PYTHON) bench/bench ids
 
 bench-ring: ## measure what the recorder's ring adds to a span
 	@$(MAKE) --no-print-directory all $(bench_programs)
-	@$(PYTHON) tests/bench/bench ring
+	@$(PYTHON) bench/bench ring
 
 bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(MAKE) --no-print-directory all $(bench_programs)
-	@$(PYTHON) tests/bench/bench otel
+	@$(PYTHON) bench/bench otel
 
 .PHONY: bench-cold bench-flight
 bench-cold: ## measure a span where caches are cold: two minutes (less: BENCH_COLD='--rounds 3')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs)
-	@BENCH_COLD='$(BENCH_COLD)' $(PYTHON) tests/bench/bench cold
+	@BENCH_COLD='$(BENCH_COLD)' $(PYTHON) bench/bench cold
 
 bench-flight: ## measure nbdkit with 128 requests in flight: ten minutes (less: BENCH_NBD='--rounds 3')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(large_filter) $(sink_bench_programs)
-	@BENCH_NBD='--flight $(BENCH_NBD)' $(PYTHON) tests/bench/bench nbd
+	@BENCH_NBD='--flight $(BENCH_NBD)' $(PYTHON) bench/bench nbd
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(disabled_filter)
-	@BENCH_APP='$(BENCH_APP)' $(PYTHON) tests/bench/bench app
+	@BENCH_APP='$(BENCH_APP)' $(PYTHON) bench/bench app

@@ -13,7 +13,7 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
 fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_kafka) -Itests/plugin \
-	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
+	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
 	$(call pkg_cflags,$(tool_pkgs))
 
@@ -36,14 +36,13 @@ $(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok $(texts)
 fuzz_own =
 $(BUILD)/fuzz/fuzz-context: fuzz_own = $(wildcard libblkin/context/*.c)
 small_spans := $(wildcard babeltrace-plugin/spans/*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_own = $(small_spans)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed: fuzz_flags = \
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed $(BUILD)/fuzz/fuzz-rules: fuzz_own = $(small_spans)
+$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed $(BUILD)/fuzz/fuzz-rules: fuzz_flags = \
 	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DALIKE_MAX=4
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_own += $(addprefix babeltrace-plugin/,stages/tail_stage.c model/statistics.c model/tail.c)
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 -DSTATISTICS_ROWS_MAX=16 -DSTATISTICS_EDGES_MAX=16
-$(BUILD)/fuzz/fuzz-alarm: fuzz_own = $(addprefix tools/record/,alarm.c packets.c)
-$(BUILD)/fuzz/fuzz-pick: fuzz_own = $(addprefix tools/record/,packets.c pick.c ring.c)
-$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags = -DWINDOW_BYTES=512 -DALARM_BYTES=256 -DPROCESSES=8
+$(BUILD)/fuzz/fuzz-foreign: fuzz_own = tools/foreign/store.c
+$(BUILD)/fuzz/fuzz-foreign: fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own
 $(BUILD)/fuzz/fuzz-outbox: fuzz_own = $(addprefix babeltrace-plugin/deliver/,outbox.c queue.c)
 $(BUILD)/fuzz/fuzz-outbox: fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \

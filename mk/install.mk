@@ -25,7 +25,7 @@ installed_docs := $(filter-out doc/design.md,$(wildcard doc/*.md)) packaging/pro
 install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PRELOADDIR) $(DESTDIR)$(INCLUDEDIR)/blkin \
 		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \
-		$(DESTDIR)$(MANDIR)/man5
+		$(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(RULESDIR)
 	$(INSTALL) -m 755 $(lib) $(provider) $(DESTDIR)$(LIBDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/$(notdir $(preload)) $(DESTDIR)$(PRELOADDIR)
 	$(INSTALL) -m 644 $(lib_static) $(DESTDIR)$(LIBDIR)
@@ -38,6 +38,7 @@ install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(
 	$(INSTALL) -m 644 $(BUILD)/man/*.1 $(DESTDIR)$(MANDIR)/man1
 	$(INSTALL) -m 644 $(BUILD)/man/*.5 $(DESTDIR)$(MANDIR)/man5
 	$(INSTALL) -m 644 README.md LICENSE $(installed_docs) $(DESTDIR)$(DOCDIR)
+	$(INSTALL) -m 644 rules/*.rules $(DESTDIR)$(RULESDIR)
 ifneq ($(nbdkit_filter),)
 	$(INSTALL) -d $(DESTDIR)$(FILTERDIR)
 	$(INSTALL) -m 755 $(BUILD)/install/nbdkit-blkin-filter.so $(DESTDIR)$(FILTERDIR)
@@ -59,4 +60,5 @@ uninstall: man ## remove what install has installed
 	@rmdir $(DESTDIR)$(PRELOADDIR) 2>/dev/null || :
 	@for page in $(BUILD)/man/*.[135]; do \
 		rm -f $(DESTDIR)$(MANDIR)/man$${page##*.}/$${page##*/}; done
-	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR)
+	rm -rf $(DESTDIR)$(INCLUDEDIR)/blkin $(DESTDIR)$(DOCDIR) $(DESTDIR)$(RULESDIR)
+	@rmdir $(DESTDIR)$(dir $(RULESDIR)) 2>/dev/null || :

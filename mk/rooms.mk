@@ -4,9 +4,9 @@
 
 # Each before those that it uses: a circle would not link.
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
-	checkpoint decode account stages deliver encode hosts model spans base)
-tool_rooms := $(addprefix tools/,doctor work host hub record rotate live run keep report graph stat show ask \
-	reader rings trace merged points otlp push exchange kafka config lttng base)
+	checkpoint decode account rules stages deliver encode hosts model spans base)
+tool_rooms := $(addprefix tools/,doctor work host hub record foreign rotate live rules run keep report graph stat show ask \
+	reader rings trace merged points otlp push exchange kafka config http lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
 plugin_archives := $(call archive,$(plugin_rooms))
@@ -27,7 +27,7 @@ $(plugin_archives) $(tool_archives):
 
 # -fno-plt: every field of an event is two calls into libbabeltrace2
 plugin_src := $(wildcard babeltrace-plugin/*.c babeltrace-plugin/*/*.c)
-$(call obj,$(plugin_src)): flags = $(internal) $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
 plugin_parts := $(call obj,babeltrace-plugin/plugin.c) $(plugin_archives)
 $(plugin): $(plugin_parts)
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 
-sink_bench_src := $(wildcard $(patsubst %,tests/bench/%.c, \
+sink_bench_src := $(wildcard $(patsubst %,bench/%.c, \
 	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
 $(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -UNDEBUG \
@@ -18,15 +18,19 @@ $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call archive,tools/tr
 preload_parts = $(filter-out $(BUILD)/obj/libblkin/preload/wrap_%,$(preload_obj))
 $(call obj,$(wildcard tests/preload/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/preload/*.c)): | include
+$(call obj,$(wildcard tests/preload/parts/*.c)): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/preload/parts/*.c)): | include
+$(BUILD)/tests/preload/tricks: $(call obj,$(wildcard tests/preload/parts/tricks_*.c))
 $(filter $(BUILD)/tests/preload/test-%,$(test_programs)): $(preload_parts)
 $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) $(preload)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
 # with what is hidden in libblkin, and with the other side of the rings
-ring_obj := $(call obj,tests/ring/parts/memory.c)
-$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): flags = $(internal) $(public_flags) -Itests -UNDEBUG
-$(call obj,$(wildcard tests/ring/*.c)) $(ring_obj): | include
-$(filter $(BUILD)/tests/ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
+ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
+ring_obj := $(ring_parts) $(call obj,tools/rings/memory.c tools/rings/ring_read.c)
+$(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
+$(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): | include
+$(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
@@ -69,15 +73,14 @@ $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+$(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
-# with snapshots of its own
-$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=session_snapshot,--wrap=fsync,--wrap=rename
-$(BUILD)/tests/record/keeping: ldflags += -Wl,--wrap=session_snapshot
+# looks what is on disk when
+$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

@@ -6,6 +6,7 @@
 UNITDIR ?= $(or $(if $(filter /usr,$(PREFIX)),$(shell env -u PKG_CONFIG_SYSROOT_DIR $(PKG_CONFIG) \
 	--variable=systemdsystemunitdir systemd 2>/dev/null)),$(PREFIX)/lib/systemd/system)
 SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
+TMPFILESDIR ?= $(PREFIX)/lib/tmpfiles.d
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc
 
@@ -22,9 +23,11 @@ $(BUILD)/systemd/%.service: packaging/systemd/%.service FORCE
 
 install: install-service
 install-service: units
-	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(COMPLETIONDIR)
+	$(INSTALL) -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(SYSUSERSDIR) $(DESTDIR)$(TMPFILESDIR) \
+		$(DESTDIR)$(COMPLETIONDIR)
 	$(INSTALL) -m 644 $(units:%=$(BUILD)/systemd/%) $(DESTDIR)$(UNITDIR)
 	$(INSTALL) -m 644 packaging/systemd/blkin.sysusers $(DESTDIR)$(SYSUSERSDIR)/blkin.conf
+	$(INSTALL) -m 644 packaging/systemd/blkin.tmpfiles $(DESTDIR)$(TMPFILESDIR)/blkin.conf
 	$(INSTALL) -m 644 packaging/completion/blkin $(DESTDIR)$(COMPLETIONDIR)
 	@# one that is there is the operator's
 	[ -e $(DESTDIR)$(SYSCONFDIR)/blkin/blkin.conf ] || \
@@ -32,7 +35,8 @@ install-service: units
 
 uninstall: uninstall-service
 uninstall-service:
-	rm -f $(units:%=$(DESTDIR)$(UNITDIR)/%) $(DESTDIR)$(SYSUSERSDIR)/blkin.conf $(DESTDIR)$(COMPLETIONDIR)/blkin
+	rm -f $(units:%=$(DESTDIR)$(UNITDIR)/%) $(DESTDIR)$(SYSUSERSDIR)/blkin.conf $(DESTDIR)$(TMPFILESDIR)/blkin.conf \
+		$(DESTDIR)$(COMPLETIONDIR)/blkin
 	@cd $(DESTDIR)$(SYSCONFDIR)/blkin 2>/dev/null && cmp -s blkin.conf '$(SRC)/packaging/blkin.conf' && \
 		rm blkin.conf && rmdir ../blkin || :
 

@@ -301,7 +301,8 @@ is_keeping() {
 start_blkin_record() {
     local endpoint=$1
     shift
-    start_part record env BABELTRACE_PLUGIN_PATH="$BUILD/plugins" "$BUILD/bin/blkin" record \
+    export BLKIN_RINGS=$WORK/rings
+    start_part record "$BUILD/bin/blkin" record --ring-socket="$BLKIN_RINGS" \
         --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" "$@"
     wait_for 20 record "blkin record's recording" is_keeping
 }

@@ -13,13 +13,18 @@ ENVIRONMENT = {key: value for key, value in os.environ.items()
 given_ports = set()
 
 
-def wait_until(condition, what, limit_s=30):
-    limit_s *= PATIENCE
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {limit_s} s: {what() if callable(what) else what}")
-        time.sleep(0.01)
+def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionError, ended=lambda: False):
+    """What condition returns once that is true. Gives up after limit_s, or when ended() and it is still not true."""
+    deadline = time.monotonic() + limit_s * PATIENCE
+    while True:
+        has_ended = ended()
+        result = condition()
+        if result:
+            return result
+        if has_ended or time.monotonic() > deadline:
+            when = "before the end" if has_ended else f"within {limit_s * PATIENCE} s"
+            raise fails(f"not {when}: {what() if callable(what) else what}")
+        time.sleep(every_s)
 
 
 def free_port():

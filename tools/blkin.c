@@ -20,8 +20,6 @@
 #include "tools/record/incomplete.h"
 #include "tools/record/kept.h"
 #include "tools/record/record.h"
-#include "tools/record/recording.h"
-#include "tools/record/watcher.h"
 #include "tools/report/report.h"
 #include "tools/rings/vault.h"
 #include "tools/rotate/burial.h"
@@ -29,6 +27,7 @@
 #include "tools/rotate/ending.h"
 #include "tools/rotate/keeper.h"
 #include "tools/rotate/rotate.h"
+#include "tools/rules/command.h"
 #include "tools/run/run.h"
 #include "tools/show/show.h"
 #include "tools/stat/command.h"
@@ -61,6 +60,7 @@ static const struct command commands[] = {
     {"blkin reload", "have a service read its configuration again", reload_command},
     {"blkin report", "write a page of HTML about traces", report_command},
     {"blkin rotate", "record into files, convert them, lose nothing", rotate_command},
+    {"blkin rules", "check and try rules, which make spans of other events", rules_command},
     {"blkin run", "trace a server that nobody instrumented", run_command},
     {"blkin show", "print a trace as a timeline", show},
     {"blkin stat", "statistics of spans, as top or of a file", stat_command},
@@ -91,9 +91,6 @@ static const struct job *const jobs[] = {
     &incomplete_job,
     &kept_sender_job,
     &kept_looker_job,
-    &recording_look_job,
-    &recording_end_job,
-    &watcher_job,
     &vault_job,
     NULL,
 };

@@ -12,22 +12,10 @@
 #ifndef BLKIN_PACKED_H
 #define BLKIN_PACKED_H
 
+#include "tracepoints/format/fields.h"
+
 #include <lttng/tracepoint.h>
 #include <lttng/ust-events.h>
-
-enum packed_type {
-    PACKED_U8,
-    PACKED_U16,
-    PACKED_U32,
-    PACKED_U64,
-    PACKED_HEX64, /* shown in hexadecimal */
-    PACKED_STRING,
-};
-
-struct packed_field {
-    const char *name;
-    enum packed_type type;
-};
 
 #define PACKED_FIELDS_MAX 20
 

@@ -39,6 +39,8 @@ const struct counter counters[] = {
      "Events about a host, not about a span: samples of its metrics."},
     {"events_of_alarms", COUNTER, SECTION_EVENTS, "alarms", AT(input.alarms),
      "Events that a span was slow: they tell of it to who watches, and add nothing to the span."},
+    {"events_of_rules", COUNTER, SECTION_EVENTS, "of rules", AT(core.events_rule),
+     "Events of other providers that a rule names."},
     {"events_unwanted", COUNTER, SECTION_EVENTS, "unwanted", AT(input.unwanted),
      "Events of traces that only-traces does not name, or of another time."},
 
@@ -81,6 +83,23 @@ const struct counter counters[] = {
      "Spans put on disk, as the collector was away or slow: see spool_spans."},
     {"spans_waiting", GAUGE, SECTION_SPANS, "waiting", AT(output.waiting),
      "Spans in the queue or on their way: not delivered, not lost."},
+
+    {"rule_begins", COUNTER, SECTION_RULES, "", AT(input.rules.begins),
+     "Spans that events have begun, as a rule says."},
+    {"rule_spans", COUNTER, SECTION_RULES, "spans made", AT(input.rules.spans),
+     "Spans made of events by rules, without their stages."},
+    {"rule_shorter", COUNTER, SECTION_RULES, "too short", AT(input.rules.shorter),
+     "Spans by rules that were shorter than the rule's least, and were not made."},
+    {"rule_begun_again", COUNTER, SECTION_RULES, "begun again", AT(input.rules.begun_again),
+     "Begins whose key began once more before an end."},
+    {"rule_dropped", COUNTER, SECTION_RULES, "dropped from the stack", AT(input.rules.dropped),
+     "Begins on a thread's stack whose end did not come before that of the span around them."},
+    {"rule_begins_unmatched", COUNTER, SECTION_RULES, "unmatched", AT(input.rules.unmatched),
+     "Begins whose end did not come in time, or which made room for others."},
+    {"rule_unusable", COUNTER, SECTION_RULES, "unusable", AT(input.rules.unusable),
+     "Begins without a duration that makes sense, or without memory for them."},
+    {"rule_open", GAUGE, SECTION_RULES, "open", AT(input.rules.open),
+     "Spans by rules that have begun and not ended."},
 
     {"join_halves", COUNTER, SECTION_JOINS, "", AT(input.join.halves),
      "Servers' halves of requests whose clients sent no ids."},
@@ -156,6 +175,24 @@ const struct counter counters[] = {
      "Traces that wait for tail sampling to decide."},
     {"held_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.tail.held_bytes),
      "Memory taken by the spans that wait for tail sampling."},
+    {"rule_ends_unmatched", COUNTER, SECTION_NOTES, "ends unmatched",
+     AT(input.rules.ends_unmatched), "Ends, as a rule says, without a begin."},
+    {"rule_stages_unmatched", COUNTER, SECTION_NOTES, "stages unmatched",
+     AT(input.rules.stages_unmatched), "Stages and marks of rules without a begin."},
+    {"rule_keyless", COUNTER, SECTION_NOTES, "events without their key",
+     AT(input.rules.keyless), "Events that a rule names, and that lack a field of its key."},
+    {"rule_evicted", COUNTER, SECTION_NOTES, "begins evicted", AT(input.rules.evicted),
+     "Begins by rules that are unmatched as they made room for others."},
+    {"rule_stages", COUNTER, SECTION_NOTES, NULL, AT(input.rules.stages),
+     "Spans made of stages by rules."},
+    {"rule_parents", COUNTER, SECTION_NOTES, NULL, AT(input.rules.with_parent),
+     "Spans by rules that ask for a parent, and have one."},
+    {"rule_parents_missing", COUNTER, SECTION_NOTES, NULL, AT(input.rules.without_parent),
+     "Spans by rules that ask for a parent, and have none: roots of their own traces."},
+    {"rule_no_room", COUNTER, SECTION_NOTES, "values without room", AT(input.rules.no_room),
+     "Values, stages and lookups of rules without room or memory."},
+    {"rule_open_bytes", GAUGE, SECTION_NOTES, NULL, AT(input.rules.open_bytes),
+     "Memory taken by spans that rules have begun."},
     {"join_late", COUNTER, SECTION_NOTES, "unjoined as the client came late", AT(input.join.late),
      "Unjoined halves whose client's half came when they had been given up."},
     {"join_early", COUNTER, SECTION_NOTES, "traces not held for joining", AT(input.join.early),
@@ -238,9 +275,13 @@ static const struct {
     const char *title;
     bool is_sum;
 } sections[SECTIONS] = {
-    [SECTION_EVENTS] = {"events: ", true}, [SECTION_MISSING] = {"missing: ", false},
-    [SECTION_SPANS] = {"spans: ", true},   [SECTION_JOINS] = {"halves of requests: ", true},
-    [SECTION_SPOOL] = {"spool: ", true},   [SECTION_LOST] = {"lost before by LTTng: ", false},
+    [SECTION_EVENTS] = {"events: ", true},
+    [SECTION_MISSING] = {"missing: ", false},
+    [SECTION_SPANS] = {"spans: ", true},
+    [SECTION_RULES] = {"begins by rules: ", true},
+    [SECTION_JOINS] = {"halves of requests: ", true},
+    [SECTION_SPOOL] = {"spool: ", true},
+    [SECTION_LOST] = {"lost before by LTTng: ", false},
     [SECTION_NOTES] = {"also: ", false},
 };
 
@@ -282,7 +323,7 @@ bool counts_add_up(const struct counts *counts)
             left[counters[i].section] += is_total(i) ? value : -value;
     }
     return left[SECTION_EVENTS] == 0 && left[SECTION_SPANS] == 0 && left[SECTION_JOINS] == 0 &&
-           left[SECTION_SPOOL] == 0 &&
+           left[SECTION_RULES] == 0 && left[SECTION_SPOOL] == 0 &&
            counts->output.spool.spans ==
                counts->output.spool.found + counts->output.outcome[OUTCOME_SPOOLED];
 }
@@ -298,8 +339,10 @@ static bool counter_is_rare(const struct counter *counter, const struct counts *
         counter->offset == AT(output.held) || counter->offset == AT(output.spool.unknown) ||
         counter->offset == AT(core.events_metric) || counter->offset == AT(core.metrics_missing) ||
         counter->offset == AT(input.newer) || counter->offset == AT(input.alarms) ||
-        counter->offset == AT(input.unwanted))
+        counter->offset == AT(core.events_rule) || counter->offset == AT(input.unwanted))
         return counter_value(counter, counts) == 0;
+    if (counter->section == SECTION_RULES)
+        return counts->input.rules.begins == 0;
     if (counter->section == SECTION_JOINS)
         return counts->input.join.halves == 0;
     return !counts->output.spool.in_use && (counter->section == SECTION_SPOOL ||

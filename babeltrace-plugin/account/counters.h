@@ -3,6 +3,7 @@
  *
  *     events = in spans + foreign + ... (the parts of SECTION_EVENTS)
  *     spans finished = accepted + refused + ... + waiting (the parts of SECTION_SPANS)
+ *     begins by rules = spans made + begun again + ... + open (the parts of SECTION_RULES)
  *     halves of requests = joined + unjoined + ... + waiting (the parts of SECTION_JOINS)
  *     spans in the spool = delivered + ... + waiting there (the parts of SECTION_SPOOL)
  *                        = found there + spooled
@@ -16,6 +17,7 @@
 #define BLKIN_ACCOUNT_COUNTERS_H
 
 #include "babeltrace-plugin/deliver/counts.h"
+#include "babeltrace-plugin/rules/counts.h"
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/stages/hosts.h"
 #include "babeltrace-plugin/stages/join.h"
@@ -40,6 +42,7 @@ struct input_counts {
     uint64_t spans;             /* given to the stages, with those of earlier traces; of these, */
     uint64_t spans_skipped;     /* left out, */
     uint64_t spans_sampled_out; /* and left out */
+    struct rule_counts rules;
     struct join_counts join;
     struct hosts_counts hosts;
     struct tail_counts tail;
@@ -82,6 +85,7 @@ enum section {
     SECTION_EVENTS,  /* a total, then the parts that add up to it */
     SECTION_MISSING, /* known only by the gap that it has left */
     SECTION_SPANS,   /* a total, then the parts that add up to it */
+    SECTION_RULES,   /* a total, then the parts; in lines only where there are any */
     SECTION_JOINS,   /* a total, then the parts; in lines only where there are any */
     SECTION_SPOOL,   /* a total, then the parts; in lines only where there is a spool */
     SECTION_LOST,    /* by LTTng: never got here */

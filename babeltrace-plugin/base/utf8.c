@@ -33,7 +33,8 @@ static struct lead lead_of(unsigned char byte)
     return (struct lead){0, 0, 0};
 }
 
-size_t utf8_put(char **at, const char *bytes, size_t length)
+/* How many bytes of the sequence are there that begins here, and whether these are all. */
+static size_t utf8_sequence(const char *bytes, size_t length, bool *is_whole)
 {
     const unsigned char *from = (const unsigned char *)bytes;
     const struct lead lead = lead_of(from[0]);
@@ -46,11 +47,26 @@ size_t utf8_put(char **at, const char *bytes, size_t length)
         low = 0x80;
         high = 0xbf;
     }
-    if (taken == lead.length)
-        *at = text_copy(*at, (struct text){bytes, taken});
-    else
-        *at = text_copy(*at, text_of(UTF8_REPLACEMENT));
+    *is_whole = taken == lead.length;
     return taken;
+}
+
+size_t utf8_put(char **at, const char *bytes, size_t length)
+{
+    bool is_whole;
+    const size_t taken = utf8_sequence(bytes, length, &is_whole);
+
+    *at = text_copy(*at, is_whole ? (struct text){bytes, taken} : text_of(UTF8_REPLACEMENT));
+    return taken;
+}
+
+bool utf8_is_valid(struct text text)
+{
+    bool is_valid = true;
+
+    for (size_t at = 0; at < text.length && is_valid;)
+        at += utf8_sequence(text.data + at, text.length - at, &is_valid);
+    return is_valid;
 }
 
 struct text utf8_beginning(struct text text, size_t limit)

@@ -18,4 +18,6 @@ size_t utf8_put(char **at, const char *bytes, size_t length);
 /* The text's first limit bytes, or up to three fewer: not half a sequence. */
 struct text utf8_beginning(struct text text, size_t limit);
 
+bool utf8_is_valid(struct text text);
+
 #endif

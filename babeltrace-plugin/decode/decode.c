@@ -8,6 +8,8 @@
  */
 #include "decode.h"
 
+#include "rule_fields.h"
+
 #include "babeltrace-plugin/base/table.h"
 #include "babeltrace-plugin/spans/packed.h"
 
@@ -141,6 +143,7 @@ struct plan {
     struct moves texts;
     struct moves signed_integers;
     struct moves unsigned_integers;
+    struct rule_fields_plan *rule; /* of EVENT_RULE */
 };
 
 struct stream_decoder {
@@ -153,6 +156,7 @@ struct stream_decoder {
     int process_index;    /* in the common context; -1: not there */
     int pid_index;
     int tid_index;
+    struct rules *rules; /* NULL: there are none */
 };
 
 static bool is_readable(const bt_field_class *class, enum field_type type)
@@ -209,7 +213,7 @@ static struct text host_of(const bt_stream *stream)
     return text_of(host && bt_value_is_string(host) ? bt_value_string_get(host) : NULL);
 }
 
-struct stream_decoder *stream_decoder_new(const bt_stream *stream)
+struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules)
 {
     const bt_stream_class *class = bt_stream_borrow_class_const(stream);
     const bt_field_class *context =
@@ -222,6 +226,7 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream)
         return NULL;
     }
     clock = bt_stream_class_borrow_default_clock_class_const(class);
+    decoder->rules = rules;
     decoder->has_clock = clock != NULL;
     decoder->is_monotonic = is_monotonic(clock);
     decoder->origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
@@ -233,7 +238,10 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream)
 
 static void free_plan(struct table_link *link)
 {
-    free(caa_container_of(link, struct plan, in_table));
+    struct plan *plan = caa_container_of(link, struct plan, in_table);
+
+    rule_fields_free(plan->rule);
+    free(plan);
 }
 
 void stream_decoder_free(struct stream_decoder *decoder)
@@ -328,7 +336,23 @@ static bool plan_layout(struct plan *plan, const struct layout *layout,
     return true;
 }
 
-static enum decoded make_plan(struct plan *plan)
+/* What is no event of ours: does a rule name it? */
+static enum decoded plan_rule(struct plan *plan, struct rules *rules, const char *name)
+{
+    const struct rule_class *class;
+    bool is_starved = false;
+
+    if (!rules || !name)
+        return DECODED_FOREIGN;
+    class = rules_class(rules, text_of(name), &is_starved);
+    if (!class)
+        return is_starved ? DECODED_NO_MEMORY : DECODED_FOREIGN;
+    plan->kind = EVENT_RULE;
+    plan->rule = rule_fields_new(rules, class, plan->class);
+    return plan->rule ? DECODED : DECODED_NO_MEMORY;
+}
+
+static enum decoded make_plan(struct plan *plan, struct rules *rules)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(plan->class);
     const char *name = bt_event_class_get_name(plan->class);
@@ -337,7 +361,7 @@ static enum decoded make_plan(struct plan *plan)
     if (name && strcmp(name, "blkin:slow") == 0)
         return DECODED_ALARM;
     if (!layout)
-        return DECODED_FOREIGN;
+        return plan_rule(plan, rules, name);
     return payload && plan_layout(plan, layout, payload) ? DECODED : DECODED_UNREADABLE;
 }
 
@@ -350,7 +374,7 @@ add_plan(struct stream_decoder *decoder, const bt_event_class *class, uint64_t h
     if (!plan)
         return NULL;
     plan->class = class;
-    plan->result = make_plan(plan);
+    plan->result = make_plan(plan, decoder->rules);
     table_add(&decoder->plans, &plan->in_table, hash);
     return plan;
 }
@@ -365,15 +389,24 @@ static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event
     return plan ? plan : add_plan(decoder, class, hash);
 }
 
+static bool is_used(const struct stream_decoder *decoder, const char *event_name)
+{
+    bool is_starved = false;
+
+    return find_layout(event_name) ||
+           (decoder->rules && event_name &&
+            rules_class(decoder->rules, text_of(event_name), &is_starved));
+}
+
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream)
 {
     const bt_stream_class *class = bt_stream_borrow_class_const(stream);
     const uint64_t count = bt_stream_class_get_event_class_count(class);
 
     for (; !decoder->has_ours && decoder->classes_seen < count; decoder->classes_seen++)
-        decoder->has_ours =
-            find_layout(bt_event_class_get_name(bt_stream_class_borrow_event_class_by_index_const(
-                class, decoder->classes_seen))) != NULL;
+        decoder->has_ours = is_used(
+            decoder, bt_event_class_get_name(bt_stream_class_borrow_event_class_by_index_const(
+                         class, decoder->classes_seen)));
     return decoder->has_ours;
 }
 
@@ -425,8 +458,9 @@ static bool may_be_wanted(const struct only *only, const struct plan *plan, cons
                       time_ns);
 }
 
+/* With has_process false, the process's name is read by who wants it. */
 static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
-                        struct origin *origin)
+                        bool has_process, struct origin *origin)
 {
     const bt_field *context;
 
@@ -434,7 +468,7 @@ static void read_origin(const struct stream_decoder *decoder, const bt_event *bt
     if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
         return;
     context = bt_event_borrow_common_context_field_const(bt_event);
-    if (decoder->process_index >= 0)
+    if (decoder->process_index >= 0 && has_process)
         origin->process = read_text(member(context, (uint64_t)decoder->process_index));
     if (decoder->pid_index >= 0)
         origin->pid =
@@ -483,13 +517,19 @@ enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_mess
     now = bt_message_event_borrow_default_clock_snapshot_const(message);
     if (!time_of_snapshot(now, &event->time_ns))
         return DECODED_UNREADABLE;
+    if (plan->rule) {
+        event->kind = EVENT_RULE;
+        read_origin(decoder, bt_event, false, &event->origin);
+        event->ruled = rule_fields_use(plan->rule, bt_event, &event->origin);
+        return DECODED;
+    }
     payload = bt_event_borrow_payload_field_const(bt_event);
     if (!may_be_wanted(only, plan, payload, event->time_ns))
         return DECODED_UNWANTED;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     event->key = plan->severity;
-    read_origin(decoder, bt_event, &event->origin);
+    read_origin(decoder, bt_event, true, &event->origin);
     read_payload(event, plan, payload);
     if (plan->kind == EVENT_METRIC)
         event_hide_dashes(event);

@@ -9,6 +9,7 @@
 #ifndef BLKIN_DECODE_H
 #define BLKIN_DECODE_H
 
+#include "babeltrace-plugin/rules/rules.h"
 #include "babeltrace-plugin/spans/event.h"
 #include "babeltrace-plugin/stages/only.h"
 
@@ -16,8 +17,10 @@
 
 struct stream_decoder;
 
-/* For one stream, from its beginning to its end. Returns NULL when out of memory. */
-struct stream_decoder *stream_decoder_new(const bt_stream *stream);
+/* For one stream, from its beginning to its end; rules may be NULL. Returns NULL when out of
+ * memory.
+ */
+struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules);
 void stream_decoder_free(struct stream_decoder *decoder);
 
 /* False: the clock's value is no time since the epoch in ns. */
@@ -26,7 +29,8 @@ bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns);
 /* Where the stream's events come from, as far as the trace tells; as long as the stream. */
 struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 
-/* Whether the stream may have events of ours: an event of this class is known to its metadata. */
+/* Whether the stream may have events that are used: an event of ours, or one that a rule names, is
+ * known to its metadata. */
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
 
 /*

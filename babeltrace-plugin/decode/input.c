@@ -5,6 +5,7 @@
  */
 #include "input.h"
 
+#include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/packed.h"
 
 #include <inttypes.h>
@@ -78,6 +79,14 @@ static void pass_over(struct input *input, const bt_event *bt_event, enum decode
     }
 }
 
+/* Its fields are the message's, which does not wait. */
+static void hold_event(struct input *input, struct event *event)
+{
+    if (event->kind == EVENT_RULE && !pairing_pack(input->rules, event, &input->packed))
+        input->intake->is_starved = true;
+    hold_add(input->hold, event);
+}
+
 static void use_event(struct input *input, const bt_message *message)
 {
     const bt_event *bt_event = bt_message_event_borrow_event_const(message);
@@ -96,7 +105,7 @@ static void use_event(struct input *input, const bt_message *message)
     else if (input->is_second && assembler_has_read(input->assembler, event))
         input->intake->counts.events--; /* in the account of the run before */
     else if (input->hold)
-        hold_add(input->hold, event);
+        hold_event(input, event);
     else
         assembler_add(input->assembler, event);
 }

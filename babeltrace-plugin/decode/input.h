@@ -20,13 +20,15 @@ struct input {
     struct streams *streams;
     struct intake *intake; /* all is counted here */
     struct assembler *assembler;
-    bool is_second;    /* a live session is read again from its beginning */
-    struct hold *hold; /* between the two, of a recorded trace with a checkpoint; else NULL */
-    struct only *only; /* NULL: all traces are wanted */
+    bool is_second;      /* a live session is read again from its beginning */
+    struct hold *hold;   /* between the two, of a recorded trace with a checkpoint; else NULL */
+    struct only *only;   /* NULL: all traces are wanted */
+    struct stage *rules; /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;
 
-    struct event event; /* the one at hand: too large to be cleared each time */
+    struct event event;   /* the one at hand: too large to be cleared each time */
+    struct buffer packed; /* its fields, where it is to wait; for buffer_free() */
 };
 
 /* Uses these messages, and gives back the references to them. */

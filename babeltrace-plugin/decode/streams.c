@@ -22,6 +22,7 @@ struct known {
 struct streams {
     struct table table;
     struct known *recent[RECENT];
+    struct rules *rules;
 };
 
 static uint64_t streams_hash(uint64_t seed, const bt_stream *stream)
@@ -40,7 +41,7 @@ static void streams_free_linked(struct table_link *link)
     free_known(caa_container_of(link, struct known, in_table));
 }
 
-struct streams *streams_new(void)
+struct streams *streams_new(struct rules *rules)
 {
     struct streams *streams = calloc(1, sizeof(*streams));
 
@@ -48,6 +49,7 @@ struct streams *streams_new(void)
         free(streams);
         return NULL;
     }
+    streams->rules = rules;
     return streams;
 }
 
@@ -74,7 +76,8 @@ static struct known *streams_add(struct streams *streams, const bt_stream *strea
 
     if (!known)
         return NULL;
-    *known = (struct known){.stream = stream, .decoder = stream_decoder_new(stream)};
+    *known =
+        (struct known){.stream = stream, .decoder = stream_decoder_new(stream, streams->rules)};
     if (!known->decoder) {
         free(known);
         return NULL;

@@ -10,8 +10,8 @@
 
 struct streams;
 
-/* Returns NULL when out of memory. */
-struct streams *streams_new(void);
+/* rules may be NULL, and live longer. Returns NULL when out of memory. */
+struct streams *streams_new(struct rules *rules);
 
 /* NULL is allowed. */
 void streams_free(struct streams *streams);

@@ -166,7 +166,7 @@ static char *otlp_write_ids(char *at, const struct span *span)
     return at;
 }
 
-static char *otlp_write_kind_and_times(char *at, const struct span *span)
+static char *otlp_write_kind(char *at, const struct span *span)
 {
     static const char kinds[] = {
         [SPAN_LOCAL] = 1,    [SPAN_SERVER] = 2,   [SPAN_CLIENT] = 3,
@@ -175,6 +175,11 @@ static char *otlp_write_kind_and_times(char *at, const struct span *span)
 
     *at++ = SPAN_KIND;
     *at++ = kinds[span->kind];
+    return at;
+}
+
+static char *otlp_write_times(char *at, const struct span *span)
+{
     if (span->start_ns <= 0)
         return at;
     *at++ = SPAN_START;
@@ -371,23 +376,53 @@ static char *otlp_write_status(char *begin, struct writing *writing)
     return pb_end(begin + 1, at);
 }
 
-static char *otlp_write_fields(char *at, struct writing *writing)
+/* Of a message Span all but what the struct has newer: ids and times. */
+static char *otlp_copy_fields(char *at, struct text message)
+{
+    const unsigned newer = 1U << 1 | 1U << 2 | 1U << 4 | 1U << 7 | 1U << 8; /* numbers of fields */
+    struct pb_reader reader = pb_reader_of(message);
+    const unsigned char *from = reader.at;
+    struct pb_member field;
+
+    for (; pb_next(&reader, &field); from = reader.at) {
+        const uint32_t number = field.tag >> 3;
+
+        if (number >= 32 || !(newer >> number & 1))
+            at = text_copy(at, (struct text){(const char *)from, (size_t)(reader.at - from)});
+    }
+    return at;
+}
+
+/* All but entries. */
+static char *otlp_write_span_itself(char *at, struct writing *writing)
 {
     const struct span *span = writing->span;
 
-    at = otlp_write_ids(at, span);
     if (span->name_length) {
         *at++ = SPAN_NAME;
         at = pb_put_text(at, span_name(span), LIMIT_NAME, &writing->cut);
     }
-    at = otlp_write_kind_and_times(at, span);
+    at = otlp_write_kind(at, span);
+    at = otlp_write_times(at, span);
     at = otlp_write_flags(at, span);
-    at = otlp_write_own_attributes(at, writing);
-    SPAN_FOR_EACH_ENTRY(span, entry)
-    {
+    return otlp_write_own_attributes(at, writing);
+}
+
+static char *otlp_write_fields(char *at, struct writing *writing)
+{
+    const struct span *span = writing->span;
+    const struct span_entry *message = writing->resource->message;
+    const struct span_entry *entry = message ? span_next_entry(message) : span_first_entry(span);
+
+    at = otlp_write_ids(at, span);
+    if (message)
+        at = otlp_write_times(otlp_copy_fields(at, span_entry_value(message)), span);
+    else
+        at = otlp_write_span_itself(at, writing);
+    for (; entry < span_entries_end(span); entry = span_next_entry(entry)) {
         if (entry->type == SPAN_ANNOTATION)
             at = otlp_write_annotation(at, writing, entry);
-        else
+        else if (entry->type < SPAN_ORIGIN)
             at = otlp_write_tag(at, writing, entry);
     }
     if (writing->events_left_out || writing->tags_left_out)

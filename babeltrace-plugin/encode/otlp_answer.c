@@ -5,8 +5,6 @@
  */
 #include "otlp_parts.h"
 
-#include "protobuf_read.h"
-
 #include <strings.h>
 
 /* The text or message that has this number; empty if there is none. */

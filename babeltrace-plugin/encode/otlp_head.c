@@ -53,7 +53,22 @@ static char *otlp_write_resource(char *at, const struct resource *resource, bool
     return pb_end(length, at);
 }
 
-static char *otlp_write_head(char *at, const struct resource *resource, bool *cut)
+static char *otlp_write_message_in(char *at, char tag, struct text message)
+{
+    *at++ = tag;
+    return text_copy(pb_put_varint(at, message.length), message);
+}
+
+/* As it came. */
+static char *otlp_write_foreign_head(char *at, const struct resource *resource)
+{
+    *at = OTLP_RESOURCE_SPANS;
+    at = otlp_write_message_in(at + 1 + PB_PADDED, RESOURCE, resource->whole);
+    *at = OTLP_SCOPE_SPANS;
+    return otlp_write_message_in(at + 1 + PB_PADDED, SCOPE, resource->scope);
+}
+
+static char *otlp_write_own_head(char *at, const struct resource *resource, bool *cut)
 {
     static const char name[] = "blkin", version[] = BLKIN_RELEASE;
     char *length;
@@ -71,7 +86,8 @@ static char *otlp_write_head(char *at, const struct resource *resource, bool *cu
 
 size_t otlp_head_size_limit(const struct resource *resource)
 {
-    return 512 + PB_TEXT_MAX(text_cut(resource->service, LIMIT_NAME).length) +
+    return 512 + resource->whole.length + resource->scope.length +
+           PB_TEXT_MAX(text_cut(resource->service, LIMIT_NAME).length) +
            PB_TEXT_MAX(text_cut(resource->version, LIMIT_NAME).length) +
            PB_TEXT_MAX(text_cut(resource->host, LIMIT_NAME).length);
 }
@@ -88,7 +104,8 @@ static struct text otlp_keep_text(char **at, struct text text)
 bool otlp_make_head(struct head *head, const struct resource *resource)
 {
     const size_t needed = otlp_head_size_limit(resource) + resource->service.length +
-                          resource->version.length + resource->host.length + resource->ip.length;
+                          resource->version.length + resource->host.length + resource->ip.length +
+                          resource->whole.length + resource->scope.length;
     char *at;
 
     if (head->capacity < needed) {
@@ -100,8 +117,12 @@ bool otlp_make_head(struct head *head, const struct resource *resource)
         head->capacity = needed;
     }
     head->cut = false;
-    at = otlp_write_head(head->data, resource, &head->cut);
+    at = resource->message ? otlp_write_foreign_head(head->data, resource)
+                           : otlp_write_own_head(head->data, resource, &head->cut);
     head->length = (size_t)(at - head->data);
+    head->of.message = resource->message; /* whether there is one */
+    head->of.whole = otlp_keep_text(&at, resource->whole);
+    head->of.scope = otlp_keep_text(&at, resource->scope);
     head->of.service = otlp_keep_text(&at, resource->service);
     head->of.version = otlp_keep_text(&at, resource->version);
     head->of.host = otlp_keep_text(&at, resource->host);

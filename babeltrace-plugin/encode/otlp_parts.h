@@ -7,6 +7,7 @@
 #define BLKIN_OUTPUT_OTLP_PARTS_H
 
 #include "protobuf.h"
+#include "protobuf_read.h"
 #include "protocol.h"
 #include "resource.h"
 

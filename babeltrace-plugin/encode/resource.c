@@ -6,6 +6,7 @@
 #include "resource.h"
 
 #include "babeltrace-plugin/base/hash.h"
+#include "encoder.h"
 
 #define LENGTH_OF(literal) (sizeof(literal) - 1)
 
@@ -43,6 +44,30 @@ static void note_tag(struct resource *resource, const struct span_entry *entry)
     }
 }
 
+/* The two entries come together, and are the first of their types. */
+static bool resource_find_message(const struct span *span, struct resource *resource)
+{
+    const struct span_entry *origin = NULL, *message;
+
+    if (!span->is_foreign)
+        return false;
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        if (entry->type == SPAN_ORIGIN) {
+            origin = entry;
+            break;
+        }
+    }
+    message = origin ? span_next_entry(origin) : NULL;
+    if (!origin || message >= span_entries_end(span) || message->type != SPAN_MESSAGE ||
+        origin->key_length > RESOURCE_MESSAGE_MAX || origin->value_length > RESOURCE_MESSAGE_MAX ||
+        message->value_length > LIMIT_SPAN)
+        return false;
+    *resource = (struct resource){
+        .message = message, .whole = span_entry_key(origin), .scope = span_entry_value(origin)};
+    return true;
+}
+
 struct resource resource_of(const struct span *span)
 {
     const struct endpoint *endpoint = span->endpoint;
@@ -51,6 +76,8 @@ struct resource resource_of(const struct span *span)
         .ip = is_of_host(endpoint) ? endpoint_address(endpoint) : text_of(""),
     };
 
+    if (resource_find_message(span, &resource))
+        return resource;
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
         if (entry->type == SPAN_TAG_TEXT)
@@ -62,7 +89,9 @@ struct resource resource_of(const struct span *span)
 bool resource_equal(const struct resource *a, const struct resource *b)
 {
     return text_equal(a->service, b->service) && text_equal(a->host, b->host) &&
-           text_equal(a->version, b->version) && text_equal(a->ip, b->ip);
+           text_equal(a->version, b->version) && text_equal(a->ip, b->ip) &&
+           !a->message == !b->message && text_equal(a->whole, b->whole) &&
+           text_equal(a->scope, b->scope);
 }
 
 uint64_t resource_hash(uint64_t seed, const struct resource *resource)
@@ -71,5 +100,6 @@ uint64_t resource_hash(uint64_t seed, const struct resource *resource)
 
     hash = hash_text(hash, resource->host);
     hash = hash_text(hash, resource->version);
-    return hash_text(hash, resource->ip);
+    hash = hash_text(hash, resource->ip);
+    return resource->message ? hash_text(hash_text(hash, resource->whole), resource->scope) : hash;
 }

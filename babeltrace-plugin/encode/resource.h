@@ -2,6 +2,8 @@
  * The resource of a span in OTLP's sense: the entity that recorded it. A port, a loopback address
  * and the address of one connection are no part of it, so a process has one resource.
  *
+ * A foreign span that is sent as it came has the resource and the scope that it came with.
+ *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_RESOURCE_H
@@ -21,7 +23,13 @@ struct resource {
     struct text ip;                   /* of the host: empty if not known, or loopback */
     const struct span_entry *tags[2]; /* that host and version are taken from; may be NULL */
     bool has_logical_address;         /* the span has a tag server.address or client.address */
+    /* Of a foreign span that is sent as it came; all above is empty then. */
+    const struct span_entry *message; /* SPAN_MESSAGE; NULL: it is not */
+    struct text whole, scope;         /* the messages Resource and InstrumentationScope */
 };
+
+/* Of either of those messages, and of the span; longer ones are not sent as they came. */
+#define RESOURCE_MESSAGE_MAX ((1U << 14) - 1)
 
 struct resource resource_of(const struct span *span);
 

@@ -372,7 +372,7 @@ static char *write_tags(char *at, struct writing *writing)
     at = JSON_PUT_LITERAL(at, ",\"tags\":{");
     SPAN_FOR_EACH_ENTRY(writing->span, entry)
     {
-        if (entry->type == SPAN_ANNOTATION)
+        if (entry->type == SPAN_ANNOTATION || entry->type >= SPAN_ORIGIN)
             continue;
         if (keys.count < LIMIT_TAGS && has_room(writing, at))
             at = write_tag(at, writing, &keys, entry);

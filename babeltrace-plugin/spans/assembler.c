@@ -149,6 +149,12 @@ void assembler_add(struct assembler *assembler, const struct event *event)
 
     assembler->counts.events++;
     assembler_advance(assembler, event->time_ns);
+    if (event->kind == EVENT_RULE) {
+        assembler->counts.events_rule++;
+        if (assembler->options.rule)
+            assembler->options.rule(assembler->sink_context, event);
+        return;
+    }
     if (is_of_span_api && !assembler->options.is_choice)
         assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_METRIC) {

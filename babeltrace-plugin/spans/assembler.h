@@ -39,6 +39,9 @@
 /* Takes a sample of a host's metrics, of that time by the clock that spans have. */
 typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
 
+/* Takes an event that a rule names. */
+typedef void assembler_rule_fn(void *context, const struct event *event);
+
 struct assembler_options {
     int64_t idle_timeout_ns; /* finish a span this long after its last event */
     int64_t end_timeout_ns;  /* the same, once it has a closing annotation */
@@ -50,6 +53,7 @@ struct assembler_options {
     bool is_choice;          /* events are left out on purpose: gaps in their numbers are none */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
     assembler_metric_fn *metric; /* gets the sink's context; NULL: metrics are counted only */
+    assembler_rule_fn *rule;     /* the same */
 };
 
 struct assembler_counts {
@@ -61,6 +65,7 @@ struct assembler_counts {
     uint64_t events_duplicate; /* of a span that was given out already, see below */
     uint64_t events_process;   /* about a process, not about a span */
     uint64_t events_metric;    /* about a host, not about a span */
+    uint64_t events_rule;      /* of other providers, named by a rule */
     uint64_t metrics_missing;  /* never seen: gaps in the sequence numbers of metrics */
     uint64_t events_missing;   /* never seen: gaps in sequence numbers */
     uint64_t log_errors;       /* annotations, tags and steps lost: no room, or unreadable */
@@ -145,6 +150,23 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans);
 
 /* Finishes every open span. */
 void assembler_flush(struct assembler *assembler);
+
+/* ---- for who makes spans of other events: rules/ --------------------------------------------- */
+
+/* Where events of this origin come from; lives as long as the assembler. */
+struct source *assembler_source(struct assembler *assembler, const struct origin *origin);
+
+/* The endpoint of a service without an address; NULL when out of memory. */
+const struct endpoint *assembler_service(struct assembler *assembler, struct text service);
+
+/* Gives out a span of a process (0: not known) of that source: tagged with what was lost while it
+ * was open, and by the wall clock. */
+void assembler_give_span(struct assembler *assembler, struct span *span,
+                         const struct source *source, int64_t pid);
+
+/* A reference to a source, both ways: see source.h. */
+void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state);
+struct source *assembler_restore_source(struct assembler *assembler, struct state *state);
 
 /* Trace time; 0 before any. */
 int64_t assembler_now(const struct assembler *assembler);

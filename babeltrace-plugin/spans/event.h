@@ -26,6 +26,7 @@ enum event_kind {
     EVENT_END,        /* blkin:end */
     EVENT_PROCESS,    /* blkin:process */
     EVENT_METRIC,     /* blkin:metric: of a host, about no span */
+    EVENT_RULE,       /* of another provider, named by a rule: see rules/pairing.h */
 };
 
 /* Where an event was recorded, as far as the trace tells. */
@@ -39,6 +40,8 @@ struct origin {
 
 /* What an event tells of comes after it by no more than this, which is the error of two clocks. */
 #define EVENT_AHEAD_NS INT64_C(1000000)
+
+struct rule_event;
 
 /* All texts are borrowed for the length of one call. Of two names the second is EVENT_METRIC's. */
 struct event {
@@ -82,6 +85,9 @@ struct event {
     uint64_t flags;     /* BLKIN_SPAN_* */
     uint64_t dropped;   /* annotations, tags and steps that found no room in the program */
     uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
+
+    /* of EVENT_RULE. NULL: its fields are in log, and trace_id says of which rules they are */
+    struct rule_event *ruled;
 };
 
 /* A metric's texts, of which none is recorded as empty. */

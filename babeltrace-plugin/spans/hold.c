@@ -49,6 +49,7 @@ static const size_t event_texts[] = {
 /* Those that an event of its kind has, a bit each: who decodes leaves the others as they were. */
 enum {
     ORIGIN = 0x03,
+    NAME = 0x04,
     NAMES = 0x1c,
     GROUP = 0x0c,
     KEY = 0x20,
@@ -67,6 +68,7 @@ static const unsigned texts_of[] = {
     [EVENT_END] = ORIGIN,
     [EVENT_PROCESS] = ORIGIN,
     [EVENT_METRIC] = ORIGIN | GROUP | VALUE | LOG,
+    [EVENT_RULE] = ORIGIN | NAME | LOG,
 };
 
 static const size_t loss_texts[] = {
@@ -297,7 +299,7 @@ static void origin_state(struct origin *origin, struct state *state)
 
 static void event_state(struct event *event, struct state *state)
 {
-    event->kind = (enum event_kind)state_limited(state, event->kind, EVENT_METRIC);
+    event->kind = (enum event_kind)state_limited(state, event->kind, EVENT_RULE);
     state_signed(state, &event->time_ns);
     origin_state(&event->origin, state);
     state_number(state, &event->trace_id_high);

@@ -26,7 +26,7 @@ static void save_log(const struct span *span, struct state *state)
 /* That of a link is a struct, and so is no other one. */
 static bool is_entry(uint64_t type, struct text key, struct text value)
 {
-    return type <= SPAN_LINK &&
+    return type <= SPAN_MESSAGE &&
            (type != SPAN_LINK || (key.length == 0 && value.length == sizeof(struct span_link)));
 }
 
@@ -195,6 +195,16 @@ void assembler_restore(struct assembler *assembler, struct state *state)
     }
     sources_restore(assembler->sources, state);
     sequences_restore(&assembler->sequences, state);
+}
+
+void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state)
+{
+    source_save(assembler->sources, source, state);
+}
+
+struct source *assembler_restore_source(struct assembler *assembler, struct state *state)
+{
+    return source_restore(assembler->sources, state);
 }
 
 /* ---- a finished span that waits -------------------------------------------------------------- */

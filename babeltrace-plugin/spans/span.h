@@ -25,6 +25,13 @@ enum span_entry_type {
     SPAN_TAG_TEXT,    /* key, value */
     SPAN_TAG_INTEGER, /* key, integer */
     SPAN_LINK,        /* value holds a struct span_link: see span_entry_link() */
+    /*
+     * A foreign span as it came in OTLP, for back ends of OTLP. For others, the entries before
+     * these two say the same; those behind them were added to it.
+     */
+    SPAN_ORIGIN,  /* key: the message Resource, value: the message InstrumentationScope */
+    SPAN_MESSAGE, /* value: the message Span. Name and kind are as in there; ids and times of the
+                     struct are newer */
 };
 
 /* Another span that this one has to do with. */

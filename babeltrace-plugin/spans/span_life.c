@@ -16,6 +16,18 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
     return endpoint;
 }
 
+const struct endpoint *assembler_service(struct assembler *assembler, struct text service)
+{
+    const struct event event = {.service = service};
+
+    return assembler_endpoint(assembler, &event);
+}
+
+struct source *assembler_source(struct assembler *assembler, const struct origin *origin)
+{
+    return source_get(assembler->sources, origin);
+}
+
 void assembler_count(struct assembler *assembler, struct open_span *open, bool in_span)
 {
     if (!in_span) {

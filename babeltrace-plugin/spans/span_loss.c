@@ -75,7 +75,7 @@ bool assembler_has_read(const struct assembler *assembler, const struct event *e
     const struct sequence_place *place =
         &assembler->sequences.places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
 
-    if (event->kind < EVENT_SPAN)
+    if (event->kind < EVENT_SPAN || event->kind == EVENT_RULE)
         return assembler_has_read_until(assembler, event->time_ns);
     return place->series == series && event->sequence <= place->sequence;
 }
@@ -228,13 +228,31 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
         tag(assembler, span, source, &lost, "lost", incomplete);
 }
 
-void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
-                              const struct origin *origin)
+static void tag_loss_during(struct assembler *assembler, struct span *span,
+                            const struct source *source, int64_t pid, const char *consequence)
 {
-    const struct source *source = source_get(assembler->sources, origin);
     struct loss_sum lost;
 
     if (losses_may_touch(&source->losses, span->start_ns) &&
-        losses_overlap(&source->losses, span->start_ns, span->end_ns, origin->pid, &lost))
-        tag(assembler, span, source, &lost, "lost", "spans below it may be missing");
+        losses_overlap(&source->losses, span->start_ns, span->end_ns, pid, &lost))
+        tag(assembler, span, source, &lost, "lost", consequence);
+}
+
+void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
+                              const struct origin *origin)
+{
+    tag_loss_during(assembler, span, source_get(assembler->sources, origin), origin->pid,
+                    "spans below it may be missing");
+}
+
+/* An end that was lost made it end with a later one, and what was within may be missing. */
+void assembler_give_span(struct assembler *assembler, struct span *span,
+                         const struct source *source, int64_t pid)
+{
+    if (assembler->has_losses)
+        tag_loss_during(assembler, span, source, pid, "what it tells may be incomplete");
+    if (assembler->has_offsets)
+        assembler_correct_times(assembler, span, source);
+    assembler->counts.spans_finished++;
+    assembler->sink(assembler->sink_context, span);
 }

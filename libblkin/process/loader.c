@@ -284,6 +284,7 @@ static void open_first(void)
             say_if_not_registered(provider);
         __atomic_store_n(&opened_provider, provider, __ATOMIC_RELEASE);
     }
+    ring_find_wait();
     (void)ring_find();
     publish(opened_provider);
     pthread_mutex_unlock(&lock);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -117,6 +118,15 @@ static int ring_ask_take(struct msghdr *message)
         }
     }
     return found;
+}
+
+void ring_ask_wait(int64_t ns)
+{
+    const struct timespec limit = {0, (long)ns};
+    struct pollfd answer = {ring_asked.descriptor, POLLIN, 0};
+
+    if (ring_ask_is_same())
+        (void)syscall(SYS_ppoll, &answer, 1, &limit, NULL, 0);
 }
 
 enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)

@@ -1,5 +1,5 @@
 /*
- * Asking the recorder's agent for the memory of rings, without ever waiting.
+ * Asking the recorder's agent for the memory of rings, without waiting, but for ring_ask_wait().
  *
  * The answer may come later: until then a descriptor is open, at most until the first look after
  * RING_ASK_NS. Programs close descriptors that they do not know, and may have another one under its
@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RING_ASK_NS UINT64_C(40000000)
+#define RING_ASK_NS UINT64_C(300000000) /* a large memory takes the agent a while */
 
 enum ring_answer {
     RING_NO_ANSWER, /* nobody is there, or says anything */
@@ -27,6 +27,9 @@ enum ring_answer {
 
 /* Connects, unless an answer is awaited already. */
 void ring_ask(const char *path);
+
+/* Waits for an answer that is awaited, so long at most. */
+void ring_ask_wait(int64_t ns);
 
 /* RING_ANSWER: *descriptor, to be closed, is of a memory of *bytes. */
 enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes);

@@ -5,6 +5,7 @@
  */
 #include "ring_find.h"
 
+#include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
 #include "ring_ask.h"
 #include "ring_write.h"
@@ -79,6 +80,16 @@ void ring_find_begin(void)
     ring_leave();
 }
 
+#define RING_WAIT_NS 5000000
+
+void ring_find_wait(void)
+{
+    if (ring_find_state() == RING_AWAITED && ring_enter()) {
+        ring_ask_wait(RING_WAIT_NS);
+        ring_leave();
+    }
+}
+
 /* ---- the memory ---- */
 
 static void ring_complain(const char *wrong)
@@ -86,17 +97,6 @@ static void ring_complain(const char *wrong)
     if (ring_is_debugged && !ring_has_complained)
         blkin_debug_say("libblkin: the recorder's memory is refused: %s", wrong);
     ring_has_complained = true;
-}
-
-static const struct ring_map *ring_take(int descriptor, uint64_t bytes)
-{
-    const char *wrong;
-    struct ring_map *map = ring_map_new(descriptor, bytes, &wrong);
-
-    ring_ask_close(descriptor);
-    if (!map)
-        ring_complain(wrong);
-    return map;
 }
 
 static void ring_change(const struct ring_map *to)
@@ -108,25 +108,64 @@ static void ring_change(const struct ring_map *to)
         ring_map_leave(from);
 }
 
+/* ---- whether anybody reads it ---- */
+
+static uint64_t ring_beats;   /* of the memory, when they were looked at last, */
+static uint64_t ring_beat_ns; /* and when they were another number */
+
+static void ring_note_beats(const struct ring_map *map)
+{
+    ring_beats = ring_map_beats(map);
+    ring_beat_ns = blkin_monotonic_ns();
+}
+
+static bool ring_is_quiet(const struct ring_map *map)
+{
+    if (ring_map_beats(map) != ring_beats)
+        ring_note_beats(map);
+    return blkin_monotonic_ns() - ring_beat_ns > RING_QUIET_NS;
+}
+
+/* ---- asking ---- */
+
+/* The one that this process has already, or another one. */
+static void ring_take(int descriptor, uint64_t bytes)
+{
+    const struct ring_map *now = ring_process.map;
+    const char *wrong;
+    struct ring_map *map = NULL;
+
+    if (!now || !ring_map_is_on(now) || !ring_map_is_of(now, descriptor)) {
+        map = ring_map_new(descriptor, bytes, &wrong);
+        if (!map)
+            ring_complain(wrong);
+    }
+    ring_ask_close(descriptor);
+    if (map)
+        ring_change(map);
+    if (ring_process.map)
+        ring_note_beats(ring_process.map);
+}
+
+/* The memory that there is will do until there is another one, unless the agent has left it. */
 static enum ring_found ring_ask_again(void)
 {
-    const struct ring_map *map = NULL;
     int descriptor;
     uint64_t bytes;
 
     ring_ask(ring_path);
     switch (ring_ask_look(&descriptor, &bytes)) {
-    case RING_ANSWER_LATER: /* the old memory will do until then */
+    case RING_ANSWER_LATER:
         return RING_SOON;
     case RING_ANSWER:
-        map = ring_take(descriptor, bytes);
+        ring_take(descriptor, bytes);
         break;
     case RING_NO_ANSWER:
         break;
     }
-    if (map || ring_process.map)
-        ring_change(map);
-    return map ? RING_FOUND : RING_AWAITED;
+    if (ring_process.map && !ring_map_is_on(ring_process.map))
+        ring_change(NULL);
+    return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
 static enum ring_found ring_look(void)
@@ -139,7 +178,9 @@ static enum ring_found ring_look(void)
             ring_change(NULL);
     }
     ring_user = user;
-    return ring_process.map && ring_map_is_read(ring_process.map) ? RING_FOUND : ring_ask_again();
+    if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_quiet(ring_process.map))
+        return RING_FOUND;
+    return ring_ask_again();
 }
 
 enum ring_found ring_find(void)

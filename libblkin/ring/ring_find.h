@@ -28,6 +28,9 @@ static inline const struct ring_map *ring_map(void)
 /* The first time, it asks the agent: early, as the answer takes a while. Does nothing later. */
 void ring_find_begin(void);
 
+/* Waits 5 ms at most for an agent that is there: so a program's first spans are in its rings. */
+void ring_find_wait(void);
+
 /*
  * At the end of loading, and with each chores: takes the agent's answer, asks again where there is
  * none, leaves a memory that the agent has left, and at once that of a user who this process is no

@@ -10,28 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* No sum here is as large as 2^51. */
-static const char *ring_map_check(const struct ring_memory *memory, uint64_t bytes)
-{
-    uint64_t heads, data;
-
-    if (memory->mark != RING_MARK)
-        return "it is of another version of BlkKin";
-    if (memory->cpus == 0 || memory->cpus > RING_CPUS_MAX || !ring_is_size(memory->event_bytes) ||
-        !ring_is_size(memory->alarm_bytes))
-        return "its rings have impossible sizes";
-    heads = RING_KINDS * (uint64_t)memory->cpus * sizeof(struct ring_head);
-    data = memory->cpus * (memory->event_bytes + memory->alarm_bytes);
-    if (memory->bytes != bytes || memory->heads_at < sizeof(*memory) ||
-        memory->heads_at % sizeof(struct ring_head) != 0 || memory->heads_at > bytes ||
-        memory->data_at % RING_PAGE != 0 || memory->data_at > bytes ||
-        memory->data_at < memory->heads_at + heads || bytes - memory->data_at < data)
-        return "its parts do not fit into it";
-    if (memory->state != RING_ON)
-        return "nobody reads it";
-    return NULL;
-}
-
 static void ring_map_fill(struct ring_map *map, char *base, const struct ring_memory *memory)
 {
     struct ring_head *heads = (struct ring_head *)(void *)(base + memory->heads_at);
@@ -58,7 +36,9 @@ static const char *ring_map_at(char *place, size_t page, int descriptor, size_t 
         return "it cannot be mapped";
     (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent has it all after a crash */
     memory = *(const volatile struct ring_memory *)(const void *)place;
-    wrong = ring_map_check(&memory, bytes);
+    wrong = ring_problem(&memory, bytes);
+    if (!wrong && memory.state != RING_ON)
+        wrong = "nobody reads it";
     if (!wrong)
         ring_map_fill((struct ring_map *)(void *)(place - page), place, &memory);
     return wrong;
@@ -87,6 +67,7 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
 {
     const int seals = fcntl(descriptor, F_GET_SEALS);
     struct stat status;
+    struct ring_map *map;
 
     *wrong = "it is not sealed against shrinking";
     if (seals < 0 || !(seals & F_SEAL_SHRINK))
@@ -95,7 +76,12 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     if (fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != bytes ||
         bytes < sizeof(struct ring_memory) || bytes > SIZE_MAX / 4)
         return NULL;
-    return ring_map_somewhere(descriptor, bytes, wrong);
+    map = ring_map_somewhere(descriptor, bytes, wrong);
+    if (map) {
+        map->device = status.st_dev;
+        map->inode = status.st_ino;
+    }
+    return map;
 }
 
 /* What is written there later touches pages of its own: nobody would notice if they failed. */
@@ -105,7 +91,20 @@ void ring_map_leave(const struct ring_map *map)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
-bool ring_map_is_read(const struct ring_map *map)
+bool ring_map_is_on(const struct ring_map *map)
 {
     return __atomic_load_n(&map->memory->state, __ATOMIC_RELAXED) == RING_ON;
+}
+
+uint64_t ring_map_beats(const struct ring_map *map)
+{
+    return __atomic_load_n(&map->memory->beats, __ATOMIC_RELAXED);
+}
+
+bool ring_map_is_of(const struct ring_map *map, int descriptor)
+{
+    struct stat status;
+
+    return fstat(descriptor, &status) == 0 && status.st_dev == map->device &&
+           status.st_ino == map->inode;
 }

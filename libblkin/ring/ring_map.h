@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 enum ring_which { RING_EVENTS, RING_ALARMS, RING_KINDS };
 
@@ -31,6 +32,8 @@ struct ring_map {
     struct ring_part parts[RING_KINDS];
     struct ring_memory *memory;
     size_t bytes; /* of the memory */
+    dev_t device; /* by these two it is known again */
+    ino_t inode;
 };
 
 /*
@@ -46,7 +49,13 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
  */
 void ring_map_leave(const struct ring_map *map);
 
-/* Does the agent still read it? */
-bool ring_map_is_read(const struct ring_map *map);
+/* Is the agent not done with it? */
+bool ring_map_is_on(const struct ring_map *map);
+
+/* What the agent raises as long as it lives. */
+uint64_t ring_map_beats(const struct ring_map *map);
+
+/* Does the descriptor refer to this memory? */
+bool ring_map_is_of(const struct ring_map *map, int descriptor);
 
 #endif

@@ -12,6 +12,10 @@ import tempfile
 import termios
 import time
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
+
 ISOLATE = os.path.join(os.environ["SRC"], "scripts", "isolate")
 DEADLINE = 20
 failures = 0
@@ -22,14 +26,6 @@ def check(ok, what):
     if not ok:
         failures += 1
         print("FAILED:", what)
-
-
-def until(condition, what):
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {DEADLINE} s")
-        time.sleep(0.02)
 
 
 def environment(mode):
@@ -101,7 +97,7 @@ class Running:
             [ISOLATE, sys.executable, "-c", COMMAND, self.log, self.mark], env=environment(mode),
             cwd=folder, **kw)
         Running.all.append(self)
-        until(lambda: self.lines()[:1] == ["ready"], "the command's start")
+        wait_until(lambda: self.lines()[:1] == ["ready"], "the command's start")
 
     def lines(self):
         try:
@@ -115,7 +111,7 @@ class Running:
 
     def gone(self, what):
         try:
-            until(lambda: not marked(self.mark), what)
+            wait_until(lambda: not marked(self.mark), what)
         except TimeoutError as e:
             check(False, e)
 
@@ -172,7 +168,7 @@ def test_signals(mode, folder):
 
     r = Running(mode, folder)
     r.process.send_signal(signal.SIGINT)
-    until(lambda: "INT" in r.lines(), "INT in the command")
+    wait_until(lambda: "INT" in r.lines(), "INT in the command")
     check(r.lines() == ["ready", "INT"], f"{mode}: one INT: {r.lines()}")
     check(r.process.poll() is None, f"{mode}: the command decides what INT does")
     r.process.terminate()
@@ -189,7 +185,7 @@ def test_terminal(mode, folder):
     r = Running(mode, folder, stdin=theirs, stdout=theirs, stderr=theirs,
                 preexec_fn=own_the_terminal)
     os.write(ours, b"\x03")
-    until(lambda: "INT" in r.lines(), "INT in the command")
+    wait_until(lambda: "INT" in r.lines(), "INT in the command")
     r.process.terminate()
     check(r.status() == 5, f"{mode}: TERM after Ctrl-C: {r.status()}")
     check(r.lines() == ["ready", "INT", "TERM"], f"{mode}: one INT for a Ctrl-C: {r.lines()}")

@@ -27,7 +27,7 @@ fails_with() {
 
 # start_fake MODE: its address is in $fake.
 start_fake() {
-    start_server fake "$PYTHON" "$SRC/tests/e2e/fake_collector.py" "$1" || exit 1
+    start_server fake "$PYTHON" "$SRC/tests/collector.py" 0 "$1" || exit 1
     fake=http://$(part_address fake)
 }
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 # blkin show: what it prints of a trace, of a broken one, and of what is none.
 # SPDX-License-Identifier: BSD-2-Clause
-import http.server
 import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from server import Server  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
@@ -319,33 +321,24 @@ class Show(unittest.TestCase):
         self.assertIn('with babeltrace2: No such file or directory', missing.stderr)
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        found = self.path in ("/api/v2/trace/aa", "/zipkin/api/v2/trace/aa")
-        body = json.dumps(WRITE).encode() if found else b"not found"
-        self.send_response(200 if found else 500 if self.path == "/broken" else 404)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
+def trace(request):
+    if request.path in ("/api/v2/trace/aa", "/zipkin/api/v2/trace/aa"):
+        return 200, json.dumps(WRITE).encode()
+    return 500 if request.path == "/broken" else 404, b"not found"
 
 
 class ShowUrl(unittest.TestCase):
     refused = Show.refused
 
     def test_url(self):
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            base = "http://127.0.0.1:%d" % server.server_address[1]
+        with Server(trace) as server:
+            base = server.url
             for path in ("/api/v2/trace/aa", "/zipkin/traces/aa", "/zipkin/traces/aa?lang=en"):
                 result = show(base + path)
                 self.assertEqual((result.returncode, result.stderr), (0, ""))
                 self.assertIn("client: write", result.stdout)
             self.refused("no such trace or page (status 404)", f"{base}/api/v2/trace/bb")
             self.refused("status 500, expected 200", f"{base}/broken")
-            server.shutdown()
         self.refused(f"cannot get {base}/x: ", f"{base}/x")
 
 

@@ -123,7 +123,7 @@ initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *c
     (void)data;
     if (!printer)
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
-    printer->input.streams = streams_new();
+    printer->input.streams = streams_new(NULL);
     printer->input.intake = &printer->intake;
     printer->input.assembler = assembler_new(&options, take_span, NULL);
     printer->input.warn = warn;

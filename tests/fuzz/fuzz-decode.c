@@ -635,7 +635,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (!graph) {
         graph = make_graph();
-        streams = streams_new();
+        streams = streams_new(NULL);
         REQUIRE(streams);
     }
     random_number = sum_of(data, size);

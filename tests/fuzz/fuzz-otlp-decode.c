@@ -111,6 +111,32 @@ static void check_inside(const struct reading *reading, struct text text)
                                  text.data + text.length <= request.bytes + reading->length));
 }
 
+static void on_sent(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    const struct span *whole = context;
+
+    (void)origin;
+    REQUIRE(span->trace_id_high == whole->trace_id_high && span->trace_id == whole->trace_id);
+    REQUIRE(span->id == whole->id && span->end_ns == whole->end_ns);
+    REQUIRE(span->kind == whole->kind);
+}
+
+/* What is sent on is one span, whether it goes as it came or not. */
+static void check_sent(struct span *whole)
+{
+    struct buffer buffer = {.limit = 0};
+    struct otlp_decoded decoded;
+    uint32_t start = 0;
+    uint64_t group = 0;
+    bool cut;
+
+    REQUIRE(encoder->encode(encoder, &buffer, whole, &group, &cut));
+    encoder->frame(buffer.data, &start, 0, 1, buffer.length);
+    decoded = otlp_decode((struct text){buffer.data, buffer.length}, on_sent, whole);
+    REQUIRE(decoded.spans == 1 && decoded.invalid == 0 && !decoded.is_broken);
+    buffer_free(&buffer);
+}
+
 static void check_whole(const struct otlp_origin *origin, const struct otlp_span *span)
 {
     static struct span whole;
@@ -122,11 +148,12 @@ static void check_whole(const struct otlp_origin *origin, const struct otlp_span
     REQUIRE(text_equal(span_name(&whole), span->name));
     SPAN_FOR_EACH_ENTRY(&whole, entry)
     {
-        REQUIRE(entry->type <= SPAN_LINK);
+        REQUIRE(entry->type <= SPAN_MESSAGE);
         REQUIRE((const char *)entry + entry->size <= whole.log + whole.log_length);
         REQUIRE(span_entry_key(entry).length + span_entry_value(entry).length + sizeof(*entry) <=
                 entry->size);
     }
+    check_sent(&whole);
     if (otlp_span_attribute(span->raw, text_of("error"), value, sizeof(value)))
         REQUIRE(strlen(value) < sizeof(value));
     (void)otlp_resource_attribute(origin->resource, text_of("host.ip"), value, 1);

@@ -62,7 +62,7 @@ more_metrics "in the sink"
 
 # ---- a filter of spans is not for it, and one that records is enough
 free_port COLLECTOR
-start_part taker "$PYTHON" "$SRC/tests/rotate/collector.py" "$COLLECTOR" "$WORK/taken"
+start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR" "$WORK/taken"
 wait_for 10 taker "the collector's start" listening "$COLLECTOR" || exit 1
 start_part second "$blkin" rotate "${LIVE_OPTIONS[@]:0:3}" --session=second --output="$WORK/rotate" \
     --shm-path="$WORK/shm" --rotate-ms=1000 --endpoint="http://127.0.0.1:$COLLECTOR" --log-level=info \

@@ -57,7 +57,8 @@ for name in "${unit[@]}"; do
 done
 
 # The ring's sequence, which nothing interrupts here.
-builds $cross "$other/test-write" -rdynamic "$SRC"/tests/ring/{test-write,parts/memory,parts/sequence}.c "$other"/lib/*.o
+builds $cross "$other/test-write" -rdynamic "$SRC"/tests/libblkin-ring/{test-write,parts/rings,parts/sequence}.c \
+    "$SRC"/tools/rings/{memory,ring_read}.c "$other"/lib/*.o
 "${emulate[@]}" "$other/test-write" || fail "test-write on aarch64: status $?"
 
 # The events, by a provider that prints them: on both processors the same.

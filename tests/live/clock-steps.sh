@@ -30,7 +30,7 @@ choose_live_places
 free_port port
 export BLKIN_SHM_PATH=$WORK/shm
 start_sessiond || exit 1
-start_server taker "$PYTHON" "$SRC/tests/live/collector.py" "$port" "$WORK/collected" || exit 1
+start_server taker "$PYTHON" "$SRC/tests/collector.py" "$port" "$WORK/collected" numbers || exit 1
 [ "$mode" = live ] || LIVE_OPTIONS=("${LIVE_OPTIONS[@]:0:3}") # the others are live's own
 start_part "$mode" "$blkin" "$mode" --endpoint="http://127.0.0.1:$port" --events=blkin:span,blkin:process \
     "${LIVE_OPTIONS[@]}"

@@ -41,7 +41,7 @@ note_last_account() {
 }
 
 start_collector_part() {
-    start_server collector "$PYTHON" "$SRC/tests/live/collector.py" "$port" "$WORK/collected" || exit 1
+    start_server collector "$PYTHON" "$SRC/tests/collector.py" "$port" "$WORK/collected" numbers || exit 1
 }
 
 # Each sets back_ms: when the part was back.

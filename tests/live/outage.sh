@@ -15,7 +15,7 @@ number() { # in a file of 8 bytes
     od -An -N8 -td8 "$1" 2>/dev/null | tr -d ' '
 }
 start_taker() {
-    start_server taker "$PYTHON" "$SRC/tests/live/collector.py" "$port" "$WORK/collected" || exit 1
+    start_server taker "$PYTHON" "$SRC/tests/collector.py" "$port" "$WORK/collected" numbers || exit 1
 }
 # Sets got (different ones) and twice.
 count() {

@@ -23,7 +23,7 @@ export LTTNG_UST_REGISTER_TIMEOUT=60000
 # program USER [PER_SECOND]: 15 spans, then it ends.
 program() {
     setpriv --reuid "$1" --regid nogroup --clear-groups env -u LTTNG_HOME HOME=/nowhere \
-        "$BUILD/tests/bench/bench-load" span "$each" "${@:2}" >/dev/null || fail "the program of $1 failed"
+        "$BUILD/bench/bench-load" span "$each" "${@:2}" >/dev/null || fail "the program of $1 failed"
 }
 
 # came: how many different spans the sink's own file has, and how many in all

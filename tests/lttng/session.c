@@ -1,8 +1,8 @@
 /*
  * Calls one function of tools/lttng/session.h, for test-session.sh.
  *
- *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | ring NAME | look NAME |
- *             below FOLDER | snapshot NAME FOLDER [MAX-BYTES] | stop NAME | destroy NAME [now]
+ *     session live NAME RELAY-URL | rotated NAME FOLDER [SHM-PATH] | look NAME | below FOLDER |
+ *             stop NAME | destroy NAME [now]
  *
  * FILTER, EVENTS, SUBBUF_BYTES and SUBBUF_COUNT in the environment are the session's.
  *
@@ -77,14 +77,10 @@ int main(int argc, char *argv[])
         return ensure(SESSION_LIVE, name, argv[3], "");
     if (strcmp(what, "rotated") == 0)
         return ensure(SESSION_ROTATED, name, argv[3], argc > 4 ? argv[4] : "");
-    if (strcmp(what, "ring") == 0)
-        return ensure(SESSION_SNAPSHOT, name, "", "");
     if (strcmp(what, "look") == 0)
         ok = look(name, &error);
     else if (strcmp(what, "below") == 0)
         ok = below(name, &error);
-    else if (strcmp(what, "snapshot") == 0)
-        ok = session_snapshot(name, argv[3], argc > 4 ? strtoull(argv[4], NULL, 10) : 0, &error);
     else if (strcmp(what, "stop") == 0)
         ok = session_stop(name, &error);
     else if (strcmp(what, "destroy") == 0)

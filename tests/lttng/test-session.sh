@@ -47,7 +47,7 @@ session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
 says adopted
 
 # It records, with contexts; the rotation closes chunks.
-"$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
+"$BUILD/bench/bench-load" span 100 || fail "the writer failed"
 # not while one of its own is under way
 wait_for 20 - "a rotation" lttng rotate r || exit 1
 spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
@@ -104,80 +104,17 @@ says "not there"
 # buffers in a folder of ours
 mkdir -m 700 "$WORK/shm"
 session rotated s "$WORK/s" "$WORK/shm" || fail "$(<"$WORK/answer")"
-"$BUILD/tests/bench/bench-load" span 100000000 1000 &
+"$BUILD/bench/bench-load" span 100000000 1000 &
 writer=$!
 wait_for 10 - "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q ."
 kill "$writer"
 wait "$writer" 2>/dev/null
 
-# A ring: overwritten buffers per user, no output of its own; the folder of a snapshot is the caller's.
-SUBBUF_COUNT=8 session ring ring || fail "$(<"$WORK/answer")"
-says created
-has ring 'session ring: \[active snapshot\]' 'Buffering scheme: per-user' 'Event-loss mode: *overwrite' \
-    'Sub-buffer size: *131072' 'Sub-buffer count: *8' 'zipkin:\*' 'blkin:span' 'blkin:process'
-session ring ring
-says adopted
-session ring l && fail "took a live session for a ring"
-says 'other: LTTng session "l" is there already and is no snapshot session'
-session rotated ring "$WORK/out" && fail "took a ring for a rotated session"
-says 'other: LTTng session "ring" is there already and is a snapshot session: give'
-lttng create pid --snapshot >/dev/null &&
-    lttng enable-channel -s pid -u --buffers-pid blkin >/dev/null || fail "lttng create"
-session ring pid && fail "took buffers per process for a ring"
-says 'other: LTTng session "pid" is there already and has buffers per process'
-session destroy pid
+lttng create snapshots --snapshot >/dev/null || fail "lttng create"
+session rotated snapshots "$WORK/out" && fail "took a snapshot session for a rotated one"
+says 'other: LTTng session "snapshots" is there already and is a snapshot session: give'
 
-# spans_of FOLDER: in the snapshot
-spans_of() {
-    babeltrace2 "$1" | grep 'blkin:span:.*vpid = ' | grep -vcE 'vtid = |procname = '
-}
-"$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
-session snapshot ring "$WORK/first" || fail "snapshot: $(<"$WORK/answer")"
-[ "$(spans_of "$WORK/first")" = 100 ] || fail "$(spans_of "$WORK/first") of 100 spans are in the snapshot"
-[ "$(stat -c %a "$WORK/first")" = 700 ] || fail "others may read the snapshot"
-session snapshot ring "$WORK/first" && fail "wrote into a folder that was there"
-says "cannot make the snapshot's folder $WORK/first: File exists"
-session snapshot ring "$WORK/none/first" && fail "wrote into a folder that cannot be"
-session snapshot r "$WORK/other" && fail "made a snapshot of a rotated session"
-says 'cannot make a snapshot of LTTng session "r"'
-[ ! -e "$WORK/other" ] || fail "a snapshot that failed has left its folder"
-# more than the ring holds: the newest; and no more of them than asked for
-"$BUILD/tests/bench/bench-load" span 50000 || fail "the writer failed"
-session snapshot ring "$WORK/full" || fail "snapshot: $(<"$WORK/answer")"
-session snapshot ring "$WORK/some" 600000 || fail "snapshot: $(<"$WORK/answer")"
-full=$(spans_of "$WORK/full") some=$(spans_of "$WORK/some")
-((full > 4000 && full < 50000 && some > 0 && some < full)) ||
-    fail "$full spans in the whole snapshot, $some in one of 600000 bytes"
-session snapshot ring "$WORK/less" 1000 && fail "made a snapshot of less than a sub-buffer"
-says 'cannot make a snapshot of LTTng session "ring": Snapshot max size is invalid'
-[ ! -e "$WORK/less" ] || fail "a snapshot that was refused has left its folder"
-session stop ring || fail "stop"
-session ring ring
-says adopted
-
-# Root's session daemon, and a session of somebody of group tracing: he has the spans of all users, in files of
-# his own; the rings of others he may not have.
-if [ "$(id -u)" = 0 ] && [ "$BLKIN_ISOLATED" = namespaces ] && getent group tracing >/dev/null; then
-    chmod 711 "$BLKIN_PRIVATE" "$TMPDIR" "$WORK"
-    mkdir -m 700 "$WORK/nobody" && chown nobody "$WORK/nobody"
-    as_nobody() {
-        timeout 30 setpriv --reuid nobody --regid nogroup --groups "$(getent group tracing | cut -d: -f3)" \
-            "$@" >"$WORK/answer"
-    }
-    as_nobody "$BUILD/tests/lttng/session" ring hers || fail "$(<"$WORK/answer")"
-    "$BUILD/tests/bench/bench-load" span 100 || fail "the writer failed"
-    as_nobody "$BUILD/tests/lttng/session" snapshot hers "$WORK/nobody/all" || fail "snapshot: $(<"$WORK/answer")"
-    [ "$(spans_of "$WORK/nobody/all")" = 100 ] || fail "$(spans_of "$WORK/nobody/all") of 100 spans of root"
-    [ -z "$(find "$WORK/nobody/all" ! -user nobody)" ] || fail "she does not own $(find "$WORK/nobody/all" ! -user nobody)"
-    as_nobody find "$WORK/nobody/all" -name metadata -exec cat {} + || fail "she cannot read it"
-    as_nobody rm -r "$WORK/nobody/all" || fail "she cannot remove it"
-    as_nobody "$BUILD/tests/lttng/session" snapshot ring "$WORK/nobody/ring" && fail "took a snapshot of root's ring"
-    says 'cannot make a snapshot of LTTng session "ring": Permission denied'
-    as_nobody "$BUILD/tests/lttng/session" destroy hers || fail "destroy: $(<"$WORK/answer")"
-fi
-has ring '\[active snapshot\]'
-
-for name in r l s ring; do
+for name in r l s snapshots; do
     session destroy "$name" || fail "destroy $name: $(<"$WORK/answer")"
     session look "$name"
     says "not there"

@@ -20,10 +20,9 @@ sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import free_port, otelcol_config  # noqa: E402
+from common import PATIENCE, free_port, otelcol_config, wait_until  # noqa: E402
 
 DRIVER = BUILD + "/tests/plugin/exporter-driver"
-SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))
 
 _spec = importlib.util.spec_from_file_location("encoder", SRC + "/tests/plugin/test-otlp.py")
 encoder = importlib.util.module_from_spec(_spec)
@@ -51,12 +50,11 @@ class Otelcol:
         self.wait_for(self.is_up, "the collector does not start")
 
     def wait_for(self, condition, what):
-        deadline = time.monotonic() + 60 * SLOW
-        while not condition():
-            if time.monotonic() > deadline or self.process.poll() is not None:
-                self.log.seek(0)
-                raise AssertionError("%s:\n%s" % (what, self.log.read()[-3000:]))
-            time.sleep(0.05)
+        def explain():
+            self.log.seek(0)
+            return "%s:\n%s" % (what, self.log.read()[-3000:])
+
+        wait_until(condition, explain, 60, ended=lambda: self.process.poll() is not None)
 
     def is_up(self):
         with socket.socket() as sock:
@@ -91,7 +89,7 @@ def ids(stored):
 
 def drive(collector, *args):
     done = subprocess.run([DRIVER, "endpoint=" + collector.url, "format=otlp", *args], capture_output=True,
-                          text=True, timeout=100 * SLOW, check=False)
+                          text=True, timeout=100 * PATIENCE, check=False)
     expect(done.returncode == 0, done.stderr)
     return json.loads(done.stdout), done.stderr
 

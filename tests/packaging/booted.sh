@@ -186,6 +186,7 @@ private() {
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] || return
     # in its chunks and snapshots LTTng decides, and nobody else comes there
     find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*' ! -path '/run/blkin/service/record.alarm/*' \
+        ! -path '/run/blkin/rings/*' \
         ! -path '/var/lib/blkin/record/*/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
 }
@@ -334,6 +335,7 @@ check "... keeps the configuration" configuration_kept
 check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-rotate'
 systemctl stop blkin-live
 
+check "programs of all users may ask for rings" eval '[ "$(stat -c "%U %a" /run/blkin/rings)" = "blkin 755" ]'
 check "the linker finds the libraries" eval 'ldconfig -p | grep libblkin.so.1 && ldconfig -p | grep libblkin-lttng.so.1'
 check "blkin --version" eval '[ "$(blkin --version)" = "blkin ${version%-*}" ]'
 check "babeltrace2 finds the sink" eval 'babeltrace2 list-plugins | grep -i zipkin'

@@ -31,7 +31,7 @@ mapfile -t commands < <(blkin --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
 completes '' : "${commands[@]}" --help --version
 completes sh : show
 completes keep --la : --last=
-completes show --a : --annotations --ascii
+completes show --a : --annotations --around= --ascii
 completes show --wi : --width=
 mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
 [ ${#keys[@]} -gt 20 ] || exit 1

@@ -20,3 +20,27 @@ for unit in blkin-host blkin-hub blkin-live blkin-record blkin-rotate blkin-work
     }
     tail -n 1 exposure.log
 done
+
+# those that give rings to programs: they keep them over a kill, and may make the socket
+for unit in blkin-live blkin-record; do
+    grep -q '^FileDescriptorStoreMax=' $unit.service && grep -qx 'ReadWritePaths=-/run/blkin/rings' $unit.service || {
+        echo "$unit.service cannot give rings to programs"
+        exit 1
+    }
+done
+
+# its folder is of the service's user, and all others come there
+root=$TMPDIR/root
+mkdir -p "$root/etc" && echo 'root:x:0:0::/:/bin/sh
+blkin:x:990:991::/:/bin/sh' >"$root/etc/passwd" && echo 'root:x:0:
+blkin:x:991:' >"$root/etc/group" || exit 1
+if [ "$(id -u)" = 0 ] && chown 990:991 "$root/etc/group"; then
+    timeout 60 systemd-tmpfiles --root="$root" --create "$SRC/packaging/systemd/blkin.tmpfiles" &&
+        [ "$(stat -c '%u:%g %a' "$root/run/blkin" "$root/run/blkin/rings" | xargs)" = '0:0 755 990:991 755' ] || {
+        ls -lnR "$root/run"
+        exit 1
+    }
+else
+    echo "not tested: folders of another user, which only root can make"
+fi
+rm -r "$root"

@@ -9,7 +9,7 @@ import threading
 import time
 
 from faulty_collector import *  # noqa: F403 (faults are words here)
-from scenarios import SLOW, expect
+from scenarios import PATIENCE, expect
 
 DRIVER = os.environ["BUILD"] + "/tests/plugin/exporter-driver"
 OUTCOMES = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "spooled")
@@ -24,7 +24,7 @@ class Run:
         begin = time.monotonic()
         done = subprocess.run([DRIVER] + [str(arg) for arg in args], env={**clean, **env},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=60 * SLOW, check=False)
+                              timeout=60 * PATIENCE, check=False)
         self.seconds = time.monotonic() - begin
         self.status = done.returncode
         self.messages = done.stderr

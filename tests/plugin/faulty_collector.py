@@ -47,6 +47,7 @@ class Request:
         elif headers.get("content-encoding") == "zstd":
             body = subprocess.run(["zstd", "-dcq"], input=body, capture_output=True, check=True).stdout
         self.bytes = len(body)
+        self.body = body
         if headers.get("content-type") == "application/x-protobuf":
             self.spans = otlp_spans(body)
         else:

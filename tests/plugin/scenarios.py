@@ -6,7 +6,9 @@ import sys
 import time
 import traceback
 
-SLOW = float(os.environ.get("TEST_SLOWNESS", "1"))  # of a build with sanitizers
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import PATIENCE, wait_until  # noqa: E402,F401
+
 SCENARIOS = {}
 
 

@@ -25,7 +25,7 @@ lttng create rotated --output="$WORK/recorded" >/dev/null &&
     lttng start rotated >/dev/null || fail "no session"
 start_stack || exit
 for load in "${LOADS[@]}"; do
-    start_part "load-$load" "$BUILD/tests/bench/bench-load" "$load" 1000000 100
+    start_part "load-$load" "$BUILD/bench/bench-load" "$load" 1000000 100
 done
 start_part client "$BUILD/examples/client" --connect "$GATEWAY" --requests 2000
 wait_for 60 - "$ROTATIONS rotations" enough_chunks || exit

@@ -23,7 +23,9 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 import faulty_collector
+from common import wait_until
 from faulty_collector import Collector
 from make_traces import CONTEXT, MS, S, STREAMED, Thread, add_blkin, add_zipkin, context, step, tag, zipkin
 from ctf import Trace
@@ -308,8 +310,7 @@ class Checkpoint(unittest.TestCase):
         trace = self.trace("a", [(recording(4, 3000), None)])
         with Collector(default=faulty_collector.slow(0.05)) as collector:
             run = Run(self, trace, "a", collector.url, f"queue-bytes={8192}", "batch-bytes=4096")
-            while not collector.accepted:
-                time.sleep(0.01)
+            wait_until(lambda: collector.accepted, "the first spans")
             run.process.send_signal(signal.SIGTERM)
             run.end()
             self.assertNotEqual(run.status, 0)
@@ -456,8 +457,7 @@ class Checkpoint(unittest.TestCase):
         trace = self.trace("a", [(recording(1, 50), 20 * S)])
         with Collector(default=faulty_collector.hang()) as collector:
             first = Run(self, trace, "a", collector.url)
-            while not collector.requests:
-                time.sleep(0.01)
+            wait_until(lambda: collector.requests, "the first request")
             second = Run(self, trace, "a", collector.url, f'stats-file="{self.folder}/other"').end()
             self.refuses(second, 1, "another sink uses it")
             first.process.kill()

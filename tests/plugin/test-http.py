@@ -22,7 +22,7 @@ sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + 
 from common import free_port  # noqa: E402
 from delivery import bisects, compresses, counts, delivers, drive, is_not_understood  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import SCENARIOS, SLOW, expect, run_scenarios, scenario  # noqa: E402
+from scenarios import SCENARIOS, PATIENCE, expect, run_scenarios, scenario  # noqa: E402
 
 
 # ---- faults that pass: (script, other arguments of delivers()) ----------------------------------------
@@ -125,7 +125,7 @@ def retry_after_seconds():
     with Collector([status(429, ["Retry-After: 1"])]) as collector:
         delivers(collector)
         gap = collector.requests[1].time - collector.requests[0].time
-        expect(0.9 <= gap < 2.5 * SLOW, "the second request came after %.2f s" % gap)
+        expect(0.9 <= gap < 2.5 * PATIENCE, "the second request came after %.2f s" % gap)
 
 
 @scenario
@@ -137,7 +137,7 @@ def retry_after_date():
     with Collector([at_fault_time]) as collector:
         delivers(collector)
         gap = collector.requests[1].time - collector.requests[0].time
-        expect(0.9 <= gap < 4 * SLOW, "the second request came after %.2f s" % gap)
+        expect(0.9 <= gap < 4 * PATIENCE, "the second request came after %.2f s" % gap)
 
 
 @scenario
@@ -156,7 +156,7 @@ def pauses_grow():
         run = drive(collector, "add:10", "flush", "close", retry_timeout_ms=2000)
         counts(run, undelivered=10)
         expect(3 <= len(collector.requests) <= 40, "%d attempts" % len(collector.requests))
-        expect(2 <= run.seconds < 4 * SLOW, "took %.1f s" % run.seconds)
+        expect(2 <= run.seconds < 4 * PATIENCE, "took %.1f s" % run.seconds)
         expect(run.requests == len(collector.requests) and run.retries == run.requests - 1,
                run.explain())
 
@@ -303,7 +303,7 @@ def requests_at_once_and_an_end():
         run = drive(collector, "add:1000", "requests:4", "close", batch_spans=100, requests=4,
                     flush_timeout_ms=300, request_timeout_ms=20000)
         counts(run, undelivered=1000)
-        expect(run.seconds < 3 * SLOW, "took %.1f s" % run.seconds)
+        expect(run.seconds < 3 * PATIENCE, "took %.1f s" % run.seconds)
 
 
 @scenario
@@ -312,7 +312,7 @@ def requests_at_once_without_collector():
     run = drive("http://127.0.0.1:%d" % free_port(), "add:5000", "flush", "close",
                 require_collector="no", batch_spans=100, retry_timeout_ms=500, requests=6)
     counts(run, undelivered=5000)
-    expect(run.failed and run.seconds < 5 * SLOW, run.explain())
+    expect(run.failed and run.seconds < 5 * PATIENCE, run.explain())
 
 
 @scenario

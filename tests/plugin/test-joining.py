@@ -10,11 +10,11 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+from common import PATIENCE  # noqa: E402
 from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag  # noqa: E402
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
-SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
 MARK = 0x626C6B2D6A6F696E
 REQUESTS = 500
 CLIENT, SERVER = 1, 2
@@ -40,7 +40,7 @@ class Joining(unittest.TestCase):
     def convert(self, parameters=""):
         subprocess.run(["babeltrace2", f"--plugin-path={PLUGINS}", self.folder + "/traces", "-c", "sink.blkin.zipkin", "-p",
                         f'endpoint="file:{self.folder}/spans.json",stats-file="{self.folder}/stats"{parameters}'],
-                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=100 * SLOWNESS, check=True)
+                       stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=100 * PATIENCE, check=True)
         with open(self.folder + "/spans.json") as file:
             spans = json.load(file)
         os.remove(self.folder + "/spans.json")

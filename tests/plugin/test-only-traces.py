@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_collector import Collector, read  # noqa: E402
 from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, Thread, Trace,  # noqa: E402
                          add_blkin, add_zipkin, annotation, context, step, step_id, zipkin)
-from scenarios import SCENARIOS, SLOW as SLOWNESS, expect, run_scenarios  # noqa: E402
+from scenarios import SCENARIOS, PATIENCE, expect, run_scenarios, wait_until  # noqa: E402
 
 PLUGINS = os.environ["BUILD"] + "/plugins"
 EPOCH = 1700000000 * S
@@ -132,7 +132,7 @@ class Run:
 
     def wait(self, status=0):
         try:
-            self.status = self.child.wait(60 * SLOWNESS)
+            self.status = self.child.wait(60 * PATIENCE)
         finally:
             self.child.kill()
         self.log.seek(0)
@@ -365,13 +365,6 @@ def alarms_are_known(folder):
 
 # ---- when it is told -----------------------------------------------------------------------------
 
-def until(condition, what):
-    deadline = time.monotonic() + 30 * SLOWNESS
-    while not condition():
-        expect(time.monotonic() < deadline, f"waited in vain for {what}")
-        time.sleep(0.01)
-
-
 @scenario
 def found_before_delivery_ends(folder):
     """It is there while the collector keeps the sink waiting."""
@@ -385,7 +378,7 @@ def found_before_delivery_ends(folder):
 
     with Collector(default=wait) as collector:
         run = Run(folder, lines=["* 0 0 x"], endpoint=collector.url, wait=False)
-        until(run.has_found, "the file of what was found")
+        wait_until(run.has_found, "the file of what was found")
         expect(run.child.poll() is None, "it should still be waiting")
         same("accepted", collector.accepted, [])
         goes_on.set()
@@ -412,7 +405,7 @@ def interrupted(folder):
         # the queue has room for a small part of the trace
         run = Run(folder, 'batch-bytes=4096', 'queue-bytes=8192', 'flush-timeout-ms=100', lines=["* 0 0 x"],
                   endpoint=collector.url, wait=False)
-        until(arrived.is_set, "the first spans")
+        wait_until(arrived.is_set, "the first spans")
         run.child.send_signal(signal.SIGTERM)
         run.wait(2)
     expect(not run.has_found(), "it has told of a part")

@@ -12,11 +12,11 @@ import tempfile
 import threading
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+from common import PATIENCE  # noqa: E402
 from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag  # noqa: E402
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
-SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
 TRACES = 1000
 HIGH = 0x7D5C0E9BF1A3C4D2
 MASK = 2**64 - 1
@@ -95,7 +95,7 @@ class Tail(unittest.TestCase):
 
     def end(self, child, status=0):
         try:
-            said, _ = child.communicate(timeout=100 * SLOWNESS)
+            said, _ = child.communicate(timeout=100 * PATIENCE)
         finally:
             child.kill()
         self.assertEqual(child.returncode, status, said)
@@ -264,7 +264,7 @@ class Tail(unittest.TestCase):
 
         def read_until(file, word):
             """A little at a time, so that the trace lasts until then."""
-            for _ in range(int(600 * SLOWNESS)):
+            for _ in range(int(600 * PATIENCE)):
                 parts.append(file.read(2000))
                 with heard:
                     if heard.wait_for(lambda: any(word in line for line in said), 0.05):
@@ -278,7 +278,7 @@ class Tail(unittest.TestCase):
             self.write_rules("")
             read_until(file, "have changed")
             parts.append(file.read())
-        child.wait(100 * SLOWNESS)
+        child.wait(100 * PATIENCE)
         listener.join()
         counters = self.counters()
         self.assertEqual(len(json.loads("".join(parts))), counters["spans_accepted"])

@@ -26,6 +26,9 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
+
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
 from ctf import Trace  # noqa: E402
@@ -98,10 +101,8 @@ def images(chance, workload, count):
             program.kill()
             program.communicate()
             # what it has started ends with it, but maybe a moment later
-            for _ in range(100):
-                if subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False, stderr=subprocess.DEVNULL).returncode:
-                    break
-                time.sleep(0.05)
+            wait_until(lambda: subprocess.run(["fuser", "-s", "-M", "-m", folder], check=False,
+                                              stderr=subprocess.DEVNULL).returncode, "nobody uses the folder")
     os.unlink(image)
     return taken
 
@@ -194,12 +195,11 @@ class Kept(Workload):
     def check(self, folder, word):
         def is_whole(kept):
             try:
-                sizes = [os.path.getsize(f"{kept}/{name}") for name in
-                         ("requests", "only", "trace/metadata", "trace/blkin_0")]
+                sizes = [os.path.getsize(f"{kept}/{name}") for name in ("requests", "only", "records")]
             except FileNotFoundError:
                 return False
-            with open(kept + "/trace/metadata", "rb") as file:
-                return all(sizes) and file.read() == b"metadata"
+            with open(kept + "/records", "rb") as file:
+                return all(sizes) and file.read(8) == b"bkrecrd1"
 
         return word, sum(not is_whole(f"{folder}/kept-{number}") for number in range(1, word + 1))
 

@@ -3,17 +3,14 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
 blkin=$BUILD/bin/blkin
 library=$(realpath "$BUILD/lib/libblkin-preload.so")
 work=$(mktemp -d "$TMPDIR/run.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 unset BLKIN_RUN BLKIN_RUN_FILE LD_PRELOAD
 cd "$work" || exit 1
-
-fail() {
-    echo "test-run.sh: $*" >&2
-    exit 1
-}
 
 # says STATUS PATTERN ARGUMENT...: blkin run ends so, and says something that fits.
 says() {
@@ -173,10 +170,11 @@ traced=$!
 sleep 100 &
 plain=$!
 trap 'kill $traced $plain; rm -rf "$work"' EXIT
-until [ "$(readlink /proc/$traced/exe)" = "$(readlink /proc/$plain/exe)" ] &&
-    grep -q libc.so /proc/$traced/maps /proc/$plain/maps; do
-    sleep 0.05
-done
+# is_program PID PROGRAM [LIBRARY]: it has become this program, and has loaded this library
+is_program() {
+    [[ $(readlink "/proc/$1/exe") == */$2 ]] && grep -q "${3-}" "/proc/$1/maps"
+}
+wait_for 20 - "two programs that run" eval 'is_program $traced sleep libc.so && is_program $plain sleep libc.so' || exit 1
 doctor $traced program.preloaded ok "process $traced (sleep) has *libblkin-preload.so*"
 doctor $traced run.text bad "$work/run-file: \"usage=9\"*expected usage=0, 1, 2 or 3"
 echo 'programs=nginx' >run-file
@@ -186,15 +184,12 @@ doctor $traced run.text ok "*run-file is right*"
 BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" sleep 100 &
 filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
-until [[ $(readlink /proc/$filtered/exe) == */sleep ]]; do sleep 0.05; done
+wait_for 20 - "a program with a filter" is_program $filtered sleep || exit 1
 doctor $filtered program.filtered note "*such as process $filtered (sleep): they are left alone*"
 prlimit --data=$((9 << 20)) env BLKIN_RUN='' "$blkin" run sleep 100 &
 limited=$!
 trap 'kill $traced $plain $filtered $limited; rm -rf "$work"' EXIT
-until [[ $(readlink /proc/$limited/exe) == */sleep ]] && grep -q blkin-preload /proc/$limited/maps; do
-    kill -0 $limited || fail "a program with 9 MB of data"
-    sleep 0.05
-done
+wait_for 20 - "a program with 9 MB of data" is_program $limited sleep blkin-preload || exit 1
 doctor $limited program.limited note "1 with *such as process $limited (sleep), by its RLIMIT_DATA: nothing of them is traced*"
 doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
@@ -205,7 +200,7 @@ if [ -e static ]; then
     LD_PRELOAD=$library ./sleeps &
     static=$!
     trap 'kill $traced $plain $filtered $limited $static; rm -rf "$work"' EXIT
-    until [[ $(readlink /proc/$static/exe) == */sleeps ]]; do sleep 0.05; done
+    wait_for 20 - "a static program" is_program $static sleeps || exit 1
     doctor $static program.preloaded bad "*is linked statically*"
 fi
 

@@ -2,7 +2,8 @@
 # after lib.sh.
 #
 # A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its
-# own /run/lttng and /dev/shm, so its own LTTng. The script itself is in a further network namespace,
+# own /run/lttng and /dev/shm, so its own LTTng where one is started; its recorder's socket is its own, too.
+# The script itself is in a further network namespace,
 # where the hub and the collector are; each host has a wire of its own to it. Where the kernel cannot
 # delay packets, a proxy of ours before the hub does: $DELAY_BY says which.
 #
@@ -36,7 +37,8 @@ start_on() {
     local host=$1 name=$2
     shift 2
     start_part "$name-$host" nsenter --target "${private_pid[host-$host]}" --net --uts --mount -- \
-        env LTTNG_HOME="$WORK/$host" HOME="$WORK/$host" "$@"
+        env LTTNG_HOME="$WORK/$host" HOME="$WORK/$host" BLKIN_RINGS="$WORK/$host/rings" \
+        BLKIN_RING_SOCKET="$WORK/$host/rings" "$@"
 }
 
 # Run there. Our own private folder may be in /dev/shm, and stays.
@@ -62,8 +64,7 @@ start_host() {
         skip "this kernel has no veth: no hosts"
     ip address add "10.77.$host.1/24" dev "wire$host" && ip link set "wire$host" up || return
     delay_wire "wire$host"
-    on "$host" bash -c "$inside_host" - "$host" "$WORK/$host/shm" || return
-    start_host_lttng "$host"
+    on "$host" bash -c "$inside_host" - "$host" "$WORK/$host/shm"
 }
 
 # delay_wire DEVICE: packets to a host, and those from it, on the other end.
@@ -86,6 +87,7 @@ host_lttng_answers() {
     host_lttng "$1" list >/dev/null 2>&1
 }
 
+# The recorder needs none.
 start_host_lttng() {
     start_on "$1" sessiond lttng-sessiond --no-kernel
     wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"
@@ -155,7 +157,7 @@ check_hosts() {
     "$PYTHON" "$hosts_parts/check.py" "$WORK/load" "$HOSTS" "$WORK/collected" "$@"
 }
 
-# begin_hosts COUNT: hosts with LTTng, the network; a configuration that says nothing.
+# begin_hosts COUNT: hosts, the network; a configuration that says nothing.
 begin_hosts() {
     local host
     HOSTS=$1

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Requests that cross several hosts, a hub 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
-# ones nothing, with spans and with steps. Then a host's recorder is not there: what it has is missing, and is said,
+# ones nothing, with spans and with steps. Then a host's recorder is killed: what it has is missing, and is said,
 # and sent when it is back. Then all are slow: what the cap holds back is counted.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
@@ -12,7 +12,7 @@ set -u
 
 need_hosts "$@"
 private_begin
-AGENT_OPTIONS=(--memory-bytes=128M --linger-ms=700 --snapshot-interval-ms=1000)
+AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=700 --fetch-interval-ms=1000)
 begin_hosts 3 || exit 1
 echo "round trips to the hub: $DELAY_BY"
 start_hub && start_collect || exit 1
@@ -25,13 +25,21 @@ done
 
 # run_load KEY=VALUE...: a load of its own, from begin to end; the collector's part begins anew.
 run_load() {
+    begin_load "$@"
+    finish_load
+}
+
+begin_load() {
     rm -rf "$WORK/load"
     : >"$WORK/collected"
     LOAD=("$@")
-    choose_start 3 # a busy machine starts and registers them in more than a second
+    choose_start 3 # a busy machine starts them in more than a second
     for host in 1 2 3; do
         start_load $host
     done
+}
+
+finish_load() {
     for host in 1 2 3; do
         wait_part load-$host 60 || fail "the load failed on host $host"
     done
@@ -68,9 +76,12 @@ for host in 1 2 3; do
     agent_has $host '.exchange.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .exchange)"
 done
 
-# That of the middle: the last host's first span has a parent that nobody has.
-stop_part record-2 TERM 20 || fail "exit status $? after SIGTERM"
-run_load seed=3 rate=500 seconds=4 slow=100 failed=200
+# That of the middle is killed, when its program has its rings: the last host's first span has a parent that nobody has.
+given=$(agent_status 2 | jq .rings.given)
+begin_load seed=3 rate=500 seconds=4 slow=100 failed=200
+wait_for 20 load-2 "that the program has its rings" agent_has 2 ".rings.given > $given" || exit 1
+stop_part record-2 KILL
+finish_load
 result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
 echo "without one recorder: $result"
 must complete 0
@@ -79,7 +90,7 @@ for what in fast doubles; do
     must $what 0
 done
 
-# It is back: the ring has held what it was not asked for.
+# It is back: the rings have held what it was not asked for.
 start_agent 2
 wait_agent 2 || exit 1
 all_are_complete() {

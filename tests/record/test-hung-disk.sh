@@ -9,7 +9,7 @@ set -u
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 INTERVAL_MS=100 LINGER_MS=100 recording_begin
-start_sessiond && start_taker || exit 1
+start_taker || exit 1
 start_requests
 start_record
 wait_recording || exit 1

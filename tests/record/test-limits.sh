@@ -1,5 +1,5 @@
 #!/bin/bash
-# The limits of blkin record hold, and what is beyond them is counted: traces of a snapshot, disk, memory.
+# The limits of blkin record hold, and what is beyond them is counted: traces of a fetch, disk, memory.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
@@ -8,72 +8,69 @@ set -u
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 LINGER_MS=1000 ANSWER_MS=10000 recording_begin
-start_sessiond && start_taker || exit 1
-RULES='*:request>1ns, max=100000/s' start_requests
+start_taker || exit 1
+RULES='many:request>1ns, max=100000/s' start_requests
 
 total() {
     status totals "$1"
 }
 
-# Every request is slow: a snapshot has as many as it may, the rest is counted, by rule, and nothing else.
-start_record --snapshot-traces=10 --alarm-poll-ms=1000
+# start_again OPTION...: the service "other" has no slow requests.
+start_again() {
+    stop_part record TERM 20 || fail "status $? of SIGTERM"
+    make "service other"
+    start_record "$@"
+    wait_recording || exit 1
+    make "service many"
+}
+
+# Every request is slow: a fetch has as many as it may, the rest is counted, by rule, and nothing else.
+start_record --fetch-traces=10 --alarm-poll-ms=1000
 wait_recording || exit 1
+make "service many"
 make "fast 200"
 wait_for 20 record "all alarms" is totals alarms 200 || { status; exit 1; }
 wait_for 20 record "all deliveries" is totals traces_complete 10 || { status; exit 1; }
 is totals alarms_dropped 190 || fail "dropped: $(total alarms_dropped), expected 190"
 is totals alarms_double 0 || fail "double: $(total alarms_double)"
-[ "$(status rules 0 rule)" = "*:request>1ns" ] && is rules 0 dropped 190 && is rules 0 alarms 200 ||
+[ "$(status rules 0 rule)" = "many:request>1ns" ] && is rules 0 dropped 190 && is rules 0 alarms 200 ||
     fail "by rule: $(status rules)"
 [ "$(all_spans)" = 30 ] || fail "$(all_spans) spans for 10 requests"
 
 # The disk: with no collector the oldest of what was kept goes, and is counted, and said.
 : >"$WORK/taken.away"
-stop_part record TERM 20 || fail "status $? of SIGTERM"
-start_record --kept-max-bytes=300M --linger-ms=0 --alarm-poll-ms=100
-wait_recording || exit 1
-for n in 1 2 3; do
-    make "fast 3000"
+start_again --fetch-traces=4096 --linger-ms=0 --alarm-poll-ms=100
+bytes=0
+for ((n = 1; n <= 50 && bytes < 1200000; n++)); do
+    make "fast 1000"
     wait_for 20 record "that what is slow is kept" eval '[ "$(status kept waiting)" -ge '$n' ]' || exit 1
+    bytes=$(status kept bytes)
 done
-bytes=$(status kept bytes)
-stop_part record TERM 20 || fail "status $? of SIGTERM"
-# the first snapshot may need twice the ring's size: of what waits half has no room then
-max=$((2 * $(nproc) * 64 * 1048576 + bytes / 2))
-start_record --kept-max-bytes=$max --linger-ms=0 --alarm-poll-ms=100
-wait_recording || exit 1
-made=$(total snapshots)
+is totals kept_dropped 0 || fail "there was room, and something was dropped: $(status kept)"
+# half of it is for the next fetch: so something has to go
+start_again --fetch-traces=4096 --kept-max-bytes=$((bytes * 6 / 5)) --linger-ms=0 --alarm-poll-ms=100
+made=$(total fetches)
 make "fast 3000"
-wait_for 20 record "a snapshot" eval '[ "$(total snapshots)" -gt '"$made"' ]' || exit 1
+wait_for 20 record "a fetch" eval '[ "$(total fetches)" -gt '"$made"' ]' || exit 1
 [ "$(total kept_dropped)" -ge 1 ] || fail "nothing was dropped: $(status kept)"
 [ "$(total traces_undelivered)" -ge 1 ] || fail "what was dropped is not counted"
 grep -q 'undelivered' "$WORK/record.log" || fail "nothing is said of it"
+[ "$(du -sb "$WORK/state" | cut -f1)" -le $((bytes * 6 / 5 + 1048576)) ] || fail "more is on disk: $(du -ab "$WORK/state")"
 rm "$WORK/taken.away"
 wait_for 60 record "all deliveries" is kept waiting 0 || exit 1
 
-# Memory: begins small, grows as what is recorded needs it, up to what is allowed.
-stop_part record TERM 20 || fail "status $? of SIGTERM"
-"$BUILD/bin/blkin" record --end 2>/dev/null || fail "--end: $?"
-stop_part requests KILL 2>/dev/null
-exec {REQUESTS}>&-
-RULES='*>1s' start_requests
-start_record --seconds=60 --memory-bytes=$((2 * 128 * 1048576 * $(nproc)))
-wait_recording || exit 1
-is ring bytes_per_stream $((64 * 1048576)) || fail "it does not begin with the least: $(status ring)"
+# Memory: begins as large as ring-bytes, grows as what is recorded needs it, up to what is allowed.
+size=$(status rings ring_bytes) memory=$(status rings memories 0 bytes)
+limits=(--seconds=60 --rings-max-bytes=$((memory * 8)))
+start_again "${limits[@]}"
+make "service other"
+is rings ring_bytes "$size" || fail "it does not begin with ring-bytes: $(status rings)"
 make "rate 10000"
-
-grows() {
-    ask "keep 1234567890abcdef" id >"$WORK/asked" # a snapshot, by which it looks
-    sleep 0.5
-    is ring bytes_per_stream $((256 * 1048576)) || is ring bytes_per_stream $((128 * 1048576))
-}
-wait_for 60 record "a larger ring" grows || { status ring; exit 1; }
+wait_for 60 record "larger rings" is rings ring_bytes $((2 * size)) || { status rings; exit 1; }
 [ "$(total rings_grown)" -ge 1 ] || fail "it is not counted"
-grep -q 'the ring holds less than 60 s' "$WORK/record.log" || fail "nothing is said of it"
-size=$(status ring bytes_per_stream) sessions=$(total sessions)
-wait_recording || exit 1
-stop_part record TERM 20 || fail "status $? of SIGTERM"
-start_record --seconds=60 --memory-bytes=$((2 * 128 * 1048576 * $(nproc)))
-wait_recording || exit 1
-after=$(status ring bytes_per_stream) # or it has grown once more meanwhile
-((after > size)) || { ((after == size)) && is totals sessions "$sessions"; } || fail "it begins small again after a restart: $after"
+grep -q 'the rings hold less than 60 s' "$WORK/record.log" || fail "nothing is said of it"
+wait_for 60 record "a word that no more is allowed" grep -q 'rings-max-bytes allows no more' "$WORK/record.log" || exit 1
+[ "$(status rings bytes)" -le $((memory * 8)) ] || fail "more memory than is allowed: $(status rings)"
+wait_for 20 record "that the program writes into the new rings" eval '[ "$(ring_bytes)" -gt 0 ]' || exit 1
+start_again "${limits[@]}"
+is rings ring_bytes $((2 * size)) || fail "it begins small again after a restart: $(status rings)"

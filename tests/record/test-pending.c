@@ -1,5 +1,5 @@
 /*
- * What waits for a snapshot, and what was fetched by one.
+ * What waits to be fetched, and what was.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -85,7 +85,7 @@ static struct request *last(const char *host, int64_t asked_s, const char *servi
     return made;
 }
 
-/* Those that want all of a time have a snapshot of their own, one for all whose times overlap. */
+/* Those that want all of a time have a fetch of their own, one for all whose times overlap. */
 static void test_last(void)
 {
     struct pending pending = {.max = 3};
@@ -137,7 +137,7 @@ static void test_message(void)
     requests_free(read);
     json_decref(json);
 
-    /* what was too much for the snapshot is told by who answers, though from a file */
+    /* what was too much for the fetch is told by who answers, though from a file */
     made->left_out = 3;
     made->count = 0;
     json = request_json(made);
@@ -180,16 +180,19 @@ static void test_fetched(void)
     json_t *first = found("00000000000000070000000000000001", 1, "a1", "a0");
     json_t *second = found("00000000000000070000000000000001", 1, "a0", "99"), *all;
 
-    /* an alarm that is older than the snapshot is done with; a younger one is not */
-    trace->until_mono_ns = 5000;
-    trace->until_ns = 1000005000;
-    CHECK(fetched_has(fetched, id_of(1), 4999) && !fetched_has(fetched, id_of(1), 5000));
+    /* an alarm that is older than the fetch is done with; a younger one is not, nor one whose span
+     * may have been written late */
+    fetched_note(fetched, id_of(1), 5000000000, 3);
+    CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
+    fetched_note(fetched, id_of(1), 4000000000, 2);
+    CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
+    CHECK(fetched_has(fetched, id_of(1), 3999999999) && !fetched_has(fetched, id_of(1), 4000000000));
     CHECK(!fetched_has(fetched, id_of(2), 1));
     /* the original's events know the lower half only */
     CHECK(fetched_find(fetched, (struct trace_id){0, 1}) == trace);
     CHECK(fetched_find(fetched, (struct trace_id){8, 1}) == NULL);
 
-    /* of two snapshots: a parent that the second one has is not wanted any more */
+    /* of two fetches: a parent that the second one has is not wanted any more */
     CHECK(fetched_json(trace) == NULL);
     fetched_add(fetched, first);
     fetched_add(fetched, second);
@@ -199,15 +202,13 @@ static void test_fetched(void)
     CHECK(json_array_size(json_object_get(all, "want")) == 1);
     CHECK_TEXT(json_string_value(json_array_get(json_object_get(all, "want"), 0)),
                "0000000000000099");
-    fetched_ring_is_new(fetched);
-    CHECK(trace->until_ns == 0);
     json_decref(all);
     json_decref(first);
     json_decref(second);
     fetched_free(fetched);
 }
 
-/* Times that overlap are one; a new ring has nothing that was sent. */
+/* Times that overlap are one; the first are forgotten. */
 static void test_windows(void)
 {
     struct fetched *fetched = fetched_new();
@@ -223,9 +224,6 @@ static void test_windows(void)
         fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1});
     windows = fetched_windows(fetched, &count);
     CHECK(count < 1000 && windows[count - 1].from_ns == 1000000);
-    fetched_ring_is_new(fetched);
-    (void)fetched_windows(fetched, &count);
-    CHECK(count == 0);
     fetched_free(fetched);
 }
 
@@ -243,7 +241,7 @@ static void test_file(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     CHECK(mkstemp(path) >= 0);
-    trace->until_ns = 17;
+    trace->place = 17;
     trace->until_mono_ns = (int64_t)now.tv_sec * 1000000000;
     trace->is_open = true;
     strcpy(trace->why, "osd*>20ms");
@@ -255,7 +253,7 @@ static void test_file(void)
     fetched = fetched_new();
     fetched_load(fetched, path);
     trace = fetched_find(fetched, id_of(1));
-    CHECK(trace && trace->until_ns == 17 && trace->is_open && trace->spans == 1);
+    CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open && trace->spans == 1);
     CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     fetched_free(fetched);
@@ -308,9 +306,10 @@ static void test_heard(void)
 
     heard_begin(&heard);
     CHECK(hear(&heard, 1, 2, 20) && hear(&heard, 1, 1, 10) && hear(&heard, 2, 5, 50));
-    CHECK(heard_end(&heard) == 0); /* of what was before us nothing is known */
+    heard_end(&heard);
+    CHECK(heard_missing(&heard) == 0); /* of what was before us nothing is known */
     CHECK(hear(&heard, 1, 3, 30) && hear(&heard, 2, 6, 60));
-    CHECK(heard_end(&heard) == 0);
+    CHECK(heard_missing(&heard) == 0);
     json = heard_json(&heard);
     heard_read(&again, json);
     json_decref(json);
@@ -319,14 +318,37 @@ static void test_heard(void)
     CHECK(hear(&again, 1, 7, 70) && hear(&again, 1, 5, 65)); /* 4 and 6 are not there */
     CHECK(!hear(&again, 2, 6, 60));
     CHECK(hear(&again, 2, 1, 90)); /* another program */
-    CHECK(heard_end(&again) == 2);
-    CHECK(hear(&again, 1, 6, 68)); /* the reader's part, from now on */
-    CHECK(heard_end(&again) == 0);
+    heard_end(&again);
+    CHECK(heard_missing(&again) == 2);
+    CHECK(hear(&again, 1, 6, 68)); /* it comes late */
+    CHECK(heard_missing(&again) == 1);
+    CHECK(hear(&again, 1, 2, 21) && heard_missing(&again) == 1); /* from before */
+}
+
+/* One CPU's alarms after those of another. */
+static void test_heard_by_cpu(void)
+{
+    static struct heard heard;
+
+    heard_begin(&heard);
+    for (uint32_t i = 2; i <= 100; i += 2)
+        CHECK(hear(&heard, 1, i, i));
+    for (uint32_t i = 1; i <= 99; i += 2)
+        CHECK(hear(&heard, 1, i, i));
+    heard_end(&heard);
+    CHECK(heard_missing(&heard) == 0);
+    CHECK(hear(&heard, 3, 9, 9) && hear(&heard, 3, 7, 7));
+    CHECK(heard_missing(&heard) == 1);
+    CHECK(hear(&heard, 3, 8, 8) && heard_missing(&heard) == 0);
+    /* much later the pid is another program's */
+    CHECK(hear(&heard, 3, 2, 5000000000) && hear(&heard, 3, 4, 5000000001));
+    CHECK(heard_missing(&heard) == 1);
 }
 
 int main(void)
 {
     test_heard();
+    test_heard_by_cpu();
     test_due();
     test_cap();
     test_last();

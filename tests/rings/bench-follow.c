@@ -2,13 +2,15 @@
  * What a span costs its reader: from the ring to struct event, and from the ring to an encoded
  * batch in a file. In turns; prints the CPU time of each round in ns per span.
  *
- *     bench-follow [ROUNDS]
+ *     bench-follow [ROUNDS [FOLDER]]
+ *
+ * FOLDER: is made, and gets a trace of one round's spans: what they cost another reader.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/pipeline.h"
-#include "tools/rings/follow.h"
+#include "piped.h"
+#include "tools/rings/dump.h"
 #include "writer.h"
 
 #define BLKIN_PORTABLE
@@ -22,7 +24,6 @@
 
 static uint64_t random_state = 88172645463325252U, given;
 static struct memory memory;
-static struct pipeline pipeline;
 
 static int64_t cpu_ns(clockid_t clock)
 {
@@ -98,62 +99,6 @@ static void count(void *context, struct event *event)
     given += event->span_id != 0;
 }
 
-static void assemble(void *context, struct event *event)
-{
-    (void)context;
-    event->origin.host = text_of("host");
-    event->origin.process = (struct text){"", 0};
-    event->origin.clock = event->origin.tid = 0;
-    given++;
-    assembler_add(pipeline.assembler, event);
-}
-
-static void lose(void *context, int64_t begin_ns, int64_t end_ns)
-{
-    (void)context, (void)begin_ns, (void)end_ns;
-    fprintf(stderr, "the ring is too small\n");
-    exit(1);
-}
-
-static bool is_interrupted(void *context)
-{
-    (void)context;
-    return false;
-}
-
-static void say_it(void *context, bt_logging_level level, const char *message)
-{
-    (void)context, (void)level;
-    fprintf(stderr, "%s\n", message);
-}
-
-static void sum_up(void *context, const struct counts *counts)
-{
-    (void)context;
-    if (counts->output.outcome[OUTCOME_ACCEPTED] != counts->output.spans)
-        fprintf(stderr, "not all spans were accepted\n");
-}
-
-static void open_pipeline(const char *endpoint)
-{
-    size_t rows;
-    const struct param_rule *rule = params_table(&rows);
-    struct params params;
-    struct error error;
-
-    params_begin(&params);
-    for (size_t i = 0; i < rows; i++)
-        if (strcmp(rule[i].name, "endpoint") == 0 &&
-            !params_set(&params, &rule[i], &(struct param_value){.text = endpoint}, &error))
-            exit(1);
-    params_end(&params);
-    pipeline.calls = (struct pipeline_calls){is_interrupted, say_it, sum_up, NULL};
-    if (!pipeline_open(&pipeline, &params, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
-}
-
 static double look(struct follow *follow, clockid_t clock, const struct writer *writer)
 {
     struct error error;
@@ -164,12 +109,29 @@ static double look(struct follow *follow, clockid_t clock, const struct writer *
     begin_ns = cpu_ns(clock);
     (void)follow_look_at_all(follow);
     if (clock == CLOCK_PROCESS_CPUTIME_ID) {
-        pipeline.intake.counts.events += given;
-        if (!pipeline_go_on(&pipeline, &error))
+        given += piped_events;
+        piped.intake.counts.events += piped_events;
+        piped_events = 0;
+        if (!pipeline_go_on(&piped, &error))
             exit(1);
-        exporter_flush(pipeline.exporter);
+        exporter_flush(piped.exporter);
     }
     return (double)(cpu_ns(clock) - begin_ns) / SPANS;
+}
+
+static void dump(const char *folder, int64_t offset_ns, const struct writer *writer)
+{
+    const struct dump_memory from = {&memory, 0, 1};
+    const struct dump_options options = {folder, "host", offset_ns};
+    struct dump_counts counts;
+    struct error error;
+
+    write_spans(writer);
+    if (!dump_memories(&from, 1, &options, &counts, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
+    printf("events %llu\n", (unsigned long long)counts.events);
 }
 
 int main(int argc, char *argv[])
@@ -178,8 +140,8 @@ int main(int argc, char *argv[])
     const struct memory_size size = {1, 1 << 24, RING_BYTES_MIN};
     const int64_t offset_ns = ring_clock_offset();
     const char *folder = getenv("TMPDIR");
-    const struct follow_calls counting = {count, NULL, lose, NULL};
-    const struct follow_calls assembling = {assemble, NULL, lose, NULL};
+    const struct follow_calls counting = {count, NULL, piped_loss, NULL};
+    const struct follow_calls assembling = {piped_event, NULL, piped_loss, NULL};
     struct follow *counts = follow_new(&counting, 0, offset_ns);
     struct follow *spans = follow_new(&assembling, 0, offset_ns);
     struct writer writer;
@@ -190,7 +152,8 @@ int main(int argc, char *argv[])
     (void)snprintf(path, sizeof(path), "file:%s/bench-follow.json", folder ? folder : "/tmp");
     if (!memory_make(&memory, 0, &size, &error) || !counts || !spans)
         return 1;
-    open_pipeline(path);
+    piped_host = "host";
+    piped_open(path);
     writer = (struct writer){memory_ring(&memory, 0), &lock};
     for (int i = 0; i < rounds; i++) {
         double event, batch;
@@ -205,8 +168,10 @@ int main(int argc, char *argv[])
         follow_drop(spans, &memory);
         printf("event %.1f batch %.1f\n", event, batch);
     }
-    pipeline_end(&pipeline);
-    pipeline_close(&pipeline);
+    if (argc > 2)
+        dump(argv[2], offset_ns, &writer);
+    pipeline_end(&piped);
+    pipeline_close(&piped);
     follow_free(counts);
     follow_free(spans);
     memory_close(&memory);

@@ -364,10 +364,30 @@ static void test_limits(void)
     forget_all();
 }
 
+/* Of a large one a small predecessor is there at once, and is left when the large one is made. */
+static void test_large(void)
+{
+    pid_t service;
+
+    options.size = (struct memory_size){100, 1 << 22, 1 << 16};
+    options.max_bytes = 1 << 30;
+    service = begin();
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    WAIT_UNTIL(shared->counts.made == 2 && shared->came == 2);
+    CHECK(shared->counts.given == 1 && store.count >= 1 && state_of(0) == RING_LEFT);
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    WAIT_UNTIL(shared->counts.clients == 0 && shared->counts.given == 2);
+    CHECK(shared->counts.made == 2);
+    CHECK(finish(service, SIGTERM) == 0);
+    options.max_bytes = 1 << 26;
+    forget_all();
+}
+
 /* The old memory is left, read on for a while, and dropped from the store, too. */
 static void test_other_size(void)
 {
     const pid_t service = begin();
+    pid_t again;
     char first[100];
 
     CHECK(result_of(start_program(0, use_one)) == 0);
@@ -382,8 +402,9 @@ static void test_other_size(void)
     CHECK(finish(service, SIGTERM) == 0);
 
     options.size = small; /* a start with another size does the same */
-    CHECK(finish(begin(), SIGKILL) != 0 && store.count == 1);
-    CHECK(state_of(0) == RING_LEFT);
+    again = begin();
+    WAIT_UNTIL(state_of(0) == RING_LEFT);
+    CHECK(finish(again, SIGKILL) != 0);
     forget_all();
 }
 
@@ -555,6 +576,7 @@ int main(void)
     test_many();
     test_stalled();
     test_limits();
+    test_large();
     test_other_size();
     test_restart();
     test_lies();

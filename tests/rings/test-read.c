@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "load.h"
 #include "seed.h"
 #include "tools/rings/ring_read.h"
 #include "writer.h"
@@ -101,25 +102,10 @@ static void test_overwritten(void)
 #define RINGS   2
 #define RECORDS 4000000
 
-struct load {
-    uint64_t sum, writer, number, words[60];
-};
-
 struct shared {
     int locks[RINGS][16];
     uint64_t bytes[WRITERS];
 };
-
-static uint64_t sum_of(const char *bytes, size_t length)
-{
-    uint64_t sum = UINT64_C(14695981039346656037), word;
-
-    for (size_t at = sizeof(sum); at + sizeof(word) <= length; at += sizeof(word)) {
-        memcpy(&word, bytes + at, sizeof(word));
-        sum = (sum ^ word) * UINT64_C(1099511628211);
-    }
-    return sum;
-}
 
 static void write_on(struct shared *shared, uint64_t number)
 {
@@ -128,15 +114,12 @@ static void write_on(struct shared *shared, uint64_t number)
 
     for (uint64_t n = 1; n <= RECORDS; n++) {
         const uint64_t random = seed_next(&state);
-        const size_t length = 24 + (random & 31) * 8;
         const unsigned ring = random >> 8 & 1;
         const struct writer writer = {memory_ring(&memory, ring), shared->locks[ring]};
 
-        for (size_t i = 0; i < (length - 24) / 8; i++)
-            load.words[i] = random + i * n;
         load.number = n;
-        load.sum = sum_of((const char *)&load, length);
-        shared->bytes[number] += writer_put(&writer, 1, (uint32_t)number, &load, length);
+        shared->bytes[number] +=
+            writer_put(&writer, 1, (uint32_t)number, &load, load_fill(&load, random));
     }
 }
 
@@ -150,13 +133,8 @@ static void check_entry(struct seen *seen, unsigned ring, const struct ring_entr
     struct load load;
 
     seen->records++;
-    if (entry->length < 24 || entry->length > sizeof(load)) {
-        seen->torn++;
-        return;
-    }
-    memcpy(&load, entry->payload, entry->length);
-    if (load.sum != sum_of(entry->payload, entry->length) || load.writer >= WRITERS ||
-        load.writer != entry->pid || load.number <= seen->last[ring][load.writer])
+    if (!load_take(&load, entry) || load.writer >= WRITERS ||
+        load.number <= seen->last[ring][load.writer])
         seen->torn++;
     else
         seen->last[ring][load.writer] = load.number;

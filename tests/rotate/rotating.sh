@@ -13,7 +13,7 @@ rotating_begin() {
 }
 
 start_taker() {
-    start_part taker "$PYTHON" "$SRC/tests/rotate/collector.py" "$COLLECTOR_PORT" "$WORK/taken"
+    start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken"
     wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
 }
 

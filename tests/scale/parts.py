@@ -2,6 +2,7 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import functools
 import os
 import pathlib
 import re
@@ -15,10 +16,10 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import broker
 import check
+import common
 import kafka
 import otlp
 from broker import ENVIRONMENT, free_port
-from common import PATIENCE
 from kafka import Failed
 
 BUILD = pathlib.Path(os.environ["BUILD"])
@@ -30,13 +31,7 @@ OUT_PARTITIONS = 4  # of deltas and kept traces
 FOR_SPEED = ["java", "-Xmx1g", "-XX:-UsePerfData"]  # not for a quick start, as what the tests have
 
 
-def wait_until(condition, what, limit_s, every_s=0.3):
-    limit_s *= PATIENCE
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise Failed(f"not within {limit_s} s: {what() if callable(what) else what}")
-        time.sleep(every_s)
+wait_until = functools.partial(common.wait_until, every_s=0.3, fails=Failed)
 
 
 class Cluster:

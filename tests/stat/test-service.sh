@@ -9,7 +9,7 @@ export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
 
 private_begin
 start_sessiond || exit 1
-start_part server "$PYTHON" "$SRC/tests/e2e/fake_collector.py" 202 || exit 1
+start_part server "$PYTHON" "$SRC/tests/collector.py" 0 202 || exit 1
 wait_for 10 server "the start of the collector" part_address server >/dev/null || exit 1
 for port in CONTROL DATA LIVE; do
     free_port "$port"

@@ -2,18 +2,17 @@
 # blkin stat of files: its figures are those of the spans, and its table fits.
 # SPDX-License-Identifier: BSD-2-Clause
 import collections
-import http.server
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
 from expected import check, expected  # noqa: E402
+from server import Server  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
@@ -193,21 +192,8 @@ class Stat(unittest.TestCase):
     def test_url(self):
         traces = random_traces(20)
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = json.dumps(traces).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args):
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
-            result = stat("--json", "http://127.0.0.1:%d/api/v2/traces" % server.server_address[1])
-            server.shutdown()
+        with Server(lambda request: (200, json.dumps(traces).encode())) as server:
+            result = stat("--json", server.url + "/api/v2/traces")
         self.assertEqual(result.returncode, 0, result.stderr)
         check(self, json.loads(result.stdout), traces)
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # The sink's tap: what its readers are shown, and that none of them holds the sink up.
 # SPDX-License-Identifier: BSD-2-Clause
-import http.server
 import itertools
 import json
 import os
@@ -11,20 +10,16 @@ import stat
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
+from server import Server  # noqa: E402
+
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
 READER_BYTES = 4 << 20
-
-
-def wait_for(condition, seconds=20):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError("did not happen")
-        time.sleep(0.01)
 
 
 class Reader:
@@ -74,7 +69,7 @@ class Tap(unittest.TestCase):
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, driver)
         if wait:
-            wait_for(lambda: self.is_there() or driver.poll() is not None)
+            wait_until(lambda: self.is_there() or driver.poll() is not None)
         return driver
 
     @staticmethod
@@ -174,7 +169,7 @@ class Tap(unittest.TestCase):
         self.go(driver)
         quick_lines = quick.until(200000)
         gone.close()
-        wait_for(lambda: len(self.delivered()) == 200000)  # with nobody at slow's end
+        wait_until(lambda: len(self.delivered()) == 200000)  # with nobody at slow's end
         # now it reads: what it has missed is told, at the latest when all the rest has been read
         self.go(driver)
         lines = slow.until(200010)
@@ -200,23 +195,10 @@ class Tap(unittest.TestCase):
         """However often its batch is tried, split, or put aside on disk while the collector is away."""
         answers = itertools.cycle([202, 503, 503, 202, 400, 202, 413, 202])
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                self.send_response(202 if body == b"[]" else next(answers))
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *args):
-                pass
-
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+        with Server(lambda request: 202 if request.body == b"[]" else next(answers)) as server:
             for more in ([], [f"spool={self.folder.name}/spool"]):
                 driver = self.driver(*more, "pause", "live", *["add:200", "sleep:10"] * 20, "pause", "close",
-                                     endpoint="http://127.0.0.1:%d" % server.server_address[1])
+                                     endpoint=server.url)
                 reader = Reader(self.path)
                 self.go(driver)
                 shown = [int(span["id"], 16) for span in spans_of(reader.until(4000))]
@@ -225,7 +207,6 @@ class Tap(unittest.TestCase):
                 self.assertEqual(sorted(shown), list(range(1, 4001)))
                 self.counts(driver)
                 reader.close()
-            server.shutdown()
 
     def test_nobody_holds_up_the_end(self):
         driver = self.driver("pause", "add:100000", "close")
@@ -261,7 +242,7 @@ class Tap(unittest.TestCase):
         self.assertEqual(ninth.lines(), [])
         ninth.close()
         readers.pop().close()
-        wait_for(self.has_room)
+        wait_until(self.has_room)
         self.go(driver)
         for reader in readers:
             self.assertEqual(len(spans_of(reader.lines())), 10)

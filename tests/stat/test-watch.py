@@ -18,6 +18,10 @@ import threading
 import time
 import unittest
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import wait_until  # noqa: E402
+
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
 BASE = 1700000000000000
@@ -158,8 +162,7 @@ class Watch(unittest.TestCase):
              f"add:{total}", f"wait:accepted:{total + 10}", "pause", "close"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(driver.communicate)
         self.addCleanup(driver.kill)
-        while not os.path.exists(self.path):
-            time.sleep(0.01)
+        wait_until(lambda: os.path.exists(self.path), "the tap")
         process = self.stat(self.path, "--json", interval="0.5")
         self.report(process)
         driver.stdin.write("\n")

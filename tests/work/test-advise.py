@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
 # blkin work --advise: what a rule says of recorded curves, and of pages.
 # SPDX-License-Identifier: BSD-2-Clause
-import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from server import Server  # noqa: E402
+
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 LIMIT_S = 30
 
@@ -113,22 +114,7 @@ class Advise(unittest.TestCase):
                                                         {"is_there": True, "busy_ratio": 0.5, "behind_seconds": 0}]}),
                  "/none": "up 1\n"}
 
-        class Pages(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = pages[self.path].encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pages)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        url = f"http://127.0.0.1:{server.server_port}"
+        url = self.enterContext(Server(lambda request: (200, pages[request.path].encode()))).url
         rule = self.write("rule", ["every 100ms"])
 
         def figures(*paths):

@@ -4,14 +4,12 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import http.server
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import urllib.error
@@ -21,6 +19,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import ENVIRONMENT, free_port, wait_until  # noqa: E402
+from server import Server  # noqa: E402
 
 PAGES = os.path.join(os.environ["BUILD"], "tests/work/pages")
 DASHBOARD = os.path.join(os.environ["SRC"], "packaging/grafana/blkin-hosts.json")
@@ -34,19 +33,9 @@ scrape_configs:
 """
 
 
-class Page(http.server.BaseHTTPRequestHandler):
-    begin = time.monotonic()
-
-    def do_GET(self):
-        page = subprocess.run([PAGES, str(int(time.monotonic() - self.begin))], stdout=subprocess.PIPE, check=True).stdout
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-        self.send_header("Content-Length", str(len(page)))
-        self.end_headers()
-        self.wfile.write(page)
-
-    def log_message(self, *args):
-        pass
+def page(_, begin=time.monotonic()):
+    made = subprocess.run([PAGES, str(int(time.monotonic() - begin))], stdout=subprocess.PIPE, check=True).stdout
+    return 200, made, "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Dashboard(unittest.TestCase):
@@ -55,10 +44,7 @@ class Dashboard(unittest.TestCase):
             self.skipTest("no prometheus")
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = self.enterContext(Server(page))
         self.port = free_port()
         with open(folder.name + "/prometheus.yml", "w", encoding="utf-8") as file:
             file.write(CONFIG.format(port=server.server_port))

@@ -19,7 +19,8 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(os.environ["SRC"], folder) for folder in ("tests/kafka", "tests/otel")]
+sys.path[:0] = [os.path.join(os.environ["SRC"], folder) for folder in ("tests/kafka", "tests/otel", "bench")]
+import figures  # noqa: E402
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import otelcol_config  # noqa: E402
 import semconv  # noqa: E402
@@ -122,8 +123,8 @@ def points(document, hosts="all"):
 
 
 def print_figure(name, value, unit, target, anchor):
-    """As tests/bench/bench reads them."""
-    print(name, value, unit, 0, target, anchor, sep="\t", flush=True)
+    """As bench/bench reads them."""
+    figures.say(name, figures.exact(value, unit, target, anchor))
 
 
 class News:

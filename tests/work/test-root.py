@@ -3,7 +3,6 @@
 # moments (KILLS=N), when the broker is away, and when the topic has lost something; its page and its metrics.
 # timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
-import http.server
 import json
 import os
 import random
@@ -12,7 +11,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import urllib.error
@@ -22,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import LIMIT_S, otelcol_config  # noqa: E402
+from server import Server  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 FEED = os.path.join(os.environ["BUILD"], "tests/work/feed")
@@ -353,23 +352,13 @@ class RootTest(unittest.TestCase):
     def test_metrics_are_pushed(self):
         bodies = []
 
-        class Collector(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                bodies.append((self.path, self.headers["Content-Type"], body))
-                self.send_response(200 if len(bodies) > 1 else 503)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
+        def answer(request):
+            bodies.append((request.path, request.headers["Content-Type"], request.body))
+            return 200 if len(bodies) > 1 else 503
 
-            def log_message(self, *args):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
+        server = self.enterContext(Server(answer))
         expected = self.fed(self.feed(2, 0))
-        root = self.root(otlp_metrics=f"http://127.0.0.1:{server.server_port}")
+        root = self.root(otlp_metrics=server.url)
         root.wait_spans(expected["spans"])
         wait_until(lambda: "they are taken" in root.said(), root.said, 40)
         self.assertIn("503", root.said())

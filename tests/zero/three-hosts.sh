@@ -151,6 +151,7 @@ private_begin
 begin_hosts 3 || exit 1
 echo 1 >/proc/sys/net/ipv4/ip_forward || skip "no forwarding between hosts"
 for host in 1 2 3; do
+    start_host_lttng $host || exit 1
     on $host ip route add default via 10.77.$host.1 || exit 1
 done
 truncate -s 16M "$WORK/disk"

@@ -15,7 +15,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/bench"))
+sys.path.insert(0, os.path.join(os.environ["SRC"], "bench"))
 import tiers  # noqa: E402
 
 WANTED = [("client", "CLIENT"), ("proxy", "SERVER"), ("proxy", "CLIENT"), ("back-end", "SERVER"),

@@ -121,12 +121,28 @@ static void child_default_signals(bool blocks_end)
     (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 }
 
+/* All others are closed. */
+static void child_keep(const int *fds, size_t count)
+{
+    unsigned next = STDERR_FILENO + 1;
+
+    for (size_t i = 0; i < count; i++) {
+        if ((unsigned)fds[i] > next)
+            (void)syscall(SYS_close_range, next, (unsigned)fds[i] - 1, 0);
+        (void)fcntl(fds[i], F_SETFD, 0);
+        next = (unsigned)fds[i] + 1;
+    }
+    (void)syscall(SYS_close_range, next, ~0U, 0);
+}
+
 /*
  * Between fork(2) and execve(2), where nothing may take a lock. In a process group of its own:
  * Ctrl-C is for the service, which ends its children in order.
  */
-static void child_become(const struct job *job, pid_t parent, int input, int output, int errors)
+static void child_become(const struct child_order *order, pid_t parent, int input, int output,
+                         int errors)
 {
+    const struct job *job = order->job;
     char *arguments[] = {"blkin", JOB_OPTION, (char *)(uintptr_t)job->name, NULL};
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -136,7 +152,7 @@ static void child_become(const struct job *job, pid_t parent, int input, int out
     child_default_signals(job->ends_in_order);
     if (dup2(input, STDIN_FILENO) >= 0 && dup2(output, STDOUT_FILENO) >= 0 &&
         dup2(errors, STDERR_FILENO) >= 0) {
-        (void)syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
+        child_keep(order->fds, order->fd_count);
         (void)execv(PROGRAM, arguments);
     }
     _exit(NO_EXEC);
@@ -158,7 +174,7 @@ static pid_t child_fork(const struct child_order *order, int output, int errors,
     if (input >= 0 && child_write_order(input, order->bytes, order->size)) {
         pid = fork();
         if (pid == 0)
-            child_become(order->job, parent, input, output, errors);
+            child_become(order, parent, input, output, errors);
     }
     if (kept && pid > 0)
         *kept = input;
@@ -304,7 +320,11 @@ void task_kill(struct task *task)
 /* Returns false with errno set. */
 static bool task_start_child(struct task *task, const void *order, size_t size)
 {
-    const struct child_order call = {.job = task->job, .bytes = order, .size = size};
+    const struct child_order call = {.job = task->job,
+                                     .bytes = order,
+                                     .size = size,
+                                     .fds = task->fds,
+                                     .fd_count = task->fd_count};
     int ends[2], cause;
     pid_t pid;
 

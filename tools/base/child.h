@@ -42,11 +42,13 @@ struct child_order {
     size_t size;
     struct output_lines *lines; /* take what it writes; all is set but the loop; NULL: none */
     int output;                 /* with no lines: becomes its standard output; 0: it has ours */
+    const int *fds;             /* descriptors that it has, too: the least first */
+    size_t fd_count;
 };
 
 /*
  * The child has default signals, none blocked, dies with us (PR_SET_PDEATHSIG), and has none of our
- * descriptors. Returns false with errno set, and lines closed.
+ * descriptors but those of the order. Returns false with errno set, and lines closed.
  */
 bool child_start(struct loop *loop, struct child *child, const struct child_order *order);
 
@@ -61,6 +63,8 @@ bool child_run(const struct job *job, const void *bytes, size_t size, int *statu
 struct task {
     void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
     void *context;
+    const int *fds; /* descriptors that its child has, too: the least first. Not for one that stays */
+    size_t fd_count;
     bool is_running; /* to be read only */
     /* its own */
     struct loop *loop;

@@ -126,17 +126,19 @@ json_t *config_sink_json(const struct config *config)
 
 bool config_params_of(const json_t *values, struct params *params, struct error *error)
 {
+    size_t count;
+    const struct param_rule *rules = params_table(&count);
     bool is_right = true;
 
     params_begin(params);
-    for (int key = 0; is_right && key_rule(key); key++) {
-        const json_t *json = json_object_get(values, key_rule(key)->name);
+    for (size_t i = 0; is_right && i < count; i++) {
+        const json_t *json = json_object_get(values, rules[i].name);
         const struct param_value value = {json_string_value(json), json_is_integer(json)
                                                                        ? json_integer_value(json)
                                                                        : json_is_true(json)};
 
-        if (key_is_sinks(key) && json)
-            is_right = params_set(params, key_rule(key), &value, error);
+        if (json)
+            is_right = params_set(params, &rules[i], &value, error);
     }
     params_end(params);
     return is_right;

@@ -59,6 +59,10 @@ static const struct key own[] = {
     AN_INTEGER(ALL, IN_SESSION, "subbuf-count", 2, 65536, 8),
     A_TEXT(ALL, AT_START, "runtime-dir", 80, NULL), /* names of Unix sockets are short */
     A_TEXT(ALL, AT_START, "state-dir", 4000, NULL),
+    A_TEXT(ALL, AT_START, "ring-socket", 107, RING_SOCKET),
+    AN_INTEGER(ALL, AT_ONCE, "ring-bytes", 0, GIB, 0),
+    AN_INTEGER(ALL, AT_ONCE, "ring-users", 1, 4096, 64),
+    AN_INTEGER(ALL, AT_ONCE, "rings-max-bytes", KIB, KIB * KIB * GIB, GIB),
     A_CHOICE(ALL, AT_ONCE, "log-level", levels, LEVEL_WARNING),
     AN_INTEGER(LIVE, IN_SESSION, "live-timer-us", 1000, HOUR_US, 200000),
     AN_INTEGER(LIVE, AT_ONCE, "retry-us", 1000, HOUR_US, 50000),
@@ -70,23 +74,21 @@ static const struct key own[] = {
     A_BOOLEAN(LIVE, AT_START, "expose-relayd", false),
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
     A_CHOICE(LIVE, AT_START, "from", sources, 0),
-    A_TEXT(LIVE, AT_START, "ring-socket", 107, RING_SOCKET),
-    AN_INTEGER(LIVE, AT_ONCE, "ring-bytes", (int64_t)RING_BYTES_MIN, GIB, 4 * KIB * KIB),
-    AN_INTEGER(LIVE, AT_ONCE, "ring-users", 1, 4096, 64),
-    AN_INTEGER(LIVE, AT_ONCE, "rings-max-bytes", KIB, KIB * KIB * GIB, GIB),
     AN_INTEGER(LIVE, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
     AN_INTEGER(ROTATE, IN_SESSION, "rotate-ms", 100, DAY_MS, 5000),
     AN_INTEGER(ROTATE, IN_SESSION, "rotate-bytes", 0, KIB * GIB, 0),
     A_TEXT(ROTATE, AT_START, "output", 4000, NULL),
     AN_INTEGER(ROTATE, AT_ONCE, "max-disk-bytes", 0, KIB * KIB * GIB, 0),
     A_TEXT(ROTATE, IN_SESSION, "shm-path", 4000, NULL),
-    A_TEXT(RECORD, IN_SESSION, "record-session", 200, "blkin-record"),
-    AN_INTEGER(RECORD, IN_SESSION, "memory-bytes", 0, 1024 * GIB, 0),
     AN_INTEGER(RECORD, AT_ONCE, "seconds", 0, 86400, 0),
-    AN_INTEGER(RECORD, AT_START, "alarm-poll-ms", 10, 60000, 250),
+    AN_INTEGER(RECORD, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
     AN_INTEGER(RECORD, AT_ONCE, "linger-ms", 0, 60000, 1000),
-    AN_INTEGER(RECORD, AT_ONCE, "snapshot-interval-ms", 100, DAY_MS, 2000),
-    AN_INTEGER(RECORD, AT_ONCE, "snapshot-traces", 1, 4096, 200),
+    AN_INTEGER(RECORD, AT_ONCE, "fetch-interval-ms", 100, DAY_MS, 500),
+    AN_INTEGER(RECORD, AT_ONCE, "fetch-traces", 1, 4096, 200),
+    A_TEXT(RECORD, AT_START, "otlp-listen", 255, ""),
+    A_TEXT(RECORD, AT_START, "otlp-socket", 107, ""),
+    AN_INTEGER(RECORD, AT_START, "otlp-bytes", KIB * KIB, 1024 * GIB, 64 * KIB * KIB),
+    AN_INTEGER(RECORD, AT_ONCE, "otlp-spans-per-s", 0, GIB, 0),
     AN_INTEGER(RECORD, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
     AN_INTEGER(RECORD, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
     A_CHOICE(RECORD, AT_ONCE, "keep-from", keepers, 0),
@@ -145,7 +147,8 @@ int key_find_section(const char *name)
 /* Parameters that no user sets: the services give each of their readers its own. */
 bool key_is_services(const char *name)
 {
-    return strcmp(name, "tap") == 0 || strncmp(name, "only-", strlen("only-")) == 0 ||
+    return strcmp(name, "tap") == 0 || strcmp(name, "rules-report") == 0 ||
+           strncmp(name, "only-", strlen("only-")) == 0 ||
            strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
 }
 

@@ -33,6 +33,18 @@ static const char *const texts[][2] = {
     {"state-dir",
      "The folder of what must survive a restart. The default is /var/lib/blkin if that can be "
      "written, else $XDG_STATE_HOME/blkin, else ~/.local/state/blkin."},
+    {"ring-socket",
+     "The Unix socket where programs ask for the memory of their rings: of blkin record, and of "
+     "blkin live with from=rings. libblkin asks at the default, or at the socket that the "
+     "environment variable BLKIN_RINGS names."},
+    {"ring-bytes",
+     "The size of the ring that the programs of one user have on one CPU: a power of two. 0: 64 "
+     "MiB (4 MiB for blkin live), or less on a host of many CPUs, so that four users have room in "
+     "rings-max-bytes."},
+    {"ring-users",
+     "So many users may have rings. Programs of further users are not recorded."},
+    {"rings-max-bytes",
+     "The memory of all rings. A user whose rings would exceed it gets none."},
     {"log-level",
      "The least important messages that go to the standard error."},
     {"hub-ca-file",
@@ -66,16 +78,6 @@ static const char *const texts[][2] = {
     {"from",
      "Where events come from: lttng, or rings, which libblkin writes without LTTng. rings is for "
      "the programs of this host only."},
-    {"ring-socket",
-     "With from=rings: the Unix socket where programs ask for the memory of their rings. libblkin "
-     "asks at the default, or at the socket that the environment variable BLKIN_RINGS names."},
-    {"ring-bytes",
-     "With from=rings: the size of the ring that the programs of one user have on one CPU. It is a "
-     "power of two."},
-    {"ring-users",
-     "With from=rings: so many users may have rings. Programs of further users are not traced."},
-    {"rings-max-bytes",
-     "With from=rings: the memory of all rings. A user whose rings would exceed it gets none."},
     {"ring-poll-ms",
      "With from=rings: how often the rings are read."},
     {"rotate-ms",
@@ -91,25 +93,29 @@ static const char *const texts[][2] = {
     {"shm-path",
      "The folder of LTTng's buffers: they can be read from there when LTTng's daemons die. "
      "none: LTTng's own place, which is lost then. The default is /dev/shm/blkin-rotate-UID."},
-    {"record-session",
-     "The LTTng session with the last seconds of all spans. The session of the alarm has the "
-     "same name and -alarm."},
-    {"memory-bytes",
-     "The memory of the session, for each user whose programs are recorded, on all CPUs; 0: 64 "
-     "MiB per CPU, which is the least."},
     {"seconds",
-     "How many seconds the session must hold. The recorder makes its memory larger until it "
-     "does, up to memory-bytes; 0: any number."},
+     "How many seconds the rings must hold. The recorder gives programs larger rings until they "
+     "do, up to rings-max-bytes; 0: any number."},
     {"alarm-poll-ms",
      "How often the recorder looks for slow spans."},
     {"linger-ms",
      "How long the recorder waits after an alarm for spans of the trace that end later."},
-    {"snapshot-interval-ms",
-     "The time between two snapshots. A snapshot serves all traces that are wanted by then."},
-    {"snapshot-traces",
-     "The most traces of one snapshot; more are dropped, and counted."},
+    {"fetch-interval-ms",
+     "The least time between two copies of the rings. A copy serves all traces that are wanted by "
+     "then."},
+    {"fetch-traces",
+     "The most traces of one copy; more are dropped, and counted."},
+    {"otlp-listen",
+     "Where the recorder takes spans of OpenTelemetry's SDKs, as OTLP over HTTP with protobuf: "
+     "127.0.0.1:4318, as the SDKs have it. Not set: it takes none at a port."},
+    {"otlp-socket",
+     "The same at a Unix socket: its path. Not set: none."},
+    {"otlp-bytes",
+     "The memory for these spans. A new one overwrites the oldest."},
+    {"otlp-spans-per-s",
+     "The most of these spans a second; beyond that senders are told to come again. 0: no limit."},
     {"kept-max-bytes",
-     "The most bytes of snapshots on the disk; beyond that the oldest is deleted, and counted."},
+     "The most bytes of fetched records on the disk; beyond that the oldest is deleted, and counted."},
     {"answer-timeout-ms",
      "How long the recorder waits for other hosts before it calls a trace incomplete."},
     {"keep-from",
@@ -268,6 +274,10 @@ static const char *const texts[][2] = {
      "The file with USER:PASSWORD for the collector."},
     {"basic-auth-env",
      "The variable of the environment with USER:PASSWORD."},
+    {"rules",
+     "Spans of the events of any program: the file, or the folder with files NAME.rules, that says "
+     "which events begin and end spans; a NAME without /: the file of that name that comes with "
+     "BlkKin. Not for blkin record. Not set: such events are passed over."},
     {"tail-sampling",
      "The file with rules, one a line, of which traces are sent: error, gateway:read > 20ms, * "
      "> p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. It is read again when it changes. "
@@ -319,6 +329,9 @@ static const char *const texts[][2] = {
      "A file that names traces, a line for each: TRACE-ID FROM UNTIL WHY. The sink sends only "
      "these, and tags their spans blkin.kept. FROM and UNTIL are ns since 1970, or 0; TRACE-ID "
      "may be *."},
+    {"rules-report",
+     "A file that gets, at the end, what became of each rule of rules, with examples; -: the standard "
+     "output."},
     {"only-found",
      "A file that gets which of their spans were found, as JSON."},
     {"tap",

@@ -29,7 +29,7 @@ struct finding {
 #define FINDINGS_MAX   64
 #define REGISTERED_MAX 4096
 
-enum session_kind { NO_SESSION, LIVE_SESSION, ROTATED_SESSION, SNAPSHOT_SESSION, OTHER_SESSION };
+enum session_kind { NO_SESSION, LIVE_SESSION, ROTATED_SESSION, OTHER_SESSION };
 
 /* What later groups need to know. */
 struct facts {
@@ -120,16 +120,17 @@ void group_run(const struct doctor *doctor, const struct group *group, int limit
 void check_versions(const struct doctor *doctor);
 void check_service(const struct doctor *doctor);
 void check_recorder(const struct doctor *doctor, const json_t *status); /* a part of it */
+void check_ring_users(const struct doctor *doctor, const json_t *status);    /* another one */
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
+void check_rings(const struct doctor *doctor);
 void check_preload(const struct doctor *doctor);
 struct process;
 void check_debug(const struct doctor *doctor, const struct process *process); /* a part of it */
 void check_sampling(const struct doctor *doctor);
 void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);
-void check_alarm(const struct doctor *doctor);
 void check_host_session(const struct doctor *doctor);
 void check_metrics(const struct doctor *doctor);
 void check_relayd_address(const struct doctor *doctor);

@@ -30,12 +30,12 @@ static const struct group groups[] = {
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is it stopped? kill -CONT, or systemctl restart lttng-sessiond"},
+    {"rings", check_rings, NULL, NULL},
     {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"preload", check_preload, NULL, NULL},
     {"sampling", check_sampling, NULL, NULL},
     {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
-    {"alarm", check_alarm, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
     {"host", check_metrics, NULL,
      "is blkin host stopped? kill -CONT, or systemctl restart blkin-host"},
@@ -291,7 +291,15 @@ static void print_json(const struct doctor *patient)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* A relay daemon is of live only, alarm and rules are of the recorder; of workers, what they need.
+/* Of LTTng's part, and not of the recorder, which needs none of it. */
+static bool is_of_lttng(const struct group *group)
+{
+    return group->run == check_sessiond || group->run == check_sessiond_answer ||
+           group->run == check_programs || group->run == check_session ||
+           group->run == check_host_session || group->run == check_relayd_address;
+}
+
+/* A relay daemon is of live only, rings and rules are of the recorder; of workers, what they need.
  */
 static bool is_of_interest(const struct doctor *patient, const struct group *group)
 {
@@ -302,9 +310,9 @@ static bool is_of_interest(const struct doctor *patient, const struct group *gro
         return is_about(patient, "live");
     if (group->run == check_host_session && !config_boolean(patient->config, "host"))
         return false;
-    if (group->run == check_alarm || group->run == check_rules)
+    if (group->run == check_rings || group->run == check_rules)
         return is_about(patient, "record");
-    return true;
+    return !is_about(patient, "record") || !is_of_lttng(group);
 }
 
 static struct doctor patient_of(struct shared *shared, int file, char *argv[])
@@ -349,9 +357,8 @@ static void run_groups(struct doctor *patient)
 {
     struct facts *facts = patient->facts;
 
-    (void)snprintf(
-        facts->session_name, sizeof(facts->session_name), "%s",
-        config_text(patient->config, is_about(patient, "record") ? "record-session" : "session"));
+    (void)snprintf(facts->session_name, sizeof(facts->session_name), "%s",
+                   config_text(patient->config, "session"));
     tell_of_others(patient);
     for (size_t i = 0; i < GROUPS; i++) {
         if (is_of_interest(patient, &groups[i]))

@@ -197,8 +197,7 @@ static void check_state_of_service(const struct doctor *doctor, const json_t *st
 
 static void take_session_name(const struct doctor *doctor, const json_t *status)
 {
-    const json_t *session = json_object_get(
-        is_about(doctor, "record") ? json_object_get(status, "ring") : status, "session");
+    const json_t *session = json_object_get(status, "session");
     const char *name = json_is_string(session)
                            ? json_string_value(session)
                            : json_string_value(json_object_get(session, "name"));
@@ -274,6 +273,7 @@ void check_service(const struct doctor *doctor)
         check_recorder(doctor, status);
     else
         check_loss_of_service(doctor, status);
+    check_ring_users(doctor, status);
     json_decref(status);
 }
 
@@ -345,10 +345,7 @@ static void check_place(const struct doctor *doctor, const char *id, const char 
 static uint64_t buffer_bytes(const struct doctor *doctor)
 {
     const long processors = sysconf(_SC_NPROCESSORS_CONF);
-    const uint64_t ring = (uint64_t)config_integer(doctor->config, "memory-bytes");
 
-    if (is_about(doctor, "record"))
-        return ring ? ring : 64 * MIB * (uint64_t)(processors > 0 ? processors : 1);
     return (uint64_t)config_integer(doctor->config, "subbuf-bytes") *
            (uint64_t)config_integer(doctor->config, "subbuf-count") *
            (uint64_t)(processors > 0 ? processors : 1);

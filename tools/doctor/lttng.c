@@ -179,15 +179,11 @@ static void check_mode(struct view *view)
     static const char *const names[] = {
         [LIVE_SESSION] = "live session",
         [ROTATED_SESSION] = "rotated session",
-        [SNAPSHOT_SESSION] = "snapshot session, which gives nothing away by itself",
-        [OTHER_SESSION] = "plain recording, which is read when it is stopped",
+        [OTHER_SESSION] = "recording that nobody reads while it runs",
     };
     const struct doctor *doctor = view->doctor;
-    const enum session_kind wanted = is_about(doctor, "live")     ? LIVE_SESSION
-                                     : is_about(doctor, "rotate") ? ROTATED_SESSION
-                                                                  : SNAPSHOT_SESSION;
+    const enum session_kind wanted = is_about(doctor, "live") ? LIVE_SESSION : ROTATED_SESSION;
     const enum session_kind kind = view->session.live_timer_interval ? LIVE_SESSION
-                                   : view->session.snapshot_mode     ? SNAPSHOT_SESSION
                                    : has_schedule(view->name)        ? ROTATED_SESSION
                                                                      : OTHER_SESSION;
 
@@ -238,13 +234,6 @@ static void check_buffers(struct view *view)
             "gets through",
             view->name);
         mend(doctor, CHANNEL_HINT, view->name, "live");
-        return;
-    }
-    if (view->session.snapshot_mode && !is_per_user) {
-        saw(doctor, LEVEL_BAD, "session.buffers",
-            "\"%s\" has buffers per process: what a program has recorded is gone when it ends",
-            view->name);
-        mend(doctor, CHANNEL_HINT, view->name, doctor->section);
         return;
     }
     saw(doctor, LEVEL_OK, "session.buffers", "buffers are per %s",
@@ -357,19 +346,6 @@ static void check_events(struct view *view)
     }
 }
 
-/* The recorder wants each span once. */
-static void check_streaming(struct view *view)
-{
-    bool is_filtered = false;
-
-    if (!is_covered(view, "blkin:begin", &is_filtered))
-        return;
-    saw(view->doctor, LEVEL_NOTE, "session.streaming",
-        "\"%s\" records streaming events too (blkin:begin): its ring goes back less far",
-        view->name);
-    mend(view->doctor, CHANNEL_HINT, view->name, view->doctor->section);
-}
-
 /* ---- contexts, which only `lttng save` tells of ---------------------------------------------- */
 
 #define SAVED_MAX (1 << 18)
@@ -406,9 +382,7 @@ static void check_contexts(struct view *view)
         {"<type>PROCNAME</type>", "procname"},
     };
     const struct doctor *doctor = view->doctor;
-    /* the recorder's ring goes without threads and names of programs, which would be a tenth of it
-     */
-    const size_t count = is_about(doctor, "record") ? 1 : sizeof(contexts) / sizeof(contexts[0]);
+    const size_t count = sizeof(contexts) / sizeof(contexts[0]);
     char missing[64] = "";
     char *saved = saved_session(view->name);
 
@@ -425,8 +399,7 @@ static void check_contexts(struct view *view)
             missing);
         mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
     } else {
-        saw(doctor, LEVEL_OK, "session.contexts", "%s recorded",
-            count == 1 ? "vpid is" : "vpid, vtid and procname are");
+        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid and procname are recorded");
     }
     free(saved);
 }
@@ -496,84 +469,32 @@ void check_session(const struct doctor *doctor)
         check_buffers(&view);
         check_events(&view);
         check_contexts(&view);
-        if (is_about(doctor, "record"))
-            check_streaming(&view); /* a ring loses packets all the time: that is no finding */
-        else
-            check_loss(&view);
+        check_loss(&view);
     }
     free(view.channels);
     lttng_destroy_handle(view.handle);
 }
 
-/* ---- sessions beside it ---------------------------------------------------------------------- */
+/* ---- what hosts do --------------------------------------------------------------------------- */
 
-struct beside {
-    char name[sizeof(((struct facts *)0)->session_name) + sizeof("-alarm")];
-    char channel[LTTNG_SYMBOL_NAME_LEN];
-    bool is_active, has_event;
-};
-
-/* Is this session there and started, and does it record the event? */
-static struct beside look_beside(const struct doctor *doctor, const char *end, const char *event)
-{
-    struct beside beside = {.channel = "blkin"};
-    struct view view = {.doctor = doctor, .name = beside.name};
-    struct lttng_session *sessions = NULL;
-    const int count = lttng_list_sessions(&sessions);
-    bool is_filtered = false;
-
-    (void)snprintf(beside.name, sizeof(beside.name), "%s%s", doctor->facts->session_name, end);
-    for (int i = 0; i < count; i++)
-        beside.is_active |= strcmp(sessions[i].name, beside.name) == 0 && sessions[i].enabled;
-    free(sessions);
-    if (!beside.is_active)
-        return beside;
-    find_domain(&view);
-    view.handle = lttng_create_handle(beside.name, &view.domain);
-    view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
-    if (view.channel_count > 0)
-        (void)snprintf(beside.channel, sizeof(beside.channel), "%s", view.channels[0].name);
-    beside.has_event = is_covered(&view, event, &is_filtered);
-    free(view.channels);
-    lttng_destroy_handle(view.handle);
-    return beside;
-}
-
-/* The recorder's, with the one event that tells of slow spans. */
-void check_alarm(const struct doctor *doctor)
-{
-    const struct beside alarm = look_beside(doctor, "-alarm", "blkin:slow");
-
-    if (alarm.has_event) {
-        saw(doctor, LEVEL_OK, "alarm.session", "\"%s\" notes slow spans", alarm.name);
-        return;
-    }
-    saw(doctor, LEVEL_BAD, "alarm.session", "%s \"%s\"%s: no slow span is noticed",
-        alarm.is_active ? "session" : "there is no session", alarm.name,
-        alarm.is_active ? " does not record blkin:slow" : ", or it is stopped");
-    mend(doctor, CHANNEL_HINT, alarm.name, "record");
-}
-
-/* What hosts do is in the spans' session, or in one of its own beside the recorder's ring. */
 void check_host_session(const struct doctor *doctor)
 {
-    const bool is_own = is_about(doctor, "record");
-    const struct beside host = look_beside(doctor, is_own ? "-host" : "", "blkin:metric");
+    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
+    bool is_filtered = false;
 
-    if (host.has_event) {
+    find_domain(&view);
+    view.handle = lttng_create_handle(view.name, &view.domain);
+    view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
+    if (view.channel_count > 0 && is_covered(&view, "blkin:metric", &is_filtered)) {
         saw(doctor, LEVEL_OK, "host.session", "\"%s\" has what this host does (blkin:metric)",
-            host.name);
-    } else if (host.is_active) {
-        saw(doctor, LEVEL_NOTE, "host.session",
-            "\"%s\" does not record blkin:metric: no span tells what its host did meanwhile",
-            host.name);
-        mend(doctor, "lttng enable-event -u -s %s -c %s blkin:metric", host.name, host.channel);
+            view.name);
     } else {
         saw(doctor, LEVEL_NOTE, "host.session",
-            "there is no session \"%s\", or it is stopped: no span tells what its host did "
-            "meanwhile",
-            host.name);
-        mend(doctor, is_own ? "lttng destroy %s; systemctl restart blkin-record" : "lttng start %s",
-             host.name);
+            "\"%s\" does not record blkin:metric: no span tells what its host did meanwhile",
+            view.name);
+        mend(doctor, "lttng enable-event -u -s %s -c %s blkin:metric", view.name,
+             view.channel_count > 0 ? view.channels[0].name : "blkin");
     }
+    free(view.channels);
+    lttng_destroy_handle(view.handle);
 }

@@ -12,10 +12,10 @@
 
 #define WELL_S 10 /* for a hub's way, and a person who types */
 
-/* From a slow span's end to the snapshot. */
+/* From a slow span's end to the copy of the rings. */
 static int64_t needed_s(const struct doctor *doctor)
 {
-    static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "snapshot-interval-ms"};
+    static const char *const parts[] = {"alarm-poll-ms", "linger-ms", "fetch-interval-ms"};
     int64_t ms = 1000;
 
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -23,30 +23,33 @@ static int64_t needed_s(const struct doctor *doctor)
     return (ms + 999) / 1000;
 }
 
+/* As measured: the size of the rings that programs have, and what they write. */
 static void check_ring(const struct doctor *doctor, const json_t *status)
 {
-    const json_t *ring = json_object_get(status, "ring");
-    const int64_t holds_s = number_in(ring, "holds_s");
+    const json_t *rings = json_object_get(status, "rings");
+    const int64_t holds_s = number_in(rings, "holds_s");
     const int64_t wanted_s = config_integer(doctor->config, "seconds");
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
-    if (number_in(ring, "bytes_per_s") == 0) {
-        saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the ring lasts");
+    if (number_in(rings, "refused"))
+        saw(doctor, LEVEL_NOTE, "ring.refused",
+            "programs were given no rings %" PRId64 " times: ring-users, rings-max-bytes, or there "
+            "is no memory",
+            number_in(rings, "refused"));
+    if (holds_s == 0) {
+        saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the rings last");
         return;
     }
     if (holds_s >= well_s) {
-        saw(doctor, LEVEL_OK, "ring.seconds", "the ring holds %" PRId64 " s, at the rate of now",
+        saw(doctor, LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s, at the rate of now",
             holds_s);
         return;
     }
     saw(doctor, holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
-        "the ring holds only %" PRId64 " s, at the rate of now (%" PRId64
+        "the rings hold only %" PRId64 " s, at the rate of now (%" PRId64
         " KiB/s): a slow span is fetched %" PRId64 " s after its end",
-        holds_s, number_in(ring, "bytes_per_s") / 1024, needed_s(doctor));
-    mend(
-        doctor,
-        "a larger memory-bytes in blkin.conf, or seconds = %d, then systemctl restart blkin-record",
-        WELL_S);
+        holds_s, number_in(rings, "bytes_per_s") / 1024, needed_s(doctor));
+    mend(doctor, "a larger ring-bytes in blkin.conf, or seconds = %d, then blkin reload", WELL_S);
 }
 
 static void check_hub(const struct doctor *doctor, const json_t *status)
@@ -75,7 +78,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         {"alarms_lost", "alarms overwritten"},
         {"alarms_newer", "alarms of a newer version: upgrade blkin here"},
         {"alarms_held_back", "held back by programs (max=)"},
-        {"alarms_dropped", "beyond snapshot-traces"},
+        {"alarms_dropped", "beyond fetch-traces"},
         {"traces_dropped", "of others beyond it"},
         {"traces_incomplete", "traces incomplete"},
         {"traces_undelivered", "traces not delivered"},

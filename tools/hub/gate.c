@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ACCEPTED_MAX  4    /* in each turn of the loop */
 #define ADMITTED_MAX  4    /* handshakes that begin in each turn */
 #define HANDSHAKE_MAX 32   /* under way */
 #define HANDSHAKE_MS  1000 /* a handshake may take so long while others wait at the gate */
@@ -93,22 +92,11 @@ void gate_leave(struct server *server, struct client *client)
 
 /* All hosts come at once, as after a restart of the hub: to accept more of them would be to hang up
  * on those that wait, and all would try again. They wait in the queue of the socket. */
-static bool is_crowded(const struct server *server)
+static bool is_crowded(void *context)
 {
+    const struct server *server = context;
+
     return server->strangers.count >= STRANGERS_MAX / 2 && server->gate.ready_places >= CROWD;
-}
-
-static void rest(struct server *server)
-{
-    loop_unwatch(server->loop, &server->gate.listening);
-    server->gate.rests = true;
-}
-
-static void end_rest(struct server *server)
-{
-    if (server->gate.rests)
-        loop_watch(server->loop, &server->gate.listening);
-    server->gate.rests = false;
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------- */
@@ -173,7 +161,8 @@ static void admit(struct server *server, struct client *client)
     client->since_ms = clock_ms();
     server->gate.at_gate--;
     server->gate.admitted = client;
-    (void)MHD_add_connection(server->daemon, client->fd, &client->from.any, client->from_length);
+    (void)MHD_add_connection(server->http.daemon, client->fd, &client->from.any,
+                             client->from_length);
     /* libmicrohttpd has closed the socket without a call of clients_notify() */
     if (server->gate.admitted)
         clients_free(server, client);
@@ -238,7 +227,7 @@ static void admit_some(void *context)
     if (server->gate.ready.count)
         timer_set(server->loop, &server->gate.again, has_place ? 0 : LOOK_MS);
     if (!is_crowded(server))
-        end_rest(server);
+        http_door_wake(&server->gate.door);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -273,9 +262,9 @@ static bool wait_for_hello(struct server *server, struct client *client)
 }
 
 /* Takes one that has been accepted. */
-static void come_in(struct server *server, int fd, const union client_address *from,
-                    socklen_t length)
+static void come_in(void *context, int fd, const union http_address *from, socklen_t length)
 {
+    struct server *server = context;
     struct client *client = NULL;
 
     if (server_connections(server) + server->gate.at_gate < server->gate.most)
@@ -292,34 +281,9 @@ static void come_in(struct server *server, int fd, const union client_address *f
         clients_hang_up(server, client);
 }
 
-static void is_called(void *context, short events)
-{
-    struct server *server = context;
-
-    (void)events;
-    if (is_crowded(server)) {
-        rest(server);
-        return;
-    }
-    for (unsigned i = 0; i < ACCEPTED_MAX; i++) {
-        union client_address from;
-        socklen_t length = sizeof(from);
-        const int fd =
-            accept4(server->gate.listening.fd, &from.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-        if (fd < 0) {
-            /* poll() would return at once, again and again: the next tick ends the rest */
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                rest(server);
-            return;
-        }
-        come_in(server, fd, &from, length);
-    }
-}
-
 void gate_tick(struct server *server)
 {
-    end_rest(server);
+    http_door_wake(&server->gate.door);
 }
 
 bool gate_open(struct server *server, int fd, unsigned most)
@@ -327,7 +291,8 @@ bool gate_open(struct server *server, int fd, unsigned most)
     struct gate *gate = &server->gate;
 
     gate->most = most;
-    gate->listening = (struct watched){fd, POLLIN, is_called, server, NULL};
+    gate->door =
+        (struct http_door){.come_in = come_in, .is_crowded = is_crowded, .context = server};
     gate->epoll =
         (struct watched){epoll_create1(EPOLL_CLOEXEC), POLLIN, said_something, server, NULL};
     gate->again = (struct timer){.due = admit_some, .context = server};
@@ -336,7 +301,7 @@ bool gate_open(struct server *server, int fd, unsigned most)
     gate->seed = hash_seed(gate);
     CDS_INIT_LIST_HEAD(&gate->ready.clients);
     CDS_INIT_LIST_HEAD(&gate->under_way.clients);
-    loop_watch(server->loop, &gate->listening);
+    http_door_open(&gate->door, server->loop, fd);
     loop_watch(server->loop, &gate->epoll);
     return true;
 }
@@ -351,9 +316,8 @@ void gate_close(struct server *server)
         if (!client->connection)
             clients_hang_up(server, client);
     }
-    loop_unwatch(server->loop, &gate->listening);
+    http_door_close(&gate->door);
     loop_unwatch(server->loop, &gate->epoll);
     timer_clear(server->loop, &gate->again);
-    close(gate->listening.fd);
     close(gate->epoll.fd);
 }

@@ -170,26 +170,6 @@ static void completed(void *context, struct MHD_Connection *connection, void **p
 
 /* ---- in the loop ----------------------------------------------------------------------------- */
 
-static void run(void *context)
-{
-    struct server *server = context;
-    MHD_UNSIGNED_LONG_LONG timeout_ms;
-
-    timer_clear(server->loop, &server->run);
-    server->has_resumed = false;
-    (void)MHD_run(server->daemon);
-    if (server->has_resumed)
-        timer_set(server->loop, &server->run, 0);
-    else if (MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES)
-        timer_set(server->loop, &server->run, (int64_t)timeout_ms);
-}
-
-static void ready(void *context, short events)
-{
-    (void)events;
-    run(context);
-}
-
 static void tick(void *context)
 {
     struct server *server = context;
@@ -232,14 +212,6 @@ static void log_message(void *context, const char *format, va_list values)
     say(BK6004, "%s", text);
 }
 
-/* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread:
- * gate.c needs clients_notify() to be called before it returns. */
-#if MHD_VERSION >= 0x00097707
-#define ONE_THREAD MHD_USE_NO_THREAD_SAFETY
-#else
-#define ONE_THREAD 0U
-#endif
-
 static struct MHD_Daemon *start_daemon(struct server *server)
 {
     const struct access *access = server->access;
@@ -250,9 +222,8 @@ static struct MHD_Daemon *start_daemon(struct server *server)
         {access->trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, access->trust},
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
-    const unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | ONE_THREAD |
-                           MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
-                           (access->is_tls ? MHD_USE_TLS : 0U);
+    const unsigned flags =
+        HTTP_FLAGS | MHD_ALLOW_SUSPEND_RESUME | (access->is_tls ? MHD_USE_TLS : 0U);
 
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
@@ -266,7 +237,6 @@ struct server *server_open(struct loop *loop, int fd, struct board *board, struc
                            server_page_fn *page, void *context, struct error *error)
 {
     struct server *server = calloc(1, sizeof(*server));
-    const union MHD_DaemonInfo *info;
 
     if (!server) {
         error_set(error, "out of memory");
@@ -277,27 +247,22 @@ struct server *server_open(struct loop *loop, int fd, struct board *board, struc
                               .access = access,
                               .page = page,
                               .page_context = context,
-                              .run = {.due = run, .context = server},
                               .tick = {.due = tick, .context = server},
                               .wake = {.due = wake, .context = server}};
-    server->daemon = start_daemon(server);
-    info = server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-    if (!info) {
+    if (!http_begin(&server->http, loop, start_daemon(server))) {
         error_set(error, "cannot start the HTTP server%s",
                   access->is_tls ? ": is hub-key-file the key of hub-cert-file?" : "");
+        http_end(&server->http);
         free(server);
         return NULL;
     }
     if (!gate_open(server, fd, connection_limit())) {
         error_set(error, "cannot wait for connections: %s", strerror(errno));
-        MHD_stop_daemon(server->daemon);
+        http_end(&server->http);
         free(server);
         return NULL;
     }
-    server->epoll = (struct watched){info->epoll_fd, POLLIN, ready, server, NULL};
-    loop_watch(loop, &server->epoll);
     tick(server);
-    run(server);
     return server;
 }
 
@@ -307,11 +272,9 @@ void server_close(struct server *server)
         return;
     while (server->waiting)
         waiting_resume(server->waiting);
-    (void)MHD_run(server->daemon);
+    (void)MHD_run(server->http.daemon);
     gate_close(server);
-    loop_unwatch(server->loop, &server->epoll);
-    MHD_stop_daemon(server->daemon);
-    timer_clear(server->loop, &server->run);
+    http_end(&server->http);
     timer_clear(server->loop, &server->tick);
     timer_clear(server->loop, &server->wake);
     free(server->fds);
@@ -325,8 +288,5 @@ const struct server_counts *server_counts(const struct server *server)
 
 unsigned server_connections(const struct server *server)
 {
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-
-    return info ? info->num_connections : 0;
+    return http_connections(&server->http);
 }

@@ -9,25 +9,18 @@
 #define BLKIN_TOOLS_HUB_PARTS_H
 
 #include "server.h"
+#include "tools/http/http.h"
 
-#include <microhttpd.h>
-#include <netinet/in.h>
 #include <urcu/list.h>
 
 #define BODY_MAX   MESSAGE_MAX
 #define STRANGER_S 10 /* a connection has so long to show who it is */
 
-union client_address {
-    struct sockaddr any;
-    struct sockaddr_in four;
-    struct sockaddr_in6 six;
-};
-
 /* A connection. */
 struct client {
     struct MHD_Connection *connection; /* NULL: it is at the gate */
     int fd;
-    union client_address from;
+    union http_address from;
     socklen_t from_length;
     struct in6_addr address; /* of IPv6 the network's half: the owner of one address has them all */
     int64_t since_ms;        /* of a stranger: it came, or it was allowed a request */
@@ -50,9 +43,9 @@ struct client_queue {
 
 /* Where connections are accepted. */
 struct gate {
-    struct watched listening, epoll; /* epoll: TLS connections whose ClientHello has not come */
+    struct http_door door;
+    struct watched epoll; /* TLS connections whose ClientHello has not come */
     struct timer again;
-    bool rests;    /* it accepts none: there are no descriptors, or many hosts come at once */
     unsigned most; /* connections of all kinds */
     unsigned at_gate;
     struct client_queue ready, under_way; /* the ClientHello has come; the handshake has begun */
@@ -76,13 +69,12 @@ struct request {
 
 struct server {
     struct loop *loop;
-    struct MHD_Daemon *daemon;
+    struct http http;
     struct board *board;
     struct access *access;
     server_page_fn *page;
     void *page_context;
-    struct watched epoll;
-    struct timer run, tick, wake;
+    struct timer tick, wake;
     struct clients strangers; /* connections that have not shown who they are */
     struct gate gate;
     struct request *waiting;
@@ -90,7 +82,6 @@ struct server {
     struct pollfd *fds; /* of those who wait */
     size_t fds_room;
     size_t upload_bytes;
-    bool has_resumed; /* since the last run */
     int64_t woken_ms;
     uint64_t told_version; /* of the hosts: all who waited then know it */
     struct server_counts counts;
@@ -121,7 +112,7 @@ void gate_leave(struct server *server, struct client *client);
 /* ---- clients.c ---- */
 
 /* A stranger that was accepted; closes the oldest one, if there are too many. NULL: no memory. */
-struct client *clients_new(struct server *server, int fd, const union client_address *from,
+struct client *clients_new(struct server *server, int fd, const union http_address *from,
                            socklen_t length);
 /* Of one that libmicrohttpd does not know. The descriptor stays open. */
 void clients_free(struct server *server, struct client *client);

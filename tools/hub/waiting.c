@@ -30,8 +30,7 @@ void waiting_resume(struct request *request)
 
     waiting_end(request);
     MHD_resume_connection(request->connection);
-    server->has_resumed = true;
-    timer_set(server->loop, &server->run, 0);
+    http_run_soon(&server->http);
 }
 
 void waiting_wake(struct server *server)

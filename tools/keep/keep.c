@@ -203,7 +203,7 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
 {
     const char *folder = config_text(config, "runtime-dir");
     const int64_t limit_ms = config_integer(config, "linger-ms") +
-                             config_integer(config, "snapshot-interval-ms") +
+                             config_integer(config, "fetch-interval-ms") +
                              config_integer(config, "answer-timeout-ms") + SLACK_MS;
     char request[REQUEST];
     json_t *accepted, *answer = NULL;

@@ -15,6 +15,7 @@
 #include "tools/rings/asker.h"
 #include "tools/rings/follow.h"
 #include "tools/rings/holder.h"
+#include "tools/rings/ring_options.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 
 #define RINGS_GRACE_NS    INT64_C(5000000)
 #define RINGS_LEFT_MS     5000 /* programs write for 2 s at most into a memory that is left */
-#define RINGS_ALARM_BYTES RING_BYTES_MIN
+#define RINGS_DEFAULT     (UINT64_C(4) << 20)
 
 struct live_rings {
     struct frame *frame;
@@ -106,7 +107,7 @@ static void rings_look(void *context)
         loop_stop(rings->frame->loop);
     }
     timer_set(rings->frame->loop, &rings->look,
-              config_integer(rings->frame->config, "ring-poll-ms"));
+              follow_next_ms(rings->follow, config_integer(rings->frame->config, "ring-poll-ms")));
 }
 
 /* ---- memories -------------------------------------------------------------------------------- */
@@ -140,32 +141,13 @@ static void rings_held_goes(void *context, struct held *held)
 static bool rings_options(const struct config *config, struct holder_options *options,
                           struct error *error)
 {
-    const uint64_t bytes = (uint64_t)config_integer(config, "ring-bytes");
-
-    *options = (struct holder_options){
-        .path = config_text(config, "ring-socket"),
-        .size = {memory_host_cpus(), bytes, RINGS_ALARM_BYTES},
-        .max_users = (unsigned)config_integer(config, "ring-users"),
-        .max_bytes = (uint64_t)config_integer(config, "rings-max-bytes"),
-        .left_ms = RINGS_LEFT_MS,
-    };
-    if (memory_bytes(&options->size))
-        return true;
-    error_set(error, "%s: ring-bytes %" PRIu64 ": expected a power of two",
-              config_origin(config, "ring-bytes"), bytes);
-    return false;
+    if (!ring_options(config, RINGS_DEFAULT, options, error))
+        return false;
+    options->left_ms = RINGS_LEFT_MS;
+    return true;
 }
 
 /* ---- how it is ------------------------------------------------------------------------------- */
-
-static json_t *rings_memory_json(const struct memory *memory, uint32_t user, bool is_left)
-{
-    return json_pack("{sI, sI, sI, so, ss, sI, sI}", "user", (json_int_t)user, "bytes",
-                     (json_int_t)memory->bytes, "ring_bytes", (json_int_t)memory->size.event_bytes,
-                     "made", json_time((int64_t)memory->made), "state", is_left ? "left" : "on",
-                     "written_bytes", (json_int_t)memory_written(memory), "not_written_records",
-                     (json_int_t)memory_lost(memory));
-}
 
 static json_t *rings_memories_json(const struct live_rings *rings)
 {
@@ -174,10 +156,10 @@ static json_t *rings_memories_json(const struct live_rings *rings)
     json_t *memories = json_array();
 
     if (asked)
-        (void)json_array_append_new(memories, rings_memory_json(asked, geteuid(), false));
+        (void)json_array_append_new(memories, ring_memory_json(asked, geteuid(), false));
     for (; held; held = held->next)
         (void)json_array_append_new(memories,
-                                    rings_memory_json(&held->memory, held->user, held->is_left));
+                                    ring_memory_json(&held->memory, held->user, held->is_left));
     return memories;
 }
 
@@ -187,16 +169,16 @@ static json_t *rings_json(const struct live_rings *rings)
         rings->holder ? holder_counts(rings->holder) : (struct holder_counts){.given = 0};
     const struct follow_counts read = follow_counts(rings->follow);
 
-    return json_pack("{ss, sb, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
-                     config_text(rings->frame->config, "ring-socket"), "holds_them",
-                     rings->holder != NULL, "outlive_a_kill", held.is_stored, "bytes",
-                     (json_int_t)held.bytes, "users", (json_int_t)held.users, "given",
-                     (json_int_t)held.given, "refused", (json_int_t)held.refused, "taken_over",
-                     (json_int_t)held.taken_over, "records", (json_int_t)read.rings.records,
-                     "read_bytes", (json_int_t)read.rings.read, "overwritten_bytes",
-                     (json_int_t)read.rings.overwritten, "damaged_bytes",
-                     (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
-                     "memories", rings_memories_json(rings));
+    return json_pack(
+        "{ss, sb, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
+        config_text(rings->frame->config, "ring-socket"), "holds_them", rings->holder != NULL,
+        "outlive_a_kill", held.is_stored, "bytes", (json_int_t)held.bytes, "users",
+        (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
+        (json_int_t)held.refused, "refused_unknown_users", (json_int_t)held.unknown, "taken_over",
+        (json_int_t)held.taken_over, "records", (json_int_t)read.rings.records, "read_bytes",
+        (json_int_t)read.rings.read, "overwritten_bytes", (json_int_t)read.rings.overwritten,
+        "damaged_bytes", (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
+        "memories", rings_memories_json(rings));
 }
 
 static json_t *rings_status(void *context)

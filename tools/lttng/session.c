@@ -4,7 +4,6 @@
 #include "session.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <lttng/lttng.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,26 +105,17 @@ static bool has_channel(struct lttng_handle *handle)
     return found;
 }
 
-/* A snapshot session has none: each snapshot has its own. */
 static bool has_other_output(const struct session_spec *spec, const struct lttng_session *there)
 {
-    switch (spec->mode) {
-    case SESSION_LIVE:
-        return !same_relay(spec->relay_url, there->path);
-    case SESSION_ROTATED:
-        return strcmp(spec->output, there->path) != 0;
-    default:
-        return false;
-    }
+    return spec->mode == SESSION_LIVE ? !same_relay(spec->relay_url, there->path)
+                                      : strcmp(spec->output, there->path) != 0;
 }
 
 /* Returns what is other about it, or NULL. */
 static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
 {
-    if (spec->mode != SESSION_SNAPSHOT && there->snapshot_mode)
+    if (there->snapshot_mode)
         return "is a snapshot session";
-    if (spec->mode == SESSION_SNAPSHOT && !there->snapshot_mode)
-        return "is no snapshot session";
     if (spec->mode == SESSION_LIVE && there->live_timer_interval == 0)
         return "is no live session";
     if (spec->mode == SESSION_ROTATED && there->live_timer_interval != 0)
@@ -148,15 +138,10 @@ void session_set_events(struct session_spec *spec, const char *events, bool with
 
 static struct lttng_session_descriptor *describe(const struct session_spec *spec)
 {
-    switch (spec->mode) {
-    case SESSION_LIVE:
-        return lttng_session_descriptor_live_network_create(spec->name, spec->relay_url, NULL,
-                                                            spec->live_timer_us);
-    case SESSION_ROTATED:
-        return lttng_session_descriptor_local_create(spec->name, spec->output);
-    default:
-        return lttng_session_descriptor_snapshot_create(spec->name);
-    }
+    return spec->mode == SESSION_LIVE
+               ? lttng_session_descriptor_live_network_create(spec->name, spec->relay_url, NULL,
+                                                              spec->live_timer_us)
+               : lttng_session_descriptor_local_create(spec->name, spec->output);
 }
 
 static int create(const struct session_spec *spec)
@@ -186,7 +171,7 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
         return -LTTNG_ERR_NOMEM;
     (void)snprintf(channel->name, sizeof(channel->name), "%s", CHANNEL);
     channel->enabled = 1;
-    channel->attr.overwrite = spec->mode == SESSION_SNAPSHOT;
+    channel->attr.overwrite = 0;
     channel->attr.subbuf_size = spec->subbuf_bytes;
     channel->attr.num_subbuf = spec->subbuf_count;
     channel->attr.tracefile_size = spec->trace_file_bytes;
@@ -197,13 +182,11 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;
 }
 
-/* The thread and the name only where it is read anyhow: they are a seventh of what a span costs,
- * and 21 bytes. */
-static int add_contexts(const struct session_spec *spec, struct lttng_handle *handle)
+static int add_contexts(struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
         LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME};
-    const size_t count = spec->mode == SESSION_SNAPSHOT ? 1 : sizeof(types) / sizeof(types[0]);
+    const size_t count = sizeof(types) / sizeof(types[0]);
 
     for (size_t i = 0; i < count; i++) {
         struct lttng_event_context context = {.ctx = types[i]};
@@ -304,7 +287,7 @@ static bool equip(const struct session_spec *spec, struct lttng_handle *handle, 
 
     if ((code = enable_channel(spec, handle)) < 0)
         return refuse(error, "make a channel in", spec->name, code);
-    if ((code = add_contexts(spec, handle)) < 0)
+    if ((code = add_contexts(handle)) < 0)
         return refuse(error, "add contexts to", spec->name, code);
     if ((code = enable_events(spec, handle)) < 0)
         return refuse(error, "enable events in", spec->name, code);
@@ -470,52 +453,6 @@ bool session_below(const char *folder, struct session_places *places, struct err
     }
     free(sessions);
     return true;
-}
-
-/* ---- snapshots */
-
-static int record_to(const char *name, struct lttng_snapshot_output *output, const char *folder,
-                     uint64_t max_bytes)
-{
-    int code;
-
-    if ((code = lttng_snapshot_output_set_local_path(folder, output)) < 0 ||
-        (code = lttng_snapshot_output_set_name(CHANNEL, output)) < 0 ||
-        (max_bytes != 0 && (code = lttng_snapshot_output_set_size(max_bytes, output)) < 0))
-        return code;
-    return lttng_snapshot_record(name, output, 0);
-}
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-    (void)status;
-    (void)kind;
-    (void)place;
-    (void)remove(path);
-    return 0;
-}
-
-/*
- * The folder is made here, so that it is nobody else's: the consumer daemon makes what is in it,
- * as the session's owner.
- */
-bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes, struct error *error)
-{
-    struct lttng_snapshot_output *output;
-    int code;
-
-    if (mkdir(folder, 0700) < 0) {
-        error_set(error, "cannot make the snapshot's folder %s: %s", folder, strerror(errno));
-        return false;
-    }
-    output = lttng_snapshot_output_create();
-    code = output == NULL ? -LTTNG_ERR_NOMEM : record_to(name, output, folder, max_bytes);
-    if (output != NULL)
-        lttng_snapshot_output_destroy(output);
-    if (code == 0)
-        return true;
-    (void)nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS); /* LTTng leaves what it has made */
-    return refuse(error, "make a snapshot of", name, code);
 }
 
 /* ---- ending */

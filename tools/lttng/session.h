@@ -14,8 +14,7 @@
 
 enum session_mode {
     SESSION_LIVE,    /* per-UID buffers, streamed to a relay daemon */
-    SESSION_ROTATED, /* per-PID buffers, chunks in a folder */
-    SESSION_SNAPSHOT /* per-UID buffers that are overwritten, and written out when asked for */
+    SESSION_ROTATED  /* per-PID buffers, chunks in a folder */
 };
 
 /* Texts are copied into it, as it is handed to a child. */
@@ -57,8 +56,8 @@ struct session_answer {
 void session_set_events(struct session_spec *spec, const char *events, bool with_host);
 
 /*
- * Creates the session, its channel "blkin", its contexts (vpid; but for snapshots vtid, procname)
- * and events, and starts it; or adopts it. CTF 1.8 where LTTng has a choice.
+ * Creates the session, its channel "blkin", its contexts (vpid, vtid, procname) and events, and
+ * starts it; or adopts it. CTF 1.8 where LTTng has a choice.
  */
 void session_ensure(const struct session_spec *spec, struct session_answer *answer);
 
@@ -87,17 +86,6 @@ struct session_places {
 
 /* Returns false with error set: no daemon, or too many. */
 bool session_below(const char *folder, struct session_places *places, struct error *error);
-
-/*
- * Of SESSION_SNAPSHOT: writes what its buffers hold into a new folder, which must not be there yet
- * (traces lie some folders below it). max_bytes: of all streams (CPUs and users) together, the
- * newest sub-buffers, each counted as if it were full; LTTng refuses what is less than one of each;
- * 0: all. Each use takes a sub-buffer per CPU from what the buffers hold next. With root's session
- * daemon only the session's owner may, and the user database must know him. Returns false with
- * error set, and without the folder.
- */
-bool session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
-                      struct error *error);
 
 /* Does not wait for what the buffers hold. */
 bool session_stop(const char *name, struct error *error);

@@ -68,7 +68,8 @@ bool otlp_resource_attribute(struct text resource, struct text key, char *value,
  * mapped as OpenTelemetry's specification maps it to Zipkin (trace/sdk_exporters/zipkin.md and
  * common/mapping-to-non-otlp.md): attributes are tags, those of scope and resource too, and so are
  * status and dropped counts; events are annotations; the remote endpoint is of the first attribute
- * in the specification's list that is there.
+ * in the specification's list that is there. Behind these entries is the span as it came, for back
+ * ends of OTLP (SPAN_MESSAGE), if it is sound (otlp_sound.h).
  */
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole);

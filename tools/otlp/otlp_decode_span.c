@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/encode/resource.h"
+#include "otlp_sound.h"
 #include "otlp_value.h"
 
 #include <arpa/inet.h>
@@ -383,6 +384,16 @@ static void otlp_decode_add_field(struct filling *filling, const struct pb_membe
     }
 }
 
+/* For back ends of OTLP. Where there is no room for it, or it is not sound, they get what the
+ * entries say. */
+static void otlp_decode_add_message(struct filling *filling, const struct otlp_origin *origin,
+                                    const struct otlp_span *span)
+{
+    if (otlp_is_sound(origin, span->raw) &&
+        span_add(filling->whole, SPAN_ORIGIN, origin->resource, origin->scope, 0))
+        (void)span_add(filling->whole, SPAN_MESSAGE, text_of(""), span->raw, 0);
+}
+
 bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *span,
                       struct endpoint_table *endpoints, struct span *whole)
 {
@@ -413,5 +424,7 @@ bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *
     if (!filling.is_ours)
         otlp_decode_add_scope(&filling, origin->scope);
     otlp_decode_add_resource(&filling, origin->resource);
+    if (!filling.is_ours)
+        otlp_decode_add_message(&filling, origin, span);
     return !pb_is_broken(&reader) && otlp_decode_set_endpoints(&filling, origin, endpoints);
 }

@@ -30,7 +30,7 @@ bool agent_open(struct agent *agent, struct error *error)
     if (!folder_own(config_text(agent->config, "state-dir"), "state-dir", error) ||
         !folder_own(agent->folder, "state-dir", error))
         return false;
-    agent->pending.max = (size_t)config_integer(agent->config, "snapshot-traces");
+    agent->pending.max = (size_t)config_integer(agent->config, "fetch-traces");
     agent->heard = record_totals_load(&agent->totals, agent->totals_file);
     if (!agent->heard && access(agent->totals_file, F_OK) == 0)
         say(BK4001, "%s is damaged: the totals begin anew", agent->totals_file);

@@ -3,11 +3,11 @@
  * that wait, and the files that keep this over a restart. Each part has its own state:
  *
  *     record.c     the service: beginning, reload and end
- *     recording.h  the sessions of LTTng
+ *     holding.h    the rings of programs
  *     alarms.h     alarms of this host's programs
  *     asking.h     requests to all hosts and from them, answers and verdicts
- *     fetching.h   snapshots of the ring
- *     kept.h       what snapshots brought, until the collector has it
+ *     fetching.h   copies of what the rings have of wanted traces
+ *     kept.h       what was fetched, until the collector has it
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -26,7 +26,7 @@ struct agent {
     struct loop *loop;
     struct timer step; /* looks what is next */
     char host[254];    /* the name of this host */
-    char folder[4096]; /* of snapshots, and of kept folders */
+    char folder[4096]; /* of kept folders */
     struct record_totals totals;
     struct fetched *fetched;
     struct pending pending;

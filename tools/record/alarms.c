@@ -1,12 +1,11 @@
 /*
- * The agent's alarms: what the watcher has seen.
+ * The agent's alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "alarms.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "heard.h"
 #include "tools/base/say.h"
 #include "watcher.h"
 
@@ -27,13 +26,13 @@ struct rule {
 struct alarms {
     struct agent *agent;
     struct asking *asking;
-    struct recording *recording;
     struct watcher watcher;
+    struct timer poll;
+    bool is_stopped;
     struct request *collected; /* of a poll */
     struct rule rules[RULES_MAX];
     size_t rule_count;
     int64_t lost_said_ms;
-    bool has_polled;
     struct heard heard;
     bool has_heard; /* something since the last poll: */
     struct {
@@ -42,13 +41,6 @@ struct alarms {
 };
 
 /* ---- alarm by alarm -------------------------------------------------------------------------- */
-
-static void alarms_begin(void *context)
-{
-    struct alarms *alarms = context;
-
-    heard_begin(&alarms->heard);
-}
 
 static struct rule *alarms_rule(struct alarms *alarms, const char *why)
 {
@@ -87,8 +79,6 @@ static void alarms_take(void *context, const struct alarm *alarm)
     const struct trace_id id = {alarm->trace_id_high, alarm->trace_id};
     struct rule *rule;
 
-    if (!heard_alarm(&alarms->heard, alarm))
-        return;
     alarms->has_heard = true;
     rule = alarms_rule(alarms, alarm->why);
     rule->held_back += alarm->dropped;
@@ -145,55 +135,54 @@ static void alarms_say_newer(struct alarms *alarms, uint64_t newer)
     alarms->agent->totals.alarms_newer += newer;
 }
 
-static void alarms_polled(void *context, const struct watcher_poll *poll)
+static void alarms_ask(struct alarms *alarms)
 {
-    struct alarms *alarms = context;
-    struct agent *agent = alarms->agent;
     struct request *collected = alarms->collected;
-    const uint64_t lost = poll->lost + (poll->is_well ? heard_end(&alarms->heard) : 0);
 
     alarms->collected = NULL;
-    if (lost)
-        alarms_say_lost(alarms, lost);
-    if (poll->newer)
-        alarms_say_newer(alarms, poll->newer);
-    if (!poll->is_well && recording_is_on(alarms->recording))
-        recording_look(alarms->recording);
-    if (poll->is_stalled) {
-        say(BK4021,
-            "the alarm's session stands still on a CPU, as after a program was killed: it is made "
-            "anew");
-        agent->totals.rings_stalled++;
-        recording_make_anew(alarms->recording, SESSION_ALARM);
-    }
-    if (collected && collected->count) {
-        agent->totals.traces_asked += collected->count;
-        asking_ask(alarms->asking, collected, NULL, config_integer(agent->config, "linger-ms"));
-    } else {
+    if (!collected || !collected->count) {
         requests_free(collected);
+        return;
     }
+    alarms->agent->totals.traces_asked += collected->count;
+    asking_ask(alarms->asking, collected, NULL,
+               config_integer(alarms->agent->config, "linger-ms"));
+}
+
+static void alarms_look(struct alarms *alarms)
+{
+    const struct watcher_poll poll = watcher_look(&alarms->watcher);
+    struct agent *agent = alarms->agent;
+
+    if (poll.lost)
+        alarms_say_lost(alarms, poll.lost);
+    if (poll.newer)
+        alarms_say_newer(alarms, poll.newer);
+    alarms_ask(alarms);
     if (alarms->has_heard) {
         alarms_count_heard(alarms);
         json_decref(agent->heard);
         agent->heard = heard_json(&alarms->heard);
     }
-    if (alarms->has_heard || lost)
+    if (alarms->has_heard || poll.lost || poll.newer) {
         agent_save(agent);
+        agent_step(agent);
+    }
     alarms->has_heard = false;
-    alarms->has_polled = true;
-    agent_step(agent);
+}
+
+static void alarms_poll(void *context)
+{
+    struct alarms *alarms = context;
+
+    alarms_look(alarms);
+    timer_set(alarms->agent->loop, &alarms->poll,
+              config_integer(alarms->agent->config, "alarm-poll-ms"));
 }
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static void alarms_are_over(void *context)
-{
-    const struct alarms *alarms = context;
-
-    agent_step(alarms->agent);
-}
-
-struct alarms *alarms_new(struct agent *agent, struct asking *asking, struct recording *recording)
+struct alarms *alarms_new(struct agent *agent, struct asking *asking)
 {
     struct alarms *alarms = calloc(1, sizeof(*alarms));
 
@@ -201,18 +190,10 @@ struct alarms *alarms_new(struct agent *agent, struct asking *asking, struct rec
         return NULL;
     alarms->agent = agent;
     alarms->asking = asking;
-    alarms->recording = recording;
     heard_read(&alarms->heard, agent->heard);
-    alarms->watcher = (struct watcher){.loop = agent->loop,
-                                       .session = recording_session(recording, SESSION_ALARM)->name,
-                                       .poll_ms = config_integer(agent->config, "alarm-poll-ms"),
-                                       .heard = &alarms->heard,
-                                       .begins = alarms_begin,
-                                       .alarm = alarms_take,
-                                       .polled = alarms_polled,
-                                       .over = alarms_are_over,
-                                       .context = alarms};
-    agent_path(agent, "runtime-dir", "record.alarm", alarms->watcher.folder);
+    alarms->watcher = (struct watcher){
+        .heard = &alarms->heard, .alarm = alarms_take, .context = alarms};
+    alarms->poll = (struct timer){.due = alarms_poll, .context = alarms};
     return alarms;
 }
 
@@ -224,24 +205,42 @@ void alarms_free(struct alarms *alarms)
     free(alarms);
 }
 
+void alarms_memory_came(struct alarms *alarms, const struct memory *memory)
+{
+    watcher_add(&alarms->watcher, memory);
+}
+
+void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)
+{
+    if (!alarms->is_stopped)
+        alarms_look(alarms);
+    watcher_drop(&alarms->watcher, memory);
+}
+
+/* It is new, however long ago its span has ended: what is fetched is what has come by now. */
+void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *foreign)
+{
+    struct alarm alarm = {.trace_id_high = foreign->trace_id_high,
+                          .trace_id = foreign->trace_id,
+                          .span_id = foreign->span_id,
+                          .duration_ns = foreign->duration_ns,
+                          .monotonic_ns = (uint64_t)clock_ns(),
+                          .dropped = foreign->dropped};
+
+    watcher_set_text(alarm.why, sizeof(alarm.why), foreign->why);
+    alarms_take(alarms, &alarm);
+}
+
 void alarms_start(struct alarms *alarms)
 {
-    watcher_start(&alarms->watcher);
+    alarms_poll(alarms);
 }
 
 void alarms_stop(struct alarms *alarms)
 {
-    watcher_stop(&alarms->watcher);
-}
-
-bool alarms_are_watched(const struct alarms *alarms)
-{
-    return alarms->watcher.child.pid != 0;
-}
-
-bool alarms_have_polled(const struct alarms *alarms)
-{
-    return alarms->has_polled;
+    timer_clear(alarms->agent->loop, &alarms->poll);
+    alarms_look(alarms);
+    alarms->is_stopped = true;
 }
 
 json_t *alarms_rules_json(const struct alarms *alarms)

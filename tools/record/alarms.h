@@ -1,5 +1,5 @@
 /*
- * The alarms of this host's programs: a watcher polls them, and their traces are asked for.
+ * The alarms of this host's programs: their rings are polled, and their traces are asked for.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -7,21 +7,25 @@
 #define BLKIN_TOOLS_ALARMS_H
 
 #include "asking.h"
-#include "recording.h"
+#include "tools/foreign/options.h"
+#include "tools/rings/memory.h"
 
 struct alarms;
 
 /* Returns NULL when out of memory. */
-struct alarms *alarms_new(struct agent *agent, struct asking *asking, struct recording *recording);
+struct alarms *alarms_new(struct agent *agent, struct asking *asking);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
-void alarms_start(struct alarms *alarms);
-/* The watcher ends after the poll that is under way, or is killed. */
-void alarms_stop(struct alarms *alarms);
-bool alarms_are_watched(const struct alarms *alarms);
+/* Rings that are there from now on; and that go after this: their last alarms are read. */
+void alarms_memory_came(struct alarms *alarms, const struct memory *memory);
+void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 
-/* Once, at least: what was wanted by then is known. */
-bool alarms_have_polled(const struct alarms *alarms);
+/* A span of an SDK was slow or has failed. */
+void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *foreign);
+
+void alarms_start(struct alarms *alarms);
+/* After a last look. */
+void alarms_stop(struct alarms *alarms);
 
 /* [{"rule", "alarms", "held_back", "dropped"}], since the start */
 json_t *alarms_rules_json(const struct alarms *alarms);

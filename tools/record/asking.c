@@ -212,8 +212,7 @@ static void asking_note_kept(struct asking *asking)
     for (const struct kept_folder *f = kept_list(asking->kept); f; f = f->next) {
         for (const struct request *r = f->requests; r; r = r->next) {
             for (size_t i = 0; i < r->count; i++)
-                fetched_note(asking->agent->fetched, r->traces[i].id, f->until_ns,
-                             f->until_mono_ns);
+                fetched_note(asking->agent->fetched, r->traces[i].id, f->until_mono_ns, 0);
         }
     }
 }
@@ -277,13 +276,15 @@ static json_t *asking_list_fetched(const struct asking *asking, const struct req
     const json_t *trace;
     size_t i;
 
-    if (request->last_ms > 0) {
+    if (request->is_late)
+        requests = 1;
+    if (request->last_ms > 0 || request->is_late) {
         listing.traces /= requests;
         listing.ids /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
             asking_add_trace(&listing, json_deep_copy(trace));
     }
-    for (size_t k = 0; k < request->count; k++) {
+    for (size_t k = 0; k < request->count && !request->is_late; k++) {
         const struct fetched_trace *known =
             fetched_find(asking->agent->fetched, request->traces[k].id);
 
@@ -319,14 +320,14 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
         char left_out[80];
 
         (void)snprintf(left_out, sizeof(left_out),
-                       "%zu traces of the request were too many (snapshot-traces)", r->left_out);
-        answer = json_pack("{ss, ss, ss, ss, sI, ss*, so*, so}", "type", "found", "id", r->id, "to",
+                       "%zu traces of the request were too many (fetch-traces)", r->left_out);
+        answer = json_pack("{ss, ss, ss, ss, sI, ss*, so*, so*, so}", "type", "found", "id", r->id, "to",
                            r->host, "host", asking->agent->host, "held_from",
                            (json_int_t)held_from_ns, "error",
                            problem       ? problem
                            : r->left_out ? left_out
                                          : NULL,
-                           "more", more ? json_integer((json_int_t)more) : NULL, "traces", list);
+                           "late", r->is_late ? json_true() : NULL, "more", more ? json_integer((json_int_t)more) : NULL, "traces", list);
         if (answer && strcmp(r->host, asking->agent->host) == 0)
             ledger_answer(asking->ledger, answer, clock_ms());
         else if (answer && asking->exchange)

@@ -41,7 +41,7 @@ static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *te
     agent->totals.traces_dropped += request ? request->left_out : 0;
     requests_free(request);
     return by_hand_problem(
-        "expected one trace id at least, and not more than snapshot-traces allows "
+        "expected one trace id at least, and not more than fetch-traces allows "
         "together with those that are waiting");
 }
 

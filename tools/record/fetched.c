@@ -18,6 +18,8 @@
 #define AGE_NS     INT64_C(600000000000)
 #define WINDOWS    64
 
+#define FETCHED_LATE_NS UINT64_C(1000000000)
+
 struct fetched {
     struct table traces;
     int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
@@ -122,15 +124,15 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     return trace;
 }
 
-void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_ns,
-                  int64_t until_mono_ns)
+void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
+                  uint64_t place)
 {
     struct fetched_trace *trace = fetched_get(fetched, id);
 
     if (!trace || trace->until_mono_ns >= until_mono_ns)
         return;
-    trace->until_ns = until_ns;
     trace->until_mono_ns = until_mono_ns;
+    trace->place = place;
 }
 
 void fetched_note_window(struct fetched *fetched, struct fetched_window window)
@@ -164,7 +166,7 @@ bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t at_
     const struct fetched_trace *trace = fetched_find(fetched, id);
     const int64_t until_ns = trace ? trace->until_mono_ns : fetched->forgotten_mono_ns;
 
-    return at_mono_ns < (uint64_t)until_ns;
+    return at_mono_ns + FETCHED_LATE_NS < (uint64_t)until_ns;
 }
 
 void fetched_add(struct fetched *fetched, const json_t *found)
@@ -216,17 +218,6 @@ json_t *fetched_json(const struct fetched_trace *trace)
                      trace->is_cut ? json_true() : NULL);
 }
 
-void fetched_ring_is_new(struct fetched *fetched)
-{
-    struct fetched_trace *trace;
-
-    table_for_each(trace, &fetched->traces, in_table)
-    {
-        trace->until_ns = 0;
-    }
-    fetched->window_count = 0;
-}
-
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* A line; "": it cannot be read. */
@@ -251,8 +242,7 @@ static bool fetched_print_trace(FILE *file, const struct fetched_trace *trace)
     bool is_printed;
 
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, sI, sb, ss%, so*}", "id", text, "until", (json_int_t)trace->until_ns,
-                     "mono", (json_int_t)trace->until_mono_ns, "open", trace->is_open, "why",
+    json = json_pack("{ss, sI, sb, ss%, so*}", "id", text, "mono", (json_int_t)trace->until_mono_ns, "open", trace->is_open, "why",
                      trace->why, strlen(trace->why), "found", open);
     is_printed = json && json_dumpf(json, file, JSON_COMPACT) == 0;
     json_decref(json);
@@ -309,7 +299,6 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     trace = fetched_get(fetched, id);
     if (!trace)
         return;
-    trace->until_ns = json_integer_value(json_object_get(json, "until"));
     trace->until_mono_ns = json_integer_value(json_object_get(json, "mono"));
     trace->is_open = json_is_true(json_object_get(json, "open"));
     (void)snprintf(trace->why, sizeof(trace->why), "%s", why ? why : "");

@@ -16,8 +16,8 @@
 
 struct fetched_trace {
     struct trace_id id;
-    int64_t until_ns; /* by the trace's clock, since 1970; 0: nothing that the ring still has */
-    int64_t until_mono_ns; /* the same, by CLOCK_MONOTONIC */
+    int64_t until_mono_ns; /* CLOCK_MONOTONIC; 0: never */
+    uint64_t place;        /* see places.h; 0: not known, as of an earlier run */
     bool is_open;          /* asked for by this host, and not judged yet */
     bool is_asked;         /* by this process */
     char why[201];
@@ -40,18 +40,19 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
 /* The one that is there, or a new one. NULL: out of memory. */
 struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
 
-/* It was fetched until then. */
-void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_ns,
-                  int64_t until_mono_ns);
+/* It was fetched until then, up to that place. */
+void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
+                  uint64_t place);
 
-/* Of all traces what was recorded from then until then was fetched; by the trace's clock. */
+/* Of all traces what was recorded from then until then was fetched: CLOCK_MONOTONIC. */
 struct fetched_window {
     int64_t from_ns, until_ns;
 };
 void fetched_note_window(struct fetched *fetched, struct fetched_window window);
 const struct fetched_window *fetched_windows(const struct fetched *fetched, size_t *count);
 
-/* Was what was recorded of the trace until then fetched, as far as is known? */
+/* Was what was recorded of the trace until then fetched, as far as is known? A record may be
+ * written later than its time: see FETCHED_LATE_NS. */
 bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mono_ns);
 
 /* {"id": ..., "begin": ..., "spans": ..., "have": [...], "want": [...]} of what was found, as of
@@ -61,9 +62,6 @@ void fetched_add(struct fetched *fetched, const json_t *found);
 
 /* The same of all that was fetched of it so far; NULL: nothing. */
 json_t *fetched_json(const struct fetched_trace *trace);
-
-/* The ring is a new one: nothing that was fetched is in it. */
-void fetched_ring_is_new(struct fetched *fetched);
 
 void fetched_each(const struct fetched *fetched,
                   void (*call)(void *context, struct fetched_trace *trace), void *context);

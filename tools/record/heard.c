@@ -5,6 +5,9 @@
  */
 #include "heard.h"
 
+/* A program's numbers and times need not be in the same order, but by so much. */
+#define HEARD_AGAIN_NS UINT64_C(1000000000)
+
 void heard_begin(struct heard *heard)
 {
     heard->is_anew = true;
@@ -13,37 +16,75 @@ void heard_begin(struct heard *heard)
 
         program->before = program->last;
         program->before_ns = program->last_ns;
+        program->is_known = true;
         program->heard_since = 0;
     }
 }
 
-static struct heard_program *heard_program_of(struct heard *heard, uint32_t pid)
+static uint64_t heard_missing_of(const struct heard_program *program)
+{
+    const uint32_t since = program->last - program->before;
+
+    return since > program->heard_since ? since - program->heard_since : 0;
+}
+
+/* The first one that is heard of a program need not be its first. */
+static void heard_set(struct heard *heard, struct heard_program *program,
+                      const struct alarm *alarm)
+{
+    const uint64_t before_ns = program->pid == alarm->pid ? program->before_ns : 0;
+
+    heard->missing += heard_missing_of(program);
+    *program = (struct heard_program){.pid = alarm->pid,
+                                      .last = alarm->sequence - 1,
+                                      .before = alarm->sequence - 1,
+                                      .before_ns = before_ns};
+}
+
+static struct heard_program *heard_program_of(struct heard *heard, const struct alarm *alarm)
 {
     struct heard_program *oldest = &heard->programs[0];
 
     for (size_t i = 0; i < heard->count; i++) {
-        if (heard->programs[i].pid == pid)
+        if (heard->programs[i].pid == alarm->pid)
             return &heard->programs[i];
         if (heard->programs[i].last_ns < oldest->last_ns)
             oldest = &heard->programs[i];
     }
     if (heard->count < HEARD_MAX)
         oldest = &heard->programs[heard->count++];
-    *oldest = (struct heard_program){.pid = pid};
+    heard_set(heard, oldest, alarm);
     return oldest;
 }
 
-/* One that only tells of what was held back has no time. */
+/* The pid is another one's now: a number that the one before has used comes at a later time. One
+ * that only tells of what was held back has no time. */
+static bool heard_is_another(const struct heard *heard, const struct heard_program *program,
+                             const struct alarm *alarm)
+{
+    if (heard->is_anew && program->is_known)
+        return alarm->sequence <= program->before && alarm->monotonic_ns > program->before_ns;
+    return alarm->sequence <= program->last &&
+           alarm->monotonic_ns > program->last_ns + HEARD_AGAIN_NS;
+}
+
 bool heard_alarm(struct heard *heard, const struct alarm *alarm)
 {
-    struct heard_program *program = heard_program_of(heard, alarm->pid);
+    struct heard_program *program = heard_program_of(heard, alarm);
 
-    if (heard->is_anew && alarm->sequence <= program->before) {
-        if (alarm->monotonic_ns <= program->before_ns)
-            return false;
-        *program = (struct heard_program){.pid = alarm->pid}; /* another one has the pid now */
+    if (heard_is_another(heard, program, alarm))
+        heard_set(heard, program, alarm);
+    if (heard->is_anew && !program->is_known && program->before_ns &&
+        alarm->monotonic_ns <= program->before_ns)
+        return false; /* of the one that had the pid before */
+    if (alarm->sequence > program->before) {
+        program->heard_since++;
+    } else if (!program->is_known) { /* another CPU's ring has what came first */
+        program->before = alarm->sequence - 1;
+        program->heard_since++;
+    } else if (heard->is_anew) {
+        return false;
     }
-    program->heard_since++;
     if (alarm->sequence > program->last)
         program->last = alarm->sequence;
     if (alarm->monotonic_ns > program->last_ns)
@@ -51,19 +92,18 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
     return true;
 }
 
-uint64_t heard_end(struct heard *heard)
+void heard_end(struct heard *heard)
 {
-    uint64_t missed = 0;
-
-    for (size_t i = 0; i < heard->count && heard->is_anew; i++) {
-        const struct heard_program *program = &heard->programs[i];
-        const uint32_t since = program->last - program->before;
-
-        if (program->before && since > program->heard_since)
-            missed += since - program->heard_since;
-    }
     heard->is_anew = false;
-    return missed;
+}
+
+uint64_t heard_missing(const struct heard *heard)
+{
+    uint64_t missing = heard->missing;
+
+    for (size_t i = 0; i < heard->count; i++)
+        missing += heard_missing_of(&heard->programs[i]);
+    return missing;
 }
 
 json_t *heard_json(const struct heard *heard)
@@ -93,5 +133,7 @@ void heard_read(struct heard *heard, const json_t *json)
             .pid = (uint32_t)json_integer_value(json_array_get(entry, 0)),
             .last = (uint32_t)json_integer_value(json_array_get(entry, 1)),
             .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 2))};
+        heard->programs[heard->count - 1].before = heard->programs[heard->count - 1].last;
+        heard->programs[heard->count - 1].is_known = true;
     }
 }

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "fetch.h"
+#include "records.h"
 #include "service_traces.h"
 #include "tools/base/folders.h"
 #include "tools/base/saver.h"
@@ -73,20 +74,14 @@ static bool kept_is_window(const struct kept_folder *folder)
 
 /* ---- in the children ------------------------------------------------------------------------- */
 
-/* Reads the traces below order["path"]. */
+/* Reads the records of the folder order["path"]. */
 static int kept_read(const json_t *order)
 {
-    const char *path = reader_text(order, "path");
-    size_t count = 0;
-    char **traces = trace_folders(path, &count);
-    int status = 1;
+    char path[PATH_ROOM], foreign[PATH_ROOM];
 
-    if (traces)
-        status = reader_run((const char *const *)traces, order);
-    else
-        say(BK4054, "cannot read %s: %s", path, strerror(errno));
-    trace_folders_free(traces);
-    return status;
+    path_set(path, "%s/records", reader_text(order, "path"));
+    path_set(foreign, "%s/foreign", reader_text(order, "path"));
+    return records_read(path, foreign, order);
 }
 
 static int kept_run_sender(const void *bytes, size_t size)
@@ -211,8 +206,7 @@ void kept_add(struct kept *kept, uint64_t number)
     kept_path_of(kept, number, "", path);
     folder->number = number;
     folder->bytes = tree_bytes(path);
-    folder->requests =
-        fetch_requests(path, &folder->until_ns, &folder->until_mono_ns, &folder->held_from_ns);
+    folder->requests = fetch_requests(path, &folder->until_mono_ns, &folder->held_from_ns);
     while (*at && (*at)->number < number)
         at = &(*at)->next;
     folder->next = *at;
@@ -523,7 +517,7 @@ static bool kept_clean_entry(struct kept *kept, const char *name)
         kept_add(kept, number);
         return true;
     }
-    return (end == 0 && strcmp(name, "snapshot") != 0) || tree_remove(path);
+    return end == 0 || tree_remove(path);
 }
 
 static void kept_open_readers(struct kept *kept)

@@ -20,7 +20,7 @@ extern const struct job kept_sender_job, kept_looker_job;
 struct kept_folder {
     uint64_t number;
     uint64_t bytes;
-    int64_t until_ns, until_mono_ns, held_from_ns; /* see fetch.h */
+    int64_t until_mono_ns, held_from_ns; /* see fetch.h */
     struct request *requests;
     unsigned failures; /* of its delivery, one after the other */
     int64_t retry_ms;  /* not to be sent before */

@@ -224,6 +224,19 @@ void ledger_yield(struct ledger *ledger, const struct request *theirs)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
+static bool ledger_lists(const json_t *hosts, const char *name)
+{
+    const json_t *host;
+    size_t i;
+
+    json_array_foreach(hosts, i, host)
+    {
+        if (strcmp(json_string_value(host), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 static void ledger_add_answer(struct entry *entry, struct host *host, const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
@@ -245,12 +258,22 @@ static void ledger_add_answer(struct entry *entry, struct host *host, const json
         trace->begin_ns = begin_ns;
     if (!trace->hosts)
         trace->hosts = json_array();
-    (void)json_array_append_new(trace->hosts, json_string(host->name));
+    if (!ledger_lists(trace->hosts, host->name))
+        (void)json_array_append_new(trace->hosts, json_string(host->name));
     trace->spans += spans > 0 ? (uint64_t)spans : 0;
     host->spans += spans > 0 ? (uint64_t)spans : 0;
     trace->is_cut |= json_is_true(json_object_get(answer, "cut"));
     trace->is_cut |= !ids_add_all(&trace->have, json_object_get(answer, "have"), IDS_MAX);
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), IDS_MAX);
+}
+
+static void ledger_add_answers(struct entry *entry, struct host *host, const json_t *found)
+{
+    const json_t *answer;
+    size_t i;
+
+    json_array_foreach(json_object_get(found, "traces"), i, answer)
+        ledger_add_answer(entry, host, answer);
 }
 
 static struct host *ledger_find_host(struct entry *entry, const char *name)
@@ -297,13 +320,15 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     const json_int_t more = json_integer_value(json_object_get(found, "more"));
     struct entry *entry = id ? ledger_find_entry(ledger, id) : NULL;
     struct host *host = entry && name ? ledger_find_host(entry, name) : NULL;
-    const json_t *answer;
-    size_t i;
 
     if (!entry || !name)
         return;
     if (!host)
         host = ledger_add_host(entry, name);
+    if (host && json_is_true(json_object_get(found, "late"))) {
+        ledger_add_answers(entry, host, found);
+        return;
+    }
     if (!host || host->state == HOST_ANSWERED)
         return;
     entry->waiting -= host->state == HOST_WAITING;
@@ -313,8 +338,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     host->held_from_ns = json_integer_value(json_object_get(found, "held_from"));
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
-    json_array_foreach(json_object_get(found, "traces"), i, answer)
-        ledger_add_answer(entry, host, answer);
+    ledger_add_answers(entry, host, found);
 }
 
 void ledger_drop(struct ledger *ledger, const json_t *dropped)

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "by_hand.h"
+#include "dump_rings.h"
 #include "status.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
@@ -27,8 +28,6 @@ struct record {
     struct frame frame;
     struct record_parts parts;
     struct timer deadline; /* of the end */
-    bool ends_sessions;    /* --end, */
-    bool is_ending;        /* and they are being ended */
     bool is_stopping, is_last_call, has_failed;
 };
 
@@ -74,7 +73,6 @@ static void record_begin_to_end(struct record *record)
     record->is_stopping = true;
     host_child_stop(&record->parts.host_child);
     alarms_stop(record->parts.alarms);
-    recording_stop(record->parts.recording);
     fetching_end(record->parts.fetching);
     timer_set(agent->loop, &record->deadline, config_integer(agent->config, "flush-timeout-ms"));
     agent_step(agent);
@@ -84,27 +82,12 @@ static void record_step_to_end(struct record *record)
 {
     const struct record_parts *parts = &record->parts;
     const bool runs = kept_is_running(parts->kept) || asking_is_running(parts->asking) ||
-                      alarms_are_watched(parts->alarms) || fetching_is_busy(parts->fetching);
+                      fetching_is_busy(parts->fetching);
 
     if (record_is_drained(parts))
         record_end_children(record);
-    if (!record->is_last_call || runs || record->is_ending)
-        return;
-    if (!record->ends_sessions) {
+    if (record->is_last_call && !runs)
         loop_stop(parts->agent.loop);
-        return;
-    }
-    record->is_ending = true;
-    record->has_failed |= kept_list(parts->kept) != NULL;
-    recording_end(parts->recording);
-}
-
-static void record_sessions_ended(void *context, bool has_failed)
-{
-    struct record *record = context;
-
-    record->has_failed |= has_failed;
-    loop_stop(record->parts.agent.loop);
 }
 
 static void record_end(void *context)
@@ -126,16 +109,62 @@ static void record_step(void *context)
     const int64_t now_ms = clock_ms();
     int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
 
+    if (parts->later)
+        next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
     asking_again(parts->asking);
     fetch_ms = fetching_step(parts->fetching);
     judge_ms = asking_judge(parts->asking);
     next_ms = fetch_ms < next_ms ? fetch_ms : next_ms;
     next_ms = judge_ms < next_ms ? judge_ms : next_ms;
     timer_set(parts->agent.loop, &parts->agent.step, next_ms > now_ms ? next_ms - now_ms : 0);
-    if (record->ends_sessions && alarms_have_polled(parts->alarms) && !record->is_stopping)
-        record_begin_to_end(record);
     if (record->is_stopping)
         record_step_to_end(record);
+}
+
+/* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
+
+static struct foreign_options record_foreign_options(const struct config *config)
+{
+    return (struct foreign_options){
+        .listen = config_text(config, "otlp-listen"),
+        .socket = config_text(config, "otlp-socket"),
+        .store_bytes = (uint64_t)config_integer(config, "otlp-bytes"),
+        .spans_per_s = (uint64_t)config_integer(config, "otlp-spans-per-s"),
+    };
+}
+
+static bool record_wants_foreign(const struct config *config)
+{
+    return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
+}
+
+static void record_foreign_alarm(void *context, const struct foreign_alarm *alarm)
+{
+    const struct record *record = context;
+
+    alarms_note_foreign(record->parts.alarms, alarm);
+}
+
+static void record_add_late(void *context, struct request *request)
+{
+    struct record *record = context;
+
+    (void)pending_add(&record->parts.agent.pending, request);
+    agent_step(&record->parts.agent);
+}
+
+static bool record_open_foreign(struct record *record, struct error *error)
+{
+    const struct foreign_callbacks callbacks = {record_foreign_alarm, record};
+    struct record_parts *parts = &record->parts;
+    const struct foreign_options options = record_foreign_options(parts->agent.config);
+
+    parts->foreign = foreign_open(parts->agent.loop, &options, &callbacks, error);
+    if (!parts->foreign)
+        return false;
+    error_set(error, "out of memory");
+    parts->later = later_new(&parts->agent, parts->foreign, record_add_late, record);
+    return parts->later != NULL;
 }
 
 /* ---- for the frame --------------------------------------------------------------------------- */
@@ -146,12 +175,19 @@ static bool record_take(void *context, struct config **given, struct error *erro
     struct record *record = context;
     struct agent *agent = &record->parts.agent;
 
-    (void)error;
+    agent->config = config;
+    if (!holding_configure(record->parts.holding, error)) {
+        agent->config = record->frame.config;
+        return false;
+    }
     if (record->parts.host_child.loop)
         host_child_reload(&record->parts.host_child, config);
-    agent->config = config;
-    agent->pending.max = (size_t)config_integer(config, "snapshot-traces");
-    recording_configure(record->parts.recording);
+    agent->pending.max = (size_t)config_integer(config, "fetch-traces");
+    if (record->parts.foreign) {
+        const struct foreign_options options = record_foreign_options(config);
+
+        foreign_reload(record->parts.foreign, &options);
+    }
     return true;
 }
 
@@ -181,16 +217,23 @@ static char *record_page(void *context)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
-static void record_ring_is_new(void *context)
+static void record_memory_came(void *context, struct held *held)
 {
     const struct record *record = context;
 
-    fetching_ring_is_new(record->parts.fetching);
+    alarms_memory_came(record->parts.alarms, &held->memory);
+}
+
+static void record_memory_goes(void *context, struct held *held)
+{
+    const struct record *record = context;
+
+    alarms_memory_goes(record->parts.alarms, &held->memory);
 }
 
 static bool record_open_parts(struct record *record, struct error *error)
 {
-    const struct recording_callbacks on = {record_ring_is_new, record_sessions_ended, record};
+    const struct holder_callbacks callbacks = {record_memory_came, record_memory_goes, record};
     struct record_parts *parts = &record->parts;
 
     parts->asking = asking_open(&parts->agent, error);
@@ -200,12 +243,17 @@ static bool record_open_parts(struct record *record, struct error *error)
     if (!parts->kept)
         return false;
     error_set(error, "out of memory");
-    parts->recording = recording_new(&parts->agent, &on);
-    if (parts->recording) {
-        parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->recording);
-        parts->alarms = alarms_new(&parts->agent, parts->asking, parts->recording);
-    }
-    return parts->fetching && parts->alarms;
+    parts->alarms = alarms_new(&parts->agent, parts->asking);
+    if (parts->alarms)
+        parts->holding = holding_open(&parts->agent, &callbacks, error);
+    if (!parts->holding)
+        return false;
+    if (record_wants_foreign(parts->agent.config) && !record_open_foreign(record, error))
+        return false;
+    error_set(error, "out of memory");
+    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding,
+                                   parts->later);
+    return parts->fetching != NULL;
 }
 
 static bool record_open(struct record *record, struct error *error)
@@ -227,11 +275,13 @@ static void record_close(struct record *record)
     struct record_parts *parts = &record->parts;
 
     host_child_close(&parts->host_child);
+    holding_close(parts->holding); /* which reads the last alarms */
     asking_close(parts->asking);
     kept_close(parts->kept);
     alarms_free(parts->alarms);
     fetching_free(parts->fetching);
-    recording_free(parts->recording);
+    later_free(parts->later);
+    foreign_close(parts->foreign);
     agent_close(&parts->agent);
 }
 
@@ -240,13 +290,8 @@ static void record_serve(struct record *record)
     struct record_parts *parts = &record->parts;
     struct agent *agent = &parts->agent;
 
-    if (record->ends_sessions) /* what the sessions are like does not matter */
-        recording_only_end(parts->recording);
-    else
-        recording_start(parts->recording);
     alarms_start(parts->alarms);
-    if (!record->ends_sessions)
-        host_child_start(&parts->host_child, agent->loop, agent->config);
+    host_child_start(&parts->host_child, agent->loop, agent->config);
     asking_load(parts->asking, parts->kept);
     agent_step(agent);
     record->has_failed |= !frame_run(&record->frame);
@@ -280,8 +325,8 @@ int record_command(int argc, char *argv[])
                                              .ask = record_ask,
                                              .page = record_page,
                                              .end = record_end};
-    bool end = false;
-    const struct config_flag flags[] = {{"end", &end, NULL}, {NULL, NULL, NULL}};
+    const char *dump = NULL;
+    const struct config_flag flags[] = {{"dump", NULL, &dump}, {NULL, NULL, NULL}};
     const struct config_request request = {"record", usage, flags};
     struct record record = {.has_failed = false};
     struct agent *agent = &record.parts.agent;
@@ -290,7 +335,11 @@ int record_command(int argc, char *argv[])
 
     if (!frame_read(frame, &calls, &record, &request, argc, argv, &status))
         return status;
-    record.ends_sessions = end;
+    if (dump) {
+        status = dump_rings(frame->config, dump);
+        frame_close(frame);
+        return status;
+    }
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");
     status = privileges_become_owner(config_text(frame->config, "state-dir"),

@@ -127,12 +127,13 @@ json_t *request_json(const struct request *request)
 
     if (!is_last && !traces)
         return NULL;
-    return json_pack("{ss, ss, ss, sI, so*, ss*, ss*, so*, so*}", "type", "keep", "id", request->id,
+    return json_pack("{ss, ss, ss, sI, so*, ss*, ss*, so*, so*, so*}", "type", "keep", "id", request->id,
                      "host", request->host, "at", (json_int_t)request->at_ns, "last_ms",
                      is_last ? json_integer(request->last_ms) : NULL, "service",
                      is_last && request->service[0] ? request->service : NULL, "why",
                      is_last && request->why[0] ? request->why : NULL, "traces", traces, "left_out",
-                     request->left_out ? json_integer((json_int_t)request->left_out) : NULL);
+                     request->left_out ? json_integer((json_int_t)request->left_out) : NULL,
+                     "late", request->is_late ? json_true() : NULL);
 }
 
 static bool request_read_traces(struct request *request, const json_t *traces, size_t max,
@@ -171,6 +172,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
     request = request_new(id, host);
     if (!request)
         return NULL;
+    request->is_late = json_is_true(json_object_get(message, "late"));
     request->at_ns = json_integer_value(json_object_get(message, "at"));
     request->last_ms = json_integer_value(json_object_get(message, "last_ms"));
     if (service)

@@ -28,6 +28,7 @@ struct request {
     size_t count, room;
     struct wanted *traces;
     /* as it came here */
+    bool is_late;         /* for foreign spans that have come after the answer: see later.h */
     size_t left_out;      /* traces that were too many */
     unsigned failures;    /* snapshots for it, one after the other */
     int64_t due_ms;       /* not to be fetched before */

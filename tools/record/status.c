@@ -15,13 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const states[] = {
-    [RECORDS] = "recording",
-    [RECORDS_NO_DAEMON] = "no session daemon",
-    [RECORDS_NO_CONSUMER] = "no consumer daemon",
-    [RECORDS_FAILED] = "no session",
-};
-
 static struct counts record_counts(const struct record_parts *parts)
 {
     struct counts counts = parts->agent.totals.readers.sinks;
@@ -62,24 +55,18 @@ static json_t *record_endpoint_json(const struct agent *agent)
 
 json_t *record_status_json(const struct record_parts *parts)
 {
-    static const struct recording_report none = {.state = RECORDS};
     const struct agent *agent = &parts->agent;
     const struct counts counts = record_counts(parts);
-    const struct recording_report *told = recording_report(parts->recording);
-    const char *state = told ? states[told->state] : "starting";
 
-    if (!told)
-        told = &none;
-    return json_pack(
-        "{ss, ss, ss*, so, so, so, sI, sI, so*, so, so, s{sI, sI}, so, so}", "state", state, "host",
-        agent->host, "problem", told->state == RECORDS ? NULL : told->error.text, "endpoint",
-        record_endpoint_json(agent), "ring", fetching_ring_json(parts->fetching), "kept",
-        record_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces, "open_traces",
-        (json_int_t)asking_open_count(parts->asking), "exchange",
-        asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms), "totals",
-        totals_own_json(&record_table, &agent->totals), "lttng", "discarded_events",
-        (json_int_t)told->discarded_events, "lost_packets", (json_int_t)told->lost_packets,
-        "host_metrics", host_child_json(&parts->host_child), "counters", counts_json(&counts));
+    return json_pack("{ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state", "recording",
+                     "host", agent->host, "endpoint", record_endpoint_json(agent), "rings",
+                     holding_json(parts->holding), "otlp",
+                     parts->foreign ? foreign_json(parts->foreign) : NULL, "kept", record_kept_json(parts),
+                     "pending_traces", (json_int_t)agent->pending.traces, "open_traces",
+                     (json_int_t)asking_open_count(parts->asking), "exchange",
+                     asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
+                     "totals", totals_own_json(&record_table, &agent->totals), "host_metrics",
+                     host_child_json(&parts->host_child), "counters", counts_json(&counts));
 }
 
 /* ---- Prometheus ------------------------------------------------------------------------------ */
@@ -89,16 +76,13 @@ static void record_print_own(struct printer *printer, const struct record_parts 
     const struct agent *agent = &parts->agent;
     json_t *hosts = asking_hosts(parts->asking);
 
-    print_metric(printer, "blkin_record_recording", "gauge", "1: the ring is recorded.",
-                 recording_is_on(parts->recording));
     print_metric(printer, "blkin_record_ring_bytes_per_second", "gauge",
-                 "Written into the ring, at the last look.",
-                 fetching_look(parts->fetching)->bytes_per_s);
+                 "Written into all rings, at the last look.", holding_bytes_per_s(parts->holding));
     print_metric(printer, "blkin_record_ring_holds_seconds", "gauge",
-                 "So long the ring lasts at this rate; 0: not known.",
-                 fetching_holds_s(parts->fetching));
+                 "So long the fastest ring lasts at this rate; 0: nothing is written.",
+                 holding_holds_s(parts->holding));
     print_metric(printer, "blkin_record_pending_traces", "gauge",
-                 "Traces that wait for a snapshot.", agent->pending.traces);
+                 "Traces that wait to be fetched.", agent->pending.traces);
     print_metric(printer, "blkin_record_open_traces", "gauge",
                  "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
     print_metric(printer, "blkin_record_kept_waiting", "gauge",
@@ -108,6 +92,8 @@ static void record_print_own(struct printer *printer, const struct record_parts 
                  kept_bytes(parts->kept));
     print_metric(printer, "blkin_record_hosts", "gauge", "Recorders that are there, this one too.",
                  json_array_size(hosts));
+    if (parts->foreign)
+        foreign_print(parts->foreign, printer);
     totals_own_print(printer, &record_table, &agent->totals);
     json_decref(hosts);
 }

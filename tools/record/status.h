@@ -15,9 +15,11 @@ struct record_parts {
     struct agent agent;
     struct asking *asking;
     struct kept *kept;
-    struct recording *recording;
-    struct fetching *fetching;
     struct alarms *alarms;
+    struct holding *holding;
+    struct foreign *foreign; /* NULL: no SDK sends spans here */
+    struct later *later;
+    struct fetching *fetching;
     struct host_child host_child;
 };
 

@@ -13,19 +13,21 @@
 static const struct total own[] = {
     OWN(alarms, "Alarms of this host's programs that were seen."),
     OWN(alarms_double, "Of them: the trace was wanted already, or was fetched after the alarm."),
-    OWN(alarms_dropped, "Of them: more than snapshot-traces allows."),
+    OWN(alarms_dropped, "Of them: more than fetch-traces allows."),
     OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
     OWN(alarms_newer, "Alarms of a newer version than this program reads."),
     OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
     OWN(traces_asked, "Traces that alarms of this host asked for."),
     OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
     OWN(traces_asked_by_others, "Traces that other hosts asked for."),
-    OWN(traces_dropped, "Traces of others and of persons that snapshot-traces did not allow."),
-    OWN(snapshots, "Snapshots of the ring."),
-    OWN(snapshots_failed, "Snapshots that failed, or could not be read."),
-    OWN(snapshot_bytes, "Bytes of snapshots."),
+    OWN(traces_dropped, "Traces of others and of persons that fetch-traces did not allow."),
+    OWN(fetches, "Times that the rings were copied for wanted traces."),
+    OWN(fetches_failed, "Such times that failed, or hung."),
+    OWN(fetched_bytes, "Bytes of the rings that were looked at then."),
     OWN(picked_bytes, "Bytes of them that were kept."),
-    OWN(packets_damaged, "Packets of snapshots that could not be read."),
+    OWN(rings_damaged, "Rings in which a program has overwritten what it should not, each time."),
+    OWN(foreign_fetched, "Spans of OpenTelemetry's SDKs that were fetched."),
+    OWN(foreign_dropped, "Such spans for whose fetching there was no memory."),
     OWN(kept_delivered, "Kept folders that the collector has taken."),
     OWN(kept_dropped, "Kept folders deleted undelivered: there was no room on the disk."),
     OWN(kept_damaged, "Kept folders deleted undelivered: they cannot be read."),
@@ -39,11 +41,7 @@ static const struct total own[] = {
     OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
     OWN(traces_asked_again, "Traces that this host has asked for once more before that."),
     OWN(incomplete_untold, "Incomplete traces of which no span tells: too many waited."),
-    OWN(sessions, "Sessions of the recorder made."),
-    OWN(alarm_sessions, "Sessions of the alarm made."),
-    OWN(rings_stalled, "Sessions made anew because a ring stood still."),
-    OWN(rings_lost, "Sessions made anew because LTTng had lost them."),
-    OWN(rings_grown, "Sessions made anew with more memory."),
+    OWN(rings_grown, "Times that programs got larger rings."),
 };
 
 const struct totals_table record_table = {"record", own, sizeof(own) / sizeof(own[0])};
@@ -55,7 +53,7 @@ json_t *record_totals_load(struct record_totals *totals, const char *path)
     *totals = (struct record_totals){.alarms = 0};
     if (totals_read(json, &totals->readers, &record_table, totals))
         heard = json_incref(json_object_get(json, "heard"));
-    totals->subbuf_count = (uint64_t)json_integer_value(json_object_get(json, "subbuf_count"));
+    totals->ring_bytes = (uint64_t)json_integer_value(json_object_get(json, "ring_bytes"));
     json_decref(json);
     return heard;
 }
@@ -66,7 +64,7 @@ char *record_totals_text(const struct record_totals *totals, json_t *heard, size
     char *text;
 
     if (json_object_set_new(json, "heard", heard) != 0 ||
-        json_object_set_new(json, "subbuf_count", json_integer((json_int_t)totals->subbuf_count)) !=
+        json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
             0) {
         json_decref(json);
         json = NULL;

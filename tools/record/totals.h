@@ -13,17 +13,18 @@ struct record_totals {
     /* alarms = doubles + dropped + traces_asked, but for what a start asks for again */
     uint64_t alarms;           /* that were seen */
     uint64_t alarms_double;    /* their trace was wanted already, or fetched after them */
-    uint64_t alarms_dropped;   /* more than snapshot-traces */
+    uint64_t alarms_dropped;   /* more than fetch-traces */
     uint64_t alarms_lost;      /* overwritten before they were seen */
     uint64_t alarms_newer;     /* of a version that is not known here */
     uint64_t alarms_held_back; /* by the caps of programs' rules */
     uint64_t traces_asked;     /* by alarms of this host: asked of all */
     uint64_t traces_asked_by_hand;
     uint64_t traces_asked_by_others;
-    uint64_t traces_dropped; /* of others and by hand: more than snapshot-traces */
-    uint64_t snapshots, snapshots_failed;
-    uint64_t snapshot_bytes, picked_bytes;
-    uint64_t packets_damaged;
+    uint64_t traces_dropped; /* of others and by hand: more than fetch-traces */
+    uint64_t fetches, fetches_failed;
+    uint64_t fetched_bytes, picked_bytes;
+    uint64_t rings_damaged;
+    uint64_t foreign_fetched, foreign_dropped; /* spans of OpenTelemetry's SDKs */
     uint64_t kept_delivered, kept_dropped, kept_damaged, kept_refused;
     uint64_t traces_undelivered;
     uint64_t children_failed;
@@ -32,10 +33,8 @@ struct record_totals {
     uint64_t traces_of_others;   /* another host has asked later, and judges */
     uint64_t traces_asked_again; /* this host has asked later */
     uint64_t incomplete_untold;  /* of traces_incomplete: no span tells of them */
-    uint64_t sessions;           /* of the recorder, made */
-    uint64_t alarm_sessions;
-    uint64_t rings_stalled, rings_lost, rings_grown;
-    uint64_t subbuf_count; /* of the ring's, per CPU: no counter */
+    uint64_t rings_grown;
+    uint64_t ring_bytes; /* as they have grown: no counter */
 };
 
 extern const struct totals_table record_table;

@@ -1,252 +1,141 @@
 /*
- * The watcher.
+ * The rings of alarms.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "watcher.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
-#include "fetch.h"
-#include "tools/base/folders.h"
-#include "tools/base/privileges.h"
-#include "tools/base/say.h"
-#include "tools/lttng/session.h"
+#include "babeltrace-plugin/base/utf8.h"
+#include "tools/rings/ring_event.h"
+#include "tracepoints/format/provider_table.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#define LATE_MS  15000 /* and a poll: then it hangs, with LTTng */
-#define END_MS   2000  /* for the poll that is under way */
-#define AGAIN_MS 1000
-#define LOOK_MS  45000 /* how often it looks whether the session stands still */
-
-/* One write(2), which a pipe takes as a whole. */
-struct record {
-    bool is_alarm;
-    union {
-        struct alarm alarm;
-        struct watcher_poll poll;
-    } of;
+struct watched_memory {
+    const struct memory *memory;
+    struct watched_memory *next;
+    struct ring_reader readers[]; /* of each CPU's alarms */
 };
 
-/* ---- in the child ---------------------------------------------------------------------------- */
+/* ---- memories -------------------------------------------------------------------------------- */
 
-struct watcher_order {
-    char session[256], folder[4096];
-    int64_t poll_ms;
-    struct heard heard;
-};
-
-static void tell(const struct record *record)
+void watcher_add(struct watcher *watcher, const struct memory *memory)
 {
-    if (write(STDOUT_FILENO, record, sizeof(*record)) != (ssize_t)sizeof(*record))
-        _exit(0);
+    const uint32_t cpus = memory->size.cpus;
+    struct watched_memory *watched = calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
+
+    if (!watched)
+        return; /* the service cannot work at all then */
+    for (uint32_t cpu = 0; cpu < cpus; cpu++)
+        ring_reader_open(&watched->readers[cpu], memory_ring(memory, cpus + cpu), 0);
+    watched->memory = memory;
+    watched->next = watcher->memories;
+    watcher->memories = watched;
 }
 
-static void tell_alarm(void *context, const struct alarm *alarm)
+void watcher_drop(struct watcher *watcher, const struct memory *memory)
 {
-    struct record record;
+    struct watched_memory **at = &watcher->memories, *watched;
 
-    (void)context;
-    memset(&record, 0, sizeof(record)); /* the padding, too */
-    record.is_alarm = true;
-    record.of.alarm = *alarm;
-    tell(&record);
-}
-
-/* What a run of polls knows. */
-struct polling {
-    struct alarm_reader *reader;
-    bool is_first;
-    int64_t next_look_ms;
-    struct stall stall;
-};
-
-/* Returns whether it stands still. */
-static bool watcher_look_at(const char *folder, struct polling *polling, uint64_t begun_ns)
-{
-    const int64_t now_ms = clock_ms();
-    struct ring_look look;
-    struct error ignored;
-    bool is_stalled;
-
-    if (now_ms < polling->next_look_ms || !ring_look(folder, begun_ns, STALLED_NS, &look, &ignored))
-        return false;
-    is_stalled = stall_is_sure(&polling->stall, &look, now_ms);
-    if (is_stalled) /* it is made anew */
-        polling->stall.since_ms = 0;
-    polling->next_look_ms = now_ms + (polling->stall.since_ms ? STALL_AGAIN_MS : LOOK_MS);
-    return is_stalled;
-}
-
-/* What a new one finds missing, the one before may have seen: the agent knows. */
-static void poll_once(const struct watcher_order *order, struct polling *polling)
-{
-    struct record record;
-    struct watcher_poll *poll = &record.of.poll;
-    const uint64_t begun_ns = (uint64_t)clock_ms() * 1000000;
-
-    memset(&record, 0, sizeof(record));
-    poll->is_well =
-        tree_remove(order->folder) &&
-        session_snapshot(order->session, order->folder, 0, &poll->problem) &&
-        alarm_read(polling->reader, order->folder, tell_alarm, NULL, &poll->lost, &poll->problem);
-    if (poll->is_well)
-        poll->newer = alarm_reader_newer(polling->reader);
-    if (polling->is_first)
-        poll->lost = 0;
-    polling->is_first &= !poll->is_well;
-    poll->is_stalled = poll->is_well && watcher_look_at(order->folder, polling, begun_ns);
-    (void)tree_remove(order->folder);
-    tell(&record);
-}
-
-static volatile sig_atomic_t is_told_to_end;
-
-static void take_end(int number)
-{
-    (void)number;
-    is_told_to_end = 1;
-}
-
-/* Not in the middle of a poll: LTTng would go on, and leave its snapshot to nobody. */
-static int watcher_run(const void *bytes, size_t size)
-{
-    const struct sigaction on_end = {.sa_handler = take_end, .sa_flags = SA_RESTART};
-    const struct watcher_order *order = bytes;
-    struct polling polling = {alarm_reader_new(), true, clock_ms() + LOOK_MS, {0}};
-
-    (void)size;
-    (void)sigaction(SIGTERM, &on_end, NULL);
-    job_unblock_end();
-    privileges_give_up();
-    for (size_t i = 0; polling.reader && i < order->heard.count; i++)
-        alarm_reader_knows(polling.reader, order->heard.programs[i].pid,
-                           order->heard.programs[i].last);
-    while (polling.reader && !is_told_to_end) {
-        const int64_t begun_ms = clock_ms();
-        int64_t left_ms;
-
-        poll_once(order, &polling);
-        left_ms = begun_ms + order->poll_ms - clock_ms();
-        if (left_ms > 0 && !is_told_to_end)
-            (void)nanosleep(&(struct timespec){left_ms / 1000, left_ms % 1000 * 1000000}, NULL);
-    }
-    return 1;
-}
-
-const struct job watcher_job = {
-    .name = "record-watcher", .run = watcher_run, .ends_in_order = true};
-
-/* ---- in the agent ---------------------------------------------------------------------------- */
-
-static void close_pipe(struct watcher *watcher)
-{
-    if (watcher->pipe.fd < 0)
+    while (*at && (*at)->memory != memory)
+        at = &(*at)->next;
+    watched = *at;
+    if (!watched)
         return;
-    loop_unwatch(watcher->loop, &watcher->pipe);
-    close(watcher->pipe.fd);
-    watcher->pipe.fd = -1;
+    *at = watched->next;
+    for (uint32_t cpu = 0; cpu < memory->size.cpus; cpu++)
+        ring_reader_close(&watched->readers[cpu]);
+    free(watched);
 }
 
-static void ready(void *context, short events)
-{
-    struct watcher *watcher = context;
-    struct record record;
-    ssize_t n = 0;
+/* ---- alarms ---------------------------------------------------------------------------------- */
 
-    (void)events;
-    for (int i = 0; i < 256 && watcher->pipe.fd >= 0; i++) {
-        n = read(watcher->pipe.fd, &record, sizeof(record));
-        if (n != (ssize_t)sizeof(record))
-            break;
-        if (record.is_alarm) {
-            watcher->alarm(watcher->context, &record.of.alarm);
-        } else {
-            timer_set(watcher->loop, &watcher->timer, watcher->poll_ms + LATE_MS);
-            watcher->polled(watcher->context, &record.of.poll);
+/* Up to U+009F, of which a terminal may take some for a command. */
+static bool watcher_is_control(const char *text, size_t length)
+{
+    const unsigned char first = (unsigned char)text[0];
+
+    return first < 0x20 || first == 0x7f ||
+           (first == 0xc2 && length > 1 && (unsigned char)text[1] < 0xa0);
+}
+
+void watcher_set_text(char *to, size_t room, struct text from)
+{
+    char *at = to;
+
+    while (from.length && (size_t)(at - to) + 4 < room) {
+        char *const begin = at;
+        const size_t taken = utf8_put(&at, from.data, from.length);
+
+        if (watcher_is_control(from.data, taken)) {
+            at = begin;
+            *at++ = '?';
         }
+        from.data += taken;
+        from.length -= taken;
     }
-    if (n == 0)
-        close_pipe(watcher);
+    *at = '\0';
 }
 
-static void ended(void *context, int status)
+static void watcher_give(struct watcher *watcher, const struct ring_alarm *from)
 {
-    struct watcher *watcher = context;
+    const struct blkin_slow_event *event = &from->event;
+    struct alarm alarm = {.trace_id_high = event->trace_id_high,
+                          .trace_id = event->trace_id,
+                          .span_id = event->span_id,
+                          .duration_ns = event->duration,
+                          .monotonic_ns = event->monotonic,
+                          .pid = event->pid,
+                          .sequence = event->sequence,
+                          .dropped = event->dropped};
 
-    (void)status;
-    ready(watcher, 0); /* what it has written */
-    close_pipe(watcher);
-    if (watcher->is_stopping) {
-        timer_clear(watcher->loop, &watcher->timer);
-        watcher->over(watcher->context);
+    if (!heard_alarm(watcher->heard, &alarm))
         return;
-    }
-    say(BK4022, "the watcher of the alarm has ended: again");
-    timer_set(watcher->loop, &watcher->timer, AGAIN_MS);
+    watcher_set_text(alarm.why, sizeof(alarm.why), from->why);
+    watcher_set_text(alarm.name, sizeof(alarm.name), from->name);
+    watcher_set_text(alarm.service, sizeof(alarm.service), from->service);
+    watcher->alarm(watcher->context, &alarm);
 }
 
-static void watcher_is_late(void *context)
+static void watcher_read(struct watcher *watcher, struct ring_reader *reader,
+                         struct watcher_poll *poll)
 {
-    struct watcher *watcher = context;
+    struct ring_entry entry;
+    struct ring_alarm alarm;
 
-    if (watcher->child.pid) {
-        say(BK4023, "the watcher of the alarm hangs, with LTTng: it is killed");
-        (void)kill(watcher->child.pid, SIGKILL);
+    if (ring_end(reader->ring) == reader->at || !ring_read(reader))
         return;
+    for (; ring_peek(reader, &entry); ring_pass(reader)) {
+        const enum decoded decoded =
+            entry.event == BLKIN_EVENT_SLOW ? ring_alarm(&entry, &alarm) : DECODED_FOREIGN;
+
+        if (decoded == DECODED_ALARM)
+            watcher_give(watcher, &alarm);
+        poll->newer += decoded == DECODED_NEWER;
     }
-    watcher_start(watcher);
 }
 
-static bool start_child(struct watcher *watcher, int output)
+/* What is missing for the second time is lost: one CPU's ring may have been read before another one
+ * got what came first. */
+struct watcher_poll watcher_look(struct watcher *watcher)
 {
-    struct watcher_order order = {.poll_ms = watcher->poll_ms, .heard = *watcher->heard};
+    struct watcher_poll poll = {.lost = 0};
+    uint64_t missing, sure;
 
-    (void)snprintf(order.session, sizeof(order.session), "%s", watcher->session);
-    (void)snprintf(order.folder, sizeof(order.folder), "%s", watcher->folder);
-    return child_start(
-        watcher->loop, &watcher->child,
-        &(struct child_order){
-            .job = &watcher_job, .bytes = &order, .size = sizeof(order), .output = output});
-}
-
-void watcher_start(struct watcher *watcher)
-{
-    int ends[2] = {-1, -1};
-
-    watcher->is_stopping = false;
-    watcher->begins(watcher->context);
-    watcher->child = (struct child){.ended = ended, .context = watcher};
-    watcher->timer = (struct timer){.due = watcher_is_late, .context = watcher};
-    watcher->pipe = (struct watched){-1, POLLIN, ready, watcher, NULL};
-    if (pipe2(ends, O_CLOEXEC) == 0) {
-        watcher->pipe.fd = ends[0];
-        (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
-        loop_watch(watcher->loop, &watcher->pipe);
+    if (!watcher->has_looked)
+        heard_begin(watcher->heard);
+    for (struct watched_memory *watched = watcher->memories; watched; watched = watched->next)
+        for (uint32_t cpu = 0; cpu < watched->memory->size.cpus; cpu++)
+            watcher_read(watcher, &watched->readers[cpu], &poll);
+    heard_end(watcher->heard);
+    missing = heard_missing(watcher->heard);
+    sure = missing < watcher->missing ? missing : watcher->missing;
+    if (sure > watcher->lost) {
+        poll.lost = sure - watcher->lost;
+        watcher->lost = sure;
     }
-    if (watcher->pipe.fd < 0 || !start_child(watcher, ends[1])) {
-        say(BK4024, "cannot start a child: %s", strerror(errno));
-        close_pipe(watcher);
-    }
-    if (ends[1] >= 0)
-        close(ends[1]);
-    timer_set(watcher->loop, &watcher->timer,
-              watcher->child.pid ? watcher->poll_ms + LATE_MS : AGAIN_MS);
-}
-
-void watcher_stop(struct watcher *watcher)
-{
-    watcher->is_stopping = true;
-    timer_clear(watcher->loop, &watcher->timer);
-    if (!watcher->child.pid)
-        return;
-    (void)kill(watcher->child.pid, SIGTERM);
-    timer_set(watcher->loop, &watcher->timer, END_MS);
+    watcher->missing = missing;
+    watcher->has_looked = true;
+    return poll;
 }

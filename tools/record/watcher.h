@@ -1,45 +1,37 @@
 /*
- * The watcher: a child that polls the alarm, as long as the agent lives. One process for all polls,
- * as to fork for each costs more than the poll; a child, as LTTng may hang.
+ * Watches the rings of alarms: each alarm is given once.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_WATCHER_H
 #define BLKIN_TOOLS_WATCHER_H
 
+#include "babeltrace-plugin/base/text.h"
 #include "heard.h"
-#include "tools/base/child.h"
-
-extern const struct job watcher_job;
+#include "tools/rings/holder.h"
 
 struct watcher_poll {
-    bool is_well;    /* else: problem */
-    bool is_stalled; /* a stream of the alarm's session has stood still */
-    uint64_t lost;   /* alarms, since the last poll */
-    uint64_t newer;  /* the same: of a version that is not known here */
-    struct error problem;
+    uint64_t lost;  /* alarms that were overwritten, or whose record is damaged */
+    uint64_t newer; /* of a version that is not known here */
 };
 
 struct watcher {
-    struct loop *loop;
-    const char *session;
-    char folder[4096]; /* of its snapshots, on a tmpfs: it is made and removed */
-    int64_t poll_ms;
-    const struct heard *heard;     /* what earlier children have told */
-    void (*begins)(void *context); /* a new child: what the last one has told may come again */
-    void (*alarm)(void *context, const struct alarm *alarm);
-    void (*polled)(void *context, const struct watcher_poll *poll);
-    void (*over)(void *context); /* after watcher_stop(): the child has ended */
+    struct heard *heard;
+    void (*alarm)(void *context, const struct alarm *alarm); /* a new one */
     void *context;
     /* its own */
-    struct child child;
-    struct watched pipe; /* fd -1: none */
-    struct timer timer;  /* it is late, or is to be started again */
-    bool is_stopping;
+    struct watched_memory *memories;
+    bool has_looked;
+    uint64_t missing, lost; /* at the last look, and told of */
 };
 
-void watcher_start(struct watcher *watcher);
-/* Its child ends after the poll that is under way, or is killed. */
-void watcher_stop(struct watcher *watcher);
+/* A memory from its beginning; of alarms that were heard nothing is given. */
+void watcher_add(struct watcher *watcher, const struct memory *memory);
+void watcher_drop(struct watcher *watcher, const struct memory *memory);
+
+/* For an alarm: valid UTF-8, cut between characters, with "?" in place of control characters. */
+void watcher_set_text(char *to, size_t room, struct text from);
+
+struct watcher_poll watcher_look(struct watcher *watcher);
 
 #endif

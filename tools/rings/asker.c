@@ -23,6 +23,8 @@ struct asker {
     struct timer tick;
     struct memory *memory, *left; /* NULL: there is none */
     int64_t left_ms;              /* since then */
+    uint64_t beats;               /* of the memory, when they were looked at last, */
+    int64_t beat_ms;              /* and since when they are that number */
 };
 
 /* Returns the descriptor, or -1 with error set. */
@@ -59,6 +61,40 @@ static bool asker_map(struct memory *memory, int fd, struct error *error)
     return false;
 }
 
+static void asker_drop(struct asker *asker, struct memory **memory)
+{
+    if (!*memory)
+        return;
+    asker->callbacks.goes(asker->callbacks.context, *memory);
+    memory_close(*memory);
+    free(*memory);
+    *memory = NULL;
+}
+
+static void asker_leave(struct asker *asker)
+{
+    asker_drop(asker, &asker->left);
+    asker->left = asker->memory;
+    asker->left_ms = clock_ms();
+    asker->memory = NULL;
+}
+
+/* The one that is there already goes on; another one takes its place. */
+static void asker_take(struct asker *asker, struct memory *memory)
+{
+    asker->beats = memory_beats(memory);
+    asker->beat_ms = clock_ms();
+    if (asker->memory && memory_is_same(asker->memory, memory)) {
+        memory_close(memory);
+        free(memory);
+        return;
+    }
+    if (asker->memory)
+        asker_leave(asker);
+    asker->memory = memory;
+    asker->callbacks.came(asker->callbacks.context, memory);
+}
+
 static bool asker_ask(struct asker *asker, int timeout_ms, struct error *error)
 {
     const int socket = unix_socket_connect(SOCK_SEQPACKET, asker->options.path, error);
@@ -76,22 +112,23 @@ static bool asker_ask(struct asker *asker, int timeout_ms, struct error *error)
         error_set(error, "out of memory");
         (void)close(fd);
     } else if (asker_map(memory, fd, error)) {
-        asker->memory = memory;
-        asker->callbacks.came(asker->callbacks.context, memory);
+        asker_take(asker, memory);
         return true;
     }
     free(memory);
     return false;
 }
 
-static void asker_drop(struct asker *asker, struct memory **memory)
+/* Its holder may have been killed, and another one may have made another memory. */
+static bool asker_is_quiet(struct asker *asker)
 {
-    if (!*memory)
-        return;
-    asker->callbacks.goes(asker->callbacks.context, *memory);
-    memory_close(*memory);
-    free(*memory);
-    *memory = NULL;
+    const uint64_t beats = memory_beats(asker->memory);
+
+    if (beats != asker->beats) {
+        asker->beats = beats;
+        asker->beat_ms = clock_ms();
+    }
+    return (uint64_t)(clock_ms() - asker->beat_ms) * 1000000 > RING_QUIET_NS;
 }
 
 static void asker_tick(void *context)
@@ -101,13 +138,9 @@ static void asker_tick(void *context)
 
     if (asker->left && clock_ms() - asker->left_ms >= asker->options.left_ms)
         asker_drop(asker, &asker->left);
-    if (asker->memory && memory_state(asker->memory) == RING_LEFT) {
-        asker_drop(asker, &asker->left);
-        asker->left = asker->memory;
-        asker->left_ms = clock_ms();
-        asker->memory = NULL;
-    }
-    if (!asker->memory)
+    if (asker->memory && memory_state(asker->memory) == RING_LEFT)
+        asker_leave(asker);
+    if (!asker->memory || asker_is_quiet(asker))
         (void)asker_ask(asker, ASKER_WAIT_MS, &ignored);
     timer_set(asker->loop, &asker->tick, ASKER_TICK_MS);
 }

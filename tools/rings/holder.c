@@ -8,7 +8,8 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/base/notify.h"
-#include "vault.h"
+#include "users.h"
+#include "fdstore.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,14 +23,18 @@
 
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
+#define HOLDER_GROW_MS     60000
+#define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
+#define HOLDER_FIRST_BYTES (UINT64_C(8) << 20) /* of a user's first one, at once */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
     16 /* of the clients, no user may have more than one of so many parts \
         */
 
 /*
- * One who was sent a memory, until the message was read. A descriptor in a message counts for its
- * sender: who never reads must not use up what the kernel allows us.
+ * One who was sent a memory, until the message was read.
+ * A descriptor in a message counts for its sender: who never reads must not use up what the kernel
+ * allows us.
  */
 struct holder_client {
     struct holder *holder;
@@ -48,37 +53,21 @@ struct holder {
     bool is_deaf; /* the listener is not watched until the next tick */
     struct timer tick;
     struct held *memories;
-    int vault; /* -1: there is none */
+    struct held *making; /* nobody has these yet */
+    struct timer make;
+    int64_t grow_ms; /* not to be tried before, as there was no memory */
+    struct fdstore store;
     struct holder_client *clients;
     unsigned clients_max;
+    uint32_t unknown_user; /* see users.h */
     struct holder_counts counts;
 };
 
 /* ---- the memories ---------------------------------------------------------------------------- */
 
-#define HOLDER_NAME_MAX 64
-
-/* In the store. What is in the memory tells nothing: programs of its user can write there. */
-static void holder_name(uint32_t user, uint64_t number, char name[HOLDER_NAME_MAX])
+/* Of these, the one that programs of the user get; NULL: there is none. */
+static struct held *holder_find(struct held *held, uint32_t user)
 {
-    (void)snprintf(name, HOLDER_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
-}
-
-static bool holder_is_name(const char *name, uint32_t *user, uint64_t *number)
-{
-    char again[HOLDER_NAME_MAX];
-
-    if (sscanf(name, "rings-%" SCNu32 "-%" SCNu64, user, number) != 2)
-        return false;
-    holder_name(*user, *number, again);
-    return strcmp(name, again) == 0;
-}
-
-/* The one that programs of the user get; NULL: there is none. */
-static struct held *holder_current(const struct holder *holder, uint32_t user)
-{
-    struct held *held = holder->memories;
-
     while (held && (held->user != user || held->is_left))
         held = held->next;
     return held;
@@ -99,96 +88,165 @@ static void holder_leave(struct held *held)
     memory_set_state(&held->memory, RING_LEFT);
 }
 
-static bool holder_has_store(const struct holder *holder)
-{
-    return notify_has_store() || holder->vault >= 0;
-}
-
-/* Returns false if systemd could not be told now. A vault that is gone is none any more. */
-static bool holder_store(struct holder *holder, struct held *held)
-{
-    char name[HOLDER_NAME_MAX];
-
-    holder_name(held->user, held->number, name);
-    if (notify_has_store())
-        held->is_stored = notify_store(held->memory.fd, name);
-    else
-        held->is_stored = vault_put(holder->vault, held->memory.fd, name);
-    if (held->is_stored || notify_has_store())
-        return held->is_stored;
-    (void)close(holder->vault);
-    holder->vault = -1;
-    return true;
-}
-
-static void holder_unstore(const struct holder *holder, const char *name)
-{
-    if (notify_has_store())
-        notify_unstore(name);
-    else if (holder->vault >= 0)
-        vault_remove(holder->vault, name);
-}
-
 static void holder_drop(struct holder *holder, struct held *held)
 {
     struct held **at = &holder->memories;
-    char name[HOLDER_NAME_MAX];
+    char name[FDSTORE_NAME_MAX];
 
     holder->callbacks.goes(holder->callbacks.context, held);
     while (*at != held)
         at = &(*at)->next;
     *at = held->next;
     holder->counts.bytes -= held->memory.bytes;
-    holder_name(held->user, held->number, name);
+    fdstore_name(held->user, held->number, name);
     if (held->is_stored)
-        holder_unstore(holder, name);
+        fdstore_remove(&holder->store, name);
     memory_close(&held->memory);
     free(held);
 }
 
-static bool holder_has_room(const struct holder *holder)
+static bool holder_has_room(const struct holder *holder, const struct memory_size *size)
 {
-    const uint64_t bytes = memory_bytes(&holder->options.size);
+    const uint64_t more = memory_bytes(size);
+    uint64_t bytes = holder->counts.bytes;
+
+    for (const struct held *held = holder->making; held; held = held->next)
+        bytes += held->memory.bytes;
+    return more <= holder->options.max_bytes && bytes <= holder->options.max_bytes - more;
+}
+
+static bool holder_may_have_users(const struct holder *holder)
+{
     unsigned users = 0;
 
     for (const struct held *held = holder->memories; held; held = held->next)
         users += !held->is_left;
-    return users < holder->options.max_users && bytes <= holder->options.max_bytes &&
-           holder->counts.bytes <= holder->options.max_bytes - bytes;
+    return users < holder->options.max_users;
 }
 
-static struct held *holder_make(struct holder *holder, uint32_t user)
+static struct held *holder_begin_one(struct holder *holder, uint32_t user,
+                                     const struct memory_size *size)
 {
-    struct held *held = holder_has_room(holder) ? calloc(1, sizeof(*held)) : NULL;
+    struct held *held = holder_has_room(holder, size) ? calloc(1, sizeof(*held)) : NULL;
     struct error error;
 
     if (!held)
         return NULL;
-    if (!memory_make(&held->memory, user, &holder->options.size, &error)) {
+    if (!memory_begin(&held->memory, user, size, &error)) {
         free(held);
         return NULL;
     }
     held->user = user;
+    held->next = holder->making;
+    holder->making = held;
+    return held;
+}
+
+/* Programs ask for it when they see that the one before is left. */
+static void holder_finish_one(struct holder *holder, struct held *held)
+{
+    struct held *before = holder_find(holder->memories, held->user);
+
+    holder->making = held->next;
     held->number = held->memory.made;
-    for (const struct held *other = holder->memories; other; other = other->next)
-        if (other->user == user && other->number >= held->number)
-            held->number = other->number + 1;
+    if (before) {
+        if (before->number >= held->number)
+            held->number = before->number + 1;
+        holder_leave(before);
+    }
     holder_add(holder, held);
     holder->counts.made++;
     holder->callbacks.came(holder->callbacks.context, held);
+}
+
+/* The first of those that are made: so much of it. Returns NULL if it is not whole yet, or cannot
+ * be. */
+static struct held *holder_make_on(struct holder *holder, uint64_t bytes)
+{
+    struct held *held = holder->making;
+    struct error error;
+
+    if (!memory_fill(&held->memory, bytes, &error)) {
+        holder->making = held->next;
+        holder->grow_ms = clock_ms() + HOLDER_GROW_MS;
+        free(held);
+        return NULL;
+    }
+    if (!memory_is_full(&held->memory))
+        return NULL;
+    holder_finish_one(holder, held);
+    return held;
+}
+
+static void holder_drop_making(struct holder *holder)
+{
+    for (struct held *held = holder->making, *next; held; held = next) {
+        next = held->next;
+        memory_close(&held->memory);
+        free(held);
+    }
+    holder->making = NULL;
+    timer_clear(holder->loop, &holder->make);
+}
+
+static void holder_make_more(void *context)
+{
+    struct holder *holder = context;
+
+    if (holder->making)
+        (void)holder_make_on(holder, HOLDER_STEP_BYTES);
+    if (holder->making)
+        timer_set(holder->loop, &holder->make, 0);
+}
+
+/* Those that programs have, and that are of another size than they should be, get successors. */
+static void holder_grow(struct holder *holder)
+{
+    if (clock_ms() < holder->grow_ms)
+        return;
+    for (const struct held *held = holder->memories; held; held = held->next)
+        if (!held->is_left && !memory_is_of_size(&held->memory, &holder->options.size) &&
+            !holder_find(holder->making, held->user))
+            (void)holder_begin_one(holder, held->user, &holder->options.size);
+    if (holder->making)
+        timer_set(holder->loop, &holder->make, 0);
+}
+
+/* What can be made at once, while a program waits: a successor of the right size follows. */
+static struct memory_size holder_first_size(const struct memory_size *size)
+{
+    struct memory_size first = *size;
+
+    while (first.event_bytes > RING_BYTES_MIN && first.event_bytes * size->cpus > HOLDER_FIRST_BYTES)
+        first.event_bytes /= 2;
+    return first;
+}
+
+static struct held *holder_make(struct holder *holder, uint32_t user)
+{
+    const struct memory_size first = holder_first_size(&holder->options.size);
+    struct held *held = NULL;
+
+    if (holder_may_have_users(holder))
+        held = holder_begin_one(holder, user, &first);
+    held = held ? holder_make_on(holder, held->memory.bytes) : NULL;
+    if (held)
+        holder_grow(holder);
     return held;
 }
 
 /* First it is stored: what a program has, the process after this one must have, too. */
 static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
-    struct held *held = holder_current(holder, user);
+    struct held *held = holder_find(holder->memories, user);
 
     if (!held)
         held = holder_make(holder, user);
-    if (!held || held->is_stored || !holder_has_store(holder))
+    if (!held || held->is_stored || !fdstore_is_there(&holder->store))
         return held;
-    return holder_store(holder, held) ? held : NULL;
+    return fdstore_put(&holder->store, held->memory.fd, held->user, held->number, &held->is_stored)
+               ? held
+               : NULL;
 }
 
 /* ---- those of before ------------------------------------------------------------------------- */
@@ -199,12 +257,12 @@ static void holder_take_over(void *context, int fd, const char *name)
     struct held *held = calloc(1, sizeof(*held));
     struct error error;
 
-    if (!held || !holder_is_name(name, &held->user, &held->number)) {
+    if (!held || !fdstore_is_name(name, &held->user, &held->number)) {
         (void)close(fd);
         free(held);
     } else if (!memory_open(&held->memory, fd, &error)) {
         holder->counts.unusable++;
-        holder_unstore(holder, name);
+        fdstore_remove(&holder->store, name);
         free(held);
     } else {
         held->is_stored = true;
@@ -213,19 +271,29 @@ static void holder_take_over(void *context, int fd, const char *name)
     }
 }
 
-/* The newest of a user that has the right size is the one to be given; the others are read to
- * their ends. */
+/* The newest of a user is the one to be given; the others are read to their ends. */
 static void holder_sort_out(struct holder *holder)
 {
     for (struct held *held = holder->memories; held; held = held->next)
         for (struct held *other = holder->memories; other && !held->is_left; other = other->next)
-            held->is_left = !memory_is_of_size(&held->memory, &holder->options.size) ||
-                            (other->user == held->user && other->number > held->number &&
-                             memory_is_of_size(&other->memory, &holder->options.size));
+            held->is_left = other->user == held->user && other->number > held->number;
     for (struct held *held = holder->memories; held; held = held->next) {
         memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
         holder->callbacks.came(holder->callbacks.context, held);
     }
+}
+
+/* Another store: it has none of them. */
+static void holder_store_all(void *context)
+{
+    struct holder *holder = context;
+
+    for (struct held *held = holder->memories; held; held = held->next)
+        held->is_stored = false;
+    for (struct held *held = holder->memories; held && fdstore_is_there(&holder->store);
+         held = held->next)
+        (void)fdstore_put(&holder->store, held->memory.fd, held->user, held->number,
+                        &held->is_stored);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -295,8 +363,10 @@ static bool holder_serve(struct holder *holder, int fd)
     struct holder_client *client;
     struct held *held;
 
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 ||
-        !holder_may_ask(holder, who.uid))
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
+        return false;
+    holder->counts.unknown += who.uid == holder->unknown_user;
+    if (who.uid == holder->unknown_user || !holder_may_ask(holder, who.uid))
         return false;
     held = holder_memory_for(holder, who.uid);
     client = held ? calloc(1, sizeof(*client)) : NULL;
@@ -341,7 +411,7 @@ static void holder_listen(void *context, short events)
 
 /* ---- once a second --------------------------------------------------------------------------- */
 
-static void holder_look_at_left(struct holder *holder)
+static void holder_look_at_memories(struct holder *holder)
 {
     const int64_t now_ms = clock_ms();
 
@@ -352,6 +422,7 @@ static void holder_look_at_left(struct holder *holder)
         if (written != held->written)
             held->since_ms = now_ms;
         held->written = written;
+        memory_beat(&held->memory);
         if (held->is_left && now_ms - held->since_ms >= holder->options.left_ms)
             holder_drop(holder, held);
     }
@@ -366,7 +437,9 @@ static void holder_tick(void *context)
         if (client->is_gone && !holder_has_unread(client))
             holder_end_client(client);
     }
-    holder_look_at_left(holder);
+    holder_look_at_memories(holder);
+    holder_grow(holder);
+    fdstore_look(&holder->store);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
     holder->is_deaf = false;
@@ -390,18 +463,6 @@ static unsigned holder_clients_max(void)
                                                    : HOLDER_CLIENTS_MAX;
 }
 
-/* Without a store, memories end with this process. */
-static void holder_open_store(struct holder *holder)
-{
-    struct error ignored;
-
-    notify_each_stored(holder_take_over, holder);
-    holder->vault = -1;
-    if (!notify_has_store() && holder->options.vault)
-        vault_open(&holder->vault, holder->loop, holder->options.vault, holder_take_over, holder,
-                   &ignored);
-}
-
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error)
 {
@@ -418,10 +479,14 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->options = *options;
     holder->callbacks = *callbacks;
     holder->clients_max = holder_clients_max();
-    holder_open_store(holder);
+    holder->unknown_user = users_unknown();
+    holder->store = (struct fdstore){
+        .loop = loop, .path = options->vault, .is_new = holder_store_all, .context = holder};
+    fdstore_open(&holder->store, holder_take_over, holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
     loop_watch(loop, &holder->listener);
+    holder->make = (struct timer){.due = holder_make_more, .context = holder};
     holder->tick = (struct timer){.due = holder_tick, .context = holder};
     timer_set(loop, &holder->tick, HOLDER_TICK_MS);
     return holder;
@@ -430,9 +495,9 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
 void holder_reload(struct holder *holder, const struct holder_options *options)
 {
     holder->options = *options;
-    for (struct held *held = holder->memories; held; held = held->next)
-        if (!held->is_left && !memory_is_of_size(&held->memory, &options->size))
-            holder_leave(held);
+    holder_drop_making(holder);
+    holder->grow_ms = 0;
+    holder_grow(holder);
 }
 
 void holder_close(struct holder *holder)
@@ -440,6 +505,7 @@ void holder_close(struct holder *holder)
     if (!holder)
         return;
     timer_clear(holder->loop, &holder->tick);
+    holder_drop_making(holder);
     if (!holder->is_deaf)
         loop_unwatch(holder->loop, &holder->listener);
     for (struct holder_client *client = holder->clients, *next; client; client = next) {
@@ -453,8 +519,7 @@ void holder_close(struct holder *holder)
         holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
-    if (holder->vault >= 0)
-        (void)close(holder->vault);
+    fdstore_close(&holder->store);
     free(holder);
 }
 
@@ -462,7 +527,7 @@ struct holder_counts holder_counts(const struct holder *holder)
 {
     struct holder_counts counts = holder->counts;
 
-    counts.is_stored = holder->vault >= 0 || getenv("FDSTORE");
+    counts.is_stored = holder->store.vault.fd >= 0 || getenv("FDSTORE");
     for (const struct held *held = holder->memories; held; held = held->next)
         counts.users += !held->is_left;
     return counts;

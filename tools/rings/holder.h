@@ -2,10 +2,11 @@
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
  * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
- * that user asks. A client is sent one message, which fits into any socket: nobody is waited for.
+ * that user asks: a small one at once, and its successor of the right size in steps, between which
+ * others are served. A client is sent one message, which fits into any socket: nobody is waited
+ * for.
  *
- * Memories outlive this process: they are in a store of descriptors before any program has them.
- * The store is systemd's where that runs the service, else a process of our own (vault.h). When
+ * Memories outlive this process: they are in a store (fdstore.h) before any program has them. When
  * this one ends in order, programs are told, and ask again when another one runs.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -32,7 +33,9 @@ struct held {
     uint32_t user;
     uint64_t number; /* of this user: tells several memories apart, also after a restart */
     bool is_left;    /* no program gets it any more */
-    void *reader;    /* the receiver's */
+    /* the receiver's */
+    void *reader;
+    uint64_t looked_at; /* what was written at its last look */
     struct held *next;
     /* the holder's own */
     bool is_stored;
@@ -52,6 +55,7 @@ struct holder_counts {
     uint64_t made;
     uint64_t taken_over; /* of the process before */
     uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
+    uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
     uint64_t unusable;   /* of the process before, and damaged */
     bool is_stored;      /* memories surely outlive this process: systemd tells since 254 */
     unsigned users;
@@ -66,8 +70,8 @@ struct holder_counts {
 struct holder *holder_open(struct loop *loop, const struct holder_options *options,
                            const struct holder_callbacks *callbacks, struct error *error);
 
-/* Another size or other limits, from the next request on; memories of another size are left. The
- * socket stays where it is. */
+/* Another size or other limits: memories of another size are left when their successors are there.
+ * The socket stays where it is. */
 void holder_reload(struct holder *holder, const struct holder_options *options);
 
 /* In order: programs are told that nobody reads any more. systemd's store keeps the memories for a

@@ -24,38 +24,26 @@ uint32_t memory_host_cpus(void)
 
 /* ---- the layout ------------------------------------------------------------------------------ */
 
-static bool memory_is_size(const struct memory_size *size)
+/* Of one that is on. Its bytes are 0 if there can be none of this size. */
+static struct ring_memory memory_head_of(const struct memory_size *size)
 {
-    return size->cpus >= 1 && size->cpus <= RING_CPUS_MAX && ring_is_size(size->event_bytes) &&
-           ring_is_size(size->alarm_bytes);
-}
+    struct ring_memory head = {
+        .mark = RING_MARK,
+        .cpus = size->cpus,
+        .event_bytes = size->event_bytes,
+        .alarm_bytes = size->alarm_bytes,
+        .state = RING_ON,
+    };
 
-static uint64_t memory_data_at(uint32_t cpus)
-{
-    const uint64_t heads = 2 * (uint64_t)cpus * sizeof(struct ring_head);
-
-    return RING_PAGE + ((heads + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1));
+    ring_lay_out(&head);
+    if (ring_problem(&head, head.bytes))
+        head.bytes = 0;
+    return head;
 }
 
 uint64_t memory_bytes(const struct memory_size *size)
 {
-    if (!memory_is_size(size))
-        return 0;
-    return memory_data_at(size->cpus) + size->cpus * (size->event_bytes + size->alarm_bytes);
-}
-
-/* All of it lies within bytes, and nothing overlaps; with the sizes in their ranges no sum is too
- * large for its type. */
-static bool memory_is_layout(const struct ring_memory *head)
-{
-    const struct memory_size size = {head->cpus, head->event_bytes, head->alarm_bytes};
-    const uint64_t heads = 2 * (uint64_t)head->cpus * sizeof(struct ring_head);
-
-    return memory_is_size(&size) && head->heads_at >= sizeof(*head) &&
-           head->heads_at % sizeof(struct ring_head) == 0 && head->data_at % RING_PAGE == 0 &&
-           head->data_at <= head->bytes && head->heads_at <= head->data_at &&
-           heads <= head->data_at - head->heads_at &&
-           head->bytes - head->data_at == size.cpus * (size.event_bytes + size.alarm_bytes);
+    return memory_head_of(size).bytes;
 }
 
 /* ---- one that is made ------------------------------------------------------------------------ */
@@ -77,17 +65,16 @@ static bool memory_is_affordable(uint64_t bytes)
     return bytes / (uint64_t)sysconf(_SC_PAGESIZE) <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 4;
 }
 
-static bool memory_fill(int fd, const struct ring_memory *head)
+/* Without its pages. */
+static bool memory_create(struct memory *memory, const struct ring_memory *head)
 {
-    const int problem =
-        memory_is_affordable(head->bytes) ? posix_fallocate(fd, 0, (off_t)head->bytes) : ENOMEM;
-
-    if (problem) {
-        errno = problem;
+    if (!memory_is_affordable(head->bytes)) {
+        errno = ENOMEM;
         return false;
     }
-    return pwrite(fd, head, sizeof(*head), 0) == (ssize_t)sizeof(*head) &&
-           fcntl(fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
+    memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return memory->fd >= 0 && ftruncate(memory->fd, (off_t)head->bytes) == 0 &&
+           fcntl(memory->fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
 }
 
 /* At a multiple of RING_HUGE, so that the kernel can use huge pages. */
@@ -131,45 +118,57 @@ static bool memory_map(struct memory *memory, const struct ring_memory *head)
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
-/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
-static bool memory_map_new(struct memory *memory, const struct ring_memory *head)
+static bool memory_fail_making(struct memory *memory, struct error *error)
 {
-    if (!memory_map(memory, head))
-        return false;
-    (void)madvise(memory->at, memory->bytes, MADV_COLLAPSE); /* else there are small pages */
-    for (uint64_t at = 0; at < memory->bytes; at += RING_PAGE)
-        (void)*(const volatile char *)(memory->at + at);
-    return true;
+    error_set(error, "rings of %llu bytes: %s", (unsigned long long)memory->bytes, strerror(errno));
+    memory_close(memory);
+    return false;
 }
 
-bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
-                 struct error *error)
+bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
+                  struct error *error)
 {
-    const struct ring_memory head = {
-        .mark = RING_MARK,
-        .cpus = size->cpus,
-        .user = user,
-        .event_bytes = size->event_bytes,
-        .alarm_bytes = size->alarm_bytes,
-        .heads_at = RING_PAGE,
-        .data_at = memory_data_at(size->cpus),
-        .bytes = memory_bytes(size),
-        .made = memory_now(),
-        .state = RING_ON,
-    };
+    struct ring_memory head = memory_head_of(size);
 
+    head.user = user;
+    head.made = memory_now();
     *memory = (struct memory){.fd = -1};
     if (!head.bytes) {
         error_set(error, "rings of these sizes cannot be");
         return false;
     }
-    memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (memory->fd >= 0 && memory_fill(memory->fd, &head) && memory_map_new(memory, &head))
-        return true;
-    error_set(error, "rings of %llu bytes for user %u: %s", (unsigned long long)head.bytes, user,
-              strerror(errno));
-    memory_close(memory);
-    return false;
+    memory->bytes = head.bytes;
+    if (!memory_create(memory, &head) || !memory_map(memory, &head) ||
+        pwrite(memory->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+        return memory_fail_making(memory, error);
+    return true;
+}
+
+/* Each page is zeroed here, so that no program has to; huge ones first, since that is quicker. */
+bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error)
+{
+    const uint64_t from = memory->filled, left = memory->bytes - from;
+    const uint64_t count = bytes < left ? bytes : left;
+
+    errno = posix_fallocate(memory->fd, (off_t)from, (off_t)count);
+    if (errno)
+        return memory_fail_making(memory, error);
+    (void)madvise(memory->at + from, count, MADV_COLLAPSE); /* else there are small pages */
+    for (uint64_t at = from; at < from + count; at += RING_PAGE)
+        (void)*(const volatile char *)(memory->at + at);
+    memory->filled += count;
+    return true;
+}
+
+bool memory_is_full(const struct memory *memory)
+{
+    return memory->filled == memory->bytes;
+}
+
+bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
+                 struct error *error)
+{
+    return memory_begin(memory, user, size, error) && memory_fill(memory, memory->bytes, error);
 }
 
 /* ---- one of before --------------------------------------------------------------------------- */
@@ -191,11 +190,7 @@ static const char *memory_problem(int fd, struct ring_memory *head)
         return "its size is not sealed";
     if (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head))
         return "it cannot be read";
-    if (head->mark != RING_MARK)
-        return "it has another mark";
-    if (head->bytes != (uint64_t)status.st_size || !memory_is_layout(head))
-        return "its sizes are not those of rings";
-    return NULL;
+    return ring_problem(head, (uint64_t)status.st_size);
 }
 
 bool memory_open(struct memory *memory, int fd, struct error *error)
@@ -244,6 +239,24 @@ enum ring_state memory_state(const struct memory *memory)
 {
     return __atomic_load_n(&memory_head(memory)->state, __ATOMIC_ACQUIRE) == RING_ON ? RING_ON
                                                                                      : RING_LEFT;
+}
+
+void memory_beat(struct memory *memory)
+{
+    (void)__atomic_add_fetch(&memory_head(memory)->beats, 1, __ATOMIC_RELAXED);
+}
+
+uint64_t memory_beats(const struct memory *memory)
+{
+    return __atomic_load_n(&memory_head(memory)->beats, __ATOMIC_RELAXED);
+}
+
+bool memory_is_same(const struct memory *memory, const struct memory *other)
+{
+    struct stat one, two;
+
+    return fstat(memory->fd, &one) == 0 && fstat(other->fd, &two) == 0 &&
+           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
 }
 
 struct ring memory_ring(const struct memory *memory, uint32_t number)

@@ -28,8 +28,9 @@ struct memory {
     struct memory_size size;
     uint64_t heads_at;
     uint64_t data_at;
-    uint64_t bytes; /* of all of it */
-    uint64_t made;  /* CLOCK_REALTIME in ns; of a memory of before it is the memory's word */
+    uint64_t bytes;  /* of all of it */
+    uint64_t made;   /* CLOCK_REALTIME in ns; of a memory of before it is the memory's word */
+    uint64_t filled; /* while it is made: its pages are there up to here */
 };
 
 /* CPUs that the host may ever have. */
@@ -45,6 +46,15 @@ uint64_t memory_bytes(const struct memory_size *size);
 bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
                  struct error *error);
 
+/* The same in steps, as pages of a large one take a while: nobody may have it until all are there.
+ */
+bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
+                  struct error *error);
+
+/* Fills up to so many bytes more. Returns false with error set, and the memory closed. */
+bool memory_fill(struct memory *memory, uint64_t bytes, struct error *error);
+bool memory_is_full(const struct memory *memory);
+
 /*
  * Maps one of before, or one that an agent gave, and checks all of it. The descriptor is the
  * memory's, also if this fails. Returns false with error set.
@@ -59,6 +69,13 @@ bool memory_is_of_size(const struct memory *memory, const struct memory_size *si
 /* Programs find it with their chores. */
 void memory_set_state(struct memory *memory, enum ring_state state);
 enum ring_state memory_state(const struct memory *memory);
+
+/* Once a second: programs see by it that this process lives. */
+void memory_beat(struct memory *memory);
+uint64_t memory_beats(const struct memory *memory);
+
+/* Do both refer to the same one? */
+bool memory_is_same(const struct memory *memory, const struct memory *other);
 
 /* ---- a ring: that of events of CPU c is ring c, that of its alarms is cpus + c */
 

@@ -175,7 +175,8 @@ static int vault_connect(struct loop *loop, const char *path, struct error *erro
     if (socket >= 0)
         return socket;
     if (!child_start(loop, &child,
-                     &(struct child_order){&vault_job, path, strlen(path), NULL, 0})) {
+                     &(struct child_order){
+                         .job = &vault_job, .bytes = path, .size = strlen(path)})) {
         error_set(error, "cannot start a process: %s", strerror(errno));
         return -1;
     }
@@ -187,25 +188,42 @@ static int vault_connect(struct loop *loop, const char *path, struct error *erro
     return socket;
 }
 
-void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,
-                void *context, struct error *error)
+/* All that it keeps. Returns false with error set if it does not say that this was all. */
+static bool vault_receive_all(int vault, const char *path, notify_stored_fn *give, void *context,
+                              struct error *error)
 {
-    struct pollfd wait = {-1, POLLIN, 0};
+    struct pollfd wait = {vault, POLLIN, 0};
     char text[VAULT_NAME_MAX + 1];
     int fd;
 
-    wait.fd = *vault = vault_connect(loop, path, error);
-    if (*vault < 0)
-        return;
-    while (poll(&wait, 1, VAULT_OPEN_MS) == 1 && vault_receive(*vault, text, &fd)) {
+    while (poll(&wait, 1, VAULT_OPEN_MS) == 1 && vault_receive(vault, text, &fd)) {
         if (text[0] == '.')
-            return;
+            return true;
         if (fd >= 0)
             give(context, fd, text + 1);
     }
     error_set(error, "\"%s\": who listens there does not answer", path);
+    return false;
+}
+
+void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,
+                void *context, struct error *error)
+{
+    *vault = vault_connect(loop, path, error);
+    if (*vault < 0 || vault_receive_all(*vault, path, give, context, error))
+        return;
     (void)close(*vault);
     *vault = -1;
+}
+
+bool vault_look(const char *path, notify_stored_fn *give, void *context, struct error *error)
+{
+    const int vault = unix_socket_connect(SOCK_SEQPACKET, path, error);
+    const bool is_whole = vault >= 0 && vault_receive_all(vault, path, give, context, error);
+
+    if (vault >= 0)
+        (void)close(vault);
+    return is_whole;
 }
 
 bool vault_put(int vault, int fd, const char *name)

@@ -5,6 +5,7 @@
  */
 #include "show.h"
 
+#include "around.h"
 #include "draw.h"
 #include "perfetto.h"
 #include "tools/base/output.h"
@@ -29,7 +30,8 @@ struct options {
     unsigned is_perfetto; /* the place in formats */
     size_t width;
     const char *source;
-    const char *id; /* NULL: the slowest one */
+    const char *around; /* a span's id; NULL: not asked for */
+    const char *id;     /* NULL: the slowest one */
 };
 
 static int no_memory(void)
@@ -149,6 +151,7 @@ int show(int argc, char *argv[])
         {"list", VIEW_FLAG, 'l', .value = &options.list},
         VIEW_WIDTH(&options.width),
         VIEW_ONLY_ASCII,
+        {"around", VIEW_TEXT, 0, .value = &options.around},
         {"format", VIEW_CHOICE, 0, .value = &options.is_perfetto, .choices = formats},
     };
     const struct view_command command = {usage, all, sizeof(all) / sizeof(all[0]),
@@ -164,6 +167,8 @@ int show(int argc, char *argv[])
     if (summary_load_traces(options.source, &summary)) {
         if (options.list)
             status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
+        else if (options.around)
+            status = show_around(&summary.traces, options.around, options.source);
         else if (options.is_perfetto)
             status = show_for_perfetto(&summary.traces, &options);
         else

@@ -5,6 +5,7 @@
  */
 #include "options.h"
 
+#include "read.h"
 #include "tools/base/text.h"
 
 #include <assert.h>
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPTIONS_MAX 16
+#define OPTIONS_MAX 17 /* with --rules, which all of them have */
+#define RULES       1
 #define FIRST       256 /* what getopt_long(3) returns for the first option; 'h' is for help */
 
 #define MIN_INTERVAL_S 0.1
@@ -101,6 +103,7 @@ static void list(const struct view_command *command, struct option *names, char 
         if (option->letter && has_value)
             *letters++ = ':';
     }
+    *names++ = (struct option){"rules", required_argument, NULL, RULES};
     *names++ = (struct option){"help", no_argument, NULL, 'h'};
     *names = (struct option){NULL, 0, NULL, 0};
     strcpy(letters, "h");
@@ -126,6 +129,10 @@ int view_options(int argc, char *argv[], const struct view_command *command)
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         const struct view_option *option = find(command, found);
 
+        if (found == RULES) {
+            read_rules = optarg;
+            continue;
+        }
         if (found == 'h') {
             fputs(command->usage, stdout);
             return 0;

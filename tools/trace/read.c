@@ -84,22 +84,35 @@ static int start(const char *const arguments[], pid_t *child)
     return -1;
 }
 
+const char *read_rules;
+
+/* False, and says why: babeltrace2's parameters cannot have such a path. */
+static bool make_params(char *params, size_t size)
+{
+    const char *rules = read_rules ? read_rules : "";
+    const int length = snprintf(params, size, "--params=endpoint=\"file:/dev/stdout\"%s%s%s",
+                                rules[0] ? ",rules=\"" : "", rules, rules[0] ? "\"" : "");
+
+    if (length < (int)size && !strpbrk(rules, "\"\\"))
+        return true;
+    fputs("blkin: --rules: expected a path without quotes and backslashes, of up to 4000 bytes\n",
+          stderr);
+    return false;
+}
+
 /* A recorded trace: the sink makes spans of it. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
-    const char *const arguments[] = {"babeltrace2",
-                                     path,
-                                     "--component=sink.blkin.zipkin",
-                                     "--log-level=ERROR",
-                                     "--params=endpoint=\"file:/dev/stdout\"",
-                                     NULL};
+    char params[4096];
+    const char *const arguments[] = {"babeltrace2",       path,   "--component=sink.blkin.zipkin",
+                                     "--log-level=ERROR", params, NULL};
     pid_t child;
-    const int output = start(arguments, &child);
+    const int output = make_params(params, sizeof(params)) ? start(arguments, &child) : -2;
     FILE *file = output < 0 ? NULL : fdopen(output, "r");
     bool done = file && read_stream(file, bytes);
     int status = 0;
 
-    if (!done)
+    if (!done && output != -2)
         fprintf(stderr, "blkin: cannot read the trace \"%s\" with babeltrace2: %s\n", path,
                 strerror(errno));
     if (file)

@@ -18,6 +18,9 @@ static inline const char *source_text(const char *source)
     return source[0] == '-' && !source[1] ? "standard input" : source;
 }
 
+/* For recorded traces: rules that make spans of other programs' events; NULL: none. */
+extern const char *read_rules;
+
 /* Reports by itself what went wrong. The bytes are to be freed, whether it worked or not. */
 bool read_source(const char *source, struct buffer *bytes);
 

@@ -3,10 +3,10 @@
  * describes the format to the byte, and what may be added to it without a new version. Whatever is
  * changed here is changed there, and in tests/format.
  *
- * Each struct is followed by NUL-terminated strings, without padding. The fields are described to
- * LTTng, one by one and under these names, by blkin_events.c: to every reader this is an ordinary
- * event of integers and strings. libblkin writes the struct, so that an event costs LTTng one copy
- * instead of one call per field: see doc/performance.md.
+ * Each struct is followed by NUL-terminated strings, without padding. fields.h describes them
+ * one by one under these names, to LTTng and in metadata of traces: to every reader this is an
+ * ordinary event of integers and strings. libblkin writes the struct, so that an event costs LTTng
+ * one copy instead of one call per field: see doc/performance.md.
  *
  * What a field costs its reader goes by the field, not by its bytes. So fields of their own have
  * only what people filter by and look at; all else is in one text, "packed".

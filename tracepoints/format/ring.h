@@ -55,7 +55,8 @@
 #define RING_BYTES_MAX (UINT64_C(1) << 36)
 #define RING_CPUS_MAX  8192
 
-/* The agent writes it before any program gets the memory. Later only `state` and `lost` change. */
+/* The agent writes it before any program gets the memory. Later only `state`, `lost` and `beats`
+ * change. */
 struct ring_memory {
     uint64_t mark;        /* RING_MARK */
     uint32_t cpus;        /* that the host may ever have */
@@ -68,6 +69,7 @@ struct ring_memory {
     uint64_t made;  /* CLOCK_REALTIME, ns since the Unix epoch */
     int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
     uint64_t lost;  /* records that programs could not write: they add to it */
+    uint64_t beats; /* the agent raises it once a second: it lives, and reads */
 } __attribute__((aligned(64)));
 
 enum ring_state {
@@ -76,6 +78,13 @@ enum ring_state {
     RING_LEFT = 0,
     RING_ON = 1,
 };
+
+/*
+ * Who has held a memory may be killed, and nobody reads it any more. So a program that sees the
+ * beats stand still for so long asks for a memory, by clocks of its own, and writes on: the agent
+ * may be stopped only, or come again with the same memory.
+ */
+#define RING_QUIET_NS UINT64_C(5000000000)
 
 struct ring_head {
     uint64_t committed;
@@ -111,11 +120,57 @@ struct ring_hello {
     uint64_t bytes; /* of the memory */
 };
 
+/* ---- the layout ---- */
+
 /* May a ring have so many bytes? */
 static inline int ring_is_size(uint64_t bytes)
 {
     return bytes >= RING_BYTES_MIN && bytes <= RING_BYTES_MAX && (bytes & (bytes - 1)) == 0;
 }
+
+/* Of all heads. */
+static inline uint64_t ring_heads_bytes(uint32_t cpus)
+{
+    return 2 * (uint64_t)cpus * sizeof(struct ring_head);
+}
+
+/* Of all rings: no sum of these sizes is as large as 2^51. */
+static inline uint64_t ring_data_bytes(const struct ring_memory *head)
+{
+    return head->cpus * (head->event_bytes + head->alarm_bytes);
+}
+
+/* The agent's layout, of a head that has its sizes: as small as one can be. */
+static inline void ring_lay_out(struct ring_memory *head)
+{
+    head->heads_at = RING_PAGE;
+    head->data_at =
+        RING_PAGE + ((ring_heads_bytes(head->cpus) + RING_PAGE - 1) & ~(uint64_t)(RING_PAGE - 1));
+    head->bytes = head->data_at + ring_data_bytes(head);
+}
+
+/*
+ * What is wrong with a memory of so many bytes that has this head; NULL: nothing. Then all parts
+ * lie within the memory, none overlaps, and nothing follows the last ring. It must be a copy of the
+ * head: programs may write there at any time.
+ */
+static inline const char *ring_problem(const struct ring_memory *head, uint64_t bytes)
+{
+    if (head->mark != RING_MARK)
+        return "it is of another version of BlkKin";
+    if (head->cpus == 0 || head->cpus > RING_CPUS_MAX || !ring_is_size(head->event_bytes) ||
+        !ring_is_size(head->alarm_bytes))
+        return "its rings have impossible sizes";
+    if (head->bytes != bytes || head->data_at > bytes || head->heads_at > head->data_at ||
+        head->heads_at < sizeof(*head) || head->heads_at % sizeof(struct ring_head) != 0 ||
+        head->data_at % RING_PAGE != 0 ||
+        ring_heads_bytes(head->cpus) > head->data_at - head->heads_at ||
+        ring_data_bytes(head) != bytes - head->data_at)
+        return "its parts do not fit into it";
+    return 0;
+}
+
+/* ---- records ---- */
 
 #define RING_TRAILER_SIZE  8
 #define RING_POSITION_BITS 40

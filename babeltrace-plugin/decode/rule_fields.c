@@ -1,0 +1,370 @@
+/*
+ * Fields by path.
+ *
+ * Where the first member of a path is, is worked out once for a class. What follows it is looked
+ * for in each event, as an element of an array, or what a variant has selected, is known only then.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "rule_fields.h"
+
+#include <stdlib.h>
+
+enum rule_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON, ROOT_SPECIFIC, ROOTS };
+
+/* What most fields are is known with their class. */
+enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED, LEAF_HEX };
+
+struct rule_path {
+    enum rule_root root;
+    enum rule_leaf leaf;
+    uint64_t index;
+    struct text rest; /* of the path: "", "[2]", ".a.b" */
+};
+
+#define NO_PLACE SIZE_MAX
+
+struct rule_fields_plan {
+    struct rule_event event; /* of which class is the one of rules */
+    const bt_event *at_hand;
+    const bt_field *roots[ROOTS]; /* of the event at hand, as far as they were asked for */
+    const bt_field_class *payload;
+    size_t pid_place, tid_place; /* which the event's origin has, too */
+    struct rule_path process;
+    struct rule_path paths[];
+};
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+static enum rule_leaf path_leaf(const bt_field_class *class)
+{
+    const bt_field_class_type type = bt_field_class_get_type(class);
+
+    if (type == BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)
+        return LEAF_SIGNED;
+    if (type != BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)
+        return LEAF_ANY;
+    return bt_field_class_integer_get_preferred_display_base(class) ==
+                   BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL
+               ? LEAF_HEX
+               : LEAF_UNSIGNED;
+}
+
+static bool path_find_member(struct rule_path *path, enum rule_root root,
+                             const bt_field_class *class, struct text name)
+{
+    const uint64_t count = class ? bt_field_class_structure_get_member_count(class) : 0;
+
+    for (uint64_t i = 0; i < count; i++) {
+        const bt_field_class_structure_member *member =
+            bt_field_class_structure_borrow_member_by_index_const(class, i);
+
+        if (!text_is(name, bt_field_class_structure_member_get_name(member)))
+            continue;
+        path->root = root;
+        path->index = i;
+        if (!path->rest.length)
+            path->leaf =
+                path_leaf(bt_field_class_structure_member_borrow_field_class_const(member));
+        return true;
+    }
+    return false;
+}
+
+/* The first name of a path, which may begin with "." */
+static struct text path_first(struct text text)
+{
+    size_t length = 0;
+
+    while (length < text.length && text.data[length] != '.' && text.data[length] != '[')
+        length++;
+    return text_cut(text, length);
+}
+
+static struct text path_after(struct text text, size_t length)
+{
+    return (struct text){text.data + length, text.length - length};
+}
+
+static struct rule_path path_of(struct text field, const bt_event_class *event_class)
+{
+    const bt_stream_class *stream = bt_event_class_borrow_stream_class_const(event_class);
+    const bool is_context = field.length && field.data[0] == '$';
+    const struct text text = path_after(field, is_context);
+    const struct text name = path_first(text);
+    struct rule_path path = {.rest = path_after(text, name.length)};
+
+    if (!is_context)
+        (void)path_find_member(&path, ROOT_PAYLOAD,
+                               bt_event_class_borrow_payload_field_class_const(event_class), name);
+    else if (!path_find_member(
+                 &path, ROOT_COMMON,
+                 bt_stream_class_borrow_event_common_context_field_class_const(stream), name))
+        (void)path_find_member(
+            &path, ROOT_SPECIFIC,
+            bt_event_class_borrow_specific_context_field_class_const(event_class), name);
+    return path;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static void field_read_signed(const bt_field *field, struct rule_value *value)
+{
+    const int64_t integer = bt_field_integer_signed_get_value(field);
+
+    value->type = VALUE_INTEGER;
+    value->integer = (uint64_t)integer;
+    value->is_negative = integer < 0;
+}
+
+static void field_read_unsigned(const bt_field *field, struct rule_value *value)
+{
+    value->type = VALUE_INTEGER;
+    value->integer = bt_field_integer_unsigned_get_value(field);
+    value->is_hex =
+        bt_field_class_integer_get_preferred_display_base(bt_field_borrow_class_const(field)) ==
+        BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL;
+}
+
+/* The first of its labels, if it has any. */
+static void field_read_label(const bt_field *field, bool is_signed, struct rule_value *value)
+{
+    bt_field_class_enumeration_mapping_label_array labels;
+    uint64_t count = 0;
+
+    if ((is_signed ? (int)bt_field_enumeration_signed_get_mapping_labels(field, &labels, &count)
+                   : (int)bt_field_enumeration_unsigned_get_mapping_labels(field, &labels,
+                                                                           &count)) != 0) {
+        bt_current_thread_clear_error();
+        return;
+    }
+    if (!count)
+        return;
+    value->type = VALUE_TEXT;
+    value->has_number = true;
+    value->text = text_of(labels[0]);
+}
+
+static void field_read(const bt_field *field, struct rule_value *value)
+{
+    const bt_field_class_type type = bt_field_get_class_type(field);
+
+    *value = (struct rule_value){.type = VALUE_NONE};
+    if (type == BT_FIELD_CLASS_TYPE_STRING) {
+        value->type = VALUE_TEXT;
+        value->text =
+            (struct text){bt_field_string_get_value(field), bt_field_string_get_length(field)};
+    } else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
+        field_read_unsigned(field, value);
+        if (type == BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION)
+            field_read_label(field, false, value);
+    } else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
+        field_read_signed(field, value);
+        if (type == BT_FIELD_CLASS_TYPE_SIGNED_ENUMERATION)
+            field_read_label(field, true, value);
+    } else if (type == BT_FIELD_CLASS_TYPE_BOOL) {
+        value->type = VALUE_INTEGER;
+        value->integer = bt_field_bool_get_value(field) != 0;
+    } else if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL) {
+        value->type = VALUE_REAL;
+        value->real = (double)bt_field_real_single_precision_get_value(field);
+    } else if (type == BT_FIELD_CLASS_TYPE_DOUBLE_PRECISION_REAL) {
+        value->type = VALUE_REAL;
+        value->real = bt_field_real_double_precision_get_value(field);
+    }
+}
+
+/* What an option or a variant has; NULL: nothing. */
+static const bt_field *field_selected(const bt_field *field)
+{
+    while (field) {
+        const bt_field_class_type type = bt_field_get_class_type(field);
+
+        if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_VARIANT))
+            field = bt_field_variant_borrow_selected_option_field_const(field);
+        else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_OPTION))
+            field = bt_field_option_borrow_field_const(field);
+        else
+            break;
+    }
+    return field;
+}
+
+static const bt_field *field_element(const bt_field *array, struct text *rest)
+{
+    uint64_t index = 0;
+    size_t i = 1;
+
+    if (!bt_field_class_type_is(bt_field_get_class_type(array), BT_FIELD_CLASS_TYPE_ARRAY))
+        return NULL;
+    for (; i < rest->length && rest->data[i] >= '0' && rest->data[i] <= '9' && i < 12; i++)
+        index = index * 10 + (uint64_t)(rest->data[i] - '0');
+    if (i == 1 || i == rest->length || rest->data[i] != ']' ||
+        index >= bt_field_array_get_length(array))
+        return NULL;
+    *rest = path_after(*rest, i + 1);
+    return bt_field_array_borrow_element_field_by_index_const(array, index);
+}
+
+static const bt_field *field_member(const bt_field *structure, struct text *rest)
+{
+    const struct text name = path_first(path_after(*rest, 1));
+    char string[257];
+
+    if (bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE ||
+        name.length >= sizeof(string))
+        return NULL;
+    *text_copy(string, name) = '\0';
+    *rest = path_after(*rest, 1 + name.length);
+    return bt_field_structure_borrow_member_field_by_name_const(structure, string);
+}
+
+static const bt_field *field_follow(const bt_field *field, struct text rest)
+{
+    field = field_selected(field);
+    while (field && rest.length)
+        field = field_selected(rest.data[0] == '[' ? field_element(field, &rest)
+                                                   : field_member(field, &rest));
+    return field;
+}
+
+static const bt_field *path_borrow_root(enum rule_root root, const bt_event *event)
+{
+    switch (root) {
+    case ROOT_PAYLOAD:
+        return bt_event_borrow_payload_field_const(event);
+    case ROOT_COMMON:
+        return bt_event_borrow_common_context_field_const(event);
+    case ROOT_SPECIFIC:
+        return bt_event_borrow_specific_context_field_const(event);
+    default:
+        return NULL;
+    }
+}
+
+static const bt_field *path_member(const struct rule_path *path, struct rule_fields_plan *plan)
+{
+    if (!plan->roots[path->root])
+        plan->roots[path->root] = path_borrow_root(path->root, plan->at_hand);
+    return plan->roots[path->root] ? bt_field_structure_borrow_member_field_by_index_const(
+                                         plan->roots[path->root], path->index)
+                                   : NULL;
+}
+
+static void path_read(const struct rule_path *path, struct rule_fields_plan *plan,
+                      struct rule_value *value)
+{
+    const bt_field *field = path_member(path, plan);
+
+    value->type = VALUE_NONE;
+    if (!field)
+        return;
+    if (path->leaf == LEAF_ANY) {
+        field = field_follow(field, path->rest);
+        if (field)
+            field_read(field, value);
+        return;
+    }
+    value->type = VALUE_INTEGER;
+    value->has_number = false;
+    value->is_hex = path->leaf == LEAF_HEX;
+    value->integer = path->leaf == LEAF_SIGNED ? (uint64_t)bt_field_integer_signed_get_value(field)
+                                               : bt_field_integer_unsigned_get_value(field);
+    value->is_negative = path->leaf == LEAF_SIGNED && (int64_t)value->integer < 0;
+}
+
+/* ---- the event, as pairing asks it ----------------------------------------------------------- */
+
+static struct rule_fields_plan *rule_fields_of(struct rule_event *event)
+{
+    return (struct rule_fields_plan *)event; /* its first member */
+}
+
+static void rule_fields_read(struct rule_event *event, size_t place)
+{
+    struct rule_fields_plan *plan = rule_fields_of(event);
+
+    path_read(&plan->paths[place], plan, &event->values[place]);
+}
+
+static bool rule_fields_member(struct rule_event *event, size_t i, struct text *name,
+                               struct rule_value *value)
+{
+    struct rule_fields_plan *plan = rule_fields_of(event);
+    const bt_field *field;
+
+    if (!plan->payload || i >= bt_field_class_structure_get_member_count(plan->payload))
+        return false;
+    *name = text_of(bt_field_class_structure_member_get_name(
+        bt_field_class_structure_borrow_member_by_index_const(plan->payload, i)));
+    field = field_selected(bt_field_structure_borrow_member_field_by_index_const(
+        bt_event_borrow_payload_field_const(plan->at_hand), i));
+    value->type = VALUE_NONE;
+    if (field)
+        field_read(field, value);
+    return true;
+}
+
+static struct text rule_fields_process(struct rule_event *event)
+{
+    struct rule_fields_plan *plan = rule_fields_of(event);
+    struct rule_value value;
+
+    path_read(&plan->process, plan, &value);
+    return value.type == VALUE_TEXT ? value.text : (struct text){NULL, 0};
+}
+
+struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct rule_class *class,
+                                         const bt_event_class *event_class)
+{
+    const size_t count = class->field_count;
+    struct rule_fields_plan *plan =
+        calloc(1, sizeof(*plan) + count * (sizeof(plan->paths[0]) + sizeof(struct rule_value)));
+
+    if (!plan)
+        return NULL;
+    plan->event = (struct rule_event){.class = class,
+                                      .values = (struct rule_value *)(void *)(plan->paths + count),
+                                      .read = rule_fields_read,
+                                      .member = class->wants_all ? rule_fields_member : NULL,
+                                      .process = rule_fields_process};
+    plan->payload = bt_event_class_borrow_payload_field_class_const(event_class);
+    plan->process = path_of(text_of("$procname"), event_class);
+    plan->pid_place = plan->tid_place = NO_PLACE;
+    for (size_t i = 0; i < count; i++) {
+        const struct text field = rules->fields[class->fields[i]];
+
+        plan->paths[i] = path_of(field, event_class);
+        if (plan->paths[i].leaf == LEAF_SIGNED && text_is(field, "$vpid"))
+            plan->pid_place = i;
+        if (plan->paths[i].leaf == LEAF_SIGNED && text_is(field, "$vtid"))
+            plan->tid_place = i;
+    }
+    return plan;
+}
+
+void rule_fields_free(struct rule_fields_plan *plan)
+{
+    free(plan);
+}
+
+static void rule_fields_set(struct rule_fields_plan *plan, size_t place, int64_t number)
+{
+    if (place != NO_PLACE)
+        plan->event.values[place] = (struct rule_value){
+            .type = VALUE_INTEGER, .is_negative = number < 0, .integer = (uint64_t)number};
+}
+
+struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
+                                   const struct origin *origin)
+{
+    const size_t count = plan->event.class->field_count;
+
+    plan->at_hand = event;
+    memset((void *)plan->roots, 0, sizeof(plan->roots));
+    for (size_t i = 0; i < count; i++)
+        plan->event.values[i].type = VALUE_UNREAD;
+    rule_fields_set(plan, plan->pid_place, origin->pid);
+    rule_fields_set(plan, plan->tid_place, origin->tid);
+    return &plan->event;
+}

@@ -1,0 +1,25 @@
+/*
+ * The fields of events that rules name, from babeltrace2's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RULE_FIELDS_H
+#define BLKIN_RULE_FIELDS_H
+
+#include "babeltrace-plugin/rules/pairing.h"
+
+#include <babeltrace2/babeltrace.h>
+
+/* How the fields of one event class are read. */
+struct rule_fields_plan;
+
+/* NULL when out of memory. */
+struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct rule_class *class,
+                                         const bt_event_class *event_class);
+void rule_fields_free(struct rule_fields_plan *plan);
+
+/* The event as pairing takes it, until the next one of this plan. */
+struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
+                                   const struct origin *origin);
+
+#endif

@@ -1,0 +1,286 @@
+/*
+ * Counting of event classes, and a proposal of rules from their names.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "events.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CLASSES_MAX 20000
+
+/* Events of one name; of several classes with this name, the fields are the first one's. */
+struct kind {
+    struct table_link in_table;
+    struct text name;
+    uint64_t count;
+    struct text *fields;
+    size_t field_count;
+    bool has_thread;
+};
+
+struct events {
+    bt_message_iterator *iterator;
+    struct table kinds;
+    uint64_t left_out; /* of more kinds than there is room for */
+};
+
+static char *events_copy(const char *string)
+{
+    return strdup(string ? string : "");
+}
+
+static void events_free_kind(struct table_link *link)
+{
+    struct kind *kind = caa_container_of(link, struct kind, in_table);
+
+    for (size_t i = 0; i < kind->field_count; i++)
+        free((char *)(uintptr_t)kind->fields[i].data);
+    free(kind->fields);
+    free((char *)(uintptr_t)kind->name.data);
+    free(kind);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static bool events_read_fields(struct kind *kind, const bt_field_class *payload)
+{
+    const uint64_t count = payload ? bt_field_class_structure_get_member_count(payload) : 0;
+
+    kind->fields = calloc(count + 1, sizeof(*kind->fields));
+    for (uint64_t i = 0; kind->fields && i < count; i++) {
+        char *name = events_copy(bt_field_class_structure_member_get_name(
+            bt_field_class_structure_borrow_member_by_index_const(payload, i)));
+
+        if (!name)
+            return false;
+        kind->fields[kind->field_count++] = text_of(name);
+    }
+    return kind->fields != NULL;
+}
+
+static bool events_has_thread(const bt_event_class *class)
+{
+    const bt_field_class *context = bt_stream_class_borrow_event_common_context_field_class_const(
+        bt_event_class_borrow_stream_class_const(class));
+
+    return context && bt_field_class_structure_borrow_member_by_name_const(context, "vtid") != NULL;
+}
+
+/* NULL: no memory, or no room. */
+static struct kind *events_add(struct events *events, const bt_event_class *class, uint64_t hash)
+{
+    struct kind *kind = events->kinds.count < CLASSES_MAX ? calloc(1, sizeof(*kind)) : NULL;
+
+    if (!kind)
+        return NULL;
+    kind->name = text_of(events_copy(bt_event_class_get_name(class)));
+    kind->has_thread = events_has_thread(class);
+    if (!kind->name.data ||
+        !events_read_fields(kind, bt_event_class_borrow_payload_field_class_const(class))) {
+        events_free_kind(&kind->in_table);
+        return NULL;
+    }
+    table_add(&events->kinds, &kind->in_table, hash);
+    return kind;
+}
+
+static void events_count(struct events *events, const bt_message *message)
+{
+    const bt_event_class *class =
+        bt_event_borrow_class_const(bt_message_event_borrow_event_const(message));
+    const struct text name = text_of(bt_event_class_get_name(class));
+    const uint64_t hash = hash_text(events->kinds.seed, name);
+    struct kind *kind;
+
+    table_find(kind, &events->kinds, hash, in_table, text_equal(kind->name, name));
+    if (!kind)
+        kind = events_add(events, class, hash);
+    if (kind)
+        kind->count++;
+    else
+        events->left_out++;
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+/* What the name of a begin has in place of what the name of its end has. */
+static const char *const events_pairs[][2] = {
+    {"start", "end"},     {"start", "done"},       {"start", "stop"},
+    {"start", "finish"},  {"begin", "end"},        {"enter", "exit"},
+    {"entry", "exit"},    {"enter", "leave"},      {"req", "acq"},
+    {"request", "reply"}, {"request", "response"}, {"submit", "complete"},
+    {"submit", "done"},   {"queued", "completed"}, {"dispatched", "completed"},
+    {"lock", "unlock"},   {"alloc", "free"},       {"malloc", "free"},
+    {"open", "close"},    {"began", "finished"},   {"func_entry", "func_exit"},
+    {"send", "receive"},  {"started", "finished"}, {"acquire", "release"},
+};
+
+static const struct kind *events_find(struct events *events, struct text name)
+{
+    struct kind *kind;
+
+    table_find(kind, &events->kinds, hash_text(events->kinds.seed, name), in_table,
+               text_equal(kind->name, name));
+    return kind;
+}
+
+/* The event whose name differs from this one's in that word only; NULL: there is none. */
+static const struct kind *events_partner(struct events *events, const struct kind *kind,
+                                         const char *const pair[2])
+{
+    const char *at = strstr(kind->name.data, pair[0]);
+    char name[512];
+    int length;
+
+    if (!at)
+        return NULL;
+    length = snprintf(name, sizeof(name), "%.*s%s%s", (int)(at - kind->name.data), kind->name.data,
+                      pair[1], at + strlen(pair[0]));
+    return length > 0 && length < (int)sizeof(name)
+               ? events_find(events, (struct text){name, (size_t)length})
+               : NULL;
+}
+
+static bool events_has_field(const struct kind *kind, struct text field)
+{
+    for (size_t i = 0; i < kind->field_count; i++) {
+        if (text_equal(kind->fields[i], field))
+            return true;
+    }
+    return false;
+}
+
+static void events_propose(const struct kind *begin, const struct kind *end)
+{
+    const char *colon = strchr(begin->name.data, ':');
+    const char *joint = "key = ";
+
+    printf("\n[span %s]\nbegin = %s\nend = %s\n", colon ? colon + 1 : begin->name.data,
+           begin->name.data, end->name.data);
+    for (size_t i = 0; i < begin->field_count; i++) {
+        if (!events_has_field(end, begin->fields[i]))
+            continue;
+        printf("%s%s", joint, begin->fields[i].data);
+        joint = " ";
+    }
+    printf("%s%s\n", joint[0] == ' ' ? "\n" : "", begin->has_thread ? "parent = thread" : "");
+}
+
+static int events_compare(const void *a, const void *b)
+{
+    const struct kind *first = *(const struct kind *const *)a;
+    const struct kind *second = *(const struct kind *const *)b;
+
+    return first->count != second->count ? (first->count < second->count ? 1 : -1)
+                                         : text_compare(first->name, second->name);
+}
+
+static void events_print_kind(const struct kind *kind)
+{
+    printf("%10" PRIu64 "  %s ", kind->count, kind->name.data);
+    for (size_t i = 0; i < kind->field_count; i++)
+        printf(" %s", kind->fields[i].data);
+    putchar('\n');
+}
+
+static void events_print(struct events *events)
+{
+    const struct kind **sorted =
+        (const struct kind **)calloc(events->kinds.count + 1, sizeof(*sorted));
+    struct kind *kind;
+    size_t count = 0;
+
+    table_for_each(kind, &events->kinds, in_table)
+    {
+        if (sorted)
+            sorted[count++] = kind;
+    }
+    if (count)
+        qsort((void *)sorted, count, sizeof(*sorted), events_compare);
+    puts("# times, event, fields");
+    for (size_t i = 0; i < count; i++)
+        events_print_kind(sorted[i]);
+    if (events->left_out)
+        printf("%10" PRIu64 "  of more names than there is room for\n", events->left_out);
+    puts("\n# A proposal, from the names alone: which fields are a key is for you to say.");
+    for (size_t i = 0; i < count; i++) {
+        const struct kind *end = NULL;
+
+        for (size_t k = 0; !end && k < sizeof(events_pairs) / sizeof(events_pairs[0]); k++)
+            end = events_partner(events, sorted[i], events_pairs[k]);
+        if (end && end != sorted[i])
+            events_propose(sorted[i], end);
+    }
+    free((void *)sorted);
+    fflush(stdout);
+}
+
+/* ---- the component --------------------------------------------------------------------------- */
+
+static struct events *events_of(bt_self_component_sink *self)
+{
+    return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
+}
+
+bt_component_class_initialize_method_status
+events_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
+                  const bt_value *params, void *data)
+{
+    struct events *events = calloc(1, sizeof(*events));
+
+    (void)configuration;
+    (void)params;
+    (void)data;
+    if (!events || !table_init(&events->kinds)) {
+        free(events);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
+    }
+    bt_self_component_set_data(bt_self_component_sink_as_self_component(self), events);
+    return (bt_component_class_initialize_method_status)bt_self_component_sink_add_input_port(
+        self, "in", NULL, NULL);
+}
+
+bt_component_class_sink_graph_is_configured_method_status
+events_graph_is_configured(bt_self_component_sink *self)
+{
+    return (bt_component_class_sink_graph_is_configured_method_status)
+        bt_message_iterator_create_from_sink_component(
+            self, bt_self_component_sink_borrow_input_port_by_index(self, 0),
+            &events_of(self)->iterator);
+}
+
+bt_component_class_sink_consume_method_status events_consume(bt_self_component_sink *self)
+{
+    struct events *events = events_of(self);
+    bt_message_array_const messages;
+    uint64_t count;
+    const bt_message_iterator_next_status status =
+        bt_message_iterator_next(events->iterator, &messages, &count);
+
+    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
+        events_print(events);
+    if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
+        return (bt_component_class_sink_consume_method_status)status;
+    for (uint64_t i = 0; i < count; i++) {
+        if (bt_message_get_type(messages[i]) == BT_MESSAGE_TYPE_EVENT)
+            events_count(events, messages[i]);
+        bt_message_put_ref(messages[i]);
+    }
+    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+}
+
+void events_finalize(bt_self_component_sink *self)
+{
+    struct events *events = events_of(self);
+
+    bt_message_iterator_put_ref(events->iterator);
+    table_destroy(&events->kinds, events_free_kind);
+    free(events);
+}

@@ -1,0 +1,193 @@
+/*
+ * Keys and conditions of rules.
+ *
+ * A key is a list of words, so that two are compared by one memcmp(): whose it is, the scope, and
+ * the values with their types.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "pairing_parts.h"
+
+#define KEY_HEAD     4 /* words: whose, host, process and thread, types */
+#define KEY_LOOKUP   (UINT64_C(1) << 32)
+#define KEY_TEXT_MAX 256
+
+/* The two halves of a product: fast, and nobody who does not know the seed makes two alike. */
+static uint64_t key_fold(uint64_t a, uint64_t b)
+{
+    __extension__ const unsigned __int128 product = (unsigned __int128)a * b;
+
+    return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+static uint64_t key_hash(uint64_t seed, const uint64_t *words, size_t count)
+{
+    uint64_t hash = seed;
+
+    for (size_t i = 0; i < count; i++)
+        hash = key_fold(hash ^ words[i], (seed ^ UINT64_C(0x9e3779b97f4a7c15)) | 1);
+    return hash;
+}
+
+static void key_finish(struct pairing *pairing)
+{
+    pairing->key.hash = key_hash(pairing->open.seed, pairing->key.words, pairing->key.count);
+}
+
+static void key_begin(struct pair_key *key, uint64_t owner, enum rule_scope scope, uint64_t host,
+                      int64_t pid, int64_t tid)
+{
+    const bool has_process = scope == SCOPE_PROCESS || scope == SCOPE_THREAD;
+
+    key->words[0] = owner;
+    key->words[1] = scope == SCOPE_SESSION ? 0 : host;
+    key->words[2] = (has_process ? (uint64_t)pid << 32 : 0) |
+                    (scope == SCOPE_THREAD ? (uint64_t)tid & UINT32_MAX : 0);
+    key->words[3] = 0;
+    key->count = KEY_HEAD;
+}
+
+/* An enumeration's label, where it has one: as conditions and tags have it. */
+__attribute__((noinline)) static bool key_add(struct pair_key *key, const struct rule_value *value)
+{
+    uint64_t words[KEY_TEXT_MAX / 8 + 1] = {0};
+    size_t count = 1;
+
+    if (value->type == VALUE_NONE)
+        return false;
+    words[0] = value->integer;
+    if (value->type == VALUE_REAL)
+        memcpy(words, &value->real, sizeof(value->real));
+    if (value->type == VALUE_TEXT) {
+        if (value->text.length > KEY_TEXT_MAX)
+            return false;
+        words[0] = value->text.length;
+        (void)text_copy((char *)(words + 1), value->text);
+        count = 1 + (value->text.length + 7) / 8;
+    }
+    if (key->count + count > PAIR_KEY_WORDS)
+        return false;
+    key->words[3] = key->words[3] << 4 | (unsigned)value->type << 1 | value->is_negative;
+    memcpy(&key->words[key->count], words, count * sizeof(*words));
+    key->count += count;
+    return true;
+}
+
+/* The usual field, without the room for a text. */
+static inline bool key_add_fast(struct pair_key *key, const struct rule_value *value)
+{
+    if (value->type != VALUE_INTEGER || key->count == PAIR_KEY_WORDS)
+        return key_add(key, value);
+    key->words[3] = key->words[3] << 4 | VALUE_INTEGER << 1 | value->is_negative;
+    key->words[key->count++] = value->integer;
+    return true;
+}
+
+bool pair_key_make(struct pairing *pairing, uint16_t owner, bool has_key, enum rule_scope scope,
+                   const struct rule_fields *fields)
+{
+    const struct origin *origin = &pairing->event->origin;
+    struct pair_key *key = &pairing->key;
+
+    if (!has_key)
+        scope = SCOPE_THREAD;
+    if ((scope == SCOPE_THREAD && !origin->tid) || fields->count > PAIR_KEY_FIELDS)
+        return false;
+    key_begin(key, owner, scope, pairing->host, origin->pid, origin->tid);
+    for (size_t i = 0; i < fields->count; i++) {
+        if (!key_add_fast(key, pair_value(pairing, fields->fields[i])))
+            return false;
+    }
+    key_finish(pairing);
+    return true;
+}
+
+bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
+                     const struct pair_open *of)
+{
+    key_begin(&pairing->key, KEY_LOOKUP | lookup, pairing->rules->lookups[lookup].scope, of->host,
+              of->pid, of->tid);
+    if (!key_add(&pairing->key, value))
+        return false;
+    key_finish(pairing);
+    return true;
+}
+
+bool pair_key_set(struct pairing *pairing, struct text bytes)
+{
+    struct pair_key *key = &pairing->key;
+
+    if (bytes.length % sizeof(uint64_t) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
+        bytes.length > sizeof(key->words))
+        return false;
+    memcpy(key->words, bytes.data, bytes.length);
+    key->count = bytes.length / sizeof(uint64_t);
+    key_finish(pairing);
+    return true;
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+/* -1, 0 or 1; what is of two types is never equal, and has no order: 2. */
+static int key_compare(const struct rule_value *value, const struct rule_value *to)
+{
+    if (to->type == VALUE_TEXT) {
+        int order;
+
+        if (value->type != VALUE_TEXT)
+            return 2;
+        order = text_compare(value->text, to->text);
+        return order < 0 ? -1 : order > 0;
+    }
+    if (value->type == VALUE_REAL) {
+        const double number = to->is_negative ? (double)(int64_t)to->integer : (double)to->integer;
+
+        return value->real < number ? -1 : value->real > number;
+    }
+    if (value->type != VALUE_INTEGER && !value->has_number)
+        return 2;
+    if (value->is_negative != to->is_negative)
+        return value->is_negative ? -1 : 1;
+    return value->integer < to->integer ? -1 : value->integer > to->integer;
+}
+
+static bool key_test_holds(const struct rule_test *test, const struct rule_value *value)
+{
+    const int order = key_compare(value, &test->value);
+
+    if (value->type == VALUE_NONE)
+        return false;
+    switch (test->comparison) {
+    case RULE_EQUAL:
+        return order == 0;
+    case RULE_UNEQUAL:
+        return order != 0;
+    case RULE_LESS:
+        return order == -1;
+    case RULE_GREATER:
+        return order == 1;
+    case RULE_MOST:
+        return order == -1 || order == 0;
+    case RULE_LEAST:
+        return order == 0 || order == 1;
+    }
+    return false;
+}
+
+const struct rule_value *pair_event_value(void *pairing, uint16_t field)
+{
+    return pair_value(pairing, field);
+}
+
+bool pair_condition_holds(const struct rule_condition *condition,
+                          const struct rule_value *(*value)(void *context, uint16_t field),
+                          void *context)
+{
+    for (size_t i = 0; i < condition->count; i++) {
+        const struct rule_test *test = &condition->tests[i];
+
+        if (!key_test_holds(test, value(context, test->field)))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,447 @@
+/*
+ * Pairing: its life, and what is done with an event for each rule that names it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "pairing_parts.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/hex.h"
+
+#include <stdlib.h>
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static struct pairing *pairing_of(struct stage *stage)
+{
+    return caa_container_of(stage, struct pairing, stage);
+}
+
+static void pairing_free(struct stage *stage)
+{
+    struct pairing *pairing = pairing_of(stage);
+
+    if (pairing->rules && pairing->queues && pairing->counts)
+        open_free_all(pairing);
+    table_destroy(&pairing->open, NULL);
+    table_destroy(&pairing->threads, open_free_thread);
+    table_destroy(&pairing->lookups, pair_lookup_free);
+    rules_free(pairing->rules);
+    free(pairing->queues);
+    free(pairing->counts);
+    free(pairing->examples);
+    free(pairing->unpacked_values);
+    free(pairing->span.log);
+    free(pairing);
+}
+
+static void pairing_pass(struct stage *stage, struct span *span)
+{
+    stage_pass(stage, span);
+}
+
+/* It holds no spans: what is open is none yet. */
+static uint64_t pairing_held(const struct stage *stage)
+{
+    (void)stage;
+    return 0;
+}
+
+/* What is open is the next run's, and counted there. */
+static void pairing_hand_over(struct stage *stage)
+{
+    struct pairing *pairing = pairing_of(stage);
+
+    for (size_t i = 0; pairing->rules && i < pairing->rules->count; i++) {
+        pairing->counts[i].begins -= pairing->counts[i].open;
+        pairing->counts[i].open = 0;
+    }
+}
+
+static const struct stage_kind pairing_kind = {
+    .name = "rules",
+    .take = pairing_pass,
+    .held = pairing_held,
+    .hand_over = pairing_hand_over,
+    .save = pairing_save,
+    .restore = pairing_restore,
+    .free = pairing_free,
+};
+
+static bool pairing_init(struct pairing *pairing)
+{
+    const size_t count = pairing->rules ? pairing->rules->count : 0;
+
+    CDS_INIT_LIST_HEAD(&pairing->pool);
+    if (!table_init(&pairing->open) || !table_init(&pairing->threads) ||
+        !table_init(&pairing->lookups))
+        return false;
+    pairing->queues = calloc(count + 1, sizeof(*pairing->queues));
+    pairing->counts = calloc(count + 1, sizeof(*pairing->counts));
+    pairing->unpacked_values =
+        calloc(count ? pairing->rules->field_count + 1 : 1, sizeof(*pairing->unpacked_values));
+    if (!pairing->queues || !pairing->counts || !pairing->unpacked_values)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        CDS_INIT_LIST_HEAD(&pairing->queues[i]);
+    return true;
+}
+
+struct stage *pairing_new(const struct pairing_options *options)
+{
+    struct pairing *pairing = calloc(1, sizeof(*pairing));
+
+    if (!pairing) {
+        rules_free(options->rules);
+        return NULL;
+    }
+    pairing->options = *options;
+    pairing->rules = options->rules;
+    pairing->now_ns = INT64_MIN;
+    pairing->next_expiry_ns = INT64_MAX;
+    pairing->stage.kind = &pairing_kind;
+    pairing->stage.is_off = !options->rules; /* then no span takes the way through it */
+    if (pairing_init(pairing))
+        return &pairing->stage;
+    pairing_free(&pairing->stage);
+    return NULL;
+}
+
+void pairing_set_assembler(struct stage *stage, struct assembler *assembler)
+{
+    pairing_of(stage)->assembler = assembler;
+}
+
+struct rules *pairing_rules(struct stage *stage)
+{
+    return pairing_of(stage)->rules;
+}
+
+void pairing_flush(struct stage *stage)
+{
+    struct pairing *pairing = pairing_of(stage);
+
+    if (pairing->rules)
+        open_flush(pairing);
+}
+
+struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
+{
+    return caa_container_of(stage, const struct pairing, stage)->counts[rule];
+}
+
+struct rule_counts pairing_counts(const struct stage *stage)
+{
+    const struct pairing *pairing = caa_container_of(stage, const struct pairing, stage);
+    struct rule_counts sum = {.begins = 0};
+    uint64_t *const to = (uint64_t *)(void *)&sum;
+
+    for (size_t i = 0; pairing->rules && i < pairing->rules->count; i++) {
+        const uint64_t *from = (const uint64_t *)(const void *)&pairing->counts[i];
+
+        for (size_t k = 0; k < sizeof(sum) / sizeof(*to); k++)
+            to[k] += from[k];
+    }
+    sum.open_bytes = pairing->open_bytes;
+    return sum;
+}
+
+/* ---- parents --------------------------------------------------------------------------------- */
+
+/* "00-", 32 digits of the trace, "-", 16 of the span, "-" and flags; more may follow. */
+static bool pair_read_traceparent(struct text text, struct pair_ids *ids)
+{
+    return text.length >= 55 && text.data[2] == '-' && text.data[35] == '-' &&
+           text.data[52] == '-' && hex_read((struct text){text.data + 3, 16}, &ids->trace_high) &&
+           hex_read((struct text){text.data + 19, 16}, &ids->trace) &&
+           hex_read((struct text){text.data + 36, 16}, &ids->parent) &&
+           (ids->trace | ids->trace_high) && ids->parent;
+}
+
+/* An id is a number, or a text of hexadecimal digits. */
+static bool pair_read_id(const struct rule_value *value, uint64_t *high, uint64_t *low)
+{
+    *high = 0;
+    *low = value->integer;
+    if (value->type == VALUE_TEXT)
+        return hex_read_trace(value->text, high, low);
+    return value->type == VALUE_INTEGER && *low;
+}
+
+static bool pair_read_context(struct pairing *pairing, const struct span_rule *rule,
+                              struct pair_ids *ids)
+{
+    const struct rule_value *first = pair_value(pairing, rule->parent_fields.fields[0]);
+    uint64_t high;
+
+    if (rule->parent == PARENT_TRACEPARENT)
+        return first->type == VALUE_TEXT && pair_read_traceparent(first->text, ids);
+    return pair_read_id(first, &ids->trace_high, &ids->trace) &&
+           pair_read_id(pair_value(pairing, rule->parent_fields.fields[1]), &high, &ids->parent) &&
+           !high;
+}
+
+/* The open span that the event at hand has for its parent, or NULL. Changes pairing->key. */
+static struct pair_open *pair_find_parent(struct pairing *pairing, const struct span_rule *rule)
+{
+    const struct span_rule *of;
+    struct pair_thread *thread;
+
+    if (rule->parent == PARENT_THREAD) {
+        thread = open_thread(pairing);
+        return thread ? thread->top : NULL;
+    }
+    of = &pairing->rules->rules[rule->parent_rule];
+    return pair_key_make(pairing, rule->parent_rule, true, of->scope, &rule->parent_fields)
+               ? open_find(pairing)
+               : NULL;
+}
+
+static void pair_set_parent(struct pairing *pairing, const struct span_rule *rule,
+                            struct rule_counts *counts, struct pair_ids *ids)
+{
+    struct pair_open *parent = NULL;
+    bool has_parent = false;
+
+    if (rule->parent == PARENT_NONE)
+        return;
+    if (rule->parent == PARENT_TRACEPARENT || rule->parent == PARENT_IDS)
+        has_parent = pair_read_context(pairing, rule, ids);
+    else
+        parent = pair_find_parent(pairing, rule);
+    if (parent) {
+        const struct pair_ids *above = pair_ids_of(pairing, parent);
+
+        *ids = (struct pair_ids){above->trace_high, above->trace, 0, above->span};
+    } else if (!has_parent) {
+        *ids = (struct pair_ids){.trace = 0};
+    }
+    counts->with_parent += has_parent || parent;
+    counts->without_parent += !has_parent && !parent;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+static void pair_keep_members(struct pairing *pairing, struct pair_open *open)
+{
+    struct kept_value kept = {.field = KEPT_NAMED};
+    struct rule_event *event = pairing->ruled;
+    struct rule_value value;
+
+    for (size_t i = 0; event->member && event->member(event, i, &kept.name, &kept.value); i++) {
+        if (!kept_find(open_kept(open), KEPT_NAMED, kept.name, &value))
+            open_keep(pairing, open, &kept);
+    }
+}
+
+/* What the rule wants of the event; the first value of a field stays. */
+static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
+{
+    const struct span_rule *rule = &pairing->rules->rules[open->rule];
+    const bool is_first = open->data.length == open->key_bytes;
+    const struct text none = {NULL, 0};
+    struct rule_value value;
+
+    for (size_t i = 0; i < rule->kept.count; i++) {
+        const uint16_t field = rule->kept.fields[i];
+
+        if (is_first || !kept_find(open_kept(open), field, none, &value))
+            open_keep(pairing, open,
+                      &(struct kept_value){.field = field, .value = *pair_value(pairing, field)});
+    }
+    if (rule->tags_all)
+        pair_keep_members(pairing, open);
+}
+
+/* ---- what an event does ---------------------------------------------------------------------- */
+
+static bool pair_key_of(struct pairing *pairing, uint16_t number, const struct span_rule *rule)
+{
+    if (pair_key_make(pairing, number, rule->has_key, rule->scope, &rule->key))
+        return true;
+    pairing->counts[number].keyless++;
+    return false;
+}
+
+static void pair_begin(struct pairing *pairing, uint16_t number)
+{
+    const struct span_rule *rule = &pairing->rules->rules[number];
+    struct rule_counts *counts = &pairing->counts[number];
+    struct pair_ids ids = {.trace = 0};
+    struct pair_open *open;
+
+    if (!pair_key_of(pairing, number, rule))
+        return;
+    counts->begins++;
+    if (!rule->is_stack && (open = open_find(pairing))) {
+        counts->begun_again++;
+        open_end(pairing, open);
+    }
+    pair_set_parent(pairing, rule, counts, &ids);
+    if (rule->parent == PARENT_RULE) /* which has changed the key */
+        (void)pair_key_make(pairing, number, rule->has_key, rule->scope, &rule->key);
+    open = open_begin(pairing, number);
+    if (!open) {
+        counts->unusable++;
+        return;
+    }
+    open->ids = ids;
+    pair_keep_values(pairing, open);
+    open_enter(pairing, open);
+    if (rule->encloses && pairing->rules->uses_stack && open->tid && !open_push(pairing, open))
+        counts->no_room++;
+    open_make_room(pairing);
+}
+
+static void pair_end(struct pairing *pairing, uint16_t number)
+{
+    const struct span_rule *rule = &pairing->rules->rules[number];
+    struct pair_open *open;
+
+    if (!pair_key_of(pairing, number, rule))
+        return;
+    open = open_find(pairing);
+    if (!open) {
+        pairing->counts[number].ends_unmatched++;
+        if (pairing->examples)
+            report_note_end(pairing, number);
+        return;
+    }
+    if (!rule->has_key)
+        open_drop_above(pairing, open);
+    pair_make(pairing, open, pairing->event->time_ns);
+    open_end(pairing, open);
+}
+
+/* A stage's child begins here, or an annotation is here. */
+static void pair_note(struct pairing *pairing, uint16_t number, const struct rule_point *point)
+{
+    const struct span_rule *rule = &pairing->rules->rules[number];
+    struct pair_open *open;
+
+    if (!pair_key_of(pairing, number, rule))
+        return;
+    open = open_find(pairing);
+    if (!open) {
+        pairing->counts[number].stages_unmatched++;
+        return;
+    }
+    pair_keep_values(pairing, open);
+    open_keep(pairing, open,
+              &(struct kept_value){
+                  .field = point->kind == POINT_STAGE ? KEPT_STAGE : KEPT_MARK,
+                  .name = point->label,
+                  .value = {.type = VALUE_INTEGER, .integer = (uint64_t)pairing->event->time_ns}});
+}
+
+/* A clock of the epoch, or the trace's own, is the one that comes nearer to the event. */
+static int64_t pair_moment(const struct event *event, int64_t value_ns)
+{
+    const int64_t moved_ns = (int64_t)((uint64_t)value_ns + (uint64_t)event->origin.clock);
+    const uint64_t off = (uint64_t)value_ns - (uint64_t)event->time_ns;
+    const uint64_t moved_off = (uint64_t)moved_ns - (uint64_t)event->time_ns;
+
+    return (off < -off ? off : -off) <= (moved_off < -moved_off ? moved_off : -moved_off)
+               ? value_ns
+               : moved_ns;
+}
+
+/* When an event that is all of a span began, or ends. False: its field makes no sense. */
+static bool pair_read_times(const struct event *event, const struct rule_point *point,
+                            const struct rule_value *value, int64_t timeout_ns, int64_t *start_ns,
+                            int64_t *end_ns)
+{
+    uint64_t ns;
+
+    if (value->type == VALUE_REAL && value->real >= 0 && value->real < 1e18)
+        ns = (uint64_t)(value->real * (double)point->unit_ns);
+    else if (value->type != VALUE_INTEGER || value->is_negative ||
+             __builtin_mul_overflow(value->integer, (uint64_t)point->unit_ns, &ns))
+        return false;
+    if (ns > INT64_MAX)
+        return false;
+    *start_ns = *end_ns = event->time_ns;
+    if (point->times == TIMES_DURATION)
+        *start_ns = event->time_ns - (int64_t)ns;
+    else if (point->times == TIMES_FROM)
+        *start_ns = pair_moment(event, (int64_t)ns);
+    else
+        *end_ns = pair_moment(event, (int64_t)ns);
+    return *start_ns <= *end_ns && *start_ns >= 0 &&
+           (uint64_t)*end_ns - (uint64_t)*start_ns <= (uint64_t)timeout_ns;
+}
+
+static void pair_whole(struct pairing *pairing, uint16_t number, const struct rule_point *point)
+{
+    const struct span_rule *rule = &pairing->rules->rules[number];
+    struct rule_counts *counts = &pairing->counts[number];
+    struct pair_open *open;
+    int64_t start_ns, end_ns;
+
+    counts->begins++;
+    pairing->key.count = 0;
+    open = open_begin(pairing, number);
+    if (!open || !pair_read_times(pairing->event, point, pair_value(pairing, point->time_field),
+                                  rule->timeout_ns, &start_ns, &end_ns)) {
+        counts->unusable++;
+    } else {
+        pair_set_parent(pairing, rule, counts, &open->ids);
+        (void)pair_ids_of(pairing, open); /* by the event's time */
+        open->begin_ns = start_ns;
+        pair_make(pairing, open, end_ns);
+    }
+    if (open)
+        open_give(pairing, open);
+}
+
+static void pair_point(struct pairing *pairing, const struct rule_point *point)
+{
+    switch (point->kind) {
+    case POINT_LOOKUP:
+        pair_lookup_note(pairing, point->owner);
+        break;
+    case POINT_END:
+        pair_end(pairing, point->owner);
+        break;
+    case POINT_EVENT:
+        pair_whole(pairing, point->owner, point);
+        break;
+    case POINT_BEGIN:
+        pair_begin(pairing, point->owner);
+        break;
+    case POINT_STAGE:
+    case POINT_MARK:
+        pair_note(pairing, point->owner, point);
+        break;
+    }
+}
+
+static void pair_set_source(struct pairing *pairing, const struct origin *origin)
+{
+    struct source *source = assembler_source(pairing->assembler, origin);
+
+    if (source == pairing->source && !source->is_overflow)
+        return;
+    pairing->source = source;
+    pairing->host = hash_text(0, origin->host);
+}
+
+void pairing_take(struct stage *stage, const struct event *event)
+{
+    struct pairing *pairing = pairing_of(stage);
+    const struct rule_class *class;
+
+    pairing->ruled = event->ruled;
+    if (!pairing->rules || (!event->ruled && !pairing_unpack(pairing, event)))
+        return;
+    pairing->event = event;
+    if (event->time_ns > pairing->now_ns)
+        pairing->now_ns = event->time_ns;
+    pair_set_source(pairing, &event->origin);
+    open_expire(pairing);
+    class = pairing->ruled->class;
+    for (size_t i = 0; i < class->point_count; i++) {
+        if (pair_condition_holds(&class->points[i]->condition, pair_event_value, pairing))
+            pair_point(pairing, class->points[i]);
+    }
+}

@@ -1,0 +1,212 @@
+/*
+ * Inside of pairing: what its parts share.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RULES_PAIRING_PARTS_H
+#define BLKIN_RULES_PAIRING_PARTS_H
+
+#include "pairing.h"
+
+#include "babeltrace-plugin/spans/source.h"
+
+#include <urcu/list.h>
+
+/* Fields of a key; a longer one counts as none. */
+#define PAIR_KEY_FIELDS 16
+#define PAIR_KEY_WORDS  96
+
+/* Of stages, marks and values of one span. */
+#ifndef PAIR_KEPT_MAX
+#define PAIR_KEPT_MAX (64U << 10)
+#endif
+
+#ifndef PAIR_LOOKUPS_MAX
+#define PAIR_LOOKUPS_MAX 65536
+#endif
+
+struct pair_key {
+    uint64_t hash;
+    size_t count;
+    uint64_t words[PAIR_KEY_WORDS];
+};
+
+struct pair_thread {
+    struct table_link in_table;
+    uint64_t host;
+    int64_t pid;
+    int64_t tid;
+    struct pair_open *top;
+};
+
+struct pair_ids {
+    uint64_t trace_high;
+    uint64_t trace; /* with trace_high 0: not made yet, if span is 0, too */
+    uint64_t span;
+    uint64_t parent;
+};
+
+/* A span that has begun. */
+struct pair_open {
+    struct table_link in_table;      /* only the newest of its key: a long stack is no long chain */
+    struct pair_open *older, *newer; /* of the same key */
+    struct cds_list_head in_queue;   /* of its rule, oldest first */
+    struct pair_thread *thread;      /* on whose stack it is; NULL: on none */
+    struct pair_open *above, *below;
+    bool is_entered;
+    uint16_t rule;
+    uint32_t ordinal; /* of what began at the same time */
+    uint64_t serial;  /* of all that have begun */
+    struct source *source;
+    uint64_t host;
+    int64_t begin_ns;
+    int64_t pid;
+    int64_t tid;
+    struct pair_ids ids;
+    size_t key_bytes; /* of the data, before what is kept */
+    struct buffer data;
+};
+
+struct pair_lookup {
+    struct table_link in_table;
+    size_t key_bytes;
+    size_t value_length;
+    char data[]; /* the key, the value */
+};
+
+struct pair_examples;
+
+struct pairing {
+    struct stage stage;
+    struct pairing_options options;
+    struct rules *rules;
+    struct assembler *assembler;
+    struct table open;
+    struct table threads;
+    struct pair_thread *thread; /* that was found last, or NULL */
+    struct table lookups;
+    struct cds_list_head *queues; /* of each rule */
+    struct rule_counts *counts;   /* the same */
+    uint64_t open_count;
+    uint64_t open_bytes;
+    struct cds_list_head pool;
+    size_t pool_length;
+    uint64_t serial;
+    int64_t now_ns;
+    int64_t next_expiry_ns; /* before this nothing is too old */
+    int64_t last_begin_ns;
+    uint32_t ordinal;
+    /* the event at hand */
+    const struct event *event;
+    struct rule_event *ruled;
+    struct source *source;
+    uint64_t host; /* a hash of its name */
+    struct pair_key key;
+    struct pair_examples *examples; /* of each rule; NULL: none are kept */
+    struct span span;               /* that is being made: its log is kept */
+    /* of an event that was packed */
+    struct rule_event unpacked;
+    struct rule_value *unpacked_values;
+    struct text packed; /* its fields; the ones that are left, while members are asked for */
+    struct text packed_left;
+};
+
+static inline struct text open_kept(const struct pair_open *open)
+{
+    return (struct text){open->data.data + open->key_bytes, open->data.length - open->key_bytes};
+}
+
+/* Of the event at hand. */
+static inline const struct rule_value *pair_value(struct pairing *pairing, uint16_t field)
+{
+    static const struct rule_value none = {.type = VALUE_NONE};
+    struct rule_event *event = pairing->ruled;
+    const uint16_t place = event->class->slots[field];
+
+    if (place == RULE_NO_FIELD)
+        return &none;
+    if (event->values[place].type == VALUE_UNREAD)
+        event->read(event, place);
+    return &event->values[place];
+}
+
+/* ---- keys.c ---- */
+
+/* Of the event at hand, into pairing->key. False: a field is not there, or too long. */
+bool pair_key_make(struct pairing *pairing, uint16_t owner, bool has_key, enum rule_scope scope,
+                   const struct rule_fields *fields);
+
+/* A lookup's, for a value of a process. */
+bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
+                     const struct pair_open *of);
+
+/* One that was saved, of so many bytes. */
+bool pair_key_set(struct pairing *pairing, struct text bytes);
+
+bool pair_condition_holds(const struct rule_condition *condition,
+                          const struct rule_value *(*value)(void *context, uint16_t field),
+                          void *context);
+const struct rule_value *pair_event_value(void *pairing, uint16_t field);
+
+/* ---- open.c ---- */
+
+/* The newest one that is open with pairing->key, or NULL. */
+struct pair_open *open_find(struct pairing *pairing);
+
+/* One with pairing->key for the event at hand; NULL: there is no memory. */
+struct pair_open *open_begin(struct pairing *pairing, uint16_t rule);
+
+/* Takes it from all lists, and its memory back. */
+void open_end(struct pairing *pairing, struct pair_open *open);
+
+/* For the thread of the event at hand; NULL: nothing is open on it. */
+struct pair_thread *open_thread(struct pairing *pairing);
+bool open_push(struct pairing *pairing, struct pair_open *open);
+void open_pop(struct pairing *pairing, struct pair_open *open);
+
+/* What is above it ends no more, or encloses nothing any more. */
+void open_drop_above(struct pairing *pairing, struct pair_open *open);
+
+/* Ends what is too old, and the oldest of too many. */
+void open_expire(struct pairing *pairing);
+void open_make_room(struct pairing *pairing);
+void open_flush(struct pairing *pairing);
+
+/* Puts a new or a restored one, whose data begins with its key, into table and queue. */
+void open_enter(struct pairing *pairing, struct pair_open *open);
+struct pair_open *open_take(struct pairing *pairing);
+void open_give(struct pairing *pairing, struct pair_open *open); /* of one that was not entered */
+void open_free_all(struct pairing *pairing);
+void open_free_thread(struct table_link *link);
+
+/* Keeps a value in it; what has no room is counted. */
+void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept);
+
+/* ---- make.c ---- */
+
+/* Ids of what is open, made when they are first asked for. */
+const struct pair_ids *pair_ids_of(struct pairing *pairing, struct pair_open *open);
+
+/* The span, which the event at hand ends. */
+void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns);
+
+/* For pairing->key. */
+void pair_lookup_add(struct pairing *pairing, struct text value);
+void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
+void pair_lookup_free(struct table_link *link);
+
+/* ---- report.c: only where examples are kept ---- */
+
+void report_note_span(struct pairing *pairing, const struct pair_open *open);
+void report_note_begin(struct pairing *pairing, const struct pair_open *open);
+void report_note_end(struct pairing *pairing, uint16_t rule);
+
+/* ---- pairing_save.c ---- */
+
+void pairing_save(struct stage *stage, struct assembler *assembler, struct state *state);
+void pairing_restore(struct stage *stage, struct assembler *assembler, struct state *state);
+
+/* Sets pairing->ruled; false: the event is of other rules, or damaged. */
+bool pairing_unpack(struct pairing *pairing, const struct event *event);
+
+#endif

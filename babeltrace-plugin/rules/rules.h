@@ -1,0 +1,178 @@
+/*
+ * Rules: which events of any LTTng program begin and end a span. doc/rules.md has the syntax.
+ *
+ * A rules file is read once, at the start; what is wrong in it is told with its line. Names of
+ * fields are numbered when they are read, so that an event's values are found by a number.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_RULES_H
+#define BLKIN_RULES_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/base/table.h"
+#include "babeltrace-plugin/spans/span.h"
+#include "value.h"
+
+#define RULES_COUNT_MAX  1000
+#define RULES_FIELDS_MAX 1000
+#define RULES_FILE_MAX   (1U << 20)
+
+/* A field of an event, or what a lookup has for the value of that field. */
+#define RULE_NO_LOOKUP UINT16_MAX
+
+struct rule_operand {
+    uint16_t field;
+    uint16_t lookup;
+};
+
+enum rule_comparison { RULE_EQUAL, RULE_UNEQUAL, RULE_LESS, RULE_GREATER, RULE_MOST, RULE_LEAST };
+
+struct rule_test {
+    uint16_t field;
+    enum rule_comparison comparison;
+    struct rule_value value;
+};
+
+/* All of its tests hold; of no tests: always. */
+struct rule_condition {
+    struct rule_test *tests;
+    size_t count;
+};
+
+/* A text with fields in it: each piece is a text, followed by a field's value unless it is last. */
+struct rule_piece {
+    struct text literal;
+    bool has_operand;
+    struct rule_operand operand;
+};
+
+struct rule_template {
+    struct rule_piece *pieces;
+    size_t count;
+};
+
+struct rule_fields {
+    uint16_t *fields;
+    size_t count;
+};
+
+struct rule_tag {
+    struct text key;
+    struct rule_operand operand;
+};
+
+/* In the order in which one event is used: what it ends, ends before what it begins. */
+enum rule_point_kind {
+    POINT_LOOKUP, /* the event has a value for a lookup */
+    POINT_END,
+    POINT_EVENT, /* the event is all of a span */
+    POINT_BEGIN,
+    POINT_STAGE, /* a child span begins, and the stage before it ends */
+    POINT_MARK,  /* an annotation */
+};
+
+enum rule_times {
+    TIMES_DURATION, /* the field is how long the span took, until the event */
+    TIMES_FROM,     /* the field is when the span began */
+    TIMES_UNTIL,    /* the field is when the span, which begins with the event, ends */
+};
+
+struct rule_point {
+    enum rule_point_kind kind;
+    uint16_t owner;      /* the rule's or the lookup's number */
+    struct text pattern; /* of events' names: * and ? */
+    struct rule_condition condition;
+    struct text label;     /* of POINT_STAGE and POINT_MARK */
+    enum rule_times times; /* these three of POINT_EVENT */
+    uint16_t time_field;
+    int64_t unit_ns;
+};
+
+enum rule_scope { SCOPE_THREAD, SCOPE_PROCESS, SCOPE_HOST, SCOPE_SESSION };
+
+enum rule_parent {
+    PARENT_NONE,
+    PARENT_THREAD,      /* the innermost open span of the thread */
+    PARENT_RULE,        /* the open span of a rule with this key */
+    PARENT_TRACEPARENT, /* a field has the W3C's header of this name */
+    PARENT_IDS,         /* two fields have the trace id and the span id */
+};
+
+struct span_rule {
+    struct text title; /* as the file has it, without "span" */
+    unsigned line;
+    struct rule_template name;
+    struct rule_template service; /* no pieces: the process's name */
+    bool has_key, is_stack, encloses, has_begin, has_end, has_event, tags_all, has_error;
+    enum rule_scope scope;
+    struct rule_fields key;
+    enum rule_parent parent;
+    uint16_t parent_rule;
+    struct text parent_title; /* until all rules are read */
+    struct rule_fields parent_fields;
+    struct rule_fields join; /* empty: not given */
+    enum span_kind kind;
+    struct rule_tag *tags;
+    size_t tag_count;
+    struct rule_condition error;
+    uint16_t error_field; /* RULE_NO_FIELD: not given */
+    int64_t timeout_ns;
+    int64_t least_ns;
+    struct rule_fields kept; /* that a begin keeps until the end */
+};
+
+struct rule_lookup {
+    struct text title;
+    unsigned line;
+    enum rule_scope scope;
+    struct rule_fields key; /* one */
+    uint16_t value;         /* RULE_NO_FIELD: not given */
+    bool has_event;
+};
+
+struct rules {
+    struct span_rule *rules;
+    size_t count;
+    struct rule_lookup *lookups;
+    size_t lookup_count;
+    struct rule_point *points;
+    size_t point_count;
+    struct text *fields; /* their names, by number */
+    size_t field_count;
+    bool uses_stack; /* any rule asks what is open on a thread */
+    uint64_t digest; /* of all that was read: other rules have another one */
+    struct table classes;
+    void **blocks; /* all memory that the rest points to */
+    size_t block_count;
+};
+
+/*
+ * Reads a file, or each file NAME.rules of a folder in the order of their names. NULL with error
+ * set, which names the file, the line, and what was expected.
+ */
+struct rules *rules_read(const char *path, struct error *error);
+
+/* The same, of a text; name is for messages. */
+struct rules *rules_parse(struct text text, const char *name, struct error *error);
+
+/* NULL is allowed. */
+void rules_free(struct rules *rules);
+
+/* ---- what rules say about the events of a name ----------------------------------------------- */
+
+struct rule_class {
+    struct table_link in_table;
+    struct text name;
+    const struct rule_point **points; /* in the order in which they are used */
+    size_t point_count;
+    uint16_t *slots;  /* of each field of the rules: its place among values; or RULE_NO_FIELD */
+    uint16_t *fields; /* of each place: its field */
+    size_t field_count;
+    bool wants_all; /* members of the event that no rule names, too */
+};
+
+/* NULL: no rule names such events, or there is no memory for it (then *is_starved is set). */
+const struct rule_class *rules_class(struct rules *rules, struct text name, bool *is_starved);
+
+#endif

@@ -1,0 +1,335 @@
+/*
+ * The values of a rules file: fields, conditions, times, texts with fields in them.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "rules_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static bool words_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct text rules_trim(struct text text)
+{
+    while (text.length && words_is_blank(text.data[0]))
+        text = (struct text){text.data + 1, text.length - 1};
+    while (text.length && words_is_blank(text.data[text.length - 1]))
+        text.length--;
+    return text;
+}
+
+struct text rules_next_word(struct text *text)
+{
+    struct text word;
+    size_t length = 0;
+
+    *text = rules_trim(*text);
+    while (length < text->length && !words_is_blank(text->data[length]))
+        length++;
+    word = text_cut(*text, length);
+    *text = rules_trim((struct text){text->data + length, text->length - length});
+    return word;
+}
+
+bool rules_split_last(struct text *text, const char *word, struct text *before)
+{
+    const size_t length = strlen(word);
+
+    for (size_t i = text->length; i-- > 0;) {
+        if (!words_is_blank(text->data[i]) || text->length - i < length + 2 ||
+            memcmp(text->data + i + 1, word, length) != 0 ||
+            !words_is_blank(text->data[i + 1 + length]))
+            continue;
+        *before = rules_trim(text_cut(*text, i));
+        *text =
+            rules_trim((struct text){text->data + i + 1 + length, text->length - i - 1 - length});
+        return true;
+    }
+    return false;
+}
+
+/* ---- fields ---------------------------------------------------------------------------------- */
+
+/* A path: members with "." in between, [N] for an element, "$" before what is of the context. */
+static bool words_is_field(struct text text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        const char c = text.data[i];
+        const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+                               (c >= '0' && c <= '9') || c == ':';
+
+        if (!is_letter && !(c == '$' && i == 0) && !(i > 0 && (c == '.' || c == '[' || c == ']')))
+            return false;
+    }
+    return text.length > 0 && text.length <= 256;
+}
+
+bool rules_read_field(struct rules_reader *reader, struct text text, uint16_t *field)
+{
+    struct rules *rules = reader->rules;
+    struct text *fields;
+    uint16_t i = 0;
+
+    if (!words_is_field(text))
+        return rules_fail(reader, "the name of a field, such as handle, $vtid or request.ids[2]",
+                          text);
+    while (i < rules->field_count && !text_equal(rules->fields[i], text))
+        i++;
+    *field = i;
+    if (i < rules->field_count)
+        return true;
+    if (i == RULES_FIELDS_MAX)
+        return rules_fail(reader, "no more than 1000 fields in all rules", text);
+    fields = rules_grow(reader, rules->fields, i, sizeof(*fields));
+    if (!fields)
+        return false;
+    rules->fields = fields;
+    rules->fields[rules->field_count++] = text;
+    return true;
+}
+
+bool rules_read_fields(struct rules_reader *reader, struct text text, struct rule_fields *fields)
+{
+    fields->fields = rules_alloc(reader, (text.length / 2 + 1) * sizeof(*fields->fields));
+    if (!fields->fields)
+        return false;
+    fields->count = 0;
+    do {
+        if (!rules_read_field(reader, rules_next_word(&text), &fields->fields[fields->count++]))
+            return false;
+    } while (text.length);
+    return true;
+}
+
+/* FIELD, or LOOKUP(FIELD). */
+static bool words_read_operand(struct rules_reader *reader, struct text text,
+                               struct rule_operand *operand)
+{
+    const char *open = memchr(text.data, '(', text.length);
+    const struct rules *rules = reader->rules;
+    struct text title;
+
+    operand->lookup = RULE_NO_LOOKUP;
+    if (!open || text.data[text.length - 1] != ')')
+        return rules_read_field(reader, text, &operand->field);
+    title = text_cut(text, (size_t)(open - text.data));
+    for (uint16_t i = 0; i < rules->lookup_count; i++) {
+        if (text_equal(rules->lookups[i].title, title))
+            operand->lookup = i;
+    }
+    if (operand->lookup == RULE_NO_LOOKUP)
+        return rules_fail(reader, "the name of a [lookup NAME] above", title);
+    text = (struct text){open + 1, text.length - title.length - 2};
+    return rules_read_field(reader, text, &operand->field);
+}
+
+bool rules_read_template(struct rules_reader *reader, struct text text,
+                         struct rule_template *template)
+{
+    template->pieces = rules_alloc(reader, (text.length + 1) * sizeof(*template->pieces));
+    if (!template->pieces)
+        return false;
+    while (text.length) {
+        struct rule_piece *piece = &template->pieces[template->count++];
+        const char *open = memchr(text.data, '{', text.length);
+        const char *close =
+            open ? memchr(open, '}', text.length - (size_t)(open - text.data)) : NULL;
+        const size_t length = open ? (size_t)(open - text.data) : text.length;
+
+        piece->literal = text_cut(text, length);
+        if (!open)
+            return true;
+        if (!close)
+            return rules_fail(reader, "a } after {", text);
+        piece->has_operand = true;
+        if (!words_read_operand(reader,
+                                rules_trim((struct text){open + 1, (size_t)(close - open) - 1}),
+                                &piece->operand))
+            return false;
+        text = (struct text){close + 1, text.length - length - (size_t)(close - open) - 1};
+    }
+    return true;
+}
+
+/* FIELD, or NAME=FIELD, any number of them; or "all". */
+bool rules_read_tags(struct rules_reader *reader, struct text text, struct span_rule *rule)
+{
+    rule->tags = rules_alloc(reader, (text.length / 2 + 1) * sizeof(*rule->tags));
+    rule->tags_all = text_is(text, "all");
+    while (rule->tags && !rule->tags_all && text.length) {
+        struct text word = rules_next_word(&text);
+        const char *equals = memchr(word.data, '=', word.length);
+        struct rule_tag *tag = &rule->tags[rule->tag_count++];
+
+        tag->key = equals ? text_cut(word, (size_t)(equals - word.data)) : word;
+        if (equals)
+            word = (struct text){equals + 1, word.length - tag->key.length - 1};
+        if (!words_read_operand(reader, word, &tag->operand))
+            return false;
+    }
+    return rule->tags != NULL;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+/* Decimal, or hexadecimal after 0x; may begin with "-". */
+static bool words_is_number(struct text text, uint64_t *number, bool *is_negative)
+{
+    char digits[32], *end;
+
+    if (text.length == 0 || text.length >= sizeof(digits))
+        return false;
+    *is_negative = text.data[0] == '-';
+    *text_copy(digits, text) = '\0';
+    if (digits[*is_negative] < '0' || digits[*is_negative] > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(digits + *is_negative, &end,
+                       strncmp(digits + *is_negative, "0x", 2) == 0 ? 16 : 10);
+    if (*is_negative)
+        *number = -*number;
+    *is_negative = *is_negative && *number;
+    return *end == '\0' && errno == 0;
+}
+
+static const struct {
+    const char *name;
+    int64_t ns;
+} words_units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
+
+/* 0: it is none. */
+static int64_t words_unit(struct text text)
+{
+    for (size_t i = 0; i < sizeof(words_units) / sizeof(words_units[0]); i++) {
+        if (text_is(text, words_units[i].name))
+            return words_units[i].ns;
+    }
+    return 0;
+}
+
+bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns)
+{
+    size_t digits = 0;
+    uint64_t number;
+    bool is_negative;
+    int64_t unit;
+
+    while (digits < text.length && text.data[digits] >= '0' && text.data[digits] <= '9')
+        digits++;
+    unit = words_unit(rules_trim((struct text){text.data + digits, text.length - digits}));
+    if (!unit || !words_is_number(text_cut(text, digits), &number, &is_negative) ||
+        number > (uint64_t)INT64_MAX / 4 / (uint64_t)unit)
+        return rules_fail(reader, "a time with its unit, such as 20us, 5ms or 60s", text);
+    *ns = (int64_t)number * unit;
+    return true;
+}
+
+/* ---- conditions ------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *name;
+    enum rule_comparison comparison;
+} words_comparisons[] = {{"==", RULE_EQUAL}, {"!=", RULE_UNEQUAL}, {"<=", RULE_MOST},
+                         {">=", RULE_LEAST}, {"<", RULE_LESS},     {">", RULE_GREATER}};
+
+/* FIELD == VALUE; the value is all up to " and ", without the quotes around it. */
+static bool words_read_test(struct rules_reader *reader, struct text text, struct rule_test *test)
+{
+    const struct text all = text;
+    const struct text field = rules_next_word(&text);
+    const struct text comparison = rules_next_word(&text);
+    size_t i = 0;
+
+    while (i < 6 && !text_is(comparison, words_comparisons[i].name))
+        i++;
+    if (i == 6 || !text.length)
+        return rules_fail(reader, "FIELD == VALUE, with one of == != < > <= >=", all);
+    test->comparison = words_comparisons[i].comparison;
+    test->value.type = VALUE_INTEGER;
+    if (!words_is_number(text, &test->value.integer, &test->value.is_negative)) {
+        if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
+            text = (struct text){text.data + 1, text.length - 2};
+        test->value = (struct rule_value){.type = VALUE_TEXT, .text = text};
+    }
+    return rules_read_field(reader, field, &test->field);
+}
+
+bool rules_read_condition(struct rules_reader *reader, struct text text,
+                          struct rule_condition *condition)
+{
+    struct text before;
+    size_t room = 1;
+
+    for (struct text rest = text; rules_split_last(&rest, "and", &before); rest = before)
+        room++;
+    condition->tests = rules_alloc(reader, room * sizeof(*condition->tests));
+    if (!condition->tests)
+        return false;
+    condition->count = room;
+    for (size_t i = room; i-- > 1; text = before) {
+        (void)rules_split_last(&text, "and", &before);
+        if (!words_read_test(reader, text, &condition->tests[i]))
+            return false;
+    }
+    return words_read_test(reader, text, &condition->tests[0]);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static bool words_read_times(struct rules_reader *reader, struct text text,
+                             struct rule_point *point)
+{
+    const struct text field = rules_next_word(&text);
+
+    point->unit_ns = text.length ? words_unit(text) : 1;
+    if (!point->unit_ns)
+        return rules_fail(reader, "one of ns, us, ms and s", text);
+    return rules_read_field(reader, field, &point->time_field);
+}
+
+static bool words_read_span_event(struct rules_reader *reader, struct text *text,
+                                  struct rule_point *point)
+{
+    static const char *const words[] = {"with", "from", "until"};
+    struct text before;
+
+    for (int i = 0; i < 3; i++) {
+        struct text rest = *text;
+
+        if (!rules_split_last(&rest, words[i], &before))
+            continue;
+        point->times = (enum rule_times)i;
+        *text = before;
+        return words_read_times(reader, rest, point);
+    }
+    return rules_fail(reader, "EVENT with FIELD UNIT, EVENT from FIELD or EVENT until FIELD",
+                      *text);
+}
+
+bool rules_read_point(struct rules_reader *reader, struct text text, struct rule_point *point)
+{
+    const struct text all = text;
+    struct text before;
+
+    if (point->kind == POINT_STAGE || point->kind == POINT_MARK) {
+        if (!rules_split_last(&text, "as", &before))
+            return rules_fail(reader, "EVENT as NAME", all);
+        point->label = text;
+        text = before;
+    }
+    if (point->kind == POINT_EVENT && !words_read_span_event(reader, &text, point))
+        return false;
+    point->pattern = rules_next_word(&text);
+    if (!point->pattern.length || !memchr(point->pattern.data, ':', point->pattern.length))
+        return rules_fail(reader, "the name of an event, such as qemu:nbd_send_request", all);
+    if (!text.length)
+        return true;
+    before = rules_next_word(&text);
+    if (!text_is(before, "if"))
+        return rules_fail(reader, "nothing after the event, or \"if CONDITION\"", all);
+    return rules_read_condition(reader, text, &point->condition);
+}

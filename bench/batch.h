@@ -1,0 +1,45 @@
+/*
+ * Measuring a few ns: batches of calls, in turns with batches of other calls.
+ *
+ * A turn measures each subject twice, each time in a group of batches; both passes go over all
+ * subjects in random order (of BENCH_SEED in the environment). The least batch of a group counts:
+ * whatever else the machine does makes batches longer, never shorter.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BENCH_BATCH_H
+#define BENCH_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+/* Keeps the compiler from knowing what is in memory, as the work between two real calls would. */
+#define FORGET()      __asm__ volatile("" : : : "memory")
+#define ESCAPE(thing) __asm__ volatile("" : : "r"(thing) : "memory")
+
+struct subject {
+    const char *name;
+    void (*run)(unsigned calls); /* 0, before each group of its batches: to prepare */
+};
+
+struct batches {
+    unsigned turns, group; /* batches in a group */
+    unsigned calls;        /* in a batch */
+    clockid_t clock;
+};
+
+extern const struct batches usual_batches;
+
+/*
+ * Prints a line for each run, "run TURN PASS NAME NS", in ns per call, as paired.py reads it.
+ * Measures each subject once before, to warm up.
+ */
+void measure(const struct batches *batches, const struct subject *subjects, size_t count);
+
+/* The calling thread stays on this CPU. Ends the program if it cannot. */
+void pin(int cpu);
+
+uint64_t now_ns(void);
+
+#endif

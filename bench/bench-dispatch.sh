@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Three stores, one of which has a slow disk, behind the dispatcher of examples/: how many reads a second, by what
+# the traces tell, blindly in turns, and where the fewest are under way. Prints its runs,
+# and "dispatch POLICY_slow_share SHARE". To be run under scripts/isolate.
+#
+# In the environment: TURNS (10) of all policies, SECONDS_EACH (3), THREADS (16), DISK (5ms), SLOW (15ms).
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u -o pipefail
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/examples/dispatching.sh
+. "$SRC/tests/examples/dispatching.sh"
+
+die() {
+    complain "$*"
+    exit 1
+}
+
+# measure POLICY: its rate is in $rate, after as long that does not count, when all is known.
+measure() {
+    start_dispatcher "$1" || exit 1
+    "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" 2s >/dev/null &&
+        "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" "${SECONDS_EACH:-3}s" >"$WORK/read.log" ||
+        die "the load failed: $1"
+    stop_part dispatcher || die "the dispatcher has failed"
+    rate=$(awk '{ print $2 }' "$WORK/read.log")
+    echo "$(got store-3) $(($(got store-1) + $(got store-2) + $(got store-3)))" >>"$WORK/$1.shares"
+}
+
+private_begin
+start_stores "${DISK:-5ms}" "${SLOW:-15ms}" || exit 1
+while read -r -u 3 turn pass policy; do
+    measure "$policy"
+    echo "run dispatch $turn.0 $pass $policy $rate"
+done 3< <("$PYTHON" "$SRC/bench/paired.py" plan "${TURNS:-10}" turn wait least)
+for policy in turn wait least; do
+    awk -v policy="$policy" '{ slow += $1; all += $2 } END { print "dispatch", policy "_slow_share", slow / all }' \
+        "$WORK/$policy.shares"
+done

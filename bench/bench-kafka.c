@@ -1,0 +1,144 @@
+/*
+ * The CPU time, per span, of all that the sink does with finished spans whose endpoint is Kafka:
+ * the queue, the order of partitions, encoding, compression and sending, in all of its threads,
+ * until the broker has acknowledged them. As OTLP; the anchor is the same as JSON.
+ *
+ *     bench-kafka BROKER OTLP-TOPIC JSON-TOPIC      (there, with some partitions)
+ *
+ * Prints "run TURN PASS NAME NS", per span.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "batch.h"
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/deliver/exporter.h"
+#include "sample_span.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SPANS    16000 /* two of the sink's batches */
+#define SERVICES 8
+#define TRACE    10 /* spans */
+
+static struct span spans[SPANS];
+static struct endpoint endpoints[SERVICES];
+static struct exporter *otlp, *json;
+static uint64_t rounds;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "bench-kafka: %s\n", what);
+    exit(1);
+}
+
+static bool never(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static void say(void *context, const char *message)
+{
+    (void)context;
+    fprintf(stderr, "bench-kafka: %s\n", message);
+}
+
+/* Of services that take part in each trace. */
+static void make_spans(void)
+{
+    static char names[SERVICES][8];
+
+    for (unsigned i = 0; i < SERVICES; i++) {
+        endpoints[i] = sample_endpoint;
+        (void)snprintf(names[i], sizeof(names[i]), "osd.%u", i);
+        endpoints[i].service = text_of(names[i]);
+    }
+    for (unsigned i = 0; i < SPANS; i++) {
+        sample_span(&spans[i], i);
+        spans[i].endpoint = &endpoints[i % SERVICES];
+    }
+}
+
+/* With the sink's defaults for kafka://. */
+static struct exporter *open_exporter(const char *broker, const char *topic, enum format format)
+{
+    char endpoint[512];
+    struct exporter *exporter;
+    struct error error;
+
+    (void)snprintf(endpoint, sizeof(endpoint), "kafka://%s/%s", broker, topic);
+    exporter = exporter_new(
+        &(struct exporter_options){
+            .transport = {.endpoint = endpoint, .request_timeout_ms = 30000},
+            .format = format,
+            .require_collector = true,
+            .batch_spans = 8000,
+            .batch_bytes = 8 << 20,
+            .batch_timeout_ms = 20,
+            .queue_bytes = 64 << 20,
+            .on_full = ON_FULL_BLOCK,
+            .retry_timeout_ms = 60000,
+            .flush_timeout_ms = 5000,
+        },
+        &(struct exporter_callbacks){.interrupted = never, .report = say}, &error);
+    if (!exporter)
+        fail(error.text);
+    return exporter;
+}
+
+/* Other ids each time. */
+static void send_all(struct exporter *exporter, unsigned count)
+{
+    if (!count)
+        return;
+    rounds++;
+    for (unsigned i = 0; i < count; i++) {
+        spans[i].trace_id = hash_mix(rounds << 32 | i / TRACE);
+        spans[i].id = hash_mix(rounds << 32 | 1U << 31 | i);
+        exporter_add(exporter, &spans[i]);
+    }
+    exporter_flush(exporter);
+}
+
+static void send_otlp(unsigned count)
+{
+    send_all(otlp, count);
+}
+
+static void send_json(unsigned count)
+{
+    send_all(json, count);
+}
+
+static void close_exporter(struct exporter *exporter)
+{
+    const struct exporter_counts counts = exporter_counts(exporter);
+    struct error error;
+
+    if (counts.outcome[OUTCOME_ACCEPTED] != counts.spans)
+        fail("not all spans were accepted");
+    if (!exporter_close(exporter, &error))
+        fail(error.text);
+    exporter_free(exporter);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct subject subjects[] = {{"kafka", send_otlp}, {"kafka_json", send_json}};
+    const struct batches batches = {
+        .turns = 20, .group = 2, .calls = SPANS, .clock = CLOCK_PROCESS_CPUTIME_ID};
+
+    if (argc != 4)
+        fail("usage: bench-kafka BROKER OTLP-TOPIC JSON-TOPIC");
+    make_spans();
+    otlp = open_exporter(argv[1], argv[2], FORMAT_OTLP);
+    json = open_exporter(argv[1], argv[3], FORMAT_ZIPKIN);
+    measure(&batches, subjects, 2);
+    close_exporter(otlp);
+    close_exporter(json);
+    for (unsigned i = 0; i < SPANS; i++)
+        free(spans[i].log);
+    return 0;
+}

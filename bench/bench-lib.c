@@ -1,0 +1,526 @@
+/*
+ * The cost of the library's calls in this process: see usage() for the modes. The session that a
+ * mode needs is the caller's matter. What is measured: see spans.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin.h>
+#include <zipkin_c.h>
+
+#include "anchor_events.h"
+
+#include "batch.h"
+#include "calls.h"
+#include "threads.h"
+#include "libblkin/base/thread.h"
+#include "spans.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+static struct blkin_endpoint service = {.ip = "10.0.0.1", .port = 6800, .name = "osd.12"};
+static struct blkin_context not_sampled = {
+    .trace_id_high = 1,
+    .trace_id = 2,
+    .span_id = 3,
+    .flags = BLKIN_CONTEXT_DECIDED | BLKIN_CONTEXT_REMOTE,
+};
+static struct blkin_trace trace;
+
+#define STEPS 8 /* in a span: "bench" divides by it */
+
+/* ---- loops ---- */
+
+static void run_root_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
+        REST_OF_SPAN(&span, i);
+    }
+}
+
+/* The compiler sees all calls and that nothing happens between them. */
+static void run_plain_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
+        blkin_span_annotate(&span, "queued");
+        blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
+        blkin_span_tag_int64(&span, "offset", i);
+        blkin_span_annotate(&span, "committed");
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+/* No text is known to the compiler. */
+static void run_variable_span(unsigned calls)
+{
+    static const char *const texts[] = {"osd_op write",     "queued", "object",
+                                        "rbd_data.4f2a.01", "offset", "committed"};
+    const char *const *text = texts;
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        __asm__ volatile("" : "+r"(text));
+        blkin_span_begin(&span, text[0], BLKIN_INTERNAL, &root);
+        REST_OF_SPAN_WITH(&span, i, text[1], text[2], text[3], text[4], text[5]);
+    }
+}
+
+/* The thread's current one for its time. */
+static void run_current_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+        FORGET();
+        {
+            BLKIN_CURRENT_SCOPE(&span);
+            FORGET();
+        }
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+/* The same with steps of the same name: half of what its log has room for. */
+static void run_stepped_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+        FORGET();
+        for (unsigned step = 0; step < STEPS; step++) {
+            blkin_step_begin(&span, "osd_op write", BLKIN_INTERNAL);
+            FORGET();
+            blkin_step_end(&span);
+            FORGET();
+        }
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+/* Of a span that is not recorded. */
+static void run_step(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_step_begin(&root, "osd_op write", BLKIN_INTERNAL);
+        FORGET();
+        blkin_step_end(&root);
+        FORGET();
+    }
+}
+
+static void run_remote_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled);
+        REST_OF_SPAN(&span, i);
+    }
+}
+
+static void run_integer(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        lttng_ust_tracepoint(bench, integer, (int)i);
+}
+
+static void raw_timestamp(const char *text)
+{
+    lttng_ust_tracepoint(bench, timestamp, trace.name, service.name, service.port, service.ip,
+                         (long)trace.info.trace_id, (long)trace.info.span_id,
+                         (long)trace.info.parent_span_id, text);
+}
+
+static void raw_string(const char *key, const char *value)
+{
+    lttng_ust_tracepoint(bench, keyval_string, trace.name, service.name, service.port, service.ip,
+                         (long)trace.info.trace_id, (long)trace.info.span_id,
+                         (long)trace.info.parent_span_id, key, value);
+}
+
+static void raw_integer(const char *key, int64_t value)
+{
+    lttng_ust_tracepoint(bench, keyval_integer, trace.name, service.name, service.port, service.ip,
+                         (long)trace.info.trace_id, (long)trace.info.span_id,
+                         (long)trace.info.parent_span_id, key, value);
+}
+
+/* The same span as four events of the original; its ids are not counted. */
+static void run_original_span(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++) {
+        raw_timestamp("queued");
+        raw_string("object", "rbd_data.4f2a.01");
+        raw_integer("offset", i);
+        raw_timestamp("committed");
+    }
+}
+
+static void run_raw_timestamp(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        raw_timestamp("queued");
+}
+
+static void run_raw_string(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        raw_string("object", "rbd_data.4f2a.01");
+}
+
+static void run_raw_integer(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        raw_integer("offset", i);
+}
+
+static void run_record_timestamp(unsigned calls)
+{
+    struct blkin_annotation annotation;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_timestamp_annotation(&annotation, "queued", NULL);
+        blkin_record(&trace, &annotation);
+    }
+}
+
+static void run_record_string(unsigned calls)
+{
+    struct blkin_annotation annotation;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_string_annotation(&annotation, "object", "rbd_data.4f2a.01", NULL);
+        blkin_record(&trace, &annotation);
+    }
+}
+
+static void run_record_integer(unsigned calls)
+{
+    struct blkin_annotation annotation;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_integer_annotation(&annotation, "offset", i, NULL);
+        blkin_record(&trace, &annotation);
+    }
+}
+
+static void run_annotation(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        blkin_span_annotate(&root, "queued");
+}
+
+static void run_init_child(unsigned calls)
+{
+    struct blkin_trace child;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_child(&child, &trace, NULL, "write");
+        ESCAPE(&child);
+    }
+}
+
+/* As libblkin itself makes one for each span; thread.c is linked in once more for this. */
+static void run_id(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        ESCAPE(blkin_id_next(&blkin_thread));
+}
+
+static void run_trace_info(unsigned calls)
+{
+    struct blkin_trace_info info;
+
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_init_trace_info(&info);
+        ESCAPE(&info);
+    }
+}
+
+#if defined(__x86_64__)
+static void run_counter(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        ESCAPE(__rdtsc());
+}
+#endif
+
+static void run_clock(unsigned calls)
+{
+    for (unsigned i = 0; i < calls; i++)
+        ESCAPE(now_ns());
+}
+
+/* ---- modes ---- */
+
+#define MEASURE(subjects) \
+    measure(&usual_batches, subjects, sizeof(subjects) / sizeof((subjects)[0]))
+
+static void mode_off(void)
+{
+    static const struct subject subjects[] = {
+        {"empty", run_empty},
+        {"off_root_span", run_root_span},
+        {"off_plain_span", run_plain_span},
+        {"off_child_span", run_child_span},
+        {"off_remote_span", run_remote_span},
+        {"off_step", run_step},
+        {"init_child", run_init_child},
+        {"id", run_id},
+        {"trace_info", run_trace_info},
+        {"off_integer", run_integer},
+    };
+
+    MEASURE(subjects);
+}
+
+static void mode_on(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"span", run_child_span},
+        {"root_span", run_root_span},
+        {"variable_span", run_variable_span},
+        {"bare_span", run_bare_span},
+        {"stepped_span", run_stepped_span},
+        {"original_span", run_original_span},
+        {"raw_timestamp", run_raw_timestamp},
+        {"record_timestamp", run_record_timestamp},
+        {"raw_string", run_raw_string},
+        {"record_string", run_record_string},
+        {"raw_integer", run_raw_integer},
+        {"record_integer", run_record_integer},
+#if defined(__x86_64__)
+        {"counter", run_counter},
+#endif
+        {"clock", run_clock},
+    };
+
+    MEASURE(subjects);
+}
+
+/* A loop, and what is set before each group of batches. */
+#define SUBJECT(name, set, loop)     \
+    static void name(unsigned calls) \
+    {                                \
+        if (calls == 0)              \
+            (void)(set);             \
+        loop(calls);                 \
+    }
+
+#define RULES "osd*:write>20ms, scrub>10s, "
+
+SUBJECT(run_unruled_span, blkin_set_slow(""), run_child_span)
+SUBJECT(run_ruled_span, blkin_set_slow(RULES "*>100ms, error, max=50/s"),
+        run_child_span) /* fit none */
+SUBJECT(run_storm_span, blkin_set_slow(RULES "*>0ns, error, max=50/s"),
+        run_child_span) /* fit all */
+SUBJECT(run_alarm_span, blkin_set_slow(RULES "*>0ns, error, max=1000000/s"), run_child_span)
+
+static void mode_rules(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},       {"span", run_unruled_span},
+        {"ruled_span", run_ruled_span}, {"storm_span", run_storm_span},
+        {"alarm_span", run_alarm_span},
+    };
+
+    MEASURE(subjects);
+}
+
+SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
+SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
+SUBJECT(run_level2_span, blkin_set_usage(2), run_bare_span)
+SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
+
+/* What the kernel takes for the meters of levels 1 and 2, at a begin and an end. */
+static void run_meters(unsigned calls)
+{
+    struct timespec time;
+    struct rusage rusage;
+
+    for (unsigned i = 0; i < 2 * calls; i++) {
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+        (void)getrusage(RUSAGE_THREAD, &rusage);
+    }
+}
+
+static void run_cpu_clock(unsigned calls)
+{
+    struct timespec time;
+
+    for (unsigned i = 0; i < 2 * calls; i++)
+        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+}
+
+static void mode_usage(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},     {"level0", run_level0_span}, {"level1", run_level1_span},
+        {"level2", run_level2_span},  {"level3", run_level3_span}, {"meters", run_meters},
+        {"cpu_clock", run_cpu_clock},
+    };
+
+    MEASURE(subjects);
+}
+
+/* What is compared with the library without usage, in processes that take turns. */
+static void mode_current(void)
+{
+    static const struct subject subjects[] = {{"current_span", run_current_span}};
+
+    MEASURE(subjects);
+}
+
+static void mode_filter(void)
+{
+    static const struct subject subjects[] = {{"span", run_child_span}};
+
+    MEASURE(subjects);
+}
+
+static void mode_streaming(void)
+{
+    static const struct subject subjects[] = {
+        {"integer", run_integer},
+        {"annotation", run_annotation},
+        {"streamed_span", run_child_span},
+    };
+
+    MEASURE(subjects);
+}
+
+static void mode_unsampled(void)
+{
+    static const struct subject subjects[] = {
+        {"empty", run_empty},
+        {"unsampled_remote_span", run_remote_span},
+        {"unsampled_child_span", run_child_span},
+        {"unsampled_root_span", run_root_span},
+        {"unsampled_step", run_step},
+    };
+
+    MEASURE(subjects);
+}
+
+static int usage(void)
+{
+    fprintf(stderr,
+            "usage: bench-lib MODE\n"
+            "  off               no session\n"
+            "  on                a session with blkin:span, zipkin:* and bench:*\n"
+            "  threads           the same\n"
+            "  unsampled         the same\n"
+            "  rules             the same, and one with blkin:slow\n"
+            "  usage             the same\n"
+            "  current           the same: only what another library is compared by\n"
+            "  filter            the same: only what filters of other sessions add to\n"
+            "  streaming         a session with blkin:* and bench:*\n"
+            "  count KIND CALLS  only calls: KIND is empty, root, child, remote, integer, bare,\n"
+            "                    stepped, current, annotation, original, or a call\n"
+            "  calls             prints the calls\n");
+    return 2;
+}
+
+static int mode_count(const char *kind, unsigned calls)
+{
+    static const struct subject kinds[] = {
+        {"empty", run_empty},           {"root", run_root_span},
+        {"child", run_child_span},      {"remote", run_remote_span},
+        {"bare", run_bare_span},        {"stepped", run_stepped_span},
+        {"current", run_current_span},  {"integer", run_integer},
+        {"annotation", run_annotation}, {"original", run_original_span},
+    };
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strcmp(kinds[i].name, kind) == 0) {
+            kinds[i].run(calls);
+            return 0;
+        }
+    }
+    return calls_run(kind, calls) ? 0 : usage();
+}
+
+/* Stops where a wrong session would give wrong figures. */
+static void need(int condition, const char *what)
+{
+    if (!condition) {
+        fprintf(stderr, "bench-lib: %s\n", what);
+        exit(1);
+    }
+}
+
+static void mode_threads(void)
+{
+    measure_threads(run_child_span);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} modes[] = {{"on", mode_on},
+             {"rules", mode_rules},
+             {"usage", mode_usage},
+             {"current", mode_current},
+             {"filter", mode_filter},
+             {"streaming", mode_streaming},
+             {"unsampled", mode_unsampled},
+             {"threads", mode_threads}};
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    if (strcmp(mode, "calls") == 0) {
+        calls_print();
+        return 0;
+    }
+    pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
+    blkin_init();
+    blkin_set_service(service.name, service.ip, (uint16_t)service.port);
+    blkin_init_new_trace(&trace, "osd_op write", &service);
+    if (strcmp(mode, "unsampled") == 0)
+        blkin_set_sampling("never");
+    blkin_span_begin(&root, "client request", BLKIN_CLIENT, NULL);
+    if (strcmp(mode, "off") == 0) {
+        need(!blkin_is_on() && !lttng_ust_tracepoint_enabled(bench, integer), "a session is on");
+        mode_off();
+    } else if (strcmp(mode, "count") == 0 && argc == 4) {
+        return mode_count(argv[2], (unsigned)atoi(argv[3]));
+    } else {
+        need(blkin_is_on() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
+        need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
+             "the sampling is not as it should be");
+        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+            if (strcmp(modes[i].name, mode) == 0) {
+                modes[i].run();
+                return 0;
+            }
+        }
+        return usage();
+    }
+    return 0;
+}

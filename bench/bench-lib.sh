@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Runs the library's benchmarks, each mode in the session it needs, and prints their runs, and counts as
+# "MODE NAME VALUE". To be run under scripts/isolate.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u -o pipefail
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
+private_begin
+bench=$BUILD/bench
+export BLKIN_RINGS=none # an agent may run on this machine
+processes=10            # of one mode: where a process's memory happens to lie makes up to 10 %
+
+bench_lib() {
+    timeout 300 "$bench/bench-lib" "$@"
+}
+
+# The library and that without usage.
+currents() {
+    local turn pass name
+    while read -r -u 3 turn pass name; do
+        case $name in
+        with) bench_lib current | as_run current "$turn" "$pass" ;;
+        without) as_without bench_lib current | as_run current "$turn" "$pass" 's/ current_span / without_span /' ;;
+        esac || exit 1
+    done 3< <(plan "$processes" with without)
+}
+
+# The same program while no other session, one and two have a filter on durations.
+filters() {
+    local turn pass others number
+    while read -r -u 3 turn pass others; do
+        for ((number = 1; number <= others; number++)); do
+            FILTER='duration > 20000000' bench_session "filter$number" blkin:span || exit 1
+        done
+        bench_lib filter | as_run filter "$turn" "$pass" "s/ span / filter${others}_span /" || exit 1
+        for ((number = 1; number <= others; number++)); do
+            end_session "filter$number"
+        done
+    done 3< <(plan "$processes" 0 1 2)
+}
+
+# instructions KIND CALLS: in a session if there is one, however long it takes to meet. The first program
+# of a session has a child, which says its own, too, but ends before.
+instructions() {
+    LTTNG_UST_REGISTER_TIMEOUT=-1 \
+        timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        "$bench/bench-lib" count "$1" "$2" 2>&1 | sed -n 's/.*Collected : //p' | tail -n 1
+}
+
+# counts MODE KIND...: instructions of one call, without those of the loop around it.
+counts() {
+    local mode=$1 kind few many empty=0
+    shift
+    for kind in empty "$@"; do
+        few=$(instructions "$kind" 1000)
+        many=$(instructions "$kind" 101000)
+        [ -n "$few" ] && [ -n "$many" ] || {
+            complain "valgrind has counted nothing"
+            exit 1
+        }
+        awk -v mode="$mode" -v kind="$kind" -v few="$few" -v many="$many" -v empty="$empty" 'BEGIN {
+            each = (many - few) / 100000 - empty; print mode, kind "_instructions", each }'
+        [ "$kind" != empty ] || empty=$(awk -v few="$few" -v many="$many" \
+            'BEGIN { print (many - few) / 100000 }')
+    done
+}
+
+# before there is a session daemon: talking to it takes instructions, sometimes more, sometimes fewer
+counts off root child
+mapfile -t calls < <("$bench/bench-lib" calls)
+counts call "${calls[@]}"
+
+start_sessiond || exit 1
+
+bench_session whole 'blkin:span' 'blkin:process' 'zipkin:*' 'bench:*' || exit 1
+runs on "$processes" bench_lib on
+runs unsampled "$processes" bench_lib unsampled
+bench_session alarm 'blkin:slow' || exit 1
+runs rules "$processes" bench_lib rules
+end_session alarm
+filters
+runs usage "$processes" bench_lib usage
+currents
+counts whole child bare stepped current
+as_without counts without child current
+if [ -x "$bench/bench-free" ]; then
+    timeout 300 "$bench/bench-free" | sed 's/^/free /' || exit 1
+fi
+if [ "$(nproc)" -ge 2 ]; then
+    runs threads 4 bench_lib threads
+fi
+end_session whole
+
+bench_session streaming 'blkin:*' 'bench:*' || exit 1
+runs streaming "$processes" bench_lib streaming
+end_session streaming
+
+runs off "$processes" bench_lib off

@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# Measures the sink on live sessions, all parts on this machine, and prints its runs, and "live NAME
+# VALUE..." lines. To be run under scripts/isolate.
+#
+# The highest rate without loss is found by bisection, for our sink and twice for a stock viewer, in turns:
+# it is between the two values.
+# A rate is sustained if LTTng discards nothing, the program keeps the rate, and the viewer does not
+# fall behind: it has read everything soon after the program's end. One success in two tries will do.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u -o pipefail
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
+private_begin
+bench=$BUILD/bench
+kind=${KIND:-original}
+seconds=${TRIAL_SECONDS:-2}
+steps=${STEPS:-6}
+session=0 # number of the last one
+
+die() {
+    complain "$*"
+    exit 1
+}
+
+now_ms() {
+    local now=${EPOCHREALTIME/./}
+    echo $((now / 1000))
+}
+
+stock() {
+    start_viewer viewer utils.counter --params=step=+0,hide-zero=true
+}
+
+again() {
+    stock
+}
+
+ours() {
+    start_viewer viewer blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\""
+}
+
+# load VIEWER RATE: a session of its own. Sets events_lost, late_ms (end of the program to the end of
+# the viewer), and took_ms. Returns 1 if the viewer has not got what LTTng has not lost.
+load() {
+    local viewer=$1 rate=$2 spans end start name=live$((++session))
+    spans=$((rate * seconds))
+    live_session "$name" 100000 1M 8 || exit 1
+    "$viewer" || exit 1
+    start=$(now_ms)
+    timeout 60 "$bench/bench-load" "$kind" "$spans" "$rate" >/dev/null || die "bench-load failed"
+    end=$(now_ms)
+    took_ms=$((end - start))
+    lttng stop "$name" >/dev/null || die "cannot stop the session"
+    events_lost=$(discarded "$name")
+    lttng destroy "$name" >/dev/null || die "cannot destroy the session"
+    wait_part viewer 60 || die "the viewer failed"
+    late_ms=$(($(now_ms) - end))
+    [ "$events_lost" -gt 0 ] || check_viewer "$viewer" "$spans"
+}
+
+# check_viewer VIEWER SPANS: has it read all?
+check_viewer() {
+    local events=$2
+    [ "$kind" = span ] || events=$((4 * $2))
+    case $1 in
+    ours) grep -q "spans: $2 = $2 accepted " "$WORK/viewer.log" ;;
+    stock | again) grep -Eq "^ *$events Event message" "$WORK/viewer.log" ;;
+    esac && return
+    show_log viewer
+    die "the viewer has not read all of $2 spans"
+}
+
+# sustains VIEWER RATE
+sustains() {
+    local try
+    for try in 1 2; do
+        load "$1" "$2"
+        [ -z "${VERBOSE-}" ] || complain "$1 $2 spans/s: lost $events_lost," \
+            "late $late_ms ms (idle $idle_ms), took $took_ms ms"
+        if [ "$events_lost" -eq 0 ] && [ "$late_ms" -lt $((idle_ms + seconds * 100)) ] &&
+            [ "$took_ms" -lt $((seconds * 1050 + 200)) ]; then
+            return
+        fi
+    done
+    return 1
+}
+
+# The middle, on a scale of ratios.
+middle() {
+    awk -v low="$1" -v high="$2" 'BEGIN { printf "%d\n", sqrt(low * high) }'
+}
+
+rates() {
+    local i viewer try
+    declare -A low high
+    for viewer in stock again ours; do
+        low[$viewer]=${LOW:-60000} high[$viewer]=${HIGH:-640000}
+    done
+    idle_ms=0
+    for viewer in stock ours stock ours; do
+        load "$viewer" 1000
+        [ "$late_ms" -le "$idle_ms" ] || idle_ms=$late_ms
+    done
+    for ((i = 0; i < steps; i++)); do
+        for viewer in stock again ours; do
+            try=$(middle "${low[$viewer]}" "${high[$viewer]}")
+            if sustains "$viewer" "$try"; then
+                low[$viewer]=$try
+            else
+                high[$viewer]=$try
+            fi
+        done
+    done
+    for viewer in stock again ours; do
+        awk -v name="$viewer" -v low="${low[$viewer]}" -v high="${high[$viewer]}" 'BEGIN {
+            print "live", name "_rate", low, high }'
+    done
+}
+
+# From a span's end to the collector's answer, at 1000 spans/s; and the most memory the viewer had.
+latency() {
+    local timer_ms=$1
+    start_part latency "$bench/null_server" latency
+    wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
+    live_session latency "${timer_ms}000" 1M 4 || exit 1
+    start_viewer viewer blkin.zipkin --params="endpoint=\"http://$(part_address latency)/api/v2/spans\""
+    timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || die "bench-load failed"
+    awk '/^VmHWM/ { print "live base_kib", $2 }' "/proc/${private_pid[viewer]}/status"
+    lttng destroy latency >/dev/null || die "cannot destroy the session"
+    wait_part viewer 60 || die "the viewer failed"
+    stop_part latency
+    grep -q 'spans 10000 ' "$WORK/latency.log" || die "the collector has not got all spans"
+    awk -v timer="$timer_ms" '$1 == "latency" {
+        print "live latency_p50_ms", $3 / 1000, timer
+        print "live latency_p99_ms", $5 / 1000, timer }' "$WORK/latency.log"
+}
+
+# CPU time in ms: of all threads of a process, and of the children that it has waited for.
+cpu_ms() {
+    local pid=$1 ticks
+    ticks=$(awk '{ sub(/.*\) /, ""); print $14 + $15 }' "/proc/$pid/stat")
+    awk -v ticks="$ticks" -v hz="$(getconf CLK_TCK)" '{ ns += $1 }
+        END { printf "%.3f\n", ns / 1e6 + ticks * 1000 / hz }' /proc/"$pid"/task/*/schedstat
+}
+
+# What the viewers take for the same load, from their being attached to the last span: "plain" is babeltrace2 with our
+# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted. 200 ms live timer, as by default.
+cpu_of_plain() {
+    start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
+        --component=sink.blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",stats-file=\"$WORK/stats.json\""
+    wait_for 20 viewer "babeltrace2's attaching" viewer_attached
+}
+cpu_of_blkin() {
+    BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" live --runtime-dir="$WORK/run" \
+        --state-dir="$WORK/state" --relayd="127.0.0.1:$RELAYD_LIVE" --relayd-control-port="$RELAYD_CONTROL" \
+        --relayd-data-port="$RELAYD_DATA" --session=cpu --endpoint="http://$server" \
+        --events='zipkin:*,blkin:span,blkin:process'
+    wait_for 20 viewer "the reader's attaching" viewer_attached
+}
+has_read() { # VIEWER SPANS
+    case $1 in
+    plain) jq -e ".counters.spans_accepted >= $2" "$WORK/stats.json" ;;
+    blkin) "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live | jq -e ".counters.spans_accepted >= $2" ;;
+    esac >/dev/null 2>&1
+}
+cpu_of_load() { # VIEWER: its ms are in $cpu
+    local viewer=$1 spans=${CPU_RATE:-50000} pid before=0 after=0
+    start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
+    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/cpu"
+    "cpu_of_$viewer" || exit 1
+    sleep 1
+    mapfile -t pids < <(pgrep -P "${private_pid[viewer]}" -x blkin-reader)
+    pids+=("${private_pid[viewer]}")
+    for pid in "${pids[@]}"; do
+        before=$(awk "BEGIN {print $before + $(cpu_ms "$pid")}")
+    done
+    timeout 60 "$bench/bench-load" span "$spans" "${CPU_RATE:-50000}" >/dev/null || die "bench-load failed"
+    wait_for 20 viewer "all spans" has_read "$viewer" "$spans" || exit 1
+    for pid in "${pids[@]}"; do
+        after=$(awk "BEGIN {print $after + $(cpu_ms "$pid")}")
+    done
+    stop_part viewer TERM
+    lttng destroy cpu >/dev/null
+    rm -f "$WORK/stats.json"
+    cpu=$(awk "BEGIN {print $after - $before}")
+}
+cpu() {
+    local turn pass viewer
+    while read -r -u 3 turn pass viewer; do
+        cpu_of_load "$viewer"
+        echo "run live_cpu $turn.0 $pass $viewer $cpu"
+    done 3< <(plan "${CPU_TURNS:-10}" plain blkin)
+}
+
+start_sessiond && start_relayd || exit 1
+start_part server "$bench/null_server"
+wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
+server=$(part_address server)
+for part in ${PARTS:-latency rates cpu}; do
+    case $part in
+    cpu) cpu ;;
+    latency) latency "${TIMER_MS:-100}" ;;
+    rates) rates ;;
+    esac
+done

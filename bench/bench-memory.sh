@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Measures the memory of a babeltrace2 process with our sink, fed by src.bench.spans and delivering to
+# a null server; prints "memory NAME VALUE VALUE SPREAD". To be run under scripts/isolate.
+#
+#     bench-memory.sh [EVENTS]      of the long run; without it, 10^8
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
+private_begin
+bench=$BUILD/bench
+events=${1:-100000000}
+
+die() {
+    complain "$*"
+    show_log viewer
+    exit 1
+}
+
+# run NAME SOURCE-PARAMS SINK-PARAMS: writes the resident KiB, ten times a second, to $WORK/NAME.rss.
+run() {
+    local name=$1 pid status
+    start_part viewer babeltrace2 --plugin-path="$BUILD/plugins:$bench/plugins" \
+        --component=source.bench.spans --params="$2" \
+        --component=sink.blkin.zipkin --params="endpoint=\"http://$server/\",$3"
+    pid=${private_pid[viewer]}
+    while part_runs viewer; do
+        awk '/^VmRSS/ { print $2 }' "/proc/$pid/status" 2>/dev/null
+        sleep 0.1
+    done >"$WORK/$name.rss"
+    wait_part viewer 10
+    status=$?
+    [ "$status" -eq 0 ] || die "babeltrace2 ended with status $status"
+}
+
+largest() {
+    sort -n "$WORK/$1.rss" | tail -n 1
+}
+
+# median FROM TO: of these samples of the long run. Not the largest: one batch more in the queue at the
+# moment of a sample is 1 MB.
+median() {
+    sed -n "$(($1 + 1)),$2p" "$WORK/long.rss" | sort -n |
+        awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'
+}
+
+# Of 1000 spans that are open at any time, over a long time: is the end larger than the beginning? The
+# queue of what is to be sent is kept short, so that it is not what is measured.
+long_run() {
+    run long "spans=$((events / 4)),open=1000" "queue-bytes=+2000000,on-full=block"
+    local samples early late
+    samples=$(wc -l <"$WORK/long.rss")
+    early=$(median $((samples / 10)) $((samples * 4 / 10)))
+    late=$(median $((samples * 6 / 10)) "$samples")
+    awk -v events="$events" -v early="$early" -v late="$late" 'BEGIN {
+        print "memory events", events, events, 0
+        print "memory early_kib", early, early, 0
+        print "memory late_kib", late, late, 0
+        print "memory growth", late / early - 1, late / early - 1, 0 }'
+}
+
+# What so many more open spans take. They wait for their end: those of 100 000, and of 600 000.
+per_open_span() {
+    local many
+    for many in 100000 600000; do
+        run "open$many" "spans=$((many + 500000)),open=$many" \
+            "idle-timeout-ms=86400000,end-timeout-ms=0"
+    done
+    awk -v few="$(largest open100000)" -v many="$(largest open600000)" 'BEGIN {
+        bytes = (many - few) * 1024 / 500000; print "memory bytes_per_open_span", bytes, bytes, 0 }'
+}
+
+# An adversary: every event opens a span, and none ends one. The limit is 64 MiB.
+adversary() {
+    local limit=67108864
+    run adversary "spans=5000000,ending=no" \
+        "idle-timeout-ms=86400000,max-open-spans=1000000000,max-open-bytes=$limit"
+    awk -v kib="$(largest adversary)" -v base="$1" -v limit="$limit" 'BEGIN {
+        over = (kib - base) * 1024 / limit; print "memory over_limit", over, over, 0 }'
+}
+
+start_part server "$bench/null_server"
+wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
+server=$(part_address server)
+long_run | tee "$WORK/long.out"
+per_open_span
+adversary "$(awk '$2 == "early_kib" { print $3 }' "$WORK/long.out")"

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Overload: a program makes more spans than this machine can take in small ring buffers, in every
+# second run towards a collector that is too slow as well. Is each span delivered or counted as lost?
+#
+#     bench-overload.sh RUNS      to be run under scripts/isolate
+#
+# Says what each run gave to standard error, and prints "overload NAME VALUE VALUE SPREAD".
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
+private_begin
+bench=$BUILD/bench
+runs=$1
+rate=${RATE:-1000000} # spans/s: twice what the live path takes of them, see sink.live_rate
+spans=${SPANS:-2000000}
+
+die() {
+    complain "$*"
+    show_log viewer
+    exit 1
+}
+
+# Adds the numbers of the sink's account that tell of a loss: events that LTTng has discarded, spans that
+# the sink has not delivered. An event is a span here.
+account() {
+    grep -o 'blkin: events: .*' "$WORK/viewer.log" | "$PYTHON" -c '
+import re, sys
+line = sys.stdin.read()
+def number(pattern):
+    return int(re.search(pattern, line).group(1))
+lost = number(r"LTTng: (\d+) events")
+events = number(r"events: (\d+) =")
+spans = number(r"spans: (\d+) =")
+accepted = number(r"(\d+) accepted")
+print(lost, events - spans, spans - accepted, accepted, number(r"missing: (\d+) events"))'
+}
+
+overload() {
+    local name=overload$1 lost not_span not_accepted accepted missing got server=collector$(($1 % 2))
+    live_session "$name" 100000 64k 4 || exit 1
+    start_part "$server" "$bench/null_server" count ${slow[$1 % 2]}
+    wait_for 10 "$server" "the start of the null server" part_address "$server" >/dev/null || exit 1
+    start_viewer viewer blkin.zipkin \
+        --params="endpoint=\"http://$(part_address "$server")/api/v2/spans\",queue-bytes=4000000" ||
+        exit 1
+    timeout 100 "$bench/bench-load" span "$spans" "$rate" >/dev/null || die "bench-load failed"
+    lttng stop "$name" >/dev/null || die "cannot stop the session"
+    got=$(discarded "$name")
+    lttng destroy "$name" >/dev/null || die "cannot destroy the session"
+    # A sink that has lost spans says so by its status, too.
+    wait_part viewer 60
+    [ $? -ne 124 ] || exit 1
+    stop_part "$server"
+    received=$(awk '$1 == "requests" { print $4 }' "$WORK/$server.log")
+    read -r lost not_span not_accepted accepted missing <<<"$(account)"
+    [ -n "${missing-}" ] || die "there is no account"
+    difference=$((spans - received - lost - not_span - not_accepted))
+    complain "run $1: $spans = $received delivered + $lost discarded by LTTng (it says $got; missing" \
+        "by sequence: $missing) + $((not_span + not_accepted)) lost by the sink; difference $difference"
+    [ "$lost" -gt 0 ] || die "this was no overload: LTTng has discarded nothing"
+    [ "$accepted" -eq "$received" ] || die "accepted are $accepted, received $received"
+    rm -rf "${WORK:?}/relayd/"* # 0.3 GB a run, in memory
+}
+
+slow=(20 '')
+worst=0
+total=0
+bad=0
+start_sessiond && start_relayd || exit 1
+for ((run = 1; run <= runs; run++)); do
+    overload "$run"
+    total=$((total + spans - received))
+    [ "$difference" -eq 0 ] || bad=$((bad + 1))
+    [ "${difference#-}" -le "$worst" ] || worst=${difference#-}
+done
+printf 'overload %s\n' "runs $runs $runs 0" "difference $worst $worst 0" "bad $bad $bad 0" \
+    "lost_share $(awk -v lost="$total" -v made=$((runs * spans)) 'BEGIN { s = lost / made; print s, s, 0 }')"

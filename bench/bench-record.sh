@@ -1,0 +1,444 @@
+#!/usr/bin/env bash
+# The recorder on four hosts of one machine, and what else it promises; see tests/record/hosts.sh. Prints
+# "record NAME VALUE VALUE SPREAD" lines, and what there is to say to standard error. To be run under
+# scripts/isolate.
+#
+#     bench-record.sh PART      planted, faults, storm, snapshots or table
+#
+# In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), MEMORY (of each recorder),
+# FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) and MODES of the table.
+#
+# KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/record/hosts.sh
+. "$SRC/tests/record/hosts.sh"
+need_hosts "$@"
+part=$1
+planted=${PLANTED:-1000}
+spans=${SPANS:-50000}
+rate=$((spans / 3))
+AGENT_OPTIONS=(--memory-bytes="${MEMORY:-128M}" --log-level="${LOG_LEVEL:-warning}")
+
+die() {
+    complain "$*"
+    exit 1
+}
+
+say() {
+    printf 'record %s %s %s %s\n' "$1" "$2" "${3-$2}" "${4-0}"
+}
+
+# field NAME: of the JSON on standard input; 0 if it is null.
+field() {
+    jq -r "(.$1 // 0)"
+}
+
+# Snapshots go to a disk, as on a real host: the private folders are in memory.
+begin() {
+    private_begin
+    ON_DISK=$(mktemp -d "$BUILD/record.XXXXXX") || exit 1
+    STATE=$ON_DISK
+    complain "$DELAY_SAID"
+}
+
+all_hosts() {
+    local host
+    for ((host = 1; host <= HOSTS; host++)); do
+        "$1" "$host" "${@:2}" || return
+    done
+}
+
+# ---- what they take ----------------------------------------------------------------------------------
+
+# family PID: it and its descendants.
+family() {
+    local child
+    echo "$1"
+    for child in $(pgrep -P "$1"); do
+        family "$child"
+    done
+}
+
+# The pids of all that records and reads: agents, `blkin live`, their children, LTTng's daemons.
+recorder_pids() {
+    local name
+    for name in "${!private_pid[@]}"; do
+        case $name in
+        record-* | sessiond-* | live-*) part_runs "$name" && family "${private_pid[$name]}" ;;
+        esac
+    done
+}
+
+# CPU time in ms of the processes whose pids come, with the children that they have waited for.
+cpu_ms() {
+    local pid
+    while read -r pid; do
+        awk '{ sub(/.*\) /, ""); print $12 + $13 + $14 + $15 }' "/proc/$pid/stat" 2>/dev/null
+    done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
+}
+
+# sample FILE: a line: KiB of memory of agents with their children, of LTTng's daemons (without the
+# rings, which are shared), of disk.
+sample() {
+    local name kib=0 lttng_kib=0 pid size
+    for name in "${!private_pid[@]}"; do
+        case $name in
+        record-* | sessiond-*) ;;
+        *) continue ;;
+        esac
+        for pid in $(family "${private_pid[$name]}"); do
+            size=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
+            [[ $name == record-* ]] && kib=$((kib + ${size:-0})) || lttng_kib=$((lttng_kib + ${size:-0}))
+        done
+    done
+    echo "$kib $lttng_kib $(du -sk "$STATE" | cut -f1)" >>"$1"
+}
+
+# tenths FILE COLUMN FROM TO SHARE: of the samples in these tenths, the one that this share are less than.
+tenths() {
+    local samples
+    samples=$(wc -l <"$1")
+    sed -n "$((samples * $3 / 10 + 1)),$((samples * $4 / 10))p" "$1" | awk "{ print \$$2 }" | sort -n |
+        awk -v share="$5" '{ all[NR] = $1 } END { print all[int((NR - 1) * share) + 1] + 0 }'
+}
+
+# growth FILE COLUMN NAME: the last four tenths, and the second to fourth: medians; of the disk, where
+# snapshots come and go, the most.
+growth() {
+    local share=0.5
+    [[ $3 != *disk* ]] || share=1
+    say "$3" "$(tenths "$1" "$2" 6 10 $share)" "$(tenths "$1" "$2" 1 4 $share)"
+}
+
+# ---- the parts ---------------------------------------------------------------------------------------
+
+start_all() {
+    begin_hosts "${1:-4}" || exit 1
+    complain "round trips to the hub: $DELAY_BY"
+    start_hub || exit 1
+}
+
+start_agents() {
+    all_hosts start_agent || exit 1
+    all_hosts wait_agent || exit 1 # each of them knows all
+}
+
+loads_run() {
+    local host
+    for ((host = 1; host <= HOSTS; host++)); do
+        part_runs "load-$host" && return
+    done
+    return 1
+}
+
+# Appends to FILE; says what the loads said at the end.
+run_loads() {
+    local samples=$1
+    choose_start 3
+    all_hosts start_load || exit 1
+    while loads_run; do
+        sample "$samples"
+        "${2:-sleep}" "${3:-2}"
+    done
+    show_loads
+}
+
+show_loads() {
+    local host
+    for ((host = 1; host <= HOSTS; host++)); do
+        cat "$WORK/load-$host.log" >&2
+    done
+}
+
+show_agents() {
+    local host
+    for ((host = 1; host <= HOSTS; host++)); do
+        agent_status "$host" | jq -c '{host, state, ring, exchange, rules,
+            totals: (.totals | with_entries(select(.value != 0)))}' >&2
+    done
+    [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
+}
+
+# total NAME: of all agents.
+total() {
+    local host sum=0
+    for ((host = 1; host <= HOSTS; host++)); do
+        sum=$((sum + $(agent_status "$host" | field "totals.$1")))
+    done
+    echo "$sum"
+}
+
+say_result() {
+    local name result=$1
+    shift
+    for name in "$@"; do
+        say "$name" "$(field "$name" <<<"$result")"
+    done
+}
+
+start_zipkin_behind() {
+    local jar
+    jar=$("$SRC/scripts/fetch-zipkin" 2>"$WORK/fetch.log") || die "no Zipkin: $(tail -n 1 "$WORK/fetch.log")"
+    start_zipkin "$jar" && wait_zipkin && start_collect "$ZIPKIN_URL" || exit 1
+}
+
+# One request in 10,000 is slow; the rest of them must never be seen.
+run_planted() {
+    local seconds=$((planted * 10000 / rate)) result retrieved cpu
+    start_all
+    start_zipkin_behind
+    start_agents
+    LOAD=("rate=$rate" "seconds=$seconds" slow=10000 late=20)
+    mkdir -p "$WORK/load"
+    start_part retrieve "$PYTHON" "$hosts_parts/retrieve.py" "$ZIPKIN_URL" "$WORK/load" "$HOSTS" \
+        $((seconds + 300))
+    cpu=$(recorder_pids | cpu_ms)
+    run_loads "$WORK/samples"
+    cpu=$(($(recorder_pids | cpu_ms) - cpu))
+    result=$(check_hosts --wait 40)
+    sleep 1
+    stop_part retrieve TERM 30
+    retrieved=$(tail -n 1 "$WORK/retrieve.log")
+    complain "planted: $result"
+    complain "retrieved: $retrieved"
+    show_agents
+    say_result "$result" planted complete complete_share tagged late untagged silent fast doubles false_tags
+    say retrieve_p50 "$(field p50 <<<"$retrieved")" "$(field missing <<<"$retrieved")"
+    say retrieve_p99 "$(field p99 <<<"$retrieved")" "$(field max <<<"$retrieved")"
+    say agents_pct "$(awk -v ms="$cpu" -v s="$seconds" 'BEGIN { print ms / s / 10 }')"
+    growth "$WORK/samples" 1 planted_agent_kib
+    growth "$WORK/samples" 3 planted_disk_kib
+}
+
+note_fault() {
+    echo "$(date +%s%N) $*" | tee -a "$WORK/faults" >&2
+}
+
+# fault SECONDS: one, and what was hit is started again, then waits.
+fault() {
+    local host=$((RANDOM % HOSTS + 1)) kind=$((fault_number++ % 4))
+    sleep "${FAULT_EVERY:-15}"
+    loads_run || return
+    case $kind in
+    0)
+        note_fault "hub killed"
+        stop_part hub KILL >/dev/null 2>&1
+        sleep 3
+        start_hub || exit 1
+        note_fault "hub back"
+        ;;
+    1)
+        note_fault "agent of store-$host killed"
+        stop_part "record-$host" KILL >/dev/null 2>&1
+        sleep 1
+        start_agent "$host"
+        ;;
+    2)
+        note_fault "daemon of store-$host killed"
+        part_runs "load-$host" || return
+        stop_part "load-$host" KILL >/dev/null 2>&1
+        cp "$WORK/load-$host.log" "$WORK/load-$host.$fault_number"
+        start_load "$host"
+        ;;
+    3)
+        note_fault "sessiond of store-$host restarted"
+        stop_part "sessiond-$host" TERM 20 >/dev/null 2>&1
+        start_host_lttng "$host" || exit 1
+        note_fault "sessiond of store-$host back"
+        ;;
+    esac
+}
+
+run_faults() {
+    local seconds=$((planted * 10000 / rate)) result
+    fault_number=0
+    start_all
+    start_collect || exit 1
+    start_agents
+    LOAD=("rate=$rate" "seconds=$seconds" slow=10000 late=20)
+    run_loads "$WORK/samples" fault
+    result=$(check_hosts --wait 60 --faults "$WORK/faults")
+    complain "faults: $result"
+    show_agents
+    say faults "$fault_number"
+    say faults_lost "$(total alarms_lost)" # with their session
+    for name in planted complete complete_share tagged late untagged silent unmade fast doubles false_tags; do
+        say "faults_$name" "$(field "$name" <<<"$result")"
+    done
+}
+
+# Quiet and stormy seconds in turns.
+run_storm() {
+    local host result calm storm made
+    start_all
+    start_collect || exit 1
+    start_agents
+    LOAD=("rate=$rate" "seconds=${STORM_SECONDS:-70}" slow=10000 odd-slow=1 phase=10)
+    run_loads "$WORK/samples"
+    result=$(check_hosts --wait 20 --storm)
+    complain "storm: $result"
+    show_agents
+    for ((host = 1; host <= HOSTS; host++)); do
+        calm=$(field even.cpu_us <"$WORK/load-$host.log")
+        storm=$(field odd.cpu_us <"$WORK/load-$host.log")
+        say "storm_cpu_$host" "$storm" "$calm" "$(awk "BEGIN { print $storm / $calm }")"
+    done
+    made=$("$PYTHON" "$hosts_parts/fits.py" "$WORK/load" "$HOSTS")
+    say storm_made "$made"
+    say storm_read "$(total alarms)"
+    say storm_dropped "$(total alarms_held_back)"
+    say storm_lost "$(total alarms_lost)"
+    say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
+    say_result "$result" planted complete tagged late untagged fast doubles
+    for column in 1 2 3; do
+        growth "$WORK/samples" $column "storm_$(cut -d ' ' -f $column <<<"agent_kib lttng_kib disk_kib")"
+    done
+}
+
+# Is it a stormy phase of the load, or one with snapshots?
+is_odd_phase() {
+    "$PYTHON" -c "import sys, time; sys.exit(int((time.monotonic() - $T0) / $1) % 2 == 0)"
+}
+
+# A snapshot beside those of the recorder, which rests twelve times as long as one has taken.
+take_snapshot() {
+    host_lttng 1 snapshot record -s blkin-record "file://$STATE/own" >/dev/null || die "no snapshot of the ring"
+    rm -rf "$STATE/own"
+    own=$((own + 1))
+}
+
+# One host: seconds without a snapshot and seconds with one after the other, in turns.
+run_snapshots() {
+    local taken=0 own=0 result
+    spans=${SNAPSHOT_SPANS:-100000}
+    rate=$((spans / 3))
+    start_all 1
+    start_collect || exit 1
+    start_agents
+    LOAD=("rate=$rate" "seconds=${SNAPSHOT_SECONDS:-900}" "slow=0" "odd-slow=$((rate * 2))" phase=10)
+    choose_start 3
+    start_load 1
+    while loads_run; do
+        if is_odd_phase 10; then
+            take_snapshot
+            taken=$(($(total snapshots) + own))
+            [ "$taken" -lt "${SNAPSHOTS:-1000}" ] || stop_part load-1 TERM 30
+        else
+            sleep 0.2
+        fi
+        sample "$WORK/samples"
+    done
+    show_loads
+    result=$(check_hosts --wait 20)
+    complain "snapshots: $result"
+    show_agents
+    say snapshots "$taken" "$own"
+    say snapshot_p999 "$(field odd.p999_us <"$WORK/load-1.log")" "$(field even.p999_us <"$WORK/load-1.log")"
+    say snapshot_cpu "$(field odd.cpu_us <"$WORK/load-1.log")" "$(field even.cpu_us <"$WORK/load-1.log")"
+    say snapshot_gaps "$(ring_gaps 1)"
+    say_result "$result" planted complete tagged late untagged silent fast doubles
+    growth "$WORK/samples" 1 snapshot_agent_kib
+    growth "$WORK/samples" 2 snapshot_lttng_kib
+    growth "$WORK/samples" 3 snapshot_disk_kib
+}
+
+# ring_gaps HOST: spans that are missing by sequence in what its ring holds, from when on all of its
+# streams hold all.
+ring_gaps() {
+    local folder=$WORK/look begin
+    mkdir "$folder"
+    host_lttng "$1" snapshot record -s blkin-record "file://$folder" >&2 || die "no snapshot of the ring"
+    begin=$(babeltrace2 query src.ctf.fs babeltrace.trace-infos --params="inputs=[\"$(dirname \
+        "$(find "$folder" -name metadata)")\"]" | awk '/begin: / { if ($2 > most) most = $2 } END { print most }')
+    babeltrace2 --plugin-path="$BUILD/plugins" --begin="${begin:0:-9}.${begin: -9}" "$folder" \
+        --component=sink.blkin.zipkin --params='endpoint="file:/dev/null"' >"$WORK/look.log" 2>&1
+    grep -o 'blkin: events: .*' "$WORK/look.log" >&2
+    sed -n 's/.*missing: \([0-9]*\) events.*/\1/p' "$WORK/look.log"
+}
+
+# The same load with nobody recording, with the recorder, and with all of it read.
+run_table() {
+    local each rate_each modes=${MODES:-off record live}
+    begin_hosts 4 || exit 1
+    [[ $modes != *record* ]] || start_hub || exit 1
+    for each in ${RATES:-10000 25000 50000 75000}; do
+        rate_each=$((each / 3))
+        for mode in $modes; do
+            table_row "$mode" "$each" "$rate_each"
+        done
+    done
+}
+
+live_on() {
+    start_on "$1" live "$blkin" live --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/live" \
+        --state-dir="$STATE/live-$1" --endpoint="http://10.77.$1.1:$COLLECTOR_PORT" --compression=none # for the null server
+}
+
+live_reads() {
+    "$blkin" status --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/live" live 2>/dev/null |
+        grep -q '"attached": true'
+}
+
+wait_live() {
+    wait_for 20 "live-$1" "the reading of host $1" live_reads "$1"
+}
+
+table_row() {
+    local mode=$1 seconds=${SECONDS_EACH:-20} cpu name result host writer=0 made=0 whole
+    rm -rf "$WORK/load"
+    : >"$WORK/collected"
+    LOAD=("rate=$3" "seconds=$seconds" slow=10000)
+    case $mode in
+    record)
+        start_collect || exit 1
+        start_agents
+        ;;
+    live)
+        start_part collect "$BUILD/bench/null_server" traces 12 "0.0.0.0:$COLLECTOR_PORT"
+        wait_for 10 collect "the null server" listening "$COLLECTOR_PORT" || exit 1
+        all_hosts live_on && all_hosts wait_live || exit 1
+        ;;
+    esac
+    cpu=$(recorder_pids | cpu_ms)
+    run_loads "$WORK/table"
+    [ "$mode" = off ] || sleep 3 # for what is on its way
+    cpu=$(($(recorder_pids | cpu_ms) - cpu))
+    for ((host = 1; host <= HOSTS; host++)); do
+        writer=$(awk "BEGIN { print $writer + $(field even.cpu_us <"$WORK/load-$host.log") / $HOSTS }")
+        made=$(field even.requests <"$WORK/load-$host.log")
+    done
+    name=table_${mode}_$2
+    say "${name}_writer_us" "$writer" # CPU per request and host
+    say "${name}_daemons_us" "$(awk "BEGIN { print $cpu * 1000 / $made / $HOSTS }")"
+    case $mode in
+    record)
+        result=$(check_hosts --wait 30)
+        complain "$name: $result"
+        say "${name}_whole" "$(field complete_share <<<"$result")" "$(field planted <<<"$result")"
+        say "${name}_p99_s" "$(field latency_p99 <<<"$result")" "$(field latency_p50 <<<"$result")"
+        for ((host = 1; host <= HOSTS; host++)); do
+            stop_part "record-$host" TERM 30 || complain "the agent of host $host: status $?"
+        done
+        ;;
+    live)
+        for ((host = 1; host <= HOSTS; host++)); do
+            stop_part "live-$host" TERM 60 || complain "blkin live of host $host: status $?"
+        done
+        stop_part collect
+        cat "$WORK/collect.log" >&2
+        whole=$(awk '$1 == "traces" { print $4 }' "$WORK/collect.log")
+        say "${name}_whole" "$(awk "BEGIN { print $whole / $made }")" "$made"
+        ;;
+    esac
+}
+
+DELAY_SAID="$part: $(nproc) CPUs, $spans spans/s on each host"
+begin
+case $part in
+planted | faults | storm | snapshots | table) "run_$part" ;;
+*) die "there is no part $part" ;;
+esac

@@ -1,0 +1,292 @@
+/*
+ * What a span costs that goes into the recorder's ring, over one that goes nowhere, in this
+ * process: see usage(). No session, no agent.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin.h>
+
+#include "batch.h"
+#include "libblkin/base/provider.h"
+#include "libblkin/ring/ring_find.h"
+#include "libblkin/ring/ring_provider.h"
+#include "libblkin/ring/ring_write.h"
+#include "libblkin-ring/parts/rings.h"
+#include "spans.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define RING (1 << 24)
+
+#ifndef MADV_COLLAPSE /* the C library's headers may be older than the kernel */
+#define MADV_COLLAPSE 25
+#endif
+
+static struct rings memory;
+static struct blkin_provider nowhere;
+static const struct ring_map *map;
+
+/* ---- where events go ---- */
+
+static void record_nowhere(struct packed_event *event, const void *payload, size_t length,
+                           void **thread_slot)
+{
+    (void)event;
+    (void)payload;
+    (void)length;
+    (void)thread_slot;
+}
+
+/* The chores put the rings' table back, once a second. */
+static void go_to(const struct blkin_provider *provider)
+{
+    __atomic_store_n(&blkin_provider_table, provider, __ATOMIC_RELEASE);
+}
+
+static void go_to_ring(void)
+{
+    go_to(ring_provider_over(&blkin_no_provider));
+}
+
+static void go_nowhere(void)
+{
+    go_to(&nowhere);
+}
+
+static void prepare(void)
+{
+    const char *wrong = "no restartable sequences here";
+
+    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv(RING_VARIABLE, "none", 1);
+    blkin_init();
+    rings_make(&memory, RING, RING_BYTES_MIN);
+    map = ring_write_init() ? ring_map_new(memory.descriptor, memory.bytes, &wrong) : NULL;
+    if (!map) {
+        fprintf(stderr, "bench-ring: %s\n", wrong);
+        exit(1);
+    }
+    if (madvise(map->memory, map->bytes, MADV_COLLAPSE) != 0) /* as the agent does it */
+        perror("bench-ring: no huge pages");
+    memcpy(&nowhere, ring_provider_over(&blkin_no_provider), sizeof(nowhere));
+    nowhere.record = record_nowhere;
+    ring_process.map = map;
+    go_to_ring();
+    blkin_gate_ = nowhere.events[BLKIN_EVENT_SPAN].enabled;
+    blkin_set_service("osd.12", "10.0.0.1", 6800);
+    blkin_init_thread();
+    blkin_span_begin(&root, "client request", BLKIN_CLIENT, NULL);
+    if (!blkin_span_is_recorded(&root))
+        abort();
+}
+
+/* ---- warm ---- */
+
+#define SUBJECT(name, where, loop)   \
+    static void name(unsigned calls) \
+    {                                \
+        if (calls == 0)              \
+            where();                 \
+        loop(calls);                 \
+    }
+
+SUBJECT(run_nowhere, go_nowhere, run_child_span)
+SUBJECT(run_ring, go_to_ring, run_child_span)
+SUBJECT(run_bare_nowhere, go_nowhere, run_bare_span)
+SUBJECT(run_bare_ring, go_to_ring, run_bare_span)
+
+static void mode_warm(void)
+{
+    static const struct subject subjects[] = {
+        {"nowhere_span", run_nowhere},
+        {"ring_span", run_ring},
+        {"nowhere_bare_span", run_bare_nowhere},
+        {"ring_bare_span", run_bare_ring},
+    };
+
+    measure(&usual_batches, subjects, sizeof(subjects) / sizeof(subjects[0]));
+}
+
+/* ---- the first time around ---- */
+
+#define FIRST_SPANS 60000 /* a ring, nearly */
+
+static double first_spans_ns(void)
+{
+    const uint64_t begin = now_ns();
+
+    run_child_span(FIRST_SPANS);
+    return (double)(now_ns() - begin) / FIRST_SPANS;
+}
+
+/* The kernel maps the ring for this process, which happens once: each run is a process. */
+static void mode_first(unsigned pass)
+{
+    double least = 1e9, first;
+
+    go_nowhere();
+    for (unsigned i = 0; i < 20; i++) {
+        const double ns = first_spans_ns();
+
+        least = ns < least ? ns : least;
+    }
+    go_to_ring();
+    first = first_spans_ns() - least;
+    printf("run 0 %u first_span %.4f\n", pass, first);
+}
+
+/* ---- without a session, and with the folder of a socket that is not there ---- */
+
+static void run_bare_root_span(unsigned calls)
+{
+    struct blkin_span span;
+
+    ESCAPE(&span);
+    for (unsigned i = 0; i < calls; i++) {
+        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
+        FORGET();
+        blkin_span_end(&span);
+        FORGET();
+    }
+}
+
+static void mode_off(const char *name, const char *path)
+{
+    const struct subject subjects[] = {{"empty", run_empty}, {name, run_bare_root_span}};
+
+    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv(RING_VARIABLE, path, 1);
+    blkin_init();
+    measure(&usual_batches, subjects, 2);
+}
+
+/* ---- cold ---- */
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+
+#define COLD_SPANS 5000
+#define COLD_DATA  (3 << 19) /* more than a usual second level cache */
+#define COLD_CODE  (128 << 10)
+
+/* As a server touches data and code of its own between two requests. */
+static void walk(volatile char *data, char *code)
+{
+    for (size_t i = 0; i < COLD_DATA; i += 64)
+        data[i]++;
+    for (size_t i = 0; i < COLD_CODE; i += 64)
+        ((void (*)(void))(void *)(code + i))();
+}
+
+static char *make_code(void)
+{
+    char *code = mmap(NULL, COLD_CODE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+    for (size_t i = 0; i < COLD_CODE; i++)
+        code[i] = (char)(i % 64 == 40 ? 0xc3 : 0x90); /* ret, nop */
+    return code;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Of the middle half, as the counter of a virtual machine has steps of 10 ns. */
+static double middle(uint64_t *ticks, size_t count)
+{
+    double sum = 0;
+
+    qsort(ticks, count, sizeof(*ticks), compare);
+    for (size_t i = count / 4; i < count * 3 / 4; i++)
+        sum += (double)ticks[i];
+    return sum / (double)(count / 2);
+}
+
+static void mode_cold(unsigned pass, const char *name, void (*where)(void))
+{
+    static uint64_t ticks[COLD_SPANS];
+    char *data = mmap(NULL, COLD_DATA, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    char *code = make_code();
+    uint64_t own = UINT64_MAX, first_ns, first;
+    double ns;
+    unsigned cpu;
+
+    where();
+    run_child_span(200000);
+    for (unsigned i = 0; i < 1000; i++) {
+        const uint64_t begin = __rdtscp(&cpu), took = __rdtscp(&cpu) - begin;
+
+        own = took < own ? took : own;
+    }
+    first_ns = now_ns();
+    first = __rdtsc();
+    for (unsigned i = 0; i < COLD_SPANS; i++) {
+        uint64_t begin;
+
+        where();
+        walk(data, code);
+        begin = __rdtscp(&cpu);
+        run_child_span(1);
+        ticks[i] = __rdtscp(&cpu) - begin - own;
+    }
+    ns = (double)(now_ns() - first_ns) / (double)(__rdtsc() - first);
+    ns *= middle(ticks, COLD_SPANS);
+    printf("run 0 %u %s %.4f\n", pass, name, ns);
+}
+#endif
+
+/* ---- */
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: bench-ring MODE\n"
+                    "  warm                 ns per span, into a ring and nowhere, in turns\n"
+                    "  cold nowhere|ring    ns per span, caches walked over in between\n"
+                    "  first                what the first lap of a ring adds to a span\n"
+                    "  off PATH             ns per span where PATH is the agent's socket\n"
+                    "  count KIND CALLS     only calls; KIND is empty, nowhere or ring\n");
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "", *number = getenv("BENCH_PASS");
+    const unsigned pass = number ? (unsigned)atoi(number) : 0;
+
+    pin((int)sysconf(_SC_NPROCESSORS_ONLN) - 1);
+    if (strcmp(mode, "off") == 0 && argc == 3) {
+        mode_off(strcmp(argv[2], "none") == 0 ? "off_span" : "awaiting_span", argv[2]);
+        return 0;
+    }
+    prepare();
+    if (strcmp(mode, "warm") == 0) {
+        mode_warm();
+    } else if (strcmp(mode, "first") == 0) {
+        mode_first(pass);
+    } else if (strcmp(mode, "count") == 0 && argc == 4) {
+        void (*run)(unsigned) = strcmp(argv[2], "empty") == 0     ? run_empty
+                                : strcmp(argv[2], "nowhere") == 0 ? run_nowhere
+                                                                  : run_ring;
+
+        run(0);
+        run((unsigned)atoi(argv[3]));
+#if defined(__x86_64__)
+    } else if (strcmp(mode, "cold") == 0 && argc == 3 && strcmp(argv[2], "ring") == 0) {
+        mode_cold(pass, "ring_cold", go_to_ring);
+    } else if (strcmp(mode, "cold") == 0 && argc == 3) {
+        mode_cold(pass, "nowhere_cold", go_nowhere);
+#endif
+    } else {
+        return usage();
+    }
+    return 0;
+}

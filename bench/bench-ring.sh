@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Runs bench-ring in each of its modes, and prints its runs, and counts as "ring NAME VALUE".
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u -o pipefail
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
+private_begin
+bench=$BUILD/bench
+processes=10
+
+bench_ring() {
+    timeout 300 "$bench/bench-ring" "$@"
+}
+
+# instructions KIND CALLS
+instructions() {
+    timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null "$bench/bench-ring-count" count "$1" "$2" 2>&1 |
+        sed -n 's/.*Collected : //p'
+}
+
+runs ring "$processes" bench_ring warm
+while read -r -u 3 turn pass what; do
+    case $what in
+    awaiting) mode=(off "$WORK/no-agent") ;;
+    off) mode=(off none) ;;
+    first) mode=(first) ;;
+    *) mode=(cold "$what") ;;
+    esac
+    BENCH_PASS=$pass bench_ring "${mode[@]}" | as_run ring "$turn" "$pass" || {
+        complain "bench-ring ${mode[*]} failed"
+        exit 1
+    }
+done 3< <(plan "$processes" nowhere ring first off awaiting)
+for kind in nowhere ring; do
+    few=$(instructions $kind 1000)
+    many=$(instructions $kind 101000)
+    [ -n "$few" ] && [ -n "$many" ] || {
+        complain "valgrind has counted nothing"
+        exit 1
+    }
+    awk -v kind=$kind -v few="$few" -v many="$many" 'BEGIN { print "ring", kind "_instructions", (many - few) / 100000 }'
+done

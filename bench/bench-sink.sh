@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Measures the sink on recorded traces, and prints its runs. To be run under scripts/isolate.
+#
+# Times are from a babeltrace2's start to its end, CPU times those of the whole process, its sender's
+# thread included, both in seconds.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u -o pipefail
+# shellcheck source=scripts/private.sh
+. "$SRC/scripts/private.sh"
+# shellcheck source=bench/sessions.sh
+. "$SRC/bench/sessions.sh"
+private_begin
+bench=$BUILD/bench
+spans=${SPANS:-250000}
+pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
+turns=${TURNS:-10}
+
+die() {
+    complain "$*"
+    exit 1
+}
+
+# viewer COMPONENT [OPTION...]: reads the trace; what it took is in $cpu and $seconds.
+viewer() {
+    local component=$1
+    shift
+    "$PYTHON" "$SRC/bench/cost.py" "$WORK/cost" \
+        babeltrace2 --plugin-path="$BUILD/plugins" "$WORK/trace" \
+        --component="sink.$component" "$@" >"$WORK/viewer.log" 2>&1 || {
+        tail "$WORK/viewer.log" >&2
+        die "babeltrace2 with sink.$component failed"
+    }
+    read -r cpu _ seconds <"$WORK/cost"
+}
+
+dummy() {
+    viewer utils.dummy
+}
+
+# ours [PARAMETER]: spans is how many there have to be.
+ours() {
+    viewer blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\"${1-}"
+    grep -q "spans: $spans = $spans accepted " "$WORK/viewer.log" || {
+        tail "$WORK/viewer.log" >&2
+        die "not all of $spans spans were delivered"
+    }
+}
+
+# With a tap: nobody reads it, or one reader does, as fast as it can.
+unread() {
+    ours ",tap=\"$WORK/tap\""
+}
+tapped() {
+    start_part reader "$PYTHON" "$SRC/bench/tap_reader.py" "$WORK/tap"
+    unread
+    wait_part reader 10 || die "the reader of the tap failed"
+}
+
+# compare KIND NAME...: functions of this file, on a trace of this kind.
+compare() {
+    local kind=$1 turn pass name
+    shift
+    record_trace trace "$spans" "$pace" "$kind" || exit 1
+    while read -r -u 3 turn pass name; do
+        "$name"
+        echo "run ${kind}_cpu $turn.0 $pass $name $cpu"
+        echo "run ${kind}_time $turn.0 $pass $name $seconds"
+    done 3< <(plan "$turns" "$@")
+    rm -rf "$WORK/trace"
+}
+
+start_sessiond || exit 1
+start_part server "$bench/null_server"
+wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
+server=$(part_address server)
+echo "sink spans $spans"
+"$bench/bench-json" | sed 's/^run /&json 0./; t; s/^/sink /' || exit 1
+"$bench/bench-post" "${server##*:}" | sed 's/^run /&post 0./' || exit 1
+start_part far "$bench/null_server" 100
+wait_for 10 far "the start of the null server" part_address far >/dev/null || exit 1
+far=$(part_address far)
+"$bench/bench-drain" "${far##*:}" | sed 's/^/sink /' || exit 1
+stop_part far
+compare original dummy ours
+compare span dummy ours unread tapped

@@ -1,0 +1,79 @@
+"""Figures of the recorder on four hosts.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+
+from measure import Found, script
+
+
+def figures_of_hosts(got):
+    """The recorder's; of each part that was run."""
+    found = Found("rec", got)
+    add = found.count
+
+    def has(name):
+        return got.has("record", name)
+
+    def value(name):
+        return got.number("record", name)
+
+    def other(name):
+        return got.rows["record", name][1]
+
+    def growth(name, figure):
+        late, early = value(name), other(name)
+        add(figure, late / early - 1 if early else 0, "ratio", "<= 0.05",
+            f"{early:,.0f} KiB early, {late:,.0f} KiB late")
+
+    def counts(part, what):
+        add(f"{part}complete", value(f"{part}complete_share"), "share", ">= 0.999" if not part else None,
+            f"of {value(part + 'planted'):.0f} {what}, {value(part + 'tagged'):.0f} came tagged as incomplete")
+        lost = value("faults_lost") if part else 0
+        add(f"{part}unexplained", value(f"{part}untagged") + max(0, value(f"{part}silent") - lost),
+            "traces", "<= 0", "neither whole nor tagged" + (
+                f"; {value('faults_silent'):.0f} of which nothing came, and {lost:.0f} alarms that the recorders "
+                "count as lost with LTTng's session" if part else "") +
+            f"; {value(f'{part}late'):.0f} more had parts recorded later than linger-ms after the alarm")
+        add(f"{part}fast_sent", value(f"{part}fast"), "traces", "<= 0", "that nothing had asked for")
+        add(f"{part}doubles", value(f"{part}doubles"), "spans", "<= 0")
+
+    if has("retrieve_p99"):
+        add("retrieve_s", value("retrieve_p99"), "s", "<= 5",
+            f"the 99th percentile; median {value('retrieve_p50'):.2f} s, greatest {other('retrieve_p99'):.2f} s")
+        counts("", "planted slow requests")
+        add("hosts_daemons_pct", value("agents_pct"), "% of a core", None,
+            "the agents of four hosts with their children, and LTTng's daemons")
+    if has("faults_complete_share"):
+        counts("faults_", f"planted slow requests, with {value('faults'):.0f} faults")
+    if has("storm_cpu_1"):
+        worst = max(("storm_cpu_1", "storm_cpu_2", "storm_cpu_3", "storm_cpu_4"),
+                    key=lambda name: got.number("record", name, 2))
+        add("storm_cpu_ratio", got.number("record", worst, 2), "ratio", "<= 2",
+            f"CPU per request: {other(worst):.2f} us while one in 10,000 is slow")
+        add("storm_unaccounted", value("storm_unaccounted"), "alarms", "<= 0",
+            f"made: {value('storm_made'):,.0f}, read: {value('storm_read'):,.0f}, held back by the rules' cap and "
+            f"counted: {value('storm_dropped'):,.0f}")
+        growth("storm_agent_kib", "storm_memory_growth")
+        growth("storm_lttng_kib", "storm_lttng_memory_growth")
+    if has("snapshot_p999"):
+        add("snapshot_p999_ratio", value("snapshot_p999") / other("snapshot_p999"), "ratio", "<= 1.1",
+            f"three spans' time, 99.9th percentile, without snapshots: {other('snapshot_p999'):.1f} us; "
+            f"{value('snapshots'):.0f} snapshots, {other('snapshots'):.0f} of them by hand")
+        add("snapshot_gaps", value("snapshot_gaps"), "spans", "<= 0", "missing by sequence in the ring")
+        growth("snapshot_agent_kib", "snapshot_memory_growth")
+        growth("snapshot_lttng_kib", "snapshot_lttng_memory_growth")
+        growth("snapshot_disk_kib", "snapshot_disk_growth")
+    for (_, name), row in got.rows.items():
+        if name.startswith("table_"):
+            unit = {"us": "us/request", "whole": "share", "s": "s"}[name.rsplit("_", 1)[1]]
+            add(name, row[0], unit)
+    return found
+
+
+def hosts():
+    """HOSTS_PARTS in the environment: which parts; see bench-record.sh."""
+    found = {}
+    for part in os.environ.get("HOSTS_PARTS", "planted faults storm snapshots table").split():
+        found.update(figures_of_hosts(script("bench-record.sh", part)))
+    return found

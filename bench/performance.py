@@ -1,0 +1,56 @@
+"""doc/performance.md and its pictures, of doc/figures.json: a list of runs, the newest first.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import json
+import os
+import pathlib
+import shutil
+
+import figures
+import plot
+
+SRC = pathlib.Path(os.environ.get("SRC", pathlib.Path(__file__).resolve().parents[1]))
+KEPT = SRC / "doc/figures.json"
+PAGE = SRC / "doc/performance.md"
+PICTURES = "day.svg", "fleet.svg", "sysprof-proxy.svg", "sysprof-back-end.svg"
+
+
+def runs():
+    return json.loads(KEPT.read_text(encoding="utf-8"))
+
+
+def all_figures(of):
+    """key -> figure; the newest run's, where several have it."""
+    return {name: figure for run in reversed(of) for name, figure in run["figures"].items()}
+
+
+def section(run):
+    where = "\n".join(f"- {name}: {value}" for name, value in run["machine"].items())
+    parts = "\n".join(f"- {part}: " + ", ".join(f"{name} {value}" for name, value in said.items())
+                      for part, said in run["parts"].items())
+    return f"### {run['name']}\n\n{where}\n{parts}\n\n{figures.markdown(run['figures'])}".replace("\n\n\n", "\n\n")
+
+
+def page(of):
+    template = (SRC / "bench/performance.md.in").read_text(encoding="utf-8")
+    return template.replace("@RUNS@", "\n\n".join(section(run) for run in of if run["figures"]))
+
+
+def draw(of):
+    return plot.draw(all_figures(of))
+
+
+def publish(run):
+    """The run comes first. What it has measured anew, or what a run of that name had, goes from the others."""
+    others = [other for other in (runs() if KEPT.exists() else []) if other["name"] != run["name"]]
+    for other in others:
+        other["figures"] = {name: figure for name, figure in other["figures"].items() if name not in run["figures"]}
+    of = [run, *(other for other in others if other["figures"])]
+    KEPT.write_text(json.dumps(of, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(of), encoding="utf-8")
+    (SRC / "doc/performance.svg").write_text(draw(of) or "", encoding="utf-8")
+    for picture in PICTURES:
+        drawn = pathlib.Path(os.environ["BUILD"]) / picture
+        if drawn.exists():
+            shutil.copy(drawn, SRC / "doc")

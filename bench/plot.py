@@ -1,0 +1,109 @@
+"""doc/performance.svg: the figures of bench.json as bars, each in units of its anchor.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+from html import escape
+
+WIDTH, LABEL, ROW, BAR, VALUE = 760, 300, 22, 14, 110
+OURS, OTHERS = "#2f6f9f", "#b8b8b8"
+
+
+def span_bars(value):
+    """What a span costs the program, in tracepoints of one integer."""
+    tracepoint = value("lib.tracepoint_ns")
+    if not tracepoint:
+        return []
+    span = value("lib.span_vs_tracepoint")
+    otel = value("otel.span_vs_sampled")
+    return [
+        ("no session", value("lib.off_ns", tracepoint), OURS),
+        ("session on, trace not sampled", value("lib.unsampled_ns", tracepoint), OURS),
+        ("a tracepoint of one integer", 1, OTHERS),
+        ("a step of a span", value("lib.step_vs_tracepoint"), OURS),
+        ("an annotation, streamed", value("lib.annotation_vs_tracepoint"), OURS),
+        ("a span, texts are literals", span, OURS),
+        ("a span, texts known at run time", value("lib.variable_span_ns", tracepoint), OURS),
+        ("the original's four events", value("lib.original_span_ns", tracepoint), OTHERS),
+        ("OpenTelemetry's SDK for Go", span / otel if span and otel else None, OTHERS),
+    ]
+
+
+def sink_bars(value):
+    """Time for a recorded trace, in that of babeltrace2 alone."""
+    return [
+        ("babeltrace2, sink.utils.dummy", 1, OTHERS),
+        ("to Zipkin: four events a span", value("sink.original_vs_dummy"), OURS),
+        ("to Zipkin: one event a span", value("sink.span_vs_dummy"), OURS),
+    ]
+
+
+def live_bars(value):
+    """The highest rate of a live session that the viewer keeps up with."""
+    return [
+        ("babeltrace2, sink.utils.counter", 1, OTHERS),
+        ("to Zipkin: four events a span", value("sink.live_vs_stock"), OURS),
+    ]
+
+
+def app_bars(value):
+    """Requests per second of a traced nbdkit."""
+
+    def rate(name):
+        cost = value(name)
+        return None if cost is None else 1 - cost / 100
+
+    return [
+        ("compiled without", 1, OTHERS),
+        ("no session", rate("app.iops_cost_off_pct"), OURS),
+        ("1 span per request", rate("app.iops_cost_1span_pct"), OURS),
+        ("with 2 layers below", rate("app.iops_cost_pct"), OURS),
+        ("2 layers, relayd and sink on the same CPUs", rate("app.iops_cost_live_pct"), OURS),
+    ]
+
+
+GROUPS = (
+    ("One span, in bare LTTng tracepoints", span_bars),
+    ("Time for a recorded trace, in babeltrace2's alone", sink_bars),
+    ("Rate of a live session, in babeltrace2's alone", live_bars),
+    ("Requests per second of nbdkit under fio, in those without tracing", app_bars),
+)
+
+
+def draw_bar(top, label, size, colour, unit):
+    length = max(1, size * unit)
+    middle = top + ROW / 2 + 4
+    return (f'<text x="{LABEL - 10}" y="{middle}" text-anchor="end">{escape(label)}</text>'
+            f'<rect x="{LABEL}" y="{top + (ROW - BAR) / 2}" width="{length:.1f}" height="{BAR}"'
+            f' fill="{colour}"/>'
+            f'<text x="{LABEL + length + 6:.1f}" y="{middle}">{size:.3g}</text>')
+
+
+def draw_group(top, title, bars):
+    """Returns the lines and where the next group begins."""
+    bars = [bar for bar in bars if bar[1] is not None]
+    if len(bars) < 2:
+        return [], top
+    unit = (WIDTH - LABEL - VALUE) / max(size for _, size, _ in bars)
+    lines = [f'<text x="10" y="{top + 18}" font-weight="bold">{escape(title)}</text>']
+    top += 30
+    for label, size, colour in bars:
+        lines.append(draw_bar(top, label, size, colour, unit))
+        top += ROW
+    return lines, top + 16
+
+
+def draw(results):
+    """results is what bench.json has. Returns the picture, or None if there is nothing to show."""
+    def value(name, anchor=1):
+        found = results.get(name, {}).get("value")
+        return None if found is None else found / anchor
+
+    lines, top = [], 6
+    for title, bars_of in GROUPS:
+        group, top = draw_group(top, title, bars_of(value))
+        lines += group
+    if not lines:
+        return None
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top}"'
+            f' font-family="sans-serif" font-size="13">\n'
+            f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(lines) + "\n</svg>\n")

@@ -1,0 +1,132 @@
+# sessions.sh: the sessions of the benchmarks, and their turns; to be sourced after scripts/private.sh.
+#
+# Those of the library are snapshot sessions: their ring buffers are overwritten and nobody reads
+# them, so that the only cost is the traced process's.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+# plan TURNS NAME...: "TURN PASS NAME" of each run, in random order; see paired.py.
+plan() {
+    "$PYTHON" "$SRC/bench/paired.py" plan "$@"
+}
+
+# as_run MODE TURN PASS [RENAME]: all lines that a process has printed become lines of one run. RENAME is sed's.
+as_run() {
+    sed -n "s/^run [^ ]* [^ ]* /run $1 $2.0 $3 /p" | sed "${4-}"
+}
+
+# runs MODE PROCESSES COMMAND...: each process is a round of its own.
+runs() {
+    local mode=$1 processes=$2 i
+    shift 2
+    for ((i = 0; i < processes; i++)); do
+        BENCH_SEED=$((BENCH_SEED + i)) "$@" | sed "s/^run /run $mode $i./" || {
+            complain "$* failed"
+            exit 1
+        }
+    done
+}
+
+# bench_session NAME EVENT...: 4 sub-buffers of 1 MiB for each CPU, no contexts; with FILTER, if that is set.
+bench_session() {
+    local name=$1 event log
+    shift
+    if ! log=$({
+        lttng create "$name" --snapshot --output="$WORK/$name" &&
+            lttng enable-channel -s "$name" -u --buffers-uid --overwrite --subbuf-size=1M \
+                --num-subbuf=4 bench &&
+            for event in "$@"; do
+                lttng enable-event -s "$name" -u -c bench "$event" ${FILTER:+"--filter=$FILTER"} || return
+            done &&
+            lttng start "$name"
+    } 2>&1); then
+        complain "cannot start the recording session $name:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+}
+
+end_session() {
+    lttng destroy "$1" >/dev/null
+}
+
+# as_in FOLDER COMMAND...: with the library that is there.
+as_in() {
+    local folder=$1
+    local LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    export LD_LIBRARY_PATH
+    shift
+    [[ $(ldd "$BUILD/bench/bench-lib") == *"$folder/libblkin.so.1 "* ]] || {
+        complain "programs do not load the library of $folder"
+        return 1
+    }
+    "$@"
+}
+
+# as_without COMMAND...: with the library that knows no usage.
+as_without() {
+    as_in "$BUILD/bench/without" "$@"
+}
+
+# record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind
+# (NAME). The program waits for room in the ring buffer, so that nothing is lost.
+record_trace() {
+    local name=$1 kind=${4:-$1} log
+    if ! log=$({
+        lttng create "$name" --output="$WORK/$name" &&
+            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=4M --num-subbuf=4 \
+                --blocking-timeout=inf bench &&
+            lttng enable-event -s "$name" -u -c bench 'zipkin:*' &&
+            lttng enable-event -s "$name" -u -c bench blkin:span &&
+            lttng start "$name"
+    } 2>&1); then
+        complain "cannot record the trace $name:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/bench/bench-load" "$kind" "$2" "$3" \
+        >/dev/null || {
+        complain "bench-load $kind failed"
+        return 1
+    }
+    lttng destroy "$name" >/dev/null
+}
+
+# live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: of what bench-load makes; its address for viewers is
+# in LIVE_URL. Without blkin:process, so that every event is one of bench-load's.
+live_session() {
+    local name=$1 log
+    if ! log=$({
+        lttng create "$name" --live="$2" \
+            --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" &&
+            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size="$3" --num-subbuf="$4" \
+                bench &&
+            lttng enable-event -s "$name" -u -c bench 'zipkin:*' &&
+            lttng enable-event -s "$name" -u -c bench blkin:span &&
+            lttng start "$name"
+    } 2>&1); then
+        complain "cannot start the live session $name:"
+        printf '%s\n' "$log" >&2
+        return 1
+    fi
+    # shellcheck disable=SC2034 # for the caller
+    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$name"
+}
+
+# discarded SESSION: events that LTTng has discarded, so far as it has said so.
+discarded() {
+    lttng list "$1" | awk '/Discarded events:/ { sum += $NF } END { printf "%d\n", sum }'
+}
+
+# start_viewer NAME COMPONENT [OPTION...]: a live viewer that ends with the session, and is attached when
+# this returns. Looks for data every 5 ms.
+start_viewer() {
+    local name=$1 component=$2
+    shift 2
+    start_part "$name" babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=5000 \
+        --component=source.ctf.lttng-live \
+        --params="inputs=[\"$LIVE_URL\"],session-not-found-action=\"end\"" \
+        --component="sink.$component" "$@"
+    wait_for 20 "$name" "the viewer's attaching to the live session" viewer_attached
+}

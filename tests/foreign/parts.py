@@ -1,0 +1,135 @@
+# What the tests of foreign spans share: the program that plays the recorder, and requests.
+# SPDX-License-Identifier: BSD-2-Clause
+import gzip
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+
+SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
+sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
+import otlp  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, PATIENCE, wait_until  # noqa: E402
+
+PROTOBUF = "application/x-protobuf"
+RECORDER = BUILD + "/tests/foreign/recorder"
+
+
+def expect(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+class Recorder:
+    """The program that plays the recorder."""
+
+    def __init__(self, *args, rules="", listen="127.0.0.1:0"):
+        self.process = subprocess.Popen([RECORDER, "listen=" + listen, *args], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True,
+                                        env={**ENVIRONMENT, "BLKIN_SLOW": rules, "BLKIN_SLOW_FILE": "/dev/null"})
+        self.url = self.process.stdout.readline().strip()
+        expect(self.process.poll() is None and (self.url or not listen), "the recorder does not start")
+        self.address = urllib.parse.urlsplit(self.url).netloc
+
+    def ask(self, line="status"):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def counts(self):
+        """The counts, whose sums hold."""
+        foreign = self.ask()["foreign"]
+        counts, held = foreign["counts"], foreign["held"]["spans"]
+        refused = sum(counts["refused_" + why] for why in ("page", "type", "too_large", "broken", "rate", "memory"))
+        expect(counts["requests"] - counts["requests_taken"] - refused - counts["requests_cut_off"] in (0, 1), counts)
+        expect(counts["spans_in"] == held + counts["spans_overwritten"] + counts["spans_invalid"]
+               + counts["spans_too_large"], foreign)
+        return counts
+
+    def connect(self):
+        return http.client.HTTPConnection(self.address, timeout=LIMIT_S)
+
+    def cpu_s(self):
+        with open("/proc/%d/stat" % self.process.pid, encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_mb(self):
+        with open("/proc/%d/status" % self.process.pid, encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        said = self.process.stdout.read()
+        expect(self.process.wait(LIMIT_S) == 0, "it ends with %d" % self.process.returncode)
+        return json.loads(said.splitlines()[-1])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdin.close()
+        self.process.stdout.close()
+
+
+class LocalConnection(http.client.HTTPConnection):
+    """HTTP at a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=LIMIT_S)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(self.path)
+
+
+def attribute(key, value):
+    kind = {str: "string_value", bool: "bool_value", int: "int_value", float: "double_value"}[type(value)]
+    return otlp.CLASSES["KeyValue"](key=key, value=otlp.CLASSES["AnyValue"](**{kind: value}))
+
+
+def span(trace, number, parent=0, name="write", kind=2, start_ns=None, ms=1.0, error=False, **attributes):
+    start_ns = time.time_ns() if start_ns is None else start_ns
+    return otlp.CLASSES["Span"](
+        trace_id=trace.to_bytes(16, "big"), span_id=number.to_bytes(8, "big"),
+        parent_span_id=parent.to_bytes(8, "big") if parent else b"", name=name, kind=kind,
+        start_time_unix_nano=start_ns, end_time_unix_nano=start_ns + int(ms * 1e6),
+        attributes=[attribute(key, value) for key, value in attributes.items()],
+        status=otlp.CLASSES["Status"](code=2) if error else None)
+
+
+def request(spans, service="store", **resource):
+    made = otlp.CLASSES["ExportTraceServiceRequest"]()
+    group = made.resource_spans.add()
+    group.resource.attributes.extend(attribute(key, value)
+                                     for key, value in {"service.name": service, **resource}.items())
+    scope = group.scope_spans.add()
+    scope.scope.name = "tests"
+    scope.spans.extend(spans)
+    return made.SerializeToString()
+
+
+def post(connection, body, path="/v1/traces", method="POST", **headers):
+    """(status, headers, the message of the answer)"""
+    given = {"Content-Type": PROTOBUF, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    if given.get("Content-Encoding") == "gzip":
+        body = gzip.compress(body)
+    connection.request(method, path, body, given)
+    answer = connection.getresponse()
+    data = answer.read()
+    kind = "ExportTraceServiceResponse" if answer.status == 200 else "RpcStatus"
+    expect(answer.getheader("Content-Type") == PROTOBUF, answer.getheaders())
+    return answer.status, answer, otlp.CLASSES[kind].FromString(data)
+
+
+__all__ = ["BUILD", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Recorder", "SRC", "attribute", "expect",
+           "otlp", "post", "request", "span", "wait_until"]

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""A foreign span goes to a back end of OTLP as it came, and to Zipkin as OpenTelemetry maps it; one that a receiver
+might refuse is mapped for both, and harms no other one.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import random
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
+from faulty_collector import Collector  # noqa: E402
+from parts import Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402
+
+RULES = "*>50ms, error, max=100000/s"
+
+
+def collected(collector, taken=None):
+    """(resource, scope, span) of each that has arrived, as messages."""
+    return [(group.resource, scope.scope, one) for got in collector.requests
+            for group in otlp.CLASSES["ExportTraceServiceRequest"].FromString(got.body).resource_spans
+            for scope in group.scope_spans for one in scope.spans if taken is None or one.span_id in taken]
+
+
+def rich_span(trace, number):
+    """All that a span can have."""
+    one = span(trace, number, parent=number + 1, name="wr\u00efte", ms=51, text="\u20ac", truth=False, double=-0.5,
+               amount=-3, **{"peer.service": "disk", "blkin.debug": "yes", "otel.status_code": "OK", "error": False})
+    one.attributes.add(key="list").value.array_value.values.extend(
+        [attribute("", 1).value, attribute("", "two").value, attribute("", 3.0).value])
+    one.attributes.add(key="bytes").value.bytes_value = b"\x00\xff"
+    one.attributes.add(key="empty")
+    one.events.add(time_unix_nano=time.time_ns(), name="event", attributes=[attribute("a", True)])
+    one.links.add(trace_id=bytes(range(16)), span_id=bytes(range(8)), trace_state="k=v", flags=1,
+                  attributes=[attribute("b", 1.5)])
+    one.dropped_attributes_count, one.dropped_events_count, one.flags = 1, 2, 0x301
+    one.trace_state = "vendor=1"
+    one.status.message, one.status.code = "disk is full", 2
+    return one
+
+
+class AsItCame(unittest.TestCase):
+
+    def recorder(self, collector, path="/v1/traces", kind="otlp"):
+        return Recorder("endpoint=%s%s" % (collector.url, path), "format=" + kind, "linger-ms=0", rules=RULES)
+
+    def test_all_that_a_span_can_have(self):
+        chance = random.Random(4711)
+        spans = [rich_span(number, 1000 + number) for number in range(1, 301)]
+        with Collector() as collector, self.recorder(collector) as recorder:
+            connection = recorder.connect()
+            resources = [{"host.name": "h%d" % i, "process.pid": i, "ratio": 0.25, "on": True} for i in range(7)]
+            of = {}
+            for one in spans:
+                resource = chance.choice(resources)
+                of[one.span_id] = resource
+                self.assertEqual(post(connection, request([one], **resource))[0], 200)
+            wait_until(lambda: len(collected(collector)) == len(spans), lambda: len(collected(collector)))
+            got = {one.span_id: (resource, scope, one) for resource, scope, one in collected(collector)}
+            for one in spans:
+                resource, scope, arrived = got[one.span_id]
+                self.assertEqual(arrived, one)
+                sent = otlp.CLASSES["ExportTraceServiceRequest"].FromString(request([one], **of[one.span_id]))
+                self.assertEqual(resource, sent.resource_spans[0].resource)
+                self.assertEqual(scope.name, "tests")
+            self.assertEqual(recorder.end()["accepted"], len(spans))
+
+    def test_what_is_not_known_here(self):
+        """Fields of a later version of OTLP go on, too."""
+        later = span(1, 1, ms=51).SerializeToString() + b"\xa2\x1f\x03abc"
+        body = otlp.CLASSES["ExportTraceServiceRequest"]()
+        body.resource_spans.add().scope_spans.add().spans.add().MergeFromString(later)
+        with Collector() as collector, self.recorder(collector) as recorder:
+            self.assertEqual(post(recorder.connect(), body.SerializeToString())[0], 200)
+            wait_until(lambda: collected(collector), "it arrives")
+            self.assertIn(b"\xa2\x1f\x03abc", collected(collector)[0][2].SerializeToString())
+            recorder.end()
+
+    def test_what_a_receiver_might_refuse(self):
+        good, names = span(1, 1, ms=51, key="value"), {}
+
+        def with_field(number, field):
+            """Google's library refuses to make them, so by hand."""
+            names[number.to_bytes(8, "big")] = field
+            return span(number, number, ms=51, key="value").SerializeToString() + field
+
+        bad = [with_field(11, b"\x4a\x0c\x0a\x01k\x12\x07\x0a\x05ab\xff\xfec"),  # a value that is not UTF-8
+               with_field(12, b"\x4a\x05\x12\x03\x0a\x01v"),                    # an attribute without a key
+               with_field(13, b"\x48\x01"),                                     # a number in place of an attribute
+               with_field(14, b"\x6a\x04\x0a\x02ab"),                           # a link to a trace id of two bytes
+               with_field(15, b"\x1a\x02\xc3\x28"),                             # a trace state that is not UTF-8
+               with_field(16, b"\x5a\x03\x12\x05a")]                            # an event that ends too early
+        scope = b"".join(b"\x12" + bytes([len(one)]) + one for one in [good.SerializeToString(), *bad])
+        self.assertLess(max(map(len, bad)), 128)
+        length = bytes([len(scope) % 128 + 128, len(scope) // 128])
+        group = b"\x12" + length + scope
+        body = b"\x0a" + bytes([len(group) % 128 + 128, len(group) // 128]) + group
+        with Collector() as collector, self.recorder(collector) as recorder:
+            status, _, message = post(recorder.connect(), body)
+            self.assertEqual((status, message.ByteSize()), (200, 0))
+            # Google's library reads what has arrived, and it refuses what is not UTF-8
+            wait_until(lambda: len(collected(collector)) == 7, lambda: len(collected(collector)))
+            for resource, scope, one in collected(collector):
+                self.assertEqual(one.name, "write")
+                if one.span_id in names:
+                    self.assertEqual(scope.name, "blkin")
+                    self.assertTrue(all(pair.key for pair in one.attributes))
+                else:
+                    self.assertEqual(one, good)
+            recorder.end()
+
+    def test_zipkin(self):
+        one = rich_span(5 << 64, 6)
+        with Collector() as collector, self.recorder(collector, "/api/v2/spans", "zipkin") as recorder:
+            self.assertEqual(post(recorder.connect(), request([one], **{"host.name": "h"}))[0], 200)
+            wait_until(lambda: collector.requests, "it arrives")
+            got = collector.requests[0].spans[0]
+            self.assertEqual((got["traceId"], got["id"], got["kind"], got["localEndpoint"]["serviceName"]),
+                             ("%032x" % (5 << 64), "%016x" % 6, "SERVER", "store"))
+            tags = got["tags"]
+            self.assertEqual((tags["text"], tags["truth"], tags["double"], tags["amount"], tags["list"]),
+                             ("\u20ac", "false", "-0.5", "-3", '[1,"two",3]'))
+            self.assertEqual((tags["host.name"], tags["otel.scope.name"], tags["error"]),
+                             ("h", "tests", "disk is full"))
+            self.assertNotIn("", tags)
+            recorder.end()
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""The receiver of foreign spans: what it takes, what it refuses and how, its limits, and its account.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import http.client
+import os
+import random
+import socket
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/foreign"))
+from parts import LocalConnection, Recorder, otlp, post, request, span, wait_until  # noqa: E402
+
+MANY = 1 << 62  # no time is later
+
+
+class Receive(unittest.TestCase):
+
+    def test_spans_are_taken(self):
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            for number in range(1, 11):
+                status, answer, message = post(connection, request([span(number, i) for i in range(1, 101)]),
+                                               Content_Encoding="gzip" if number % 2 else "identity")
+                self.assertEqual(status, 200)
+                self.assertEqual(message.ByteSize(), 0)
+                self.assertNotEqual(answer.getheader("Connection"), "close")
+            counts = recorder.counts()
+            self.assertEqual((counts["requests_taken"], counts["spans_in"], counts["connections"]), (10, 1000, 1))
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["given"], 1000)
+            self.assertEqual(recorder.end()["given"], 1000)
+
+    def test_a_unix_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/otlp"
+            with Recorder("socket=" + path, listen="") as recorder:
+                connection = LocalConnection(path)
+                for _ in range(3):
+                    self.assertEqual(post(connection, request([span(1, 1)]))[0], 200)
+                self.assertEqual(recorder.counts()["spans_in"], 3)
+                recorder.end()
+            self.assertEqual(os.listdir(folder), [])
+
+    def test_what_is_refused(self):
+        good = request([span(1, 1)])
+        cases = [  # status, counter, words of the answer, what is posted
+            (404, "page", "OTEL_METRICS_EXPORTER=none", {"path": "/v1/metrics"}),
+            (405, "page", "POST", {"method": "PUT"}),
+            (403, "page", "web page", {"Origin": "http://example.org"}),
+            (415, "type", "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", {"Content_Type": "application/json"}),
+            (415, "type", "x-protobuf", {"Content_Type": "application/x-protobuffer"}),
+            (415, "type", "OTEL_EXPORTER_OTLP_COMPRESSION", {"Content_Encoding": "zstd"}),
+            (400, "broken", "gzip", {"body": b"\x1f\x8bno gzip", "Content_Encoding": "GZIP"}),
+            (400, "broken", "ExportTraceServiceRequest", {"body": b"\x0a\x05{}"}),
+            (400, "broken", "ExportTraceServiceRequest", {"body": good[:-3]}),
+            (413, "too_large", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", {"body": good + bytes(100000)}),
+            (413, "too_large", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE",
+             {"body": bytes(100000), "Content_Encoding": "gzip"}),
+        ]
+        with Recorder("message-bytes=65536") as recorder:
+            for status, counter, words, posted in cases:
+                with self.subTest(posted=str(posted)[:80]):
+                    before = recorder.counts()
+                    connection = recorder.connect()
+                    got = post(connection, **{"body": good, **posted})
+                    self.assertEqual(got[0], status)
+                    self.assertIn(words, got[2].message)
+                    self.assertGreater(got[2].code, 0)
+                    counts = recorder.counts()
+                    self.assertEqual(counts["refused_" + counter], before["refused_" + counter] + 1)
+                    self.assertEqual(counts["requests_taken"], before["requests_taken"])
+                    connection.close()
+            self.assertEqual(post(recorder.connect(), good, Content_Type="application/x-protobuf; charset=x")[0], 200)
+            recorder.end()
+
+    def test_single_spans_are_refused(self):
+        no_trace, no_id, short = span(1, 1), span(1, 1), span(1, 1)
+        no_trace.trace_id = bytes(16)
+        no_id.span_id = b""
+        short.trace_id = b"1234"
+        large = span(9, 9, name="n" * 200000)
+        with Recorder("store-bytes=1048576") as recorder:
+            status, _, message = post(recorder.connect(), request([span(1, 1), no_trace, no_id, short, large,
+                                                                   span(1, 2)]))
+            self.assertEqual((status, message.partial_success.rejected_spans), (200, 4))
+            self.assertIn("too large", message.partial_success.error_message)
+            counts = recorder.counts()
+            self.assertEqual((counts["spans_in"], counts["spans_invalid"], counts["spans_too_large"]), (6, 3, 1))
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["given"], 2)
+            recorder.end()
+
+    def test_fields_in_any_order(self):
+        """Protobuf allows it, and unknown fields: nothing else is read."""
+        seed = random.randrange(1 << 32)
+        print("seed", seed)
+        chance = random.Random(seed)
+
+        def fields(message):
+            """Each field of it by itself, as bytes."""
+            for descriptor, value in message.ListFields():
+                for element in (value if descriptor.label == descriptor.LABEL_REPEATED else [value]):
+                    one = type(message)()
+                    if descriptor.label == descriptor.LABEL_REPEATED:
+                        getattr(one, descriptor.name).append(element)
+                    elif descriptor.message_type:
+                        getattr(one, descriptor.name).CopyFrom(element)
+                    else:
+                        setattr(one, descriptor.name, element)
+                    yield one.SerializeToString()
+
+        def shuffled(message):
+            parts = list(fields(message)) + [b"\xa2\x06\x03abc", b"\xb0\x06\x07", b"\xb9\x06" + bytes(8)]
+            chance.shuffle(parts)
+            return b"".join(parts)
+
+        def field(number, data):
+            length, head = len(data), bytes([number << 3 | 2])
+            while length >= 128:
+                head, length = head + bytes([length % 128 + 128]), length // 128
+            return head + bytes([length]) + data
+
+        with Recorder(rules="slow-*:x*>50ms, error, max=100000/s") as recorder:
+            connection = recorder.connect()
+            for number in range(1, 301):
+                is_slow, is_error = chance.random() < 0.3, chance.random() < 0.3
+                one = span(number, number, name="xyz", ms=51 if is_slow else 49, error=is_error, a="b", c=1)
+                resource = otlp.CLASSES["Resource"].FromString(
+                    otlp.CLASSES["ExportTraceServiceRequest"].FromString(request([], service="slow-one", z="y"))
+                    .resource_spans[0].resource.SerializeToString())
+                scope = [field(1, b"\x0a\x01s"), field(2, shuffled(one))]
+                chance.shuffle(scope)
+                group = [field(1, shuffled(resource)), field(2, b"".join(scope))]
+                chance.shuffle(group)
+                before = recorder.ask()["alarms"]
+                self.assertEqual(post(connection, field(1, b"".join(group)))[0], 200)
+                self.assertEqual(recorder.ask()["alarms"] - before, int(is_slow or is_error), number)
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["given"], 300)
+            recorder.end()
+
+    def test_the_limit_of_spans_per_second(self):
+        body = request([span(1, i) for i in range(1, 501)])
+        with Recorder("rate=1000") as recorder:
+            connection = recorder.connect()
+            statuses = []
+            while 429 not in statuses and len(statuses) < 100:
+                status, answer, message = post(connection, body)
+                statuses.append(status)
+            self.assertIn(statuses.count(200), (2, 3))
+            self.assertEqual(answer.getheader("Retry-After"), "1")
+            self.assertIn("too many spans", message.message)
+            wait_until(lambda: post(connection, body)[0] == 200, "it takes spans again")
+            counts = recorder.counts()
+            self.assertEqual(counts["requests"], counts["requests_taken"] + counts["refused_rate"])
+            self.assertEqual(counts["connections"], 1)
+            recorder.end()
+
+    def test_the_limit_of_connections(self):
+        with Recorder("connections=10") as recorder:
+            connections = [recorder.connect() for _ in range(30)]
+            for number, connection in enumerate(connections):
+                self.assertEqual(post(connection, request([span(1, number + 1)]))[0], 200)
+            counts = recorder.counts()
+            self.assertEqual((counts["connections"], counts["hung_up"]), (30, 20))
+            # those that hold a request open keep their places, but for 30 s only; others wait or are told
+            for connection in connections[-10:]:
+                self.assertEqual(post(connection, request([span(2, 1)]))[0], 200)
+            held = []
+            for connection in connections[-10:]:
+                connection.putrequest("POST", "/v1/traces")
+                connection.putheader("Content-Type", "application/x-protobuf")
+                connection.putheader("Content-Length", "1000")
+                connection.endheaders(b"1")
+                held.append(connection)
+            wait_until(lambda: recorder.ask()["foreign"]["counts"]["requests"] == 50, "all requests have begun")
+            with socket.create_connection(recorder.address.split(":")) as other:
+                self.assertEqual(other.recv(1), b"")
+            for connection in held:
+                connection.close()
+            wait_until(lambda: recorder.ask()["foreign"]["counts"]["requests_cut_off"] == 10, "they are cut off")
+            self.assertEqual(post(recorder.connect(), request([span(3, 1)]))[0], 200)
+            recorder.counts()
+            recorder.end()
+
+    def test_memory_for_bodies(self):
+        """Bodies that do not end take no more memory than is allowed: senders beyond it are to come again."""
+        with Recorder() as recorder:
+            held = []
+            for _ in range(14):
+                sock = socket.create_connection(recorder.address.split(":"))
+                sock.sendall(b"POST /v1/traces HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-protobuf\r\n"
+                             b"Content-Length: 8000000\r\n\r\n" + bytes(7900000))
+                held.append(sock)
+            wait_until(lambda: recorder.ask()["foreign"]["counts"]["bytes"] >= 14 * 7900000, "all is read")
+            self.assertLess(recorder.peak_mb(), 64 + 64)
+            self.assertEqual(post(recorder.connect(), request([span(1, 1)]))[0], 200)
+            answers = []
+            for sock in held:
+                sock.sendall(bytes(100000))
+                answer = http.client.HTTPResponse(sock)
+                answer.begin()
+                answers.append((answer.status, answer.getheader("Retry-After")))
+                sock.close()
+            self.assertEqual(set(answers), {(400, None), (503, "1")})
+            counts = recorder.counts()
+            self.assertEqual((answers.count((503, "1")), answers.count((400, None))),
+                             (counts["refused_memory"], counts["refused_broken"]))
+            self.assertGreaterEqual(counts["refused_memory"], 6)
+            recorder.end()
+
+    def test_other_limits(self):
+        """A reload changes them for the next request."""
+        body = request([span(1, i) for i in range(1, 101)])
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            self.assertEqual(post(connection, body)[0], 200)
+            recorder.ask("limits %d 10 0" % (len(body) - 1))
+            self.assertEqual(post(connection, body, Content_Encoding="gzip")[0], 413)
+            recorder.ask("limits 0 0 50")
+            self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 429])
+            recorder.ask("limits 0 0 0")
+            self.assertEqual([post(connection, body)[0] for _ in range(2)], [200, 200])
+            others = [recorder.connect() for _ in range(20)]
+            for other in others:
+                self.assertEqual(post(other, body)[0], 200)
+            self.assertEqual(recorder.counts()["hung_up"], 0)
+            recorder.ask("limits 0 5 0")
+            self.assertEqual(post(recorder.connect(), body)[0], 200)
+            self.assertGreater(recorder.counts()["hung_up"], 0)
+            recorder.end()
+
+    def test_a_million_spans(self):
+        """Memory is as configured, and the store says since when it holds."""
+        with Recorder("store-bytes=16777216") as recorder:
+            connection = recorder.connect()
+            begin_ns = time.time_ns()
+            for number in range(1, 101):
+                body = request([span(number * 100 + i // 10, i + 1, start_ns=begin_ns, k="v" * 40)
+                                for i in range(1000)]) * 10
+                self.assertEqual(post(connection, body)[0], 200)
+            counts = recorder.counts()
+            self.assertEqual(counts["spans_in"], 1000000)
+            self.assertGreater(counts["spans_overwritten"], 800000)
+            held = recorder.ask()["foreign"]["held"]
+            self.assertIsNotNone(held["came_after"])
+            self.assertLessEqual(held["bytes"], 16777216)
+            self.assertLess(recorder.peak_mb(), 16 + 30)
+            recorder.end()
+
+    def test_wanted_traces(self):
+        """A slow span has its trace taken: what came before, and what comes within some seconds."""
+        with Recorder("linger-ms=3000", rules="*>50ms, max=100000/s") as recorder:
+            connection = recorder.connect()
+            for trace in range(1, 201):
+                self.assertEqual(post(connection, request([span(trace, 2, 1, kind=3), span(trace, 3, 1, kind=1)]))[0],
+                                 200)
+            slow = range(1, 201, 10)
+            self.assertEqual(post(connection, request([span(trace, 1, ms=51) for trace in slow]))[0], 200)
+            wait_until(lambda: recorder.ask()["given"] == 60, recorder.ask)
+            self.assertEqual(post(connection, request([span(trace, 4, 1, kind=1) for trace in range(1, 201)]))[0],
+                             200)
+            wait_until(lambda: recorder.ask()["given"] == 80, recorder.ask)
+            wait_until(lambda: recorder.ask()["open"] == 0, recorder.ask)
+            status = recorder.end()
+            self.assertEqual((status["alarms"], status["traces"], status["given"], status["overwritten"]),
+                             (20, 20, 80, 0))
+
+
+if __name__ == "__main__":
+    unittest.main(warnings="ignore")

@@ -1,0 +1,323 @@
+/*
+ * The store of foreign spans, against a model that keeps all: what is held is what came last,
+ * whole, with its resource and scope, and it says from when it holds.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "tools/foreign/store.h"
+#include "work/spans.h"
+
+#include <malloc.h>
+#include <time.h>
+
+#define SPANS  60000
+#define TRACES 500
+
+struct model_span {
+    uint64_t trace, id;
+    int64_t came_ns, start_ns, end_ns;
+    unsigned origin;
+    size_t length;
+};
+
+static struct model_span model[SPANS + 1];
+static size_t model_count;
+
+/* ---- spans are made ------------------------------------------------------------------------- */
+
+static uint64_t state;
+
+static uint64_t any(uint64_t below)
+{
+    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+    return (state >> 33) % below;
+}
+
+static struct otlp_origin origin_of(unsigned number)
+{
+    static char bytes[16][64];
+    char *resource = bytes[number];
+    const int service = snprintf(resource, 32, "R%u-service", number / 4);
+    const int scope = snprintf(resource + 32, 32, "scope %u", number % 4);
+
+    return (struct otlp_origin){.resource = {resource, (size_t)service},
+                                .scope = {resource + 32, (size_t)scope},
+                                .service = {resource + 1, (size_t)service - 1}};
+}
+
+/* A message Span of that length or a bit more. */
+static struct text raw_of(const struct model_span *span)
+{
+    static char bytes[1 << 18];
+    const struct test_span made = {.trace_id = span->trace,
+                                   .id = span->id,
+                                   .start_ns = span->start_ns,
+                                   .duration_ns = span->end_ns - span->start_ns,
+                                   .name = "n",
+                                   .kind = 2};
+    char *end = put_test_span(bytes, &made);
+
+    *end++ = PB_BYTES(3); /* a trace state makes it longer */
+    end = pb_put_varint(end, span->length);
+    memset(end, 'x', span->length);
+    return (struct text){bytes + 2, (size_t)(end + span->length - bytes) - 2};
+}
+
+static bool add(struct foreign_store *store, struct model_span span)
+{
+    const struct otlp_origin origin = origin_of(span.origin);
+    struct otlp_span read;
+
+    CHECK(otlp_read_span(raw_of(&span), &read) && read.id == span.id);
+    if (!foreign_store_add(store, &origin, &read, span.came_ns))
+        return false;
+    model[model_count++] = span;
+    return true;
+}
+
+static struct model_span any_span(size_t i)
+{
+    const int64_t came_ns = 1000 + (int64_t)i * 10;
+    const int64_t end_ns = came_ns - (int64_t)any(500);
+    const int64_t start_ns = end_ns - (int64_t)any(300);
+
+    return (struct model_span){.trace = 1 + any(TRACES),
+                               .id = i + 1,
+                               .came_ns = came_ns,
+                               .start_ns = start_ns > 0 ? start_ns : 1,
+                               .end_ns = end_ns > 0 ? end_ns : 1,
+                               .origin = (unsigned)any(16) / (1 + (unsigned)any(8)),
+                               .length = any(20) ? any(300) : any(40000)};
+}
+
+/* ---- and compared ---------------------------------------------------------------------------- */
+
+struct given {
+    size_t count;
+    uint64_t ids[SPANS];
+};
+
+static struct given given;
+
+static void give(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    const struct model_span *expected = &model[span->id - 1];
+    const struct otlp_origin expected_origin = origin_of(expected->origin);
+
+    (void)context;
+    given.ids[given.count++] = span->id;
+    CHECK(expected->id == span->id && expected->trace == span->trace_id);
+    CHECK(text_equal(raw_of(expected), span->raw));
+    CHECK(text_equal(expected_origin.resource, origin->resource));
+    CHECK(text_equal(expected_origin.scope, origin->scope));
+    CHECK(text_equal(expected_origin.service, origin->service));
+}
+
+static void check_trace(const struct foreign_store *store, uint64_t trace)
+{
+    const size_t oldest = model_count - foreign_store_held(store).spans;
+    struct foreign_wanted wanted = {.trace_id_high = 7, .trace_id = trace};
+    size_t found = 0;
+
+    given.count = 0;
+    foreign_store_take(store, &wanted, give, NULL);
+    CHECK(wanted.spans == given.count);
+    for (size_t i = model_count; i-- > oldest;) {
+        if (model[i].trace == trace) {
+            CHECK(found < given.count && given.ids[found] == model[i].id);
+            found++;
+        }
+    }
+    CHECK(found == given.count);
+    given.count = 0;
+    foreign_store_take(store, &wanted, give, NULL);
+    CHECK(given.count == 0 && wanted.spans == 0);
+}
+
+static void check_copy(const struct foreign_store *store)
+{
+    const size_t oldest = model_count - foreign_store_held(store).spans;
+    const int64_t from_ns = model[oldest + any(model_count - oldest)].came_ns;
+    const int64_t until_ns = from_ns + (int64_t)any(2000);
+    size_t found = 0;
+
+    given.count = 0;
+    foreign_store_copy(store, from_ns, until_ns, give, NULL);
+    for (size_t i = oldest; i < model_count; i++) {
+        if (model[i].end_ns >= from_ns && model[i].start_ns <= until_ns) {
+            CHECK(found < given.count && given.ids[found] == model[i].id);
+            found++;
+        }
+    }
+    CHECK(found == given.count);
+}
+
+static void check_held(const struct foreign_store *store)
+{
+    const struct foreign_held held = foreign_store_held(store);
+    const size_t oldest = model_count - held.spans;
+    bool seen[TRACES + 1] = {false};
+    uint64_t traces = 0;
+
+    CHECK(held.spans + held.overwritten == model_count);
+    CHECK((held.overwritten == 0) == (held.came_ns == 0));
+    for (size_t i = 0; i < oldest; i++)
+        CHECK(model[i].came_ns <= held.came_ns && model[i].end_ns <= held.ended_ns);
+    for (size_t i = oldest; i < model_count; i++) {
+        traces += !seen[model[i].trace];
+        seen[model[i].trace] = true;
+    }
+    CHECK(traces == held.traces);
+}
+
+static void against_the_model(void)
+{
+    struct foreign_store *store = foreign_store_new(FOREIGN_STORE_MIN);
+
+    model_count = 0;
+    for (size_t i = 0; i < SPANS; i++) {
+        CHECK(add(store, any_span(i)));
+        if (any(2000) && i != SPANS - 1)
+            continue;
+        check_held(store);
+        check_copy(store);
+        for (uint64_t trace = 1; trace <= TRACES; trace++)
+            check_trace(store, trace);
+    }
+    CHECK(foreign_store_held(store).overwritten > SPANS / 2);
+    CHECK(foreign_store_held(store).bytes > FOREIGN_STORE_MIN * 3 / 4);
+    foreign_store_free(store);
+}
+
+/* ---- single cases ---------------------------------------------------------------------------- */
+
+static struct model_span simple(uint64_t trace, size_t length)
+{
+    const int64_t now = 1000 + (int64_t)model_count;
+
+    return (struct model_span){.trace = trace,
+                               .id = model_count + 1,
+                               .came_ns = now,
+                               .start_ns = now,
+                               .end_ns = now,
+                               .length = length};
+}
+
+static void only_what_is_new_is_given(void)
+{
+    struct foreign_store *store = foreign_store_new(0);
+    struct foreign_wanted wanted = {.trace_id_high = 7, .trace_id = 1};
+
+    model_count = 0;
+    foreign_store_take(store, &wanted, give, NULL);
+    CHECK(wanted.spans == 0 && wanted.after == 0);
+    for (int round = 0; round < 100; round++) {
+        CHECK(add(store, simple(1, 10)) && add(store, simple(2, 10)) && add(store, simple(1, 10)));
+        given.count = 0;
+        foreign_store_take(store, &wanted, give, NULL);
+        CHECK(wanted.spans == 2 && given.count == 2 && !wanted.is_overwritten);
+        CHECK(given.ids[0] == model_count && given.ids[1] == model_count - 2);
+    }
+    wanted = (struct foreign_wanted){.trace_id_high = 8, .trace_id = 1};
+    foreign_store_take(store, &wanted, give, NULL);
+    CHECK(wanted.spans == 0);
+    foreign_store_free(store);
+}
+
+/* A trace of which spans that were never given are gone is known as such; one whose spans were
+ * given before is whole. */
+static void what_is_gone_is_known(void)
+{
+    struct foreign_store *store = foreign_store_new(0);
+    struct foreign_wanted never = {.trace_id_high = 7, .trace_id = 1}, before = never;
+
+    model_count = 0;
+    CHECK(add(store, simple(1, 10)));
+    foreign_store_take(store, &before, give, NULL);
+    CHECK(before.spans == 1);
+    for (int i = 0; i < 40; i++)
+        CHECK(add(store, simple(i % 4 == 3 ? 1 : 2, 50000)));
+    foreign_store_take(store, &before, give, NULL);
+    CHECK(before.spans > 1 && before.spans < 9 && before.is_overwritten);
+    foreign_store_take(store, &never, give, NULL);
+    CHECK(never.spans == before.spans && never.is_overwritten);
+    for (int i = 0; i < 30; i++) {
+        CHECK(add(store, simple(3, 50000)) && add(store, simple(1, 10)));
+        before.is_overwritten = false;
+        foreign_store_take(store, &before, give, NULL);
+        CHECK(before.spans == 1 && !before.is_overwritten);
+    }
+    foreign_store_free(store);
+}
+
+static void too_large_is_refused(void)
+{
+    struct foreign_store *store = foreign_store_new(0);
+
+    model_count = 0;
+    CHECK(!add(store, simple(1, FOREIGN_STORE_MIN / 8)));
+    CHECK(add(store, simple(1, FOREIGN_STORE_MIN / 8 - 512)));
+    for (int i = 0; i < 100; i++)
+        CHECK(add(store, simple(1, FOREIGN_STORE_MIN / 8 - 512)));
+    CHECK(foreign_store_held(store).spans >= 6);
+    check_held(store);
+    foreign_store_free(store);
+}
+
+/* An end in the future is no reason to hold nothing. */
+static void a_wrong_clock_is_no_harm(void)
+{
+    struct foreign_store *store = foreign_store_new(0);
+    struct model_span wrong = {
+        .trace = 1, .id = 1, .came_ns = 1000, .start_ns = 5, .end_ns = 1 << 30};
+
+    model_count = 0;
+    CHECK(add(store, wrong));
+    for (int i = 0; i < 100; i++)
+        CHECK(add(store, simple(2, 50000)));
+    CHECK(foreign_store_held(store).ended_ns < 2000);
+    foreign_store_free(store);
+}
+
+/* ---- a million ------------------------------------------------------------------------------- */
+
+static void memory_is_bounded(void)
+{
+    const uint64_t size = 8 << 20;
+    struct foreign_store *store = foreign_store_new(size);
+    const struct otlp_origin origin = origin_of(1);
+    const struct test_span made = {
+        .trace_id = 1, .id = 1, .name = "n", .kind = 1, .duration_ns = 1};
+    char bytes[256];
+    const size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    struct otlp_span span;
+
+    (void)put_test_span(bytes, &made);
+    CHECK(otlp_read_span((struct text){bytes + 2, (size_t)bytes[1]}, &span));
+    for (uint64_t i = 0; i < 1000000; i++) {
+        span.trace_id = i;
+        CHECK(foreign_store_add(store, &origin, &span, (int64_t)i + 1));
+    }
+    CHECK(foreign_store_held(store).spans + foreign_store_held(store).overwritten == 1000000);
+    CHECK(foreign_store_held(store).traces == foreign_store_held(store).spans);
+    CHECK(foreign_store_held(store).bytes <= size);
+    /* the table of the traces that are held, at most twice as large as it need be */
+    CHECK(mallinfo2().uordblks + mallinfo2().hblkhd - before <= size / 128 * 16);
+    foreign_store_free(store);
+}
+
+int main(void)
+{
+    const char *seed = getenv("SEED");
+
+    state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);
+    printf("SEED=%llu\n", (unsigned long long)state);
+    against_the_model();
+    only_what_is_new_is_given();
+    what_is_gone_is_known();
+    too_large_is_refused();
+    a_wrong_clock_is_no_harm();
+    memory_is_bounded();
+    return check_status();
+}

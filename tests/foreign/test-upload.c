@@ -1,0 +1,80 @@
+/*
+ * Bodies of requests: in pieces of any size, compressed or not, up to the limit and not beyond.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/deliver/compress.h"
+#include "check.h"
+#include "tools/foreign/upload.h"
+
+#define LENGTH 100000
+
+static char plain[LENGTH];
+static struct compressor compressor;
+
+static enum upload_result add_all(struct upload *upload, struct text text, size_t piece)
+{
+    enum upload_result result = UPLOAD_FINE;
+
+    for (size_t at = 0; at < text.length && result == UPLOAD_FINE; at += piece)
+        result =
+            upload_add(upload, text.data + at, text.length - at < piece ? text.length - at : piece);
+    return result == UPLOAD_FINE ? upload_end(upload) : result;
+}
+
+static enum upload_result read_body(struct text text, bool is_gzip, size_t limit, size_t piece)
+{
+    struct upload upload;
+    enum upload_result result;
+
+    upload_begin(&upload, is_gzip, limit);
+    result = add_all(&upload, text, piece);
+    if (result == UPLOAD_FINE)
+        CHECK(text_equal(upload_text(&upload), (struct text){plain, LENGTH}));
+    CHECK(upload.bytes.length <= limit + 1);
+    upload_free(&upload);
+    return result;
+}
+
+static void all_pieces(struct text text, bool is_gzip)
+{
+    static const size_t pieces[] = {1, 7, 1000, 16384, LENGTH};
+
+    for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+        CHECK(read_body(text, is_gzip, LENGTH, pieces[i]) == UPLOAD_FINE);
+        CHECK(read_body(text, is_gzip, LENGTH * 10, pieces[i]) == UPLOAD_FINE);
+        CHECK(read_body(text, is_gzip, LENGTH - 1, pieces[i]) == UPLOAD_TOO_LONG);
+        CHECK(read_body(text, is_gzip, 10, pieces[i]) == UPLOAD_TOO_LONG);
+    }
+}
+
+static void broken_gzip(struct text gzip)
+{
+    char bytes[LENGTH + 4096];
+    const struct text changed = {bytes, gzip.length}, longer = {bytes, gzip.length + 1};
+
+    for (size_t i = 0; i < gzip.length; i += 97)
+        CHECK(read_body((struct text){gzip.data, i}, true, LENGTH, 100) == UPLOAD_BROKEN);
+    memcpy(bytes, gzip.data, gzip.length);
+    bytes[gzip.length - 6] ^= 1; /* the checksum */
+    CHECK(read_body(changed, true, LENGTH, 100) == UPLOAD_BROKEN);
+    memcpy(bytes, gzip.data, gzip.length);
+    bytes[gzip.length] = 'x';
+    CHECK(read_body(longer, true, LENGTH, 100) == UPLOAD_BROKEN);
+    CHECK(read_body(longer, true, LENGTH, longer.length) == UPLOAD_BROKEN);
+    CHECK(read_body((struct text){plain, LENGTH}, true, LENGTH, 100) == UPLOAD_BROKEN);
+}
+
+int main(void)
+{
+    struct text gzip;
+
+    for (size_t i = 0; i < LENGTH; i++)
+        plain[i] = (char)(i * i >> 7);
+    CHECK(compress_gzip(&compressor, (struct text){plain, LENGTH}, &gzip));
+    all_pieces((struct text){plain, LENGTH}, false);
+    all_pieces(gzip, true);
+    broken_gzip(gzip);
+    compressor_free(&compressor);
+    return check_status();
+}

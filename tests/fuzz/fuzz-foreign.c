@@ -1,0 +1,157 @@
+/*
+ * Fuzzes what takes foreign spans: bodies in pieces, compressed or not, any bytes as OTLP, and a
+ * store so small that it overwrites all the time. What is given was added, byte for byte, with what
+ * it came with; each span is held or counted; nothing is longer than its limit.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+#include "tools/foreign/store.h"
+#include "tools/foreign/upload.h"
+
+#define SPANS_MAX 4096
+#define LIMIT     16000
+
+struct added {
+    uint64_t sum; /* of the bytes of span, resource and scope */
+    uint64_t trace_id_high, trace_id;
+};
+
+static struct foreign_store *store;
+static struct added added[SPANS_MAX];
+static size_t count, refused;
+static int64_t now_ns;
+
+static uint64_t sum_of_text(uint64_t sum, struct text text)
+{
+    sum = sum * 31 + text.length;
+    for (size_t i = 0; i < text.length; i++)
+        sum = sum * 31 + (unsigned char)text.data[i];
+    return sum;
+}
+
+static uint64_t sum_of_span(const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    uint64_t sum = sum_of_text(1, origin->resource);
+
+    sum = sum_of_text(sum_of_text(sum, origin->scope), origin->service);
+    return sum_of_text(sum, span->raw);
+}
+
+static void on_span(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    (void)context;
+    if (count == SPANS_MAX)
+        return;
+    if (foreign_store_add(store, origin, span, ++now_ns))
+        added[count++] =
+            (struct added){sum_of_span(origin, span), span->trace_id_high, span->trace_id};
+    else
+        refused++;
+}
+
+/* ---- what is held --------------------------------------------------------------------------- */
+
+/* Those of all, or of one trace, in the order of their coming or the other way. */
+struct giving {
+    size_t next;
+    bool is_of_trace;
+    uint64_t trace_id_high, trace_id;
+};
+
+static bool is_wanted(const struct giving *giving, size_t i)
+{
+    return !giving->is_of_trace || (added[i].trace_id_high == giving->trace_id_high &&
+                                    added[i].trace_id == giving->trace_id);
+}
+
+static void on_given(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    struct giving *giving = context;
+    size_t i;
+
+    do {
+        i = giving->is_of_trace ? --giving->next : giving->next++;
+        REQUIRE(i < count);
+    } while (!is_wanted(giving, i));
+    REQUIRE(added[i].sum == sum_of_span(origin, span));
+    REQUIRE(added[i].trace_id == span->trace_id);
+}
+
+static void check_held(void)
+{
+    const struct foreign_held held = foreign_store_held(store);
+    struct giving all = {.next = count - held.spans};
+
+    REQUIRE(held.spans + held.overwritten == count);
+    REQUIRE(held.bytes <= FOREIGN_STORE_MIN && held.traces <= held.spans);
+    foreign_store_copy(store, 0, INT64_MAX, on_given, &all);
+    REQUIRE(all.next == count);
+}
+
+static void check_trace(size_t i)
+{
+    const size_t oldest = count - foreign_store_held(store).spans;
+    struct giving giving = {count, true, added[i].trace_id_high, added[i].trace_id};
+    struct foreign_wanted wanted = {.trace_id_high = giving.trace_id_high,
+                                    .trace_id = giving.trace_id};
+    uint64_t expected = 0;
+
+    for (size_t k = oldest; k < count; k++)
+        expected += is_wanted(&giving, k);
+    foreign_store_take(store, &wanted, on_given, &giving);
+    REQUIRE(wanted.spans == expected);
+    foreign_store_take(store, &wanted, on_given, &giving);
+    REQUIRE(wanted.spans == 0);
+}
+
+/* ---- a request ------------------------------------------------------------------------------- */
+
+static void take_request(struct input *input)
+{
+    const bool is_gzip = take(input, 1) % 4 == 0;
+    const size_t piece = 1 + take(input, 1) * 8;
+    struct text bytes = take_bytes(input, take(input, 2) % 2000);
+    enum upload_result result = UPLOAD_FINE;
+    struct otlp_decoded decoded;
+    struct upload upload;
+    uint64_t times = 1 + take(input, 1) % 16; /* an input is short: so is the store filled */
+
+    upload_begin(&upload, is_gzip, LIMIT);
+    while (bytes.length && result == UPLOAD_FINE) {
+        const size_t length = bytes.length < piece ? bytes.length : piece;
+
+        result = upload_add(&upload, bytes.data, length);
+        bytes = (struct text){bytes.data + length, bytes.length - length};
+    }
+    if (result == UPLOAD_FINE)
+        result = upload_end(&upload);
+    REQUIRE(upload.bytes.length <= LIMIT + (result != UPLOAD_FINE));
+    while (result == UPLOAD_FINE && times-- && count < SPANS_MAX - 2000) {
+        const size_t before = count + refused;
+
+        decoded = otlp_decode(upload_text(&upload), on_span, NULL);
+        REQUIRE(decoded.spans == count + refused - before + decoded.invalid);
+    }
+    upload_free(&upload);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input input = {data, data + size};
+
+    random_number = take(&input, 1);
+    count = refused = 0;
+    now_ns = 0;
+    store = foreign_store_new(FOREIGN_STORE_MIN);
+    REQUIRE(store);
+    while (input.at < input.end) {
+        take_request(&input);
+        check_held();
+        if (count)
+            check_trace(take(&input, 2) % count);
+    }
+    foreign_store_free(store);
+    return 0;
+}

@@ -1,0 +1,209 @@
+/*
+ * Fuzzes rules: any text is read or refused with its line; any events for good rules keep the sums,
+ * with losses of memory bounds and of all that is kept at random moments; and any bytes for a saved
+ * state are restored or called damaged.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fuzz.h"
+
+#include "babeltrace-plugin/rules/pairing.h"
+
+/* inputs are chosen by what they reach in the product, not in here */
+#pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
+
+static const char good_rules[] =
+    "[lookup name]\nevent = a:n\nkey = k\nvalue = s\n"
+    "[span {name(k)} {s}]\nbegin = a:b if n < 200\nend = a:e\nat = a:m as stage\n"
+    "mark = a:m as mark\nkey = k s\ntags = all\nerror = n == 3 as s\ntimeout = 300ns\n"
+    "[span stack {n}]\nbegin = a:b\nend = a:?\nparent = thread\ntags = x=s k\nleast = 2ns\n"
+    "[span deep]\nbegin = a:m\nend = a:e\nkey = k\nstack = yes\nscope = thread\n"
+    "parent = {name(k)} {s} by n s\n"
+    "[span ids]\nevent = a:* with n us\nparent = ids k n\nscope = session\njoin = k\n"
+    "kind = server\n"
+    "[span tp]\nevent = a:m until k ns\nparent = traceparent s\nservice = {s}\n";
+
+static struct input source;
+
+struct run {
+    struct assembler *assembler;
+    struct chain chain;
+    struct stage *rules;
+};
+
+static void deliver(void *context, const struct span *span)
+{
+    (void)context;
+    REQUIRE(span->id && (span->trace_id | span->trace_id_high) && span->endpoint);
+    REQUIRE(span->end_ns >= span->start_ns && span->parent_id != span->id);
+}
+
+static void take_span(void *context, struct span *span)
+{
+    struct run *run = context;
+
+    chain_take(&run->chain, span, assembler_now(run->assembler));
+}
+
+static void take_event(void *context, const struct event *event)
+{
+    pairing_take(((struct run *)context)->rules, event);
+}
+
+static void run_open(struct run *run)
+{
+    struct error error;
+
+    run->rules = pairing_new(
+        &(struct pairing_options){.rules = rules_parse(text_of(good_rules), "good", &error),
+                                  .max_open = 12,
+                                  .max_open_bytes = 6000});
+    run->assembler = assembler_new(
+        &(struct assembler_options){.rule = take_event, .max_open_spans = 1}, take_span, run);
+    REQUIRE(run->rules && pairing_rules(run->rules) && run->assembler);
+    chain_init(&run->chain, deliver, run);
+    chain_append(&run->chain, run->rules);
+    pairing_set_assembler(run->rules, run->assembler);
+}
+
+static void run_check(struct run *run)
+{
+    const struct rule_counts counts = pairing_counts(run->rules);
+
+    REQUIRE(counts.begins == counts.spans + counts.shorter + counts.begun_again + counts.dropped +
+                                 counts.unmatched + counts.unusable + counts.open);
+    REQUIRE(counts.open <= 12);
+    REQUIRE(chain_adds_up(&run->chain));
+}
+
+static void run_close(struct run *run)
+{
+    run_check(run);
+    pairing_flush(run->rules);
+    REQUIRE(pairing_counts(run->rules).open == 0 && pairing_counts(run->rules).open_bytes == 0);
+    run_check(run);
+    chain_free(&run->chain);
+    assembler_free(run->assembler);
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static struct rule_value take_value(void)
+{
+    struct rule_value value = {.type = (enum rule_value_type)(take(&source, 1) % VALUE_UNREAD)};
+
+    value.integer = take(&source, 1) % 8;
+    if (value.type == VALUE_INTEGER && take(&source, 1) % 8 == 0)
+        value.integer = take(&source, 8);
+    value.is_negative = value.type == VALUE_INTEGER && (int64_t)value.integer < 0;
+    if (value.type == VALUE_REAL)
+        value.real = (double)take(&source, 2) - 30000;
+    if (value.type == VALUE_TEXT)
+        value.text = take_bytes(&source, take(&source, 1) % 70);
+    return value;
+}
+
+static void give_event(struct run *run, int64_t *now_ns, struct buffer *packed)
+{
+    static const char *const names[] = {"a:n", "a:b", "a:e", "a:m"};
+    struct rule_value values[16];
+    struct rule_event ruled = {.values = values};
+    struct event event = {.kind = EVENT_RULE, .ruled = &ruled};
+    bool is_starved = false;
+    const unsigned choice = (unsigned)take(&source, 1);
+
+    ruled.class = rules_class(pairing_rules(run->rules), text_of(names[choice % 4]), &is_starved);
+    REQUIRE(ruled.class && ruled.class->field_count <= 16);
+    for (size_t i = 0; i < ruled.class->field_count; i++)
+        values[i] = take_value();
+    *now_ns += choice / 4 % 4 ? (int64_t)(choice / 16) : -1;
+    event.time_ns = *now_ns;
+    event.origin = (struct origin){.host = text_of(choice & 32 ? "h" : "i"),
+                                   .pid = choice / 64 % 2,
+                                   .tid = choice / 128 % 2 + (choice % 7 ? 1 : 0)};
+    if (choice % 5 == 0)
+        REQUIRE(pairing_pack(run->rules, &event, packed));
+    assembler_add(run->assembler, &event);
+    run_check(run);
+}
+
+/* ---- states ---------------------------------------------------------------------------------- */
+
+static bool write_bytes(void *context, const void *data, size_t length)
+{
+    struct buffer *buffer = context;
+
+    if (!buffer_reserve(buffer, length))
+        return false;
+    buffer_put(buffer, data, length);
+    return true;
+}
+
+/* Into a new run; some of its bytes may be other ones. */
+static void move_on(struct run *run)
+{
+    struct buffer bytes = {.data = NULL};
+    struct state state = {.write = write_bytes, .context = &bytes};
+    const unsigned changes = (unsigned)take(&source, 1) % 4;
+
+    assembler_save(run->assembler, false, &state);
+    chain_save(&run->chain, run->assembler, &state);
+    for (unsigned i = 0; i < changes && bytes.length; i++)
+        bytes.data[take(&source, 2) % bytes.length] ^= (char)take(&source, 1);
+    run_close(run);
+    run_open(run);
+    state = (struct state){.left = {bytes.data, bytes.length}};
+    assembler_restore(run->assembler, &state);
+    chain_restore(&run->chain, run->assembler, &state);
+    REQUIRE(changes || (state_is_good(&state) && !state.left.length));
+    if (!state_is_good(&state)) { /* thrown away, as its user does */
+        chain_free(&run->chain);
+        assembler_free(run->assembler);
+        run_open(run);
+    }
+    state_free(&state);
+    buffer_free(&bytes);
+}
+
+static void try_events(void)
+{
+    struct run run;
+    struct buffer packed = {.data = NULL};
+    int64_t now_ns = 1000;
+
+    run_open(&run);
+    while (source.at < source.end) {
+        if (take(&source, 1) % 16 == 0)
+            move_on(&run);
+        else
+            give_event(&run, &now_ns, &packed);
+    }
+    run_close(&run);
+    buffer_free(&packed);
+}
+
+static void try_text(void)
+{
+    const struct text text = take_bytes(&source, SIZE_MAX);
+    struct error error = {""};
+    struct rules *rules = rules_parse(text, "f", &error);
+    bool is_starved = false;
+
+    REQUIRE((rules != NULL) == (error.text[0] == '\0'));
+    if (rules)
+        (void)rules_class(rules, text_of("a:b"), &is_starved);
+    rules_free(rules);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    source = (struct input){data, data + size};
+    if (take(&source, 1) % 4 == 0)
+        try_text();
+    else
+        try_events();
+    return 0;
+}
+
+#pragma clang attribute pop

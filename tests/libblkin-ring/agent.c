@@ -1,0 +1,60 @@
+/*
+ * An agent for scripts: gives a memory of rings to whoever connects, until its standard input ends;
+ * then it says what is in the rings.
+ *
+ * usage: agent FOLDER
+ * Makes FOLDER/socket. Prints "spans N", "processes N" (of different ids that have recorded spans),
+ * "lost N".
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "libblkin-ring/parts/rings.h"
+#include "tracepoints/format/provider_table.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROCESSES 1024
+
+struct found {
+    unsigned spans, processes;
+    uint32_t pids[PROCESSES];
+};
+
+static void find(void *context, const struct record *record)
+{
+    struct found *found = context;
+
+    if (record->entry.event != BLKIN_EVENT_SPAN)
+        return;
+    found->spans++;
+    for (unsigned i = 0; i < found->processes; i++) {
+        if (found->pids[i] == record->entry.pid)
+            return;
+    }
+    if (found->processes < PROCESSES)
+        found->pids[found->processes++] = record->entry.pid;
+}
+
+int main(int argc, char **argv)
+{
+    static struct found found;
+    struct rings memory;
+    struct agent agent = {.listener = -1};
+    char text[64];
+
+    if (argc != 2)
+        return 2;
+    (void)snprintf(agent.path, sizeof(agent.path), "%s/socket", argv[1]);
+    rings_make(&memory, 1 << 24, RING_BYTES_MIN);
+    agent_start(&agent, &memory);
+    while (read(STDIN_FILENO, text, sizeof(text)) > 0)
+        ;
+    if (rings_walk_all(&memory, find, &found).bad != 0)
+        return 1;
+    printf("spans %u\nprocesses %u\nlost %llu\n", found.spans, found.processes,
+           (unsigned long long)memory.head->lost);
+    agent_stop(&agent);
+    return 0;
+}

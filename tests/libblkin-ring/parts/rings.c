@@ -1,0 +1,206 @@
+/*
+ * See rings.h.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "rings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+/* ---- the memory ---- */
+
+void rings_make(struct rings *rings, uint64_t event_bytes, uint64_t alarm_bytes)
+{
+    const struct memory_size size = {memory_host_cpus(), event_bytes, alarm_bytes};
+    struct error error;
+
+    if (!memory_make(&rings->memory, geteuid(), &size, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
+    rings->descriptor = rings->memory.fd;
+    rings->head = (struct ring_memory *)(void *)rings->memory.at;
+    rings->heads = (struct ring_head *)(void *)(rings->memory.at + rings->memory.heads_at);
+    rings->cpus = size.cpus;
+    rings->bytes = rings->memory.bytes;
+}
+
+void rings_close(struct rings *rings)
+{
+    memory_close(&rings->memory);
+}
+
+/* ---- reading it ---- */
+
+void rings_walk(const struct rings *rings, uint32_t ring, struct walk *walk, record_fn *record,
+                void *context)
+{
+    static struct ring_reader reader; /* with its copy of the time before */
+    struct ring_entry entry;
+
+    reader.ring = memory_ring(&rings->memory, ring);
+    reader.at = 0;
+    reader.counts = (struct ring_counts){0};
+    if (!ring_read(&reader))
+        fail("malloc");
+    walk->bad += reader.counts.damaged + reader.counts.jumps;
+    walk->overwritten += reader.counts.overwritten;
+    for (; ring_peek(&reader, &entry); ring_pass(&reader)) {
+        walk->records++;
+        if (record)
+            record(context, &(struct record){ring, reader.at, entry});
+    }
+}
+
+struct walk rings_walk_all(const struct rings *rings, record_fn *record, void *context)
+{
+    struct walk walk = {0};
+
+    for (uint32_t ring = 0; ring < memory_rings(&rings->memory); ring++)
+        rings_walk(rings, ring, &walk, record, context);
+    return walk;
+}
+
+static void count_record(void *context, const struct record *record)
+{
+    unsigned *counts = context;
+
+    counts[record->entry.event]++;
+}
+
+unsigned rings_count(const struct rings *rings, unsigned event)
+{
+    unsigned counts[256] = {0};
+
+    (void)rings_walk_all(rings, count_record, counts);
+    return counts[event];
+}
+
+/* ---- the agent's socket ---- */
+
+void agent_prepare(struct agent *agent)
+{
+    const char *folder = getenv("TMPDIR");
+
+    *agent = (struct agent){.listener = -1};
+    (void)snprintf(agent->folder, sizeof(agent->folder), "%.40s/rings.XXXXXX",
+                   folder ? folder : "/tmp");
+    if (!mkdtemp(agent->folder) || chmod(agent->folder, 0755) != 0 ||
+        (folder && chmod(folder, 0755) != 0)) /* for another user */
+        fail(agent->folder);
+    (void)snprintf(agent->path, sizeof(agent->path), "%s/socket", agent->folder);
+    setenv(RING_VARIABLE, agent->path, 1);
+}
+
+static void answer(struct agent *agent, int connection)
+{
+    const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
+    struct ring_hello hello = {RING_MARK, agent->bytes};
+    struct iovec text = {&hello, sizeof(hello)};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } room = {.bytes = {0}};
+    struct msghdr message = {
+        .msg_iov = &text,
+        .msg_iovlen = 1,
+        .msg_control = room.bytes,
+        .msg_controllen = sizeof(room.bytes),
+    };
+    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+
+    if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+        agent->user = peer.uid;
+    if (!rings)
+        return;
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(part), &rings->descriptor, sizeof(int));
+    (void)sendmsg(connection, &message, MSG_NOSIGNAL);
+}
+
+/* A connection that gets no answer stays open until the end. */
+static void *serve(void *argument)
+{
+    struct agent *agent = argument;
+    struct pollfd events[2] = {{agent->listener, POLLIN, 0}, {agent->stop[0], POLLIN, 0}};
+    int open[64], count = 0;
+
+    while ((poll(events, 2, 500) >= 0 || errno == EINTR) && !events[1].revents) {
+        const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
+        const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
+
+        if (rings)
+            (void)__atomic_add_fetch(&rings->head->beats, 1, __ATOMIC_RELAXED);
+        if (connection < 0)
+            continue;
+        answer(agent, connection);
+        (void)__atomic_add_fetch(&agent->asked, 1, __ATOMIC_RELEASE);
+        if (agent->rings || count == 64)
+            close(connection);
+        else
+            open[count++] = connection;
+    }
+    while (count > 0)
+        close(open[--count]);
+    return NULL;
+}
+
+void agent_start(struct agent *agent, const struct rings *rings)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+    agent->rings = rings;
+    agent->bytes = rings ? rings->bytes : 0;
+    agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    strcpy(address.sun_path, agent->path);
+    if (agent->listener < 0 ||
+        bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
+        chmod(agent->path, 0777) != 0 || listen(agent->listener, 16) != 0 ||
+        pipe2(agent->stop, O_CLOEXEC) != 0 ||
+        (errno = pthread_create(&agent->thread, NULL, serve, agent)) != 0)
+        fail(agent->path);
+}
+
+void agent_give(struct agent *agent, const struct rings *rings)
+{
+    agent->bytes = rings->bytes;
+    __atomic_store_n(&agent->rings, rings, __ATOMIC_RELEASE);
+}
+
+unsigned agent_asked(const struct agent *agent)
+{
+    return __atomic_load_n(&agent->asked, __ATOMIC_ACQUIRE);
+}
+
+void agent_stop(struct agent *agent)
+{
+    close(agent->stop[1]);
+    pthread_join(agent->thread, NULL);
+    close(agent->stop[0]);
+    close(agent->listener);
+    unlink(agent->path);
+}
+
+void agent_remove(struct agent *agent)
+{
+    rmdir(agent->folder);
+}

@@ -1,0 +1,329 @@
+/*
+ * A program and its agent: one that is not there, comes late, says nothing, goes and comes again
+ * with another memory; and a program that changes its user. Each in a process of its own. No LTTng.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin.h>
+
+#include "check.h"
+#include "libblkin/ring/ring_find.h"
+#include "libblkin-ring/parts/rings.h"
+#include "tracepoints/format/provider_table.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define EVENTS      (1 << 22)
+#define PATIENCE_MS 20000
+#define LOWEST      200 /* number of the library's descriptor */
+#define HIGHEST     1024
+
+static struct rings memory, other;
+static struct agent agent;
+
+static void record(void)
+{
+    BLKIN_SCOPE(span, "request", BLKIN_SERVER, NULL);
+
+    BLKIN_ANNOTATE(&span, "text");
+}
+
+static unsigned spans(const struct rings *of)
+{
+    return rings_count(of, BLKIN_EVENT_SPAN);
+}
+
+/* A program that works, until the condition holds. */
+#define WORK_UNTIL(condition)                                              \
+    do {                                                                   \
+        for (unsigned ms_ = 0; ms_ < PATIENCE_MS && !(condition); ms_++) { \
+            record();                                                      \
+            usleep(1000);                                                  \
+        }                                                                  \
+        CHECK(condition);                                                  \
+    } while (0)
+
+/* The library's, if it has one; or -1. */
+static int high_descriptor(void)
+{
+    struct stat status;
+
+    for (int i = LOWEST; i < HIGHEST; i++) {
+        if (fstat(i, &status) == 0)
+            return i;
+    }
+    return -1;
+}
+
+/* ---- no agent ---- */
+
+static void no_folder(void)
+{
+    setenv(RING_VARIABLE, "/nowhere/at/all", 1);
+    record();
+    CHECK(!blkin_is_on());
+    CHECK(ring_find_state() == RING_NEVER);
+}
+
+static void none(void)
+{
+    setenv(RING_VARIABLE, "none", 1);
+    agent_start(&agent, &memory);
+    record();
+    CHECK(!blkin_is_on());
+    CHECK(agent_asked(&agent) == 0);
+    agent_stop(&agent);
+}
+
+/* Until it comes, the gate is open but nothing is recorded. */
+static void late(void)
+{
+    struct blkin_span span;
+
+    record();
+    blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
+    CHECK(!blkin_span_is_recorded(&span));
+    CHECK(ring_find_state() == RING_AWAITED);
+    agent_start(&agent, &memory);
+    WORK_UNTIL(spans(&memory) > 0);
+    CHECK(agent_asked(&agent) == 1);
+    agent_stop(&agent);
+    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* chores need no agent */
+    CHECK(ring_find_state() == RING_FOUND);
+}
+
+/* The socket is there, nobody listens. */
+static void refused(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    strcpy(address.sun_path, agent.path);
+    CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+    close(listener);
+    record();
+    CHECK(ring_find_state() == RING_AWAITED);
+    CHECK(!ring_map());
+    CHECK(high_descriptor() < 0);
+}
+
+/* ---- an agent that does not answer ---- */
+
+/* A call that waited for it would wait for ever. The descriptor is closed in between. */
+static void silent(void)
+{
+    unsigned open = 0, closed = 0;
+
+    agent_start(&agent, NULL);
+    alarm(60);
+    blkin_init();
+    while (agent_asked(&agent) < 3 || !closed) {
+        record();
+        *(high_descriptor() < 0 ? &closed : &open) += 1;
+        usleep(1000);
+    }
+    CHECK(!ring_map());
+    CHECK(open < closed);
+    agent_stop(&agent);
+    WORK_UNTIL(ring_find_state() == RING_AWAITED);
+    CHECK(high_descriptor() < 0);
+}
+
+/* Nobody accepts, and no more fit in: to connect and wait would be to wait for ever. */
+static void backlog(void)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int each;
+
+    strcpy(address.sun_path, agent.path);
+    CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+    CHECK(listen(listener, 0) == 0);
+    do
+        each = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    while (connect(each, (struct sockaddr *)&address, sizeof(address)) == 0);
+    alarm(60);
+    record();
+    CHECK(ring_find_state() == RING_AWAITED);
+    CHECK(!ring_map());
+    CHECK(high_descriptor() < 0);
+    close(listener);
+}
+
+/* The program closes all descriptors and gets another one with the same number: it is its own. */
+static void closed(void)
+{
+    struct stat status;
+    int found;
+
+    agent_start(&agent, NULL);
+    blkin_init();
+    CHECK(ring_find_state() != RING_NEVER);
+    found = high_descriptor();
+    CHECK(found >= LOWEST && fcntl(found, F_GETFD) == FD_CLOEXEC);
+    CHECK(dup2(STDERR_FILENO, found) == found);
+    WORK_UNTIL(agent_asked(&agent) >= 3);
+    CHECK(fstat(found, &status) == 0);
+    agent_stop(&agent);
+}
+
+/* In a child it is the parent's. */
+static void forked(void)
+{
+    int status = -1;
+    pid_t pid;
+
+    agent_start(&agent, NULL);
+    blkin_init();
+    CHECK(high_descriptor() >= 0);
+    pid = fork();
+    if (pid == 0)
+        _exit(high_descriptor() >= 0);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    CHECK(high_descriptor() >= 0);
+    agent_stop(&agent);
+}
+
+/* What it sends is no memory. */
+static void wrong(void)
+{
+    memory.head->mark++;
+    agent_start(&agent, &memory);
+    WORK_UNTIL(agent_asked(&agent) >= 2);
+    CHECK(!ring_map());
+    CHECK(spans(&memory) == 0);
+    memory.head->mark--;
+    WORK_UNTIL(spans(&memory) > 0);
+    agent_stop(&agent);
+}
+
+/* ---- the agent goes ---- */
+
+static void exchanged(void)
+{
+    unsigned before;
+
+    agent_start(&agent, &memory);
+    WORK_UNTIL(spans(&memory) > 0);
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    WORK_UNTIL(spans(&other) > 0);
+    before = spans(&memory);
+    record();
+    CHECK(spans(&memory) == before);
+    CHECK(agent_asked(&agent) == 2);
+    agent_stop(&agent);
+}
+
+static void left(void)
+{
+    unsigned before;
+
+    agent_start(&agent, &memory);
+    WORK_UNTIL(spans(&memory) > 0);
+    agent_stop(&agent);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    WORK_UNTIL(!ring_map());
+    before = spans(&memory);
+    record();
+    CHECK(spans(&memory) == before);
+}
+
+/* ---- another user ---- */
+
+static void user(void)
+{
+    unsigned before;
+
+    if (geteuid() != 0)
+        return;
+    agent_start(&agent, &memory);
+    WORK_UNTIL(spans(&memory) > 0);
+    CHECK(agent.user == 0);
+    agent_give(&agent, &other);
+    CHECK(seteuid(65534) == 0);
+    WORK_UNTIL(spans(&other) > 0);
+    CHECK(agent.user == 65534);
+    before = spans(&memory);
+    record();
+    CHECK(spans(&memory) == before);
+    CHECK(seteuid(0) == 0);
+    agent_stop(&agent);
+}
+
+/* It may not ask: then nothing is recorded, and nothing goes into the old memory. */
+static void user_without(void)
+{
+    unsigned before;
+
+    if (geteuid() != 0)
+        return;
+    agent_start(&agent, &memory);
+    WORK_UNTIL(spans(&memory) > 0);
+    CHECK(chmod(agent.path, 0700) == 0);
+    CHECK(seteuid(65534) == 0);
+    WORK_UNTIL(!ring_map());
+    before = spans(&memory);
+    record();
+    CHECK(spans(&memory) == before);
+    CHECK(seteuid(0) == 0);
+    WORK_UNTIL(spans(&memory) > before);
+    agent_stop(&agent);
+}
+
+/* ---- */
+
+static void run(const char *name, void (*scenario)(void))
+{
+    int status = 0;
+    pid_t pid;
+
+    rings_make(&memory, EVENTS, RING_BYTES_MIN);
+    rings_make(&other, EVENTS, RING_BYTES_MIN);
+    agent_prepare(&agent);
+    (void)fflush(stderr);
+    pid = fork();
+    if (pid == 0) {
+        scenario();
+        (void)fflush(stderr);
+        _exit(check_status());
+    }
+    CHECK(waitpid(pid, &status, 0) == pid);
+    if (status)
+        (void)fprintf(stderr, "%s: status %#x\n", name, (unsigned)status);
+    CHECK(status == 0);
+    unlink(agent.path);
+    agent_remove(&agent);
+    rings_close(&memory);
+    rings_close(&other);
+}
+
+#define RUN(scenario) run(#scenario, scenario)
+
+int main(void)
+{
+    (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
+    setenv("BLKIN_PROVIDER", "none", 1);
+    RUN(no_folder);
+    RUN(none);
+    RUN(late);
+    RUN(refused);
+    RUN(silent);
+    RUN(backlog);
+    RUN(closed);
+    RUN(forked);
+    RUN(wrong);
+    RUN(exchanged);
+    RUN(left);
+    RUN(user);
+    RUN(user_without);
+    return check_status();
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# LTTng and the recorder's rings at once: both get each event that they want, and a ring does not turn
+# on streaming. Two readers agree on what is in the rings, one of them written from doc/format.md.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/libblkin/session.sh
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+programs=$BUILD/tests/libblkin-ring
+times=200
+export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
+start_sessiond || exit 1
+
+# check NAME EXPECTED...: what the rings have, and LTTng, in lines "EVENT COUNT"
+check() {
+    local name=$1 event count
+    LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 60 "$programs/both" $times \
+        "$WORK/$name.memory" >"$WORK/$name.rings" || fail "$name: both has failed"
+    recorded "$name"
+    "$PYTHON" "$SRC/tests/libblkin-ring/reader.py" "$WORK/$name.memory" >"$WORK/$name.read" ||
+        fail "$name: the reader that was written from doc/format.md cannot read it"
+    while read -r event count; do
+        grep -qx "$event $count" "$WORK/$name.rings" && grep -qx "$event $count" "$WORK/$name.read" || {
+            cat "$WORK/$name.rings" "$WORK/$name.read"
+            fail "$name: the rings have not $count $event"
+        }
+        [ "$(grep -c " $event:" "$WORK/$name.events")" -eq "$count" ] ||
+            fail "$name: LTTng has $(grep -c " $event:" "$WORK/$name.events") $event, not $count"
+    done
+}
+
+all=$((2 * times))
+session whole blkin:span zipkin:timestamp
+check whole <<EOF
+blkin:span $all
+zipkin:timestamp $all
+blkin:begin 0
+blkin:tag 0
+blkin:end 0
+blkin:annotation_info 0
+EOF
+session streaming 'blkin:*' 'zipkin:*'
+check streaming <<EOF
+blkin:span $all
+zipkin:timestamp $all
+blkin:begin $all
+blkin:tag $all
+blkin:end $all
+blkin:annotation_info $all
+EOF
+
+# nobody wants anything of LTTng: the rings get it all the same
+timeout 60 "$programs/both" $times >"$WORK/alone" || fail "alone: both has failed"
+grep -qx "blkin:span $all" "$WORK/alone" && grep -qx "zipkin:timestamp $all" "$WORK/alone" || {
+    cat "$WORK/alone"
+    fail "the rings alone have not everything"
+}

@@ -1,0 +1,126 @@
+/*
+ * Processes that write are killed at random moments, again and again, over the same memory: what a
+ * process had finished is there, nothing is torn, and the next ones write on.
+ *
+ * SEED=N repeats a run; ROUNDS=N.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "libblkin/ring/ring_write.h"
+#include "libblkin-ring/parts/rings.h"
+#include "libblkin-ring/parts/numbered.h"
+#include "seed.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define WRITERS 3
+#define ROOM    (1 << 24)
+#define USUAL   150
+
+static uint64_t *finished; /* the last record that each writer has finished */
+static struct rings memory;
+static const struct ring_map *map;
+
+static void write_on(uint64_t writer)
+{
+    uint64_t state = UINT64_C(88172645463325252) + writer;
+    struct numbered record;
+
+    ring_process.pid = 0;
+    for (uint64_t number = 1;; number++) {
+        const size_t length = numbered_make(&record, writer, number, &state);
+
+        if (ring_write(map, RING_EVENTS, ring_kind(1), &record, length))
+            __atomic_store_n(&finished[writer], number, __ATOMIC_RELEASE);
+    }
+}
+
+struct seen {
+    uint64_t torn;
+    uint64_t first_at[64]; /* what is older is of an earlier round; by ring */
+    uint64_t count[WRITERS], newest[WRITERS];
+};
+
+static void see(void *context, const struct record *record)
+{
+    struct seen *seen = context;
+    struct numbered numbered;
+
+    if (record->at < seen->first_at[record->ring])
+        return;
+    if (!numbered_is_whole(&numbered, record->entry.payload, record->entry.length) ||
+        numbered.writer >= WRITERS) {
+        seen->torn++;
+        return;
+    }
+    seen->count[numbered.writer]++;
+    if (numbered.number > seen->newest[numbered.writer])
+        seen->newest[numbered.writer] = numbered.number;
+}
+
+/* Returns how many records were killed between their commit and the note of it. */
+static unsigned play_round(unsigned pause_us)
+{
+    struct seen seen = {0};
+    struct walk walk = {0};
+    pid_t writers[WRITERS];
+    unsigned in_between = 0;
+    bool fits = true;
+
+    for (uint32_t ring = 0; ring < memory.cpus; ring++)
+        seen.first_at[ring] = memory.heads[ring].committed;
+    memset(finished, 0, WRITERS * sizeof(*finished));
+    for (uint64_t i = 0; i < WRITERS; i++) {
+        writers[i] = fork();
+        if (writers[i] == 0)
+            write_on(i);
+    }
+    usleep(pause_us);
+    for (unsigned i = 0; i < WRITERS; i++)
+        kill(writers[i], SIGKILL);
+    for (unsigned i = 0; i < WRITERS; i++)
+        CHECK(waitpid(writers[i], NULL, 0) == writers[i]);
+    for (uint32_t ring = 0; ring < memory.cpus; ring++) {
+        fits &= memory.heads[ring].committed - seen.first_at[ring] < ROOM - 2 * RING_RECORD_MAX;
+        rings_walk(&memory, ring, &walk, see, &seen);
+    }
+    CHECK(walk.bad == 0 && seen.torn == 0);
+    for (unsigned i = 0; fits && i < WRITERS; i++) {
+        CHECK(seen.newest[i] >= finished[i]);
+        CHECK(seen.newest[i] <= finished[i] + 1);
+        CHECK(seen.count[i] == seen.newest[i]);
+        in_between += seen.newest[i] > finished[i];
+    }
+    return in_between;
+}
+
+int main(void)
+{
+    const char *rounds = getenv("ROUNDS"), *wrong;
+    uint64_t state;
+    const unsigned count = rounds ? (unsigned)atoi(rounds) : USUAL;
+    unsigned in_between = 0;
+
+    if (!ring_write_init() || sysconf(_SC_NPROCESSORS_CONF) > 64) {
+        puts("no restartable sequences here, or more CPUs than this test has room for");
+        return 77;
+    }
+    state = seed_begin();
+    rings_make(&memory, ROOM, RING_BYTES_MIN);
+    map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
+    finished = mmap(NULL, WRITERS * sizeof(*finished), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (unsigned i = 0; i < count && !check_failures; i++)
+        in_between += play_round(500 + seed_next(&state) % 8000);
+    printf("%u times %u writers killed; %u records were written and not noted\n", count, WRITERS,
+           in_between);
+    CHECK(memory.head->lost == 0);
+    return check_status();
+}

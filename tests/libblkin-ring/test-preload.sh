@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Servers that nobody instrumented, with the recorder's rings and without LTTng: each request is there
+# twice, as the server's and as the client's; children record, too; under a seccomp filter nothing is done.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/preload/session.sh
+. "$SRC/tests/preload/session.sh"
+private_begin
+export BLKIN_PROVIDER=none
+
+# agent_begins NAME: its socket is what the programs ask
+agent_begins() {
+    mkdir "$WORK/$1" && mkfifo "$WORK/$1/end"
+    "$BUILD/tests/libblkin-ring/agent" "$WORK/$1" <"$WORK/$1/end" >"$WORK/$1.found" &
+    agent=$!
+    exec 9>"$WORK/$1/end"
+    export BLKIN_RINGS=$WORK/$1/socket
+    wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
+}
+
+# agent_found NAME LEAST MOST PROCESSES: so many spans. Those before the agent's answer are not there.
+agent_found() {
+    local spans
+    exec 9>&-
+    wait $agent || fail "$1: the agent: status $?"
+    spans=$(sed -n 's/^spans //p' "$WORK/$1.found")
+    if ((spans < $2 || spans > $3)) || ! grep -qx "processes $4" "$WORK/$1.found" ||
+        ! grep -qx 'lost 0' "$WORK/$1.found"; then
+        cat "$WORK/$1.found"
+        fail "$1: not $2 to $3 spans of $4 processes"
+    fi
+}
+
+agent_begins epoll
+serves server 7701 epoll 5
+traced client "$programs/request" 7701 5 2000 || fail "the client: status $?"
+served server
+agent_found epoll 15000 20000 2
+
+# five children serve one connection each
+agent_begins fork
+serves server 7702 fork 5
+traced client "$programs/request" 7702 5 2000 || fail "the client: status $?"
+served server
+agent_found fork 15000 20000 6
+
+# a filter that ends the program at the first call of ours
+agent_begins filter
+traced filtered timeout 20 "$programs/filtered" kill after prctl 7703 || fail "filtered: status $?"
+traced filtered timeout 20 "$programs/filtered" kill before prctl 7704 || fail "filtered: status $?"
+exec 9>&-
+wait $agent || fail "the agent: status $?"

@@ -1,0 +1,358 @@
+/*
+ * A program's events in the rings: both APIs, completed spans, alarms, process events, metrics;
+ * children of fork(2). No LTTng.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin.h>
+#include <zipkin_c.h>
+
+#include "check.h"
+#include "libblkin/metric/metric.h"
+#include "libblkin-ring/parts/rings.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/provider_table.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct rings memory;
+static struct agent agent;
+
+static unsigned spans(void)
+{
+    return rings_count(&memory, BLKIN_EVENT_SPAN);
+}
+
+static void record_span_called(const char *name)
+{
+    BLKIN_SCOPE(span, name, BLKIN_SERVER, NULL);
+
+    BLKIN_ANNOTATE(&span, "queued");
+}
+
+/* The newest record of an event. */
+struct newest {
+    unsigned event;
+    bool is_found;
+    uint32_t pid, ring;
+    size_t length;
+    char payload[RING_RECORD_MAX];
+};
+
+static void take_newest(void *context, const struct record *record)
+{
+    struct newest *newest = context;
+
+    if (record->entry.event != newest->event)
+        return;
+    newest->is_found = true;
+    newest->pid = record->entry.pid;
+    newest->ring = record->ring;
+    newest->length = record->entry.length;
+    memcpy(newest->payload, record->entry.payload, record->entry.length);
+}
+
+static struct newest find_newest(unsigned event)
+{
+    struct newest newest = {.event = event};
+
+    (void)rings_walk_all(&memory, take_newest, &newest);
+    CHECK(newest.is_found);
+    CHECK(newest.pid == (uint32_t)getpid());
+    return newest;
+}
+
+/* So that the newest record of a ring is the newest of all. */
+static void stay_on_one_cpu(void)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(sched_getcpu(), &set);
+    CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
+}
+
+/* ---- each kind of event ---- */
+
+/* The agent answers while the library loads, or soon after. */
+static void test_first(void)
+{
+    blkin_init();
+    for (unsigned tries = 0; spans() == 0 && tries < 10000; tries++) {
+        record_span_called("first");
+        usleep(1000);
+    }
+    CHECK(spans() > 0);
+    CHECK(agent_asked(&agent) == 1);
+    CHECK(rings_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
+}
+
+static void test_span(void)
+{
+    const unsigned before = spans();
+    struct blkin_span span, child;
+    struct newest newest;
+
+    blkin_span_begin(&span, "parent", BLKIN_SERVER, NULL);
+    blkin_step_begin(&span, "journal", BLKIN_INTERNAL);
+    blkin_step_end(&span);
+    blkin_span_begin(&child, "child", BLKIN_INTERNAL, &span);
+    blkin_span_end(&child);
+    blkin_span_end(&span);
+    CHECK(spans() == before + 2);
+    newest = find_newest(BLKIN_EVENT_SPAN);
+    CHECK_TEXT(newest.payload + sizeof(struct blkin_span_event), "parent");
+    CHECK(newest.payload[newest.length - 1] == '\0');
+}
+
+static void test_packed_span(void)
+{
+    const unsigned before = spans();
+    const uint64_t now = blkin_now();
+    struct {
+        uint8_t version, kind;
+        uint16_t name_length;
+        uint32_t flags;
+        uint64_t trace_id_high, trace_id, span_id, parent_span_id, start_ns, end_ns;
+        char name[8];
+    } packed = {1, BLKIN_SERVER, 8, 0, 1, 2, 3, 0, now - 1000, now, "finished"};
+
+    CHECK(blkin_record_span(&packed, sizeof(packed)) == 0);
+    CHECK(spans() == before + 1);
+}
+
+static void test_original(void)
+{
+    const struct blkin_endpoint endpoint = {
+        .ip = "10.0.0.1", .port = (int16_t)50000, .name = "osd.12"};
+    struct blkin_trace trace;
+    const uint64_t before_ns = blkin_now();
+    struct ring_original head;
+    struct newest newest;
+    char long_text[5000];
+
+    blkin_init_new_trace(&trace, "op", &endpoint);
+    BLKIN_TIMESTAMP(&trace, NULL, "queued");
+    newest = find_newest(RING_ORIGINAL + ANNOT_TIMESTAMP);
+    memcpy(&head, newest.payload, sizeof(head));
+    CHECK(head.monotonic >= before_ns && head.monotonic <= blkin_now());
+    CHECK(head.trace_id == (uint64_t)trace.info.trace_id && head.port == 50000);
+    CHECK(newest.length == sizeof(head) + sizeof("op\0osd.12\0"
+                                                 "10.0.0.1\0queued"));
+    CHECK(memcmp(newest.payload + sizeof(head),
+                 "op\0osd.12\0"
+                 "10.0.0.1\0queued",
+                 newest.length - sizeof(head)) == 0);
+    BLKIN_KEYVAL_STRING(&trace, NULL, "object", "rbd");
+    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
+    CHECK(memcmp(newest.payload + sizeof(head),
+                 "op\0osd.12\0"
+                 "10.0.0.1\0object\0rbd",
+                 newest.length - sizeof(head)) == 0);
+    BLKIN_KEYVAL_INTEGER(&trace, NULL, "offset", -7);
+    newest = find_newest(RING_ORIGINAL + ANNOT_INTEGER);
+    memcpy(&head, newest.payload, sizeof(head));
+    CHECK(head.integer == -7);
+    CHECK(memcmp(newest.payload + sizeof(head),
+                 "op\0osd.12\0"
+                 "10.0.0.1\0offset",
+                 newest.length - sizeof(head)) == 0);
+    memset(long_text, 'x', sizeof(long_text));
+    long_text[sizeof(long_text) - 1] = '\0';
+    BLKIN_KEYVAL_STRING(&trace, NULL, long_text, long_text);
+    CHECK(find_newest(RING_ORIGINAL + ANNOT_STRING).length == sizeof(head) +
+                                                                  sizeof("op\0osd.12\0"
+                                                                         "10.0.0.1") +
+                                                                  241 + 2401);
+}
+
+static void test_alarm(void)
+{
+    struct newest newest;
+    struct blkin_slow_event event;
+
+    CHECK(blkin_set_slow("*>1ns") == 0);
+    record_span_called("slow");
+    newest = find_newest(BLKIN_EVENT_SLOW);
+    memcpy(&event, newest.payload, sizeof(event));
+    CHECK(event.mark == BLKIN_SLOW_MARK);
+    CHECK(newest.ring >= memory.cpus);
+    CHECK(find_newest(BLKIN_EVENT_SPAN).ring < memory.cpus);
+    CHECK(blkin_set_slow("") == 0);
+}
+
+static void test_metric(void)
+{
+    const uint64_t values[] = {1, 2};
+
+    blkin_metric_open();
+    CHECK(blkin_metric_is_on());
+    blkin_metric_record(&(struct blkin_metric){
+        .group = "cpu",
+        .instance = "",
+        .names = "",
+        .period_ms = 1000,
+        .values = values,
+        .count = 2,
+    });
+    CHECK_TEXT(find_newest(BLKIN_EVENT_METRIC).payload + sizeof(struct blkin_metric_event), "cpu");
+}
+
+static void test_process(void)
+{
+    for (unsigned tries = 0; rings_count(&memory, BLKIN_EVENT_PROCESS) < 2 && tries < 10000;
+         tries++) {
+        record_span_called("later");
+        usleep(1000);
+    }
+    CHECK(find_newest(BLKIN_EVENT_PROCESS).length > sizeof(struct blkin_process_event));
+}
+
+/* Nobody wants them: the recorder has whole spans. */
+static void test_no_streaming(void)
+{
+    CHECK(rings_count(&memory, BLKIN_EVENT_BEGIN) == 0);
+    CHECK(rings_count(&memory, BLKIN_EVENT_TAG) == 0);
+    CHECK(rings_count(&memory, BLKIN_EVENT_END) == 0);
+    for (int i = 0; i < 8; i++)
+        CHECK(rings_count(&memory, BLKIN_EVENT_ANNOTATION + i) == 0);
+}
+
+/* ---- children ---- */
+
+struct of_child {
+    uint32_t pid;
+    unsigned spans;
+};
+
+static void count_of_child(void *context, const struct record *record)
+{
+    struct of_child *child = context;
+
+    child->spans += record->entry.pid == child->pid && record->entry.event == BLKIN_EVENT_SPAN;
+}
+
+static void check_child(pid_t pid, unsigned expected)
+{
+    struct of_child child = {.pid = (uint32_t)pid};
+    int status = -1;
+
+    CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+    (void)rings_walk_all(&memory, count_of_child, &child);
+    CHECK(child.spans == expected);
+}
+
+static void test_forks(void)
+{
+    struct blkin_span span;
+    pid_t pid;
+
+    blkin_span_begin(&span, "open", BLKIN_SERVER, NULL);
+    pid = fork();
+    if (pid == 0) {
+        blkin_span_end(&span);
+        record_span_called("of child");
+        _exit(0);
+    }
+    check_child(pid, 2);
+    pid = _Fork();
+    if (pid == 0) {
+        record_span_called("of a bare child");
+        _exit(0);
+    }
+    check_child(pid, 1);
+    pid = fork();
+    if (pid == 0) {
+        record_span_called("of child");
+        pid = fork();
+        if (pid == 0) {
+            record_span_called("of grandchild");
+            _exit(0);
+        }
+        _exit(waitpid(pid, NULL, 0) != pid);
+    }
+    check_child(pid, 1);
+}
+
+/* It shares the parent's memory, and its number. */
+static void test_vfork(void)
+{
+    const unsigned before = spans();
+    const pid_t pid = vfork();
+
+    if (pid == 0) {
+        record_span_called("of a child in this memory");
+        _exit(0);
+    }
+    check_child(pid, 0);
+    CHECK(spans() == before + 1);
+}
+
+/* ---- signal handlers ---- */
+
+/* The kernel may choose the agent's thread for a signal, too. */
+static atomic_uint handled;
+
+static void handle(int signal)
+{
+    (void)signal;
+    record_span_called("of the handler");
+    handled++;
+}
+
+/* It interrupts everything, and the sequence, too. Each span is there, or overwritten. */
+static void test_signals(void)
+{
+    const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    timer_t timer;
+    const struct itimerspec each = {{0, 50000}, {0, 50000}}, none = {{0, 0}, {0, 0}};
+    unsigned written = 0;
+    const unsigned before = spans();
+    struct walk walk;
+
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0);
+    CHECK(timer_create(CLOCK_MONOTONIC,
+                       &(struct sigevent){.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM},
+                       &timer) == 0);
+    CHECK(timer_settime(timer, 0, &each, NULL) == 0);
+    while (handled < 1000)
+        for (unsigned i = 0; i < 10; i++, written++)
+            record_span_called("of the program");
+    CHECK(timer_settime(timer, 0, &none, NULL) == 0);
+    timer_delete(timer);
+    walk = rings_walk_all(&memory, NULL, NULL);
+    CHECK(walk.bad == 0);
+    if (walk.overwritten == 0)
+        CHECK(spans() == before + written + handled);
+    CHECK(memory.head->lost == 0);
+}
+
+int main(void)
+{
+    setenv("BLKIN_PROVIDER", "none", 1);
+    rings_make(&memory, 1 << 26, 1 << 16);
+    agent_prepare(&agent);
+    agent_start(&agent, &memory);
+    stay_on_one_cpu();
+    test_first();
+    test_span();
+    test_packed_span();
+    test_original();
+    test_alarm();
+    test_metric();
+    test_process();
+    test_no_streaming();
+    test_forks();
+    test_vfork();
+    test_signals();
+    CHECK(agent_asked(&agent) == 1);
+    agent_stop(&agent);
+    agent_remove(&agent);
+    rings_close(&memory);
+    return check_status();
+}

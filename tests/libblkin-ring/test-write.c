@@ -1,0 +1,286 @@
+/*
+ * One record after the other: where it is to the byte, the end of the ring, the lengths that there
+ * are, memories that lie.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "libblkin/ring/ring_write.h"
+#include "libblkin-ring/parts/rings.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define SMALL RING_BYTES_MIN
+
+static struct rings memory;
+static struct ring_map *map;
+static char payload[RING_RECORD_MAX];
+
+static void pin_to_one_cpu(void)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(sched_getcpu(), &set);
+    CHECK(sched_setaffinity(0, sizeof(set), &set) == 0);
+}
+
+static struct ring_map *open_memory(const struct rings *of)
+{
+    const char *wrong = NULL;
+    struct ring_map *opened = ring_map_new(of->descriptor, of->bytes, &wrong);
+
+    if (!opened)
+        fprintf(stderr, "%s\n", wrong);
+    return opened;
+}
+
+/* ---- records ---- */
+
+static void test_bytes(void)
+{
+    const uint32_t cpu = ring_this_cpu();
+    const struct ring ring = memory_ring(&memory.memory, memory.cpus + cpu);
+    const char *data = ring.bytes;
+    uint32_t pid;
+    uint64_t trailer;
+
+    CHECK(ring.size == SMALL);
+    CHECK(ring_write(map, RING_ALARMS, ring_kind(5), "thirty-three bytes of a payload..", 33));
+    CHECK(memory.heads[memory.cpus + cpu].committed == 56);
+    CHECK(memory.heads[cpu].committed == 0);
+    memcpy(&pid, data, 4);
+    CHECK(pid == (uint32_t)getpid());
+    CHECK(memcmp(data + 4, "\0\0\0\0thirty-three bytes of a payload..\0\0\0\0\0\0\0", 44) == 0);
+    memcpy(&trailer, data + 48, 8);
+    CHECK(trailer == (UINT64_C(6) << 24 | 5 << 16 | 41));
+    CHECK(ring_write(map, RING_ALARMS, ring_kind(RING_ORIGINAL), "thirty-two bytes of a payload...",
+                     32));
+    CHECK(memory.heads[memory.cpus + cpu].committed == 104);
+    memcpy(&trailer, data + 96, 8);
+    CHECK(trailer == (UINT64_C(12) << 24 | RING_ORIGINAL << 16 | 40));
+}
+
+struct expected {
+    unsigned last; /* the number of the record before; 0: there is none */
+    unsigned right;
+};
+
+static void check_number(void *context, const struct record *record)
+{
+    struct expected *expected = context;
+    unsigned number;
+
+    memcpy(&number, record->entry.payload, sizeof(number));
+    expected->right += (!expected->last || number == expected->last + 1) &&
+                       record->entry.event == number % 15 &&
+                       record->entry.length == RING_PAYLOAD_MIN + number % 1000 &&
+                       record->entry.pid == (uint32_t)getpid();
+    expected->last = number;
+}
+
+/* All lengths, and so all ends of a ring: what is in it is the last ones, without a gap. */
+static void test_laps(void)
+{
+    const unsigned records = 20000;
+    struct walk walk = {0};
+    struct expected expected;
+    uint64_t trailer, end;
+    const uint32_t cpu = ring_this_cpu();
+    const char *data = memory_ring(&memory.memory, cpu).bytes;
+
+    memset(payload, 0xaa, sizeof(payload));
+    for (unsigned i = 1; i <= records; i++) {
+        memcpy(payload, &i, sizeof(i));
+        CHECK(
+            ring_write(map, RING_EVENTS, ring_kind(i % 15), payload, RING_PAYLOAD_MIN + i % 1000));
+        if (i % 7 == 0) { /* nothing is in the padding */
+            end = memory.heads[cpu].committed;
+            memcpy(&trailer, data + ((end - 8) & (SMALL - 1)), 8);
+            CHECK(ring_length_of(trailer) ==
+                  sizeof(struct ring_record) + RING_PAYLOAD_MIN + i % 1000);
+            for (uint64_t at = ring_length_of(trailer); at % 8 != 0; at++)
+                CHECK(data[(end - ring_record_size(ring_length_of(trailer)) + at) & (SMALL - 1)] ==
+                      0);
+        }
+    }
+    expected = (struct expected){.last = 0};
+    rings_walk(&memory, cpu, &walk, check_number, &expected);
+    CHECK(walk.bad == 0);
+    CHECK(walk.records == expected.right && expected.last == records);
+    CHECK(walk.records > 50);
+    CHECK(memory.head->lost == 0);
+}
+
+static void test_lengths(void)
+{
+    const uint32_t cpu = ring_this_cpu();
+    const uint64_t before = memory.heads[cpu].committed;
+
+    CHECK(RING_PAYLOAD_MAX == 4080);
+    CHECK(!ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MIN - 1));
+    CHECK(!ring_write(map, RING_EVENTS, ring_kind(1), payload, 0));
+    CHECK(!ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MAX + 1));
+    CHECK(memory.heads[cpu].committed == before);
+    CHECK(memory.head->lost == 3);
+    CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MAX));
+    CHECK(memory.heads[cpu].committed - before >= RING_RECORD_MAX);
+    memory.head->lost = 0;
+}
+
+/* Whoever scribbles over the state: nothing is written outside of the ring, and it heals. */
+static void test_scribbled(void)
+{
+    const uint32_t cpu = ring_this_cpu();
+    struct ring_head heads[2] = {memory.heads[(cpu + 1) % memory.cpus], {0}};
+    struct walk walk = {0};
+
+    for (uint64_t i = 0; i < 3000; i++) {
+        memory.heads[cpu].committed = i * UINT64_C(0x9e3779b97f4a7c15);
+        CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, RING_PAYLOAD_MIN + i % 2000));
+    }
+    if (memory.cpus > 1)
+        CHECK(memory.heads[(cpu + 1) % memory.cpus].committed == heads[0].committed);
+    memory.heads[cpu].committed = 12345 * 8 + 3;
+    for (unsigned i = 0; i < 200; i++)
+        CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
+    rings_walk(&memory, cpu, &walk, NULL, NULL);
+    CHECK(walk.records > 20);
+}
+
+/* A CPU that the memory does not know. */
+static void test_unknown_cpu(void)
+{
+    struct ring_map none = *map;
+
+    none.parts[RING_EVENTS].cpus = ring_this_cpu();
+    CHECK(!ring_write(&none, RING_EVENTS, ring_kind(1), payload, 100));
+    CHECK(memory.head->lost == 1);
+    memory.head->lost = 0;
+}
+
+/* ---- memories ---- */
+
+static const char *refused(int descriptor, uint64_t bytes)
+{
+    const char *wrong = "";
+
+    return ring_map_new(descriptor, bytes, &wrong) ? "taken" : wrong;
+}
+
+/* A field of the head has another value. */
+#define LIES(field, value)                                                   \
+    do {                                                                     \
+        const struct ring_memory before = *lying.head;                       \
+        lying.head->field = (value);                                         \
+        CHECK(strcmp(refused(lying.descriptor, lying.bytes), "taken") != 0); \
+        *lying.head = before;                                                \
+    } while (0)
+
+static void test_lies(void)
+{
+    struct rings lying;
+
+    rings_make(&lying, SMALL, 2 * SMALL);
+    CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
+    LIES(alarm_bytes, SMALL); /* something would follow the last ring */
+    LIES(mark, RING_MARK + (UINT64_C(1) << 56));
+    LIES(cpus, 0);
+    LIES(cpus, lying.cpus + 1);
+    LIES(cpus, RING_CPUS_MAX + 1);
+    LIES(cpus, UINT32_MAX);
+    LIES(event_bytes, SMALL / 2);
+    LIES(event_bytes, SMALL * 2);
+    LIES(event_bytes, SMALL + 8);
+    LIES(event_bytes, 0);
+    LIES(event_bytes, UINT64_C(1) << 63);
+    LIES(alarm_bytes, RING_BYTES_MAX);
+    LIES(alarm_bytes, UINT64_MAX);
+    LIES(heads_at, 0);
+    LIES(heads_at, RING_PAGE + 8);
+    LIES(heads_at, UINT64_MAX - 127);
+    LIES(heads_at, lying.head->data_at);
+    LIES(data_at, RING_PAGE);
+    LIES(data_at, lying.head->data_at + 64);
+    LIES(data_at, lying.head->data_at + RING_PAGE);
+    LIES(data_at, UINT64_MAX - RING_PAGE + 1);
+    LIES(bytes, lying.bytes + RING_PAGE);
+    LIES(state, RING_LEFT);
+    CHECK(strcmp(refused(lying.descriptor, lying.bytes - 1), "taken") != 0);
+    CHECK(strcmp(refused(lying.descriptor, lying.bytes + RING_PAGE), "taken") != 0);
+    rings_close(&lying);
+}
+
+/* What is not sealed could be shortened, and to write there would be the end. */
+static void test_seals(void)
+{
+    const int open = memfd_create("open", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int pipes[2];
+
+    CHECK(ftruncate(open, (off_t)memory.bytes) == 0);
+    CHECK(pwrite(open, memory.head, sizeof(*memory.head), 0) == sizeof(*memory.head));
+    CHECK_TEXT(refused(open, memory.bytes), "it is not sealed against shrinking");
+    CHECK(fcntl(open, F_ADD_SEALS, F_SEAL_GROW) == 0);
+    CHECK_TEXT(refused(open, memory.bytes), "it is not sealed against shrinking");
+    CHECK(fcntl(open, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    CHECK_TEXT(refused(open, memory.bytes), "taken");
+    close(open);
+    CHECK(pipe(pipes) == 0);
+    CHECK_TEXT(refused(pipes[0], memory.bytes), "it is not sealed against shrinking");
+    close(pipes[0]);
+    close(pipes[1]);
+    CHECK_TEXT(refused(-1, memory.bytes), "it is not sealed against shrinking");
+}
+
+/* A memory without room for its own head. */
+static void test_short(void)
+{
+    const int tiny = memfd_create("tiny", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+    CHECK(ftruncate(tiny, 64) == 0);
+    CHECK(fcntl(tiny, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
+    CHECK_TEXT(refused(tiny, 64), "it has not the size that it should have");
+    CHECK_TEXT(refused(tiny, memory.bytes), "it has not the size that it should have");
+    close(tiny);
+}
+
+/* Who has not noticed yet writes on without harm, and nobody sees it. */
+static void test_left(void)
+{
+    const uint32_t cpu = ring_this_cpu();
+    const uint64_t before = memory.heads[cpu].committed;
+
+    ring_map_leave(map);
+    for (unsigned i = 0; i < 1000; i++)
+        CHECK(ring_write(map, RING_EVENTS, ring_kind(1), payload, 1000));
+    CHECK(memory.heads[cpu].committed == before);
+    CHECK(!ring_map_is_on(map));
+}
+
+int main(void)
+{
+    if (!ring_write_init()) {
+        puts("no restartable sequences here");
+        return 77;
+    }
+    pin_to_one_cpu();
+    rings_make(&memory, SMALL, SMALL);
+    map = open_memory(&memory);
+    if (!map)
+        return 1;
+    test_bytes();
+    test_laps();
+    test_lengths();
+    test_unknown_cpu();
+    test_scribbled();
+    test_lies();
+    test_seals();
+    test_short();
+    test_left();
+    rings_close(&memory);
+    return check_status();
+}

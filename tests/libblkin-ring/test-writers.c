@@ -1,0 +1,164 @@
+/*
+ * Eight threads and three processes write at once, on fewer CPUs, while a reader copies all the
+ * time: no torn record is accepted, and of each round, which fits into the rings, every record is
+ * there once.
+ *
+ * RECORDS=1000000000 tests/run build/tests/libblkin-ring/test-writers
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "libblkin/ring/ring_write.h"
+#include "libblkin-ring/parts/rings.h"
+#include "libblkin-ring/parts/numbered.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THREADS   8
+#define PROCESSES 3
+#define WRITERS   (THREADS + PROCESSES)
+#define EACH      1500 /* records of a writer in a round */
+#define ROOM      (1 << 23)
+#define USUAL     20000000 /* records of all */
+
+_Static_assert(WRITERS *EACH *(sizeof(struct numbered) + 16) < ROOM - RING_RECORD_MAX,
+               "a round must fit into one ring");
+
+struct shared {
+    pthread_barrier_t begin, end;
+    uint32_t at_work; /* writers that have not finished their round */
+    uint64_t rounds;
+};
+
+static struct shared *shared;
+static struct rings memory;
+static const struct ring_map *map;
+
+static void write_rounds(uint64_t writer)
+{
+    uint64_t state = UINT64_C(88172645463325252) + writer;
+    struct numbered record;
+
+    for (uint64_t round = 0; round < shared->rounds; round++) {
+        pthread_barrier_wait(&shared->begin);
+        for (uint64_t i = 0; i < EACH; i++) {
+            const size_t length = numbered_make(&record, writer, round * EACH + i, &state);
+
+            (void)ring_write(map, RING_EVENTS, ring_kind(1), &record, length);
+        }
+        (void)__atomic_sub_fetch(&shared->at_work, 1, __ATOMIC_RELEASE);
+        pthread_barrier_wait(&shared->end);
+    }
+}
+
+static void *thread(void *writer)
+{
+    write_rounds((uintptr_t)writer);
+    return NULL;
+}
+
+struct seen {
+    uint64_t records, torn;
+    uint64_t round; /* of those that are looked for; all others are old */
+    uint64_t found, twice;
+    uint8_t is_found[WRITERS][EACH];
+};
+
+static void see(void *context, const struct record *record)
+{
+    struct seen *seen = context;
+    struct numbered numbered;
+    uint64_t number;
+
+    seen->records++;
+    if (record->entry.event != 1 ||
+        !numbered_is_whole(&numbered, record->entry.payload, record->entry.length) ||
+        numbered.writer >= WRITERS) {
+        seen->torn++;
+        return;
+    }
+    number = numbered.number - seen->round * EACH;
+    if (number >= EACH)
+        return;
+    seen->found++;
+    seen->twice += seen->is_found[numbered.writer][number]++;
+}
+
+static void begin_processes(pid_t *processes)
+{
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        processes[i] = fork();
+        if (processes[i] == 0) {
+            ring_process.pid = 0;
+            write_rounds(THREADS + i);
+            _exit(0);
+        }
+    }
+}
+
+static void share(void)
+{
+    pthread_barrierattr_t attributes;
+
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pthread_barrierattr_init(&attributes);
+    pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&shared->begin, &attributes, WRITERS + 1);
+    pthread_barrier_init(&shared->end, &attributes, WRITERS + 1);
+}
+
+int main(void)
+{
+    const char *records = getenv("RECORDS"), *wrong;
+    static struct seen during, after;
+    pid_t processes[PROCESSES];
+    pthread_t threads[THREADS];
+    struct walk walk = {0};
+    uint64_t copies = 0;
+    int status;
+
+    if (!ring_write_init()) {
+        puts("no restartable sequences here");
+        return 77;
+    }
+    rings_make(&memory, ROOM, RING_BYTES_MIN);
+    map = ring_map_new(memory.descriptor, memory.bytes, &wrong);
+    share();
+    shared->rounds = (records ? strtoull(records, NULL, 10) : USUAL) / (WRITERS * EACH) + 1;
+    begin_processes(processes);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, thread, (void *)i) == 0);
+    during.round = UINT64_MAX / EACH / 2; /* none */
+    for (uint64_t round = 0; round < shared->rounds; round++) {
+        shared->at_work = WRITERS;
+        pthread_barrier_wait(&shared->begin);
+        while (__atomic_load_n(&shared->at_work, __ATOMIC_ACQUIRE)) {
+            for (uint32_t ring = 0; ring < memory.cpus; ring++, copies++)
+                rings_walk(&memory, ring, &walk, see, &during);
+        }
+        pthread_barrier_wait(&shared->end);
+        memset(&after, 0, sizeof(after));
+        after.round = round;
+        for (uint32_t ring = 0; ring < memory.cpus; ring++)
+            rings_walk(&memory, ring, &walk, see, &after);
+        CHECK(after.found == WRITERS * EACH && after.twice == 0 && after.torn == 0);
+        if (check_failures)
+            break;
+    }
+    printf(
+        "%llu records written, %llu read in %llu copies meanwhile: %llu torn, %llu walks broken\n",
+        (unsigned long long)shared->rounds * WRITERS * EACH, (unsigned long long)during.records,
+        (unsigned long long)copies, (unsigned long long)during.torn, (unsigned long long)walk.bad);
+    CHECK(during.torn == 0 && walk.bad == 0);
+    CHECK(memory.head->lost == 0);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        if (check_failures)
+            kill(processes[i], SIGKILL);
+        CHECK(waitpid(processes[i], &status, 0) == processes[i]);
+    }
+    return check_status();
+}

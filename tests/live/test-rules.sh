@@ -1,0 +1,45 @@
+#!/bin/bash
+# `blkin live` with rules: spans of a program that has no events of ours, who waits for whose mutex and how long its
+# plugins stay loaded, are delivered as they come; `blkin rules` and `blkin show --around` on the same events.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 90
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
+
+has_spans() {
+    counter_is rule_spans 100 && counter_is spans_accepted 100
+}
+
+private_begin
+choose_live_places
+mkdir "$WORK/rules" && cp "$SRC/rules/pthread.rules" "$SRC/rules/dl.rules" "$WORK/rules"
+echo "rules = $WORK/rules" >"$WORK/blkin.conf"
+start_sessiond || exit
+start_live --endpoint="file:$WORK/spans.json"
+wait_read || exit
+lttng enable-event --session=blkin --userspace --channel=blkin 'lttng_ust_pthread:*','lttng_ust_dl:*' >/dev/null ||
+    fail "cannot enable events in the session of blkin live"
+timeout 30 env LTTNG_UST_REGISTER_TIMEOUT=20000 LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \
+    babeltrace2 list-plugins >/dev/null || fail "babeltrace2 failed under the wrappers"
+wait_for 20 live "100 spans by rules" has_spans || exit
+stop_part live TERM 20
+check_sum
+must_say 'events: [0-9]* = 0 in spans .* of rules; .*begins by rules: '
+for name in "wait for mutex" "hold mutex" "library "; do
+    jq -e --arg name "$name" '[.[] | select(.name | startswith($name))] | length > 0' "$WORK/spans.json" >/dev/null ||
+        fail "no span called $name"
+done
+jq -e 'all(.[]; .localEndpoint.serviceName | startswith("babeltrace2"))' "$WORK/spans.json" >/dev/null ||
+    fail "spans of other services"
+
+id=$(jq -r '[.[] | select(.name | startswith("library "))][0].id' "$WORK/spans.json")
+"$blkin" show --around="$id" "$WORK/spans.json" >"$WORK/around" || fail "show --around failed"
+grep -q 'babeltrace2: hold mutex$' "$WORK/around" && [ "$(grep -c ' <$' "$WORK/around")" = 1 ] ||
+    fail "show --around: $(head -n 5 "$WORK/around")"
+"$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around of no span"
+grep -q 'expected one' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+"$blkin" rules check "$WORK/rules" | grep -q ': 3 kinds of spans' || fail "rules check"
+exit 0

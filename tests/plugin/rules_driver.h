@@ -1,0 +1,143 @@
+/*
+ * Events for rules without a trace: pairing with an assembler and a chain, and the spans it makes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_RULES_DRIVER_H
+#define TESTS_RULES_DRIVER_H
+
+#include "babeltrace-plugin/rules/pairing.h"
+
+#include "check.h"
+#include "span_text.h"
+
+#include <stdlib.h>
+
+#define DRIVER_SPANS 64
+
+struct driver {
+    struct assembler *assembler;
+    struct chain chain;
+    struct stage *rules;
+    struct buffer packed;
+    struct rule_value values[64];
+    struct rule_event ruled;
+    bool packs; /* events wait, as in hold.h */
+    /* spans since they were last forgotten */
+    struct kept_span *spans[DRIVER_SPANS];
+    size_t count;
+    uint64_t spans_ever;
+};
+
+static void driver_deliver(void *context, const struct span *span)
+{
+    struct driver *driver = context;
+
+    driver->spans_ever++;
+    if (driver->count < DRIVER_SPANS)
+        driver->spans[driver->count++] = span_keep(span, 0);
+}
+
+static void driver_take_span(void *context, struct span *span)
+{
+    struct driver *driver = context;
+
+    chain_take(&driver->chain, span, assembler_now(driver->assembler));
+}
+
+static void driver_take_event(void *context, const struct event *event)
+{
+    struct driver *driver = context;
+
+    pairing_take(driver->rules, event);
+}
+
+static void driver_forget(struct driver *driver)
+{
+    while (driver->count)
+        free(driver->spans[--driver->count]);
+}
+
+/* False: the rules are wrong, or there is no memory. */
+static bool driver_open(struct driver *driver, const char *rules, uint64_t max_open)
+{
+    struct error error;
+    const struct pairing_options options = {
+        .rules = rules_parse(text_of(rules), "test", &error),
+        .max_open = max_open,
+        .max_open_bytes = UINT64_C(1) << 40,
+    };
+
+    *driver = (struct driver){.count = 0};
+    CHECK_TEXT(error.text, "");
+    if (!options.rules)
+        return false;
+    driver->rules = pairing_new(&options);
+    driver->assembler =
+        assembler_new(&(struct assembler_options){.rule = driver_take_event, .max_open_spans = 1},
+                      driver_take_span, driver);
+    chain_init(&driver->chain, driver_deliver, driver);
+    if (!driver->rules || !driver->assembler)
+        return false;
+    chain_append(&driver->chain, driver->rules);
+    pairing_set_assembler(driver->rules, driver->assembler);
+    return true;
+}
+
+static void driver_close(struct driver *driver)
+{
+    driver_forget(driver);
+    chain_free(&driver->chain);
+    assembler_free(driver->assembler);
+    buffer_free(&driver->packed);
+}
+
+/* The event of this name; false: no rule names it. Its values are set then, and it is given. */
+static bool driver_event(struct driver *driver, const char *name)
+{
+    bool is_starved = false;
+
+    driver->ruled = (struct rule_event){
+        .class = rules_class(pairing_rules(driver->rules), text_of(name), &is_starved),
+        .values = driver->values};
+    memset(driver->values, 0, sizeof(driver->values));
+    return driver->ruled.class != NULL;
+}
+
+static struct rule_value *driver_field(struct driver *driver, const char *name)
+{
+    const struct rules *rules = pairing_rules(driver->rules);
+    static struct rule_value other;
+
+    for (size_t i = 0; i < driver->ruled.class->field_count; i++) {
+        if (text_is(rules->fields[driver->ruled.class->fields[i]], name))
+            return &driver->values[i];
+    }
+    return &other;
+}
+
+static void driver_set(struct driver *driver, const char *name, int64_t number)
+{
+    *driver_field(driver, name) = (struct rule_value){
+        .type = VALUE_INTEGER, .is_negative = number < 0, .integer = (uint64_t)number};
+}
+
+static void driver_set_text(struct driver *driver, const char *name, const char *text)
+{
+    *driver_field(driver, name) = (struct rule_value){.type = VALUE_TEXT, .text = text_of(text)};
+}
+
+static void driver_give(struct driver *driver, int64_t time_ns, int64_t pid, int64_t tid)
+{
+    struct event event = {
+        .kind = EVENT_RULE,
+        .time_ns = time_ns,
+        .origin = {.host = text_of("h"), .process = text_of("prog"), .pid = pid, .tid = tid},
+        .ruled = &driver->ruled};
+
+    if (driver->packs)
+        CHECK(pairing_pack(driver->rules, &event, &driver->packed));
+    assembler_add(driver->assembler, &event);
+}
+
+#endif

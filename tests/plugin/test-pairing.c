@@ -1,0 +1,468 @@
+/*
+ * Spans by rules: against a slow model, at every bound, and what each form makes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "rules_driver.h"
+#include "rules_model.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+/* ---- random events against the model --------------------------------------------------------- */
+
+static uint64_t seed = 1;
+
+static uint64_t random_below(uint64_t limit)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (seed >> 11) % limit;
+}
+
+static bool buffer_write(void *context, const void *data, size_t length)
+{
+    struct buffer *buffer = context;
+
+    if (!buffer_reserve(buffer, length))
+        return false;
+    buffer_put(buffer, data, length);
+    return true;
+}
+
+static void add_counts(struct rule_counts *to, const struct rule_counts *from)
+{
+    uint64_t *sum = (uint64_t *)(void *)to;
+    const uint64_t *more = (const uint64_t *)(const void *)from;
+
+    for (size_t i = 0; i < sizeof(*to) / sizeof(*sum); i++)
+        sum[i] += more[i];
+}
+
+/* As between two traces of a recording: what is open goes on in another run. */
+static void next_run(struct driver *driver, struct rule_counts before[MODEL_RULES])
+{
+    struct buffer bytes = {.data = NULL};
+    struct state state = {.write = buffer_write, .context = &bytes};
+
+    assembler_save(driver->assembler, false, &state);
+    chain_save(&driver->chain, driver->assembler, &state);
+    CHECK(!state.has_failed);
+    chain_hand_over(&driver->chain);
+    for (size_t i = 0; i < MODEL_RULES; i++) {
+        const struct rule_counts counts = pairing_counts_of(driver->rules, i);
+
+        add_counts(&before[i], &counts);
+    }
+    driver_close(driver);
+    CHECK(driver_open(driver, model_rules, MODEL_OPEN - 10));
+    state = (struct state){.left = {bytes.data, bytes.length}};
+    assembler_restore(driver->assembler, &state);
+    chain_restore(&driver->chain, driver->assembler, &state);
+    CHECK(state_is_good(&state) && state.left.length == 0);
+    state_free(&state);
+    buffer_free(&bytes);
+}
+
+static void check_counts(const struct driver *driver, const struct rule_counts before[MODEL_RULES],
+                         const struct model *model)
+{
+    for (size_t i = 0; i < MODEL_RULES; i++) {
+        struct rule_counts counts = pairing_counts_of(driver->rules, i);
+        const struct rule_counts *expected = &model->counts[i];
+
+        CHECK(counts.open + before[i].begins + counts.begins >= counts.open);
+        add_counts(&counts, &before[i]);
+        counts.open = pairing_counts_of(driver->rules, i).open;
+        CHECK(counts.begins == counts.spans + counts.shorter + counts.begun_again + counts.dropped +
+                                   counts.unmatched + counts.unusable + counts.open);
+        CHECK(counts.begins == expected->begins);
+        CHECK(counts.spans == expected->spans);
+        CHECK(counts.shorter == expected->shorter);
+        CHECK(counts.begun_again == expected->begun_again);
+        CHECK(counts.dropped == expected->dropped);
+        CHECK(counts.unmatched == expected->unmatched);
+        CHECK(counts.unusable == expected->unusable);
+        CHECK(counts.ends_unmatched == expected->ends_unmatched);
+        CHECK(counts.stages_unmatched == expected->stages_unmatched);
+        CHECK(counts.evicted == expected->evicted);
+        CHECK(counts.stages == expected->stages);
+        CHECK(counts.with_parent == expected->with_parent);
+        CHECK(counts.without_parent == expected->without_parent);
+        CHECK(counts.no_room == 0 && counts.keyless == 0);
+    }
+}
+
+#define IDS 256
+
+/* Ids of what the model numbers, as far as they were seen. */
+struct ids {
+    struct {
+        uint64_t serial, id, trace;
+    } of[IDS];
+};
+
+static void check_id(struct ids *ids, uint64_t serial, uint64_t id, uint64_t trace)
+{
+    const size_t place = serial % IDS;
+
+    if (ids->of[place].serial == serial)
+        CHECK(ids->of[place].id == id && ids->of[place].trace == trace);
+    ids->of[place].serial = serial;
+    ids->of[place].id = id;
+    ids->of[place].trace = trace;
+}
+
+static void check_spans(struct driver *driver, const struct model *model, struct ids *ids)
+{
+    size_t at = 0;
+
+    for (int i = 0; i < model->span_count; i++, at++) {
+        const struct model_span *expected = &model->spans[i];
+        const struct span *span;
+
+        /* the stages of the one before */
+        while (at < driver->count && text_is(span_name(&driver->spans[at]->span), "stage")) {
+            CHECK(at > 0);
+            at++;
+        }
+        CHECK(at < driver->count);
+        if (at >= driver->count)
+            return;
+        span = &driver->spans[at]->span;
+        CHECK(span->start_ns == expected->start_ns && span->end_ns == expected->end_ns);
+        CHECK((span->parent_id != 0) == (expected->parent != 0));
+        check_id(ids, expected->serial, span->id, span->trace_id);
+        if (expected->parent)
+            check_id(ids, expected->parent, span->parent_id, span->trace_id);
+    }
+    while (at < driver->count && text_is(span_name(&driver->spans[at]->span), "stage"))
+        at++;
+    CHECK(at == driver->count);
+    driver_forget(driver);
+}
+
+static void give_model_event(struct driver *driver, const struct model_event *event)
+{
+    static const char *const names[] = {"t:begin", "t:at", "t:end",  "t:enter",
+                                        "t:exit",  "t:go", "t:stop", "t:whole"};
+
+    CHECK(driver_event(driver, names[event->what]));
+    driver_set(driver, "k", (int64_t)event->k);
+    driver_set(driver, "n", event->n);
+    driver->packs = random_below(4) == 0;
+    driver_give(driver, event->time_ns, event->pid, event->tid);
+}
+
+static void test_model(unsigned events)
+{
+    struct driver driver;
+    struct model model = {.most = MODEL_OPEN - 10};
+    struct rule_counts before[MODEL_RULES];
+    struct ids ids;
+    int64_t now_ns = 1000000;
+    int keys = 5;
+
+    memset(before, 0, sizeof(before));
+    memset(&ids, 0, sizeof(ids));
+    CHECK(driver_open(&driver, model_rules, MODEL_OPEN - 10));
+    for (unsigned i = 0; i < events && !check_failures; i++) {
+        struct model_event event = {.what = (int)random_below(MODEL_EVENTS)};
+
+        if (i % 500 == 0) /* many of few keys, then few of many: bounds are reached */
+            keys = random_below(2) ? 3 : 300;
+        now_ns += (int64_t)(random_below(3) ? random_below(4) : random_below(40) * (keys < 10));
+        event.time_ns = now_ns;
+        event.pid = 10 + (int64_t)random_below(2);
+        event.tid = 20 + (int64_t)random_below(3);
+        event.k = random_below((uint64_t)keys);
+        event.n = (int64_t)random_below(8) - (random_below(20) == 0 ? 10 : 0);
+        give_model_event(&driver, &event);
+        model_take(&model, &event);
+        check_spans(&driver, &model, &ids);
+        if (random_below(1000) == 0)
+            next_run(&driver, before);
+        if (i % 1000 == 999)
+            check_counts(&driver, before, &model);
+    }
+    check_counts(&driver, before, &model);
+    for (int i = 0; i < MODEL_RULES; i++) /* every way was taken */
+        CHECK(check_failures || model.counts[i].spans > 0);
+    CHECK(model.counts[KEYED].evicted && model.counts[KEYED].begun_again &&
+          model.counts[OUTER].dropped && model.counts[CHILD].shorter &&
+          model.counts[WHOLE].unusable);
+    driver_close(&driver);
+}
+
+/* ---- bounds ---------------------------------------------------------------------------------- */
+
+static double cpu_seconds(void)
+{
+    return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static void give(struct driver *driver, const char *name, int64_t k, int64_t time_ns)
+{
+    CHECK(driver_event(driver, name));
+    driver_set(driver, "k", k);
+    driver_give(driver, time_ns, 1, 2);
+}
+
+/* Begins that never end: what is open stays below its bound. Returns the CPU time of one. */
+static double cost_of_begins(uint64_t begins, uint64_t keys)
+{
+    struct driver driver;
+    struct rule_counts counts;
+    double seconds;
+
+    CHECK(driver_open(&driver, "[span s]\nbegin = t:begin\nend = t:end\nkey = k\n", 100000));
+    seconds = cpu_seconds();
+    for (uint64_t i = 0; i < begins; i++)
+        give(&driver, "t:begin", (int64_t)(i % keys), (int64_t)i);
+    seconds = cpu_seconds() - seconds;
+    counts = pairing_counts(driver.rules);
+    CHECK(counts.open <= 100000 && counts.begins == begins);
+    CHECK(counts.open_bytes <= 100000 * 1024);
+    CHECK(counts.unmatched + counts.begun_again + counts.open == begins);
+    driver_close(&driver);
+    return seconds / (double)begins;
+}
+
+/* A stack of that depth, with ends that no begin has for each; then all end, from below. */
+static double cost_of_stack(uint64_t depth)
+{
+    struct driver driver;
+    struct rule_counts counts;
+    double seconds;
+
+    CHECK(driver_open(&driver,
+                      "[span s]\nbegin = t:begin\nend = t:end\nparent = thread\n"
+                      "[span o]\nbegin = t:other\nend = t:none\n",
+                      1000000));
+    seconds = cpu_seconds();
+    give(&driver, "t:other", 0, 0);
+    for (uint64_t i = 0; i < depth; i++)
+        give(&driver, "t:begin", 0, (int64_t)i);
+    for (uint64_t i = 0; i < depth / 2; i++)
+        give(&driver, "t:end", 0, (int64_t)(depth + i));
+    give(&driver, "t:none", 0, (int64_t)(2 * depth)); /* drops the rest */
+    for (uint64_t i = 0; i < depth; i++)
+        give(&driver, "t:none", 0, (int64_t)(2 * depth));
+    seconds = cpu_seconds() - seconds;
+    counts = pairing_counts(driver.rules);
+    CHECK(counts.spans == depth / 2 + 1 && counts.dropped == depth - depth / 2 &&
+          counts.ends_unmatched == depth && counts.open == 0);
+    driver_close(&driver);
+    return seconds / (double)depth;
+}
+
+/* The cost of one stays what it is, with room for caches that are too small. */
+static void check_linear(const char *what, double few, double many)
+{
+    printf("%s: %.0f ns each, of ten times as many %.0f ns\n", what, few * 1e9, many * 1e9);
+    CHECK(many < few * 4);
+}
+
+static void test_bounds(void)
+{
+    check_linear("begins that never end, one key each", cost_of_begins(1000000, UINT64_MAX),
+                 cost_of_begins(10000000, UINT64_MAX));
+    check_linear("begins of a million keys", cost_of_begins(200000, 100000),
+                 cost_of_begins(2000000, 1000000));
+    check_linear("a stack", cost_of_stack(10000), cost_of_stack(100000));
+}
+
+/* ---- forms ----------------------------------------------------------------------------------- */
+
+static const char *tag_of(const struct span *span, const char *key)
+{
+    static char value[256];
+
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        const struct text text = text_cut(span_entry_value(entry), sizeof(value) - 1);
+
+        if (entry->type == SPAN_ANNOTATION || !text_is(span_entry_key(entry), key))
+            continue;
+        if (entry->type == SPAN_TAG_INTEGER)
+            (void)snprintf(value, sizeof(value), "%" PRId64, entry->integer);
+        else
+            *text_copy(value, text) = '\0';
+        return value;
+    }
+    return "none";
+}
+
+static void test_parent_of_field(void)
+{
+    struct driver driver;
+
+    CHECK(driver_open(&driver,
+                      "[span a]\nevent = t:a with d us\nparent = traceparent tp\n"
+                      "[span b]\nevent = t:b with d us\nparent = ids trace span\n",
+                      10));
+    CHECK(driver_event(&driver, "t:a"));
+    driver_set(&driver, "d", 5);
+    driver_set_text(&driver, "tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+    driver_give(&driver, 1000000, 1, 2);
+    CHECK(driver_event(&driver, "t:b"));
+    driver_set(&driver, "d", 5);
+    driver_set_text(&driver, "trace", "8448eb211c80319c");
+    driver_set(&driver, "span", 77);
+    driver_give(&driver, 1000000, 1, 2);
+    CHECK(driver.count == 2);
+    if (driver.count == 2) {
+        const struct span *a = &driver.spans[0]->span, *b = &driver.spans[1]->span;
+
+        CHECK(a->trace_id_high == UINT64_C(0x0af7651916cd43dd));
+        CHECK(a->trace_id == UINT64_C(0x8448eb211c80319c) && b->trace_id == a->trace_id);
+        CHECK(a->parent_id == UINT64_C(0xb7ad6b7169203331) && b->parent_id == 77);
+        CHECK(a->start_ns == 995000 && a->end_ns == 1000000);
+    }
+    driver_forget(&driver);
+    CHECK(driver_event(&driver, "t:a")); /* no such header: a trace of its own */
+    driver_set(&driver, "d", 5);
+    driver_set_text(&driver, "tp", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b716920333x-01");
+    driver_give(&driver, 1000000, 1, 2);
+    CHECK(driver.count == 1 && driver.spans[0]->span.parent_id == 0 &&
+          driver.spans[0]->span.trace_id != 0);
+    driver_close(&driver);
+}
+
+static void test_lookup_and_tags(void)
+{
+    struct driver driver;
+
+    CHECK(driver_open(&driver,
+                      "[lookup symbol]\nevent = t:name\nkey = cb\nvalue = sym\n"
+                      "[span {symbol(cb)} {x}]\nbegin = t:b\nend = t:e\nkey = cb\n"
+                      "tags = cb name=symbol(cb) late\nerror = ret < 0 as ret\nkind = server\n"
+                      "service = svc-{cb}\njoin = cb\n",
+                      10));
+    CHECK(driver_event(&driver, "t:name"));
+    driver_set(&driver, "cb", 64);
+    driver_set_text(&driver, "sym", "main()");
+    driver_give(&driver, 1, 1, 2);
+    CHECK(driver_event(&driver, "t:b"));
+    driver_set(&driver, "cb", 64);
+    driver_give(&driver, 10, 1, 2);
+    CHECK(driver_event(&driver, "t:e"));
+    driver_set(&driver, "cb", 64);
+    driver_set(&driver, "ret", -5);
+    driver_set_text(&driver, "late", "yes");
+    driver_give(&driver, 30, 1, 3);
+    CHECK(driver.count == 1);
+    if (driver.count == 1) {
+        const struct span *span = &driver.spans[0]->span;
+
+        CHECK(text_is(span_name(span), "main() ?"));
+        CHECK(text_is(span->endpoint->service, "svc-64"));
+        CHECK_TEXT(tag_of(span, "cb"), "64");
+        CHECK_TEXT(tag_of(span, "name"), "main()");
+        CHECK_TEXT(tag_of(span, "late"), "yes");
+        CHECK_TEXT(tag_of(span, "error"), "-5");
+        CHECK(strlen(tag_of(span, "blkin.join")) == 16);
+        CHECK_TEXT(tag_of(span, "lttng.vtid"), "2");
+        CHECK(span->kind == SPAN_SERVER);
+    }
+    driver_close(&driver);
+}
+
+/* A loss while the span was open is told by a tag. */
+static void test_loss(void)
+{
+    struct driver driver;
+    const struct loss loss = {.origin = {.host = text_of("h")},
+                              .has_times = true,
+                              .begin_ns = 15,
+                              .end_ns = 20,
+                              .events = 3};
+
+    CHECK(driver_open(&driver, "[span s]\nbegin = t:b\nend = t:e\nkey = k\n", 10));
+    give(&driver, "t:b", 1, 10);
+    assembler_note_loss(driver.assembler, &loss);
+    give(&driver, "t:e", 1, 30);
+    give(&driver, "t:b", 1, 40);
+    give(&driver, "t:e", 1, 50);
+    CHECK(driver.count == 2 &&
+          strncmp(tag_of(&driver.spans[0]->span, "blkin.lost"), "up to 3", 7) == 0);
+    if (driver.count == 2)
+        CHECK_TEXT(tag_of(&driver.spans[1]->span, "blkin.lost"), "none");
+    driver_close(&driver);
+}
+
+/* Without a thread's number there is no stack; a field that is not there is no key. */
+static void test_keyless(void)
+{
+    struct driver driver;
+
+    CHECK(driver_open(
+        &driver, "[span s]\nbegin = t:b\nend = t:e\nkey = k\n[span u]\nbegin = t:b\nend = t:e\n",
+        10));
+    CHECK(driver_event(&driver, "t:b"));
+    driver_give(&driver, 10, 1, 0);
+    CHECK(pairing_counts(driver.rules).keyless == 2 && pairing_counts(driver.rules).begins == 0);
+    driver_close(&driver);
+}
+
+/* ---- what is wrong in a file ----------------------------------------------------------------- */
+
+static void test_errors(void)
+{
+    static const struct {
+        const char *rules, *error;
+    } cases[] = {
+        {"", "rules \"f\": expected a section [span NAME], got none"},
+        {"begin = a:b\n",
+         "rules \"f\", line 1: expected [span NAME] before the first key, got \"begin = a:b\""},
+        {"[span a]\nbegin = a:b\n", "rules \"f\", line 1: expected begin and end, or event, in the "
+                                    "section, got \"a\""},
+        {"# x\n[span a]\nbegin = ab\n",
+         "rules \"f\", line 3: expected the name of an event, such as "
+         "qemu:nbd_send_request, got \"ab\""},
+        {"[span a]\nbegin = a:b if x = 1\n", "rules \"f\", line 2: expected FIELD == VALUE, with "
+                                             "one of == != < > <= >=, got \"x = 1\""},
+        {"[span a]\nbegin = a:b\nend = a:c\ntimeout = 5\n",
+         "rules \"f\", line 4: expected a time with its unit, such as 20us, 5ms or 60s, got \"5\""},
+        {"[span a]\nevent = a:b\n",
+         "rules \"f\", line 2: expected EVENT with FIELD UNIT, EVENT from "
+         "FIELD or EVENT until FIELD, got \"a:b\""},
+        {"[span {x]\n", "rules \"f\", line 1: expected a } after {, got \"{x\""},
+        {"[span a]\nbegin = a:b\nend = a:c\nparent = no by k\n",
+         "rules \"f\", line 1: expected a section with a key, by its name, got \"no\""},
+        {"[span {l(x)}]\n",
+         "rules \"f\", line 1: expected the name of a [lookup NAME] above, got \"l\""},
+        {"[span a]\nkey = a-b\n",
+         "rules \"f\", line 2: expected the name of a field, such as handle, "
+         "$vtid or request.ids[2], got \"a-b\""},
+        {"[span a]\nscope = x\n",
+         "rules \"f\", line 2: expected thread, process, host or session, got \"x\""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct error error;
+        struct rules *rules = rules_parse(text_of(cases[i].rules), "f", &error);
+
+        CHECK(!rules);
+        CHECK_TEXT(error.text, cases[i].error);
+        rules_free(rules);
+    }
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc > 1)
+        seed = strtoull(argv[1], NULL, 10) | 1;
+    else
+        seed = (uint64_t)time(NULL) | 1;
+    printf("seed %" PRIu64 "\n", seed);
+    test_errors();
+    test_parent_of_field();
+    test_lookup_and_tags();
+    test_loss();
+    test_keyless();
+    test_model(1000000);
+    test_bounds();
+    return check_status();
+}

@@ -1,0 +1,200 @@
+#!/usr/bin/env python3
+# timeout: 240
+# Spans by rules, in the plugin: real traces give what an independent converter made of them; fields of all types;
+# a recording in several traces; other events and spans are what they are without rules.
+# SPDX-License-Identifier: BSD-2-Clause
+import collections
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from ctf import Characters, Enum, Float, Integer, String, Structure, Trace  # noqa: E402
+
+PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
+SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
+TRACES = os.path.join(HERE, "traces", "rules")
+US = 1000
+
+# Of each trace: the rules, the spans, and the digest of what the converter of the prototype gives for them.
+REAL = {
+    "pthread": ("pthread", 33794, "b402e1107c4356dc38f9388da992bb67"),
+    "malloc": ("malloc", 970, "fea4ddaa35df8618ca13e2689b9fd874"),
+    "qemu_nbd": ("qemu", 13043, "bad330cf13b89016b46b29b3d6be9fc1"),
+    "forms": ("forms", 13797, "b557d5d17ea33a0a932e88fdfaec5537"),
+}
+
+
+def number(text):
+    """Addresses are decimal in the one and hexadecimal in the other."""
+    try:
+        return str(int(text, 0))
+    except ValueError:
+        return text
+
+
+def canonical(spans):
+    """A line for each: all but ids, which differ, so a parent is known by its name and time."""
+    ids = {span["id"]: span for span in spans}
+    lines = []
+    for span in spans:
+        parent = ids.get(span.get("parentId"), {})
+        tags = sorted((key, number(value)) for key, value in span.get("tags", {}).items()
+                      if not key.startswith("lttng."))
+        lines.append(json.dumps([
+            " ".join(map(number, span["name"].split(" "))), span["timestamp"], span["duration"], span.get("kind"),
+            span["localEndpoint"]["serviceName"], tags, "parentId" in span, parent.get("timestamp"),
+            parent.get("duration")]))
+    return sorted(lines)
+
+
+def digest(spans):
+    return hashlib.sha256("\n".join(canonical(spans)).encode()).hexdigest()[:32]
+
+
+class Rules(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="rules-")
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.folder], check=False)
+        self.traces = 0
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def rules(self, text):
+        with open(self.path("test.rules"), "w") as file:
+            file.write(text)
+        return self.path("test.rules")
+
+    def convert(self, *inputs, rules=None, parameters="", fails=False):
+        given = f',rules="{rules}"' if rules else ""
+        done = subprocess.run(
+            ["babeltrace2", f"--plugin-path={PLUGINS}", *inputs, "-c", "sink.blkin.zipkin", "-p",
+             f'endpoint="file:{self.folder}/spans.json",stats-file="{self.folder}/stats"{given}{parameters}'],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=100 * SLOWNESS, text=True, check=False)
+        self.assertEqual(done.returncode != 0, fails, done.stderr)
+        if fails:
+            return done.stderr
+        self.assertNotIn("does not add up", done.stderr)
+        with open(self.path("spans.json")) as file:
+            spans = json.load(file)
+        os.remove(self.path("spans.json"))
+        with open(self.path("stats")) as file:
+            return spans, json.load(file)["counters"]
+
+    def record(self, classes, events, context=None):
+        """Events: (time, name, values[, context])."""
+        self.traces += 1
+        trace = Trace(self.traces, hostname="h", context={
+            "vpid": Integer(32, True), "vtid": Integer(32, True), "procname": Characters(17)})
+        for name, fields in classes.items():
+            trace.event_class(name, fields)
+        stream = trace.stream()
+        usual = context or {"vpid": 10, "vtid": 11, "procname": "prog"}
+        stream.packet([(*event[:3], event[3] if len(event) > 3 else usual) for event in events])
+        folder = self.path(f"trace-{self.traces}")
+        trace.write(folder)
+        return folder
+
+    def test_real_traces(self):
+        for name, (rules, count, expected) in REAL.items():
+            with self.subTest(name):
+                os.mkdir(self.path(name))
+                subprocess.run(["tar", "xJf", f"{TRACES}/{name}.tar.xz", "-C", self.path(name)], check=True)
+                spans, counters = self.convert(self.path(name), rules=f"{TRACES}/{rules}.rules",
+                                               parameters=",host-min-ms=-1")
+                self.assertEqual(len(spans), count)
+                self.assertEqual(digest(spans), expected)
+                self.assertEqual(counters["rule_begins"], sum(counters["rule_" + part] for part in (
+                    "spans", "shorter", "begun_again", "dropped", "begins_unmatched", "unusable", "open")))
+
+    def test_types(self):
+        labels = Enum(8, False, {"IN": 0, "OUT": 1})
+        inner = Structure({"id": Integer(64), "ratio": Float()})
+        folder = self.record(
+            {"t:io": {"what": labels, "req": inner, "name": String(), "delta": Integer(32, True)}},
+            [(1000, "t:io", {"what": 0, "req": {"id": 2**63 + 5, "ratio": 0.5}, "name": "a b", "delta": -7}),
+             (2000, "t:io", {"what": 0, "req": {"id": 5, "ratio": 1.5}, "name": "c", "delta": 7}),
+             (5000, "t:io", {"what": 1, "req": {"id": 5, "ratio": 2.5}, "name": "end", "delta": 1}),
+             (9000, "t:io", {"what": 1, "req": {"id": 2**63 + 5, "ratio": 0.25}, "name": "end", "delta": 2})])
+        spans, _ = self.convert(folder, rules=self.rules(
+            "[span {what} {name}]\nbegin = t:io if what == IN\nend = t:io if what == 1 and delta > 0\nkey = req.id\n"
+            "tags = what req.ratio delta thread=$vtid no.such\nerror = delta == 2 as name\n"))
+        spans.sort(key=lambda span: span["timestamp"])
+        self.assertEqual([span["name"] for span in spans], ["IN a b", "IN c"])
+        tags = [{key: value for key, value in span["tags"].items() if not key.startswith("lttng.")} for span in spans]
+        self.assertEqual(tags[0], {"what": "IN", "req.ratio": "0.5", "delta": "-7", "thread": "11", "error": "end"})
+        self.assertEqual(tags[1], {"what": "IN", "req.ratio": "1.5", "delta": "7", "thread": "11"})
+        self.assertEqual(spans[0]["localEndpoint"]["serviceName"], "prog")
+
+    def test_all_tags(self):
+        folder = self.record({"t:a": {"k": Integer(64, base=16), "x": String()}, "t:b": {"k": Integer(64), "y": Float()}},
+                             [(1000, "t:a", {"k": 255, "x": "begin"}), (2000, "t:b", {"k": 255, "y": 1.25})])
+        spans, _ = self.convert(folder, rules=self.rules("[span s]\nbegin = t:a\nend = t:?\nkey = k\ntags = all\n"))
+        tags = {key: value for key, value in spans[0]["tags"].items() if not key.startswith("lttng.")}
+        self.assertEqual(tags, {"k": "0xff", "x": "begin", "y": "1.25"})
+
+    def test_parts(self):
+        """A recording in three traces, with a checkpoint, gives what it gives as one: also what waits in hold.h."""
+        classes = {"t:a": {"k": Integer(64), "x": String()}, "t:b": {"k": Integer(64)}, "t:in": {}, "t:out": {}}
+        events, now = [], 10**9
+        for i in range(3000):
+            now += 100 * US
+            thread = {"vpid": 10, "vtid": 11 + i % 3, "procname": "prog"}
+            events += [(now, "t:in", {}, thread), (now + 10, "t:a", {"k": i, "x": f"x{i}"}, thread)]
+            if i >= 700:  # open for 70 ms: some are open, and some ends wait, where a trace ends
+                events.append((now + 20, "t:b", {"k": i - 700}, thread))
+            events.append((now + 30, "t:out", {}, thread))
+        rules = self.rules("[span {x}]\nbegin = t:a\nend = t:b\nkey = k\nparent = thread\ntags = all\n"
+                           "[span in]\nbegin = t:in\nend = t:out\nparent = thread\n")
+        whole, counters = self.convert(self.record(classes, events), rules=rules)
+        self.assertEqual(counters["rule_spans"], 3000 + 2300)
+        parts, sums = [], collections.Counter()
+        pieces = [events[:4001], events[4001:8002], events[8002:]]
+        for i, piece in enumerate(pieces):
+            spans, part = self.convert(
+                self.record(classes, piece), rules=rules,
+                parameters=f',checkpoint="{self.folder}/checkpoint",checkpoint-trace="{i}"'
+                           + (",checkpoint-flush=yes" if piece is pieces[-1] else ""))
+            parts += spans
+            sums.update(part)
+        self.assertEqual(canonical(parts), canonical(whole))
+        for counter in ("events", "events_of_rules", "rule_begins", "rule_spans", "rule_begins_unmatched"):
+            self.assertEqual(sums[counter], counters[counter], counter)
+        self.assertEqual(sorted(span["id"] for span in parts), sorted(span["id"] for span in whole))
+
+    def test_other_rules_in_next_run(self):
+        classes = {"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}}
+        first = self.record(classes, [(1000, "t:a", {"k": 1}), (10**9, "t:a", {"k": 2})])
+        second = self.record(classes, [(2 * 10**9, "t:b", {"k": 1}), (3 * 10**9, "t:b", {"k": 2})])
+        parameters = f',checkpoint="{self.folder}/checkpoint",checkpoint-trace='
+        self.convert(first, rules=self.rules("[span a]\nbegin = t:a\nend = t:b\nkey = k\n"), parameters=parameters + '"1"')
+        spans, counters = self.convert(second, rules=self.rules("[span b]\nbegin = t:a\nend = t:b\nkey = k\n"),
+                                       parameters=parameters + '"2",checkpoint-flush=yes')
+        self.assertEqual((spans, counters["rule_begins_unmatched"]), ([], 1))
+
+    def test_beside_others(self):
+        folder = os.path.join(self.folder, "old")
+        os.mkdir(folder)
+        other = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}},
+                            [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1})])
+        rules = self.rules("[span s]\nbegin = x:a\nend = x:b\nkey = k\n")
+        without, before = self.convert(other)
+        spans, counters = self.convert(other, rules=rules)
+        self.assertEqual((spans, counters["events_foreign"]), (without, before["events_foreign"]))
+
+    def test_errors(self):
+        folder = self.record({"t:a": {}}, [(1, "t:a", {})])
+        said = self.convert(folder, rules=self.rules("[span s]\nbegin = t\n"), fails=True)
+        self.assertIn('test.rules", line 2: expected the name of an event', " ".join(said.split()))
+        said = self.convert(folder, rules=self.path("none"), fails=True)
+        self.assertIn("cannot be opened", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+# timeout: 200
+"""The spool's bounds: bytes, age, a disk that is full, slow or broken, and whose the spool is.
+
+    test-spool-bounds.py [NAME]...     all scenarios, or those whose names contain one of these
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import contextlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from faulty_collector import *  # noqa: E402,F403 (faults are words here)
+from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario  # noqa: E402
+from spool_runs import AWAY, DRIVER, HEAD, Run, change, drain, each_once, files, fill, folder, ids, records  # noqa: E402
+
+# ---- bounds --------------------------------------------------------------------------------------------
+
+
+@scenario
+def full_of_bytes_live():
+    """The oldest go."""
+    with folder() as spool, Collector() as collector:
+        run = Run(AWAY, "live", "add:20000", "flush", "close", spool=spool, spool_bytes=1 << 20,
+                  batch_spans=100, noise=200)
+        run.has(spooled=20000, dropped=0).says("has lost spans")
+        dropped = run.counts["spool"]["dropped"]
+        expect(run.counts["spool"]["lost_own"] == dropped, run.explain())
+        expect(12000 < dropped < 15500, run.explain())
+        expect(sum(map(os.path.getsize, files(spool))) <= 1 << 20, "too many bytes")
+        drain(spool, collector)
+        expect(sorted(collector.accepted) == ids(20000)[dropped:], "not the newest")
+
+
+@scenario
+def full_of_bytes_recorded():
+    """Nothing of a recorded trace is dropped: it is there to be read again."""
+    with folder() as spool:
+        run = Run(AWAY, "add:20000", "flush", "close", spool=spool, spool_bytes=1 << 20,
+                  batch_spans=100, noise=200, queue_bytes=1 << 20, retry_timeout_ms=500)
+        run.has(failed=True, spool_dropped=0, dropped=0).says("is full")
+        expect(run.counts["spooled"] + run.counts["undelivered"] == 20000, run.explain())
+
+
+@scenario
+def too_old():
+    with folder() as spool, Collector() as collector:
+        fill(spool, 1000)
+        time.sleep(0.5)
+        run = Run(collector, "live", "add:10", "flush", "close", spool=spool, spool_age_ms=400)
+        run.has(spool_found=1000, spool_expired=1000, spool_bytes=0, accepted=10)
+
+
+@scenario
+def too_old_while_away():
+    with folder() as spool:
+        fill(spool, 1000)
+        run = Run(AWAY, "sleep:600", "live", "add:100", "flush", "close", spool=spool,
+                  spool_age_ms=400, batch_spans=100)
+        expect(run.counts["spool"]["expired"] >= 900, run.explain())
+
+
+def boot_ms():
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 1000)
+
+
+def written_at(spool, time_ms):
+    """As if the wall clock had said that when the records were written."""
+    for path in files(spool):
+        for at, _, _ in records(path):
+            with open(path, "rb") as file:
+                file.seek(at)
+                head = list(HEAD.unpack(file.read(HEAD.size)))
+            head[4] = time_ms
+            head[2] = zlib.crc32(HEAD.pack(*head)[12:])
+            change(path, at, HEAD.pack(*head))
+
+
+@scenario
+def not_too_old_where_the_clock_was_wrong():
+    """A host without a clock of its own boots in 2000, and NTP sets it; the same boot, then another one."""
+    in_2000 = 946684800000
+    for boot in ("this", "another"):
+        with folder() as spool, Collector() as collector:
+            fill(spool, 1000)
+            written_at(spool, in_2000)
+            with open(spool + "/lock", "w", encoding="ascii") as lock:
+                with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+                    lock.write("%s %d\n" % (file.read().strip() if boot == "this" else "other", in_2000 - boot_ms()))
+            drain(spool, collector, spool_age_ms=60000).has(spool_found=1000, spool_accepted=1000, spool_expired=0)
+
+
+@scenario
+def too_old_after_another_boot():
+    """The time that the host was off is not counted, but what came later is newer."""
+    with folder() as spool:
+        fill(spool, 1000)
+        written_at(spool, int(time.time() * 1000) - 3600000)
+        os.truncate(spool + "/lock", 0)
+        fill(spool, 100, first=2000, spool_age_ms=1800000).has(spool_expired=0)
+        time.sleep(0.5)
+        Run(AWAY, "live", "add:1", "flush", "close", spool=spool, spool_age_ms=400).has(spool_expired=1100)
+
+
+FAILING_FSYNC = """
+#include <errno.h>
+int fdatasync(int fd)
+{
+    (void)fd;
+    errno = EIO;
+    return -1;
+}
+"""
+
+
+@scenario
+def failed_fsync_is_told():
+    """Within a second: it is said and counted. Before a batch counts: spans wait for a disk that does."""
+    with folder() as spool:
+        library = os.path.dirname(spool) + "/failing.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=FAILING_FSYNC, text=True, check=True)
+        environment = {**os.environ, "LD_PRELOAD": library}
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, status=1)
+        run.says("cannot be stored: Input/output error").says("some may not be on disk")
+        shutil.rmtree(spool)
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, spool_fsync="batch",
+                  flush_timeout_ms=300)
+        run.says("cannot be written: Input/output error").has(spooled=0, undelivered=100)
+
+
+SLOW_DISK = r"""
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static void wait_long(const char *what)
+{
+    const struct timespec some = {1, 0};
+    (void)!write(2, what, 5);
+    nanosleep(&some, NULL);
+}
+int fdatasync(int fd)
+{
+    wait_long("sync\n");
+    return (int)syscall(SYS_fdatasync, fd);
+}
+int unlinkat(int folder, const char *name, int flags)
+{
+    wait_long("gone\n");
+    return (int)syscall(SYS_unlinkat, folder, name, flags);
+}
+"""
+
+
+@scenario
+def a_slow_disk_holds_up_nobody():
+    """Files are stored and removed without the lock of the spool: who adds spans, or asks for the account, does not wait
+    for the disk."""
+    with folder() as spool, Collector() as collector:
+        library = os.path.dirname(spool) + "/slow.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=SLOW_DISK, text=True, check=True)
+        environment = {**os.environ, "LD_PRELOAD": library}
+        run = Run(AWAY, "live", "pace:1000", "add:3000", "flush", "close", spool=spool, environment=environment,
+                  batch_spans=100)
+        run.says("sync").has(spooled=3000)
+        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
+        # what is found is sent and removed while others are added
+        run = Run(collector, "number:3000", "live", "pace:1000", "add:3000", "flush", "close", spool=spool,
+                  environment=environment, batch_spans=100)
+        run.says("gone").has(spool_accepted=3000)
+        expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
+
+
+@contextlib.contextmanager
+def small_disk(size):
+    with tempfile.TemporaryDirectory() as path:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % size, "none", path],
+                          capture_output=True, check=False).returncode:
+            raise Skipped("cannot mount a small disk")
+        try:
+            yield path
+        finally:
+            subprocess.run(["umount", path], check=True)
+
+
+@scenario
+def full_disk():
+    """What the disk has not taken waits in the queue, as without a spool; all arrives."""
+    with small_disk(500000) as disk, Collector(listening=False) as collector:
+        run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "flush", "close",
+                  when=("No space left on device", collector.start), spool=disk + "/spool",
+                  batch_spans=100, noise=200)
+        run.has(dropped=0, undelivered=0, spool_waiting=0).says("No space left on device")
+        expect(run.counts["spool"]["errors"] > 0, run.explain())
+        each_once(collector, 10000)
+
+
+@scenario
+def full_disk_and_queue():
+    """Then the oldest of the queue are dropped, and counted; the spool's are kept."""
+    with small_disk(500000) as disk, Collector() as collector:
+        spool = disk + "/spool"
+        run = Run(AWAY, "live", "add:50000", "flush", "close", spool=spool, batch_spans=100, noise=200,
+                  queue_bytes=1 << 20, flush_timeout_ms=300, retry_timeout_ms=300)
+        counts = run.counts
+        expect(counts["dropped"] > 0 and counts["spooled"] > 1000, run.explain())
+        drain(spool, collector).has(spool_accepted=counts["spooled"])
+        expect(len(set(collector.accepted)) == counts["spooled"], "not all")
+
+
+@scenario
+def full_disk_recorded():
+    """Neither disk nor collector: the conversion fails, as without a spool, and does not hang."""
+    with small_disk(500000) as disk:
+        run = Run(AWAY, "add:50000", "flush", "close", spool=disk + "/spool", batch_spans=100, noise=200,
+                  queue_bytes=1 << 20, retry_timeout_ms=500)
+        run.has(failed=True, dropped=0)
+        expect(run.counts["undelivered"] > 0, run.explain())
+
+
+@scenario
+def file_that_finds_no_room():
+    """Any transport: what a full disk does not take is spooled on another one."""
+    with folder() as spool, small_disk(300000) as disk:
+        ballast = disk + "/ballast"
+        with open(ballast, "wb") as file:
+            file.write(bytes(200000))
+        Run("file:" + disk + "/spans.json", "live", "add:1500", "wait:spooled:500", "say:room",
+            "wait:spool-accepted:500", "flush", "close", spool=spool, batch_spans=100,
+            when=("room\n", lambda: os.remove(ballast))).has(undelivered=0, dropped=0, spool_waiting=0)
+        with open(disk + "/spans.json", encoding="utf-8") as file:
+            got = [int(span["id"], 16) for span in json.load(file)]
+        expect(got == ids(1500), "not in order")
+
+
+# ---- whose it is ---------------------------------------------------------------------------------------
+
+
+@scenario
+def second_sink_is_refused():
+    with folder() as spool, Collector() as collector:
+        args = [DRIVER, "endpoint=" + collector.url, "spool=" + spool, "add:1",
+                "wait:accepted:1", "say:ready", "sleep:60000"]
+        with subprocess.Popen(args, stderr=subprocess.PIPE, text=True) as first:
+            try:
+                expect(first.stderr.readline() == "ready\n", "it did not start")
+                Run(collector, "add:1", "close", spool=spool, status=1).says("another sink uses it")
+            finally:
+                first.kill()
+        drain(spool, collector)
+
+
+@scenario
+def nothing_for_others():
+    with folder() as spool:
+        os.environ["SPOOL_TEST_TOKEN"] = "sesame-open"
+        fill(spool, 300, bearer_token_env="SPOOL_TEST_TOKEN")
+        expect(stat.S_IMODE(os.stat(spool).st_mode) == 0o700, "folder's mode")
+        for name in os.listdir(spool):
+            path = os.path.join(spool, name)
+            expect(stat.S_IMODE(os.stat(path).st_mode) == 0o600, "mode of " + name)
+            with open(path, "rb") as file:
+                data = file.read()
+            expect(b"sesame" not in data and b"Bearer" not in data, "a credential is in " + name)
+
+
+@scenario
+def no_such_place():
+    Run(AWAY, "close", spool="/proc/spool", status=1).says('spool "/proc/spool": cannot be made')
+    Run(AWAY, "close", spool="/etc/passwd", status=1).says('spool "/etc/passwd": expected a folder')
+    Run(AWAY, "close", spool="", status=1).says("expected the path of a folder")
+
+
+@scenario
+def folder_of_others():
+    with folder() as shared:
+        os.makedirs(shared, exist_ok=True)
+        os.chmod(shared, 0o777)
+        Run(AWAY, "close", spool=shared, status=1).says("nobody else can write").says("mode 777")
+        if os.geteuid() == 0:
+            os.chmod(shared, 0o700)
+            os.chown(shared, 65534, 65534)
+            Run(AWAY, "close", spool=shared, status=1).says("of user 65534")
+
+
+@scenario
+def interrupted_while_it_hangs():
+    """What is in the queue, and on its way, goes to the spool within flush-timeout-ms."""
+    with folder() as spool, Collector(default=hang()) as hung, Collector() as collector:
+        begin = time.monotonic()
+        run = Run(hung, "add:5000", "interrupt", "close", spool=spool, on_full="block",
+                  batch_spans=100, request_timeout_ms=30000, flush_timeout_ms=500)
+        expect(time.monotonic() - begin < 10 * PATIENCE, "it took too long")
+        run.has(spooled=5000, undelivered=0, spool_waiting=5000)
+        drain(spool, collector)
+        each_once(collector, 5000)
+
+
+@scenario
+def fsync_each_way():
+    for way in ("batch", "second", "never"):
+        with folder() as spool, Collector() as collector:
+            fill(spool, 1000, spool_fsync=way)
+            drain(spool, collector, spool_fsync=way).has(spool_accepted=1000)
+
+
+@scenario
+def fsync_beside_a_checkpoint():
+    """Who has set it to "second" is told, once, that it is "batch"; who has not set it is not."""
+    words = 'spool-fsync="second" is "batch" here'
+    for way, count in (("second", 1), ("batch", 0), ("never", 0), (None, 0)):
+        with folder() as spool:
+            options = {"spool_fsync": way} if way else {}
+            run = Run(AWAY, "settled", "live", "add:100", "flush", "close", spool=spool, **options)
+            expect(run.messages.count(words) == count, "%s: %s" % (way, run.messages))
+    with folder() as spool:
+        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, spool_fsync="second")
+        expect(words not in run.messages, run.messages)
+
+
+
+if __name__ == "__main__":
+    sys.exit(run_scenarios(4))

@@ -1,0 +1,113 @@
+/*
+ * Mending of UTF-8: of each sequence of up to four bytes that can matter, against the definition by
+ * code points.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/utf8.h"
+#include "check.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How long a sequence is that these bits begin; 0: none. */
+static size_t length_of(unsigned char lead)
+{
+    return lead < 0x80 ? 1 : lead >> 5 == 6 ? 2 : lead >> 4 == 14 ? 3 : lead >> 3 == 30 ? 4 : 0;
+}
+
+/* Is there a code point that is written so, and no shorter way to write it? */
+static bool is_right(const unsigned char *bytes, size_t count)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const size_t length = length_of(bytes[0]);
+    uint32_t point;
+
+    if (!length || count < length)
+        return false;
+    point = length == 1 ? bytes[0] : bytes[0] & (0x7fU >> length);
+    for (size_t i = 1; i < length; i++) {
+        if (bytes[i] >> 6 != 2)
+            return false;
+        point = point << 6 | (bytes[i] & 0x3f);
+    }
+    return point >= least[length] && point <= 0x10ffff && point >> 11 != 0x1b;
+}
+
+/* Could more bytes make it right? */
+static bool can_become_right(const unsigned char *bytes, size_t count)
+{
+    const size_t length = length_of(bytes[0]);
+    unsigned char whole[4];
+    /* what follows the second byte has no influence, so that any right one will do */
+    static const unsigned char more[] = {0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf};
+
+    if (count >= length)
+        return false;
+    for (size_t second = 0; second < sizeof(more); second++) {
+        memset(whole, 0x80, sizeof(whole));
+        whole[1] = more[second];
+        memcpy(whole, bytes, count);
+        if (is_right(whole, length))
+            return true;
+    }
+    return false;
+}
+
+/* The longest beginning of an ill-formed sequence that a right one could have: at least a byte. */
+static size_t wrong_part(const unsigned char *bytes, size_t count)
+{
+    size_t taken = 1;
+
+    while (taken < count && can_become_right(bytes, taken + 1))
+        taken++;
+    return taken;
+}
+
+static void check(const unsigned char *bytes, size_t count)
+{
+    char out[8] = "", *at = out;
+    const size_t taken = utf8_put(&at, (const char *)bytes, count);
+    const bool right = is_right(bytes, count);
+
+    *at = '\0';
+    CHECK(taken == (right ? length_of(bytes[0]) : wrong_part(bytes, count)));
+    CHECK((size_t)(at - out) == (right ? taken : 3));
+    CHECK(memcmp(out, right ? (const char *)bytes : UTF8_REPLACEMENT, (size_t)(at - out)) == 0);
+}
+
+static void test_each_sequence(void)
+{
+    static const unsigned char last[] = {0x00, 0x7f, 0x80, 0xbf, 0xc0, 0xff};
+    const size_t kinds = sizeof(last);
+
+    for (unsigned lead = 0; lead < 256; lead++) {
+        for (unsigned second = 0; second < 256; second++) {
+            for (size_t i = 0; i < kinds * kinds; i++) {
+                const unsigned char bytes[] = {(unsigned char)lead, (unsigned char)second,
+                                               last[i % kinds], last[i / kinds]};
+
+                for (size_t count = 1; count <= sizeof(bytes); count++)
+                    check(bytes, count);
+            }
+        }
+    }
+}
+
+static void test_beginning(void)
+{
+    static const char text[] = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x90\x99z";
+    static const size_t ends[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11};
+
+    for (size_t limit = 0; limit < sizeof(ends) / sizeof(ends[0]) - 1; limit++)
+        CHECK(utf8_beginning(text_of(text), limit).length == ends[limit]);
+    /* what is no UTF-8 loses three bytes at most */
+    CHECK(utf8_beginning(text_of("\x80\x80\x80\x80\x80\x80"), 5).length == 2);
+}
+
+int main(void)
+{
+    test_each_sequence();
+    test_beginning();
+    return check_status();
+}

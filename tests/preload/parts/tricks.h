@@ -1,0 +1,52 @@
+/*
+ * What the tricks share: both sides of a connection, and the names of the tricks.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_TRICKS_H
+#define TESTS_TRICKS_H
+
+#include "preload/wire.h"
+
+#include <sys/types.h>
+
+#define OUT 8
+
+extern const char *port;
+extern char body[BODY_MAX];
+extern int listener;
+
+/* No two requests are the same: whoever takes one for another is found out. */
+unsigned next_id(void);
+
+void ask(int fd);
+
+/* The client: so many requests on one connection, in a process of its own. */
+pid_t asks(int requests);
+
+void has_asked(pid_t pid);
+
+int taken(void);
+
+/* One request. */
+void serve(int fd);
+
+void expect_end(int fd);
+
+/* the tricks of other files */
+void raw_close(void);
+void raw_reuse(void);
+void dups(void);
+void dup_over(void);
+void raw_dup_over(void);
+void ranges(void);
+void passing(void);
+void passing_back(void);
+void exec_over(void);
+void fork_over(void);
+void vfork_close(void);
+void cancelling(void);
+void signalling(void);
+void jumping(void);
+
+#endif

@@ -1,0 +1,315 @@
+/*
+ * Tricks with descriptors: closed, copied and passed behind the back of those who watch.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "preload/parts/tricks.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+/* 2 requests. Then the number is a pipe's, of which nobody was told. */
+void raw_close(void)
+{
+    const pid_t client = asks(2);
+    const int fd = taken();
+    char line[LINE + 1];
+    int ends[2];
+
+    serve(fd);
+    serve(fd);
+    syscall(SYS_close, fd);
+    has_asked(client);
+    line_write(line, next_id(), 0, OUT);
+    if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
+        fail("pipe");
+    for (int i = 0; i < 10; i++) {
+        give_all(0, ends[1], line, LINE);
+        if (!take_all(0, ends[0], line, LINE))
+            fail("pipe");
+    }
+}
+
+/* 2 + 3 requests: a connection is closed without a word, and the next one has its number. */
+void raw_reuse(void)
+{
+    pid_t client = asks(2);
+    int fd = taken(), before = fd;
+
+    serve(fd);
+    serve(fd);
+    syscall(SYS_close, fd);
+    has_asked(client);
+    client = asks(3);
+    fd = (int)syscall(SYS_accept4, listener, NULL, NULL, 0);
+    if (fd != before)
+        fail("raw accept");
+    serve(fd);
+    serve(fd);
+    serve(fd);
+    has_asked(client);
+    expect_end(fd);
+}
+
+static void expect_pipe_at(int fd)
+{
+    int ends[2];
+    char byte = 'x';
+
+    if (syscall(SYS_pipe2, ends, 0) < 0 || (ends[0] != fd && ends[1] != fd))
+        fail("pipe");
+    give_all(0, ends[1], &byte, 1);
+    if (!take_all(0, ends[0], &byte, 1))
+        fail("pipe");
+    syscall(SYS_close, ends[0]);
+    syscall(SYS_close, ends[1]);
+}
+
+/* 2 + 2 requests: close_range(2), as the library's function and without a word. */
+void ranges(void)
+{
+    for (int i = 0; i < 2; i++) {
+        const pid_t first = asks(1), second = asks(1);
+        const int fd = taken(), other = taken();
+
+        serve(fd);
+        serve(other);
+        if (other != fd + 1 || (i == 0 ? close_range((unsigned)fd, (unsigned)other, 0)
+                                       : (int)syscall(SYS_close_range, fd, other, 0)) < 0)
+            fail("close_range");
+        has_asked(first);
+        has_asked(second);
+        expect_pipe_at(fd);
+    }
+}
+
+/* 4 requests on four numbers of one connection. */
+void dups(void)
+{
+    const pid_t client = asks(4);
+    const int fd = taken();
+    int other;
+
+    serve(fd);
+    other = dup(fd);
+    close(fd);
+    serve(other);
+    if (dup2(other, 200) != 200)
+        fail("dup2");
+    close(other);
+    serve(200);
+    other = fcntl(200, F_DUPFD_CLOEXEC, 300);
+    close_range(200, 200, 0);
+    serve(other);
+    has_asked(client);
+    expect_end(other);
+}
+
+/* 1 + 2 requests: the second connection takes the number of the first one, which is open still. */
+void dup_over(void)
+{
+    const pid_t first = asks(1);
+    const int fd = taken();
+    pid_t second;
+    int other;
+
+    serve(fd);
+    second = asks(2);
+    other = taken();
+    serve(other);
+    if (dup3(other, fd, O_CLOEXEC) != fd)
+        fail("dup3");
+    close(other);
+    serve(fd);
+    has_asked(first);
+    has_asked(second);
+    expect_end(fd);
+}
+
+/* 2 + 1 requests: the same without a word, so that the last one is on a connection that is not the
+ * number's. */
+void raw_dup_over(void)
+{
+    const pid_t first = asks(1);
+    const int fd = taken();
+    pid_t second;
+    int other;
+
+    serve(fd);
+    second = asks(2);
+    other = taken();
+    serve(other);
+    if (syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0)
+        fail("dup3");
+    serve(fd);
+    has_asked(first);
+    has_asked(second);
+    expect_end(fd);
+}
+
+static void pass_descriptor(int to, int fd)
+{
+    char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec byte = {"", 1};
+    struct msghdr message = {.msg_iov = &byte,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    if (sendmsg(to, &message, 0) != 1)
+        fail("sendmsg");
+}
+
+static int passed_descriptor(int from)
+{
+    char control[CMSG_SPACE(sizeof(int))], byte;
+    struct iovec vector = {&byte, 1};
+    struct msghdr message = {.msg_iov = &vector,
+                             .msg_iovlen = 1,
+                             .msg_control = control,
+                             .msg_controllen = sizeof(control)};
+    int fd;
+
+    if (recvmsg(from, &message, 0) != 1)
+        fail("recvmsg");
+    memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(fd));
+    return fd;
+}
+
+/* 3 requests, taken by one process and served by another one. */
+void passing(void)
+{
+    int ends[2], fd;
+    pid_t server, client;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        fail("socketpair");
+    server = fork();
+    if (server == 0) {
+        fd = passed_descriptor(ends[1]);
+        for (int i = 0; i < 3; i++)
+            serve(fd);
+        expect_end(fd);
+        exit(0);
+    }
+    client = asks(3);
+    fd = taken();
+    pass_descriptor(ends[0], fd);
+    close(fd);
+    has_asked(client);
+    has_asked(server);
+}
+
+/* 1 + 2 + 1 requests: another process has the connection for a while, and then the first one again,
+ * which has kept its number and does not know what went through it meanwhile. */
+void passing_back(void)
+{
+    int ends[2], fd;
+    pid_t server, client;
+    char byte = 'x';
+
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) < 0)
+        fail("socketpair");
+    server = fork();
+    if (server == 0) {
+        fd = passed_descriptor(ends[1]);
+        serve(fd);
+        serve(fd);
+        give_all(0, ends[1], &byte, 1);
+        exit(0);
+    }
+    client = asks(4);
+    fd = taken();
+    serve(fd);
+    pass_descriptor(ends[0], fd);
+    if (!take_all(0, ends[0], &byte, 1))
+        fail("byte");
+    serve(fd);
+    has_asked(client);
+    has_asked(server);
+    expect_end(fd);
+}
+
+/* 1 + 2 requests: another program takes the connection over. */
+void exec_over(void)
+{
+    const pid_t client = asks(3);
+    const int fd = taken();
+    char number[12];
+    pid_t server;
+
+    serve(fd);
+    server = fork();
+    if (server == 0) {
+        snprintf(number, sizeof(number), "%d", fd);
+        execl("/proc/self/exe", "tricks", "serve-2", number, NULL);
+        fail("exec");
+    }
+    close(fd);
+    has_asked(client);
+    has_asked(server);
+}
+
+/* 1 + 2 requests: a child goes on with the connection. */
+void fork_over(void)
+{
+    const pid_t client = asks(3);
+    const int fd = taken();
+    pid_t server;
+
+    serve(fd);
+    server = fork();
+    if (server == 0) {
+        serve(fd);
+        serve(fd);
+        expect_end(fd);
+        _exit(0);
+    }
+    close(fd);
+    has_asked(client);
+    has_asked(server);
+}
+
+/* 3 requests: children of vfork(2) close what is their own and open others, in our memory. */
+void vfork_close(void)
+{
+    const pid_t client = asks(3);
+    const int fd = taken();
+
+    serve(fd);
+    if (vfork() == 0) {
+        close(fd);
+        dup2(2, fd);
+        closefrom(3);
+        _exit(0);
+    }
+    serve(fd);
+    if (vfork() == 0) {
+        syscall(SYS_close, fd);
+        open("/dev/null", O_RDONLY); /* of the same number */
+        syscall(SYS_close, fd);
+        socket(AF_INET, SOCK_STREAM, 0);
+        syscall(SYS_close, fd);
+        creat("/dev/null", 0600);
+        fclose(fdopen(fd, "w"));
+        _exit(0);
+    }
+    serve(fd);
+    has_asked(client);
+    expect_end(fd);
+}

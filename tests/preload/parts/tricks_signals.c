@@ -1,0 +1,267 @@
+/*
+ * Tricks with threads that are cancelled, and with signals.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "preload/parts/tricks.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+static void was_cancelled(void *count)
+{
+    ++*(int *)count;
+}
+
+static int cancelled;
+
+/* Calls that wait; in the last one not a byte of the answer goes. */
+enum {
+    WAYS_TO_READ = 6,
+    POLL = WAYS_TO_READ,
+    POLL_MANY,
+    PPOLL,
+    SELECT,
+    PSELECT,
+    EPOLL,
+    EPOLL_P,
+    ACCEPT,
+    WRITE
+};
+
+static void wait_for_ever(int how, int fd)
+{
+    static char much[8 << 20];
+    const int efd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
+    fd_set set;
+
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    epoll_ctl(efd, EPOLL_CTL_ADD, fd, &event);
+    if (how < WAYS_TO_READ)
+        (void)take_by((unsigned)how, fd, much, 1);
+    else if (how == POLL || how == POLL_MANY)
+        (void)poll(polled, how == POLL ? 1 : 2, -1);
+    else if (how == PPOLL)
+        (void)ppoll(polled, 2, NULL, NULL);
+    else if (how == SELECT)
+        (void)select(fd + 1, &set, NULL, NULL, NULL);
+    else if (how == PSELECT)
+        (void)pselect(fd + 1, &set, NULL, NULL, NULL, NULL);
+    else if (how == EPOLL)
+        (void)epoll_wait(efd, &event, 1, -1);
+    else if (how == EPOLL_P)
+        (void)epoll_pwait(efd, &event, 1, -1, NULL);
+    else if (how == ACCEPT)
+        (void)accept(listener, NULL, NULL);
+    else
+        give_all(0, fd, much, sizeof(much));
+}
+
+struct victim {
+    int how, fd;
+    bool is_ready; /* all that it does before it waits is done */
+};
+
+/* What nobody reads, unseen. Since glibc 2.41 a write() that has written something is not
+ * cancelled, but returns: then there is an answer. */
+static void fill(int fd)
+{
+    static const char much[65536];
+
+    while (syscall(SYS_sendto, fd, much, sizeof(much), MSG_DONTWAIT, NULL, 0) > 0)
+        ;
+}
+
+static void *be_cancelled(void *argument)
+{
+    struct victim *victim = argument;
+    char line[LINE];
+
+    pthread_cleanup_push(was_cancelled, &cancelled);
+    if (victim->how == WRITE && !take_all(0, victim->fd, line, LINE))
+        fail("request");
+    if (victim->how == WRITE)
+        fill(victim->fd);
+    __atomic_store_n(&victim->is_ready, true, __ATOMIC_RELEASE);
+    wait_for_ever(victim->how, victim->fd);
+    fail("not cancelled");
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+static void cancel_in(int how, int fd)
+{
+    struct victim victim = {how, fd, false};
+    pthread_t thread;
+    void *result;
+
+    if (pthread_create(&thread, NULL, be_cancelled, &victim) != 0)
+        fail("thread");
+    while (!__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE))
+        usleep(1000);
+    usleep(5000); /* it is in its call, or will be */
+    pthread_cancel(thread);
+    pthread_join(thread, &result);
+    printf("cancelled %d %d %d\n", how, result == PTHREAD_CANCELED, cancelled);
+}
+
+/* 2 requests, before and after threads are cancelled in every call that waits; and one that is not
+ * answered, as its thread is cancelled in the middle of that. */
+void cancelling(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    char line[LINE + 1], answer[OUT];
+
+    for (int i = 0; i < 2; i++) {
+        line_write(line, next_id(), 0, OUT);
+        give_all(0, ours, line, LINE);
+        serve(fd);
+        if (!take_all(0, ours, answer, OUT))
+            fail("answer");
+        for (int how = 0; how < WRITE && i == 0; how++)
+            cancel_in(how, fd);
+    }
+    line_write(line, next_id(), 0, OUT);
+    give_all(0, ours, line, LINE);
+    cancel_in(WRITE, fd);
+    close(ours);
+    close(fd);
+}
+
+static int signalled;
+
+static void on_signal(int number)
+{
+    static const char text[] = "x";
+
+    (void)number;
+    if (write(signalled, text, 1) != 1)
+        _exit(3);
+}
+
+/* 1 request, of which a signal handler sends a byte of the answer while its thread waits to read.
+ */
+void signalling(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    struct sigaction action = {.sa_handler = on_signal};
+    struct itimerval soon = {.it_value.tv_usec = 20000};
+    char line[LINE + 1], byte;
+    ssize_t result;
+
+    signalled = fd;
+    sigaction(SIGALRM, &action, NULL);
+    line_write(line, next_id(), 0, 1);
+    give_all(0, ours, line, LINE);
+    if (!take_all(0, fd, line, LINE))
+        fail("request");
+    setitimer(ITIMER_REAL, &soon, NULL);
+    result = read(fd, &byte, 1);
+    printf("interrupted %zd %d\n", result, errno);
+    if (!take_all(0, ours, &byte, 1))
+        fail("answer");
+    close(ours);
+    expect_end(fd);
+}
+
+static sigjmp_buf before_call;
+
+static void leave_call(int number)
+{
+    (void)number;
+    siglongjmp(before_call, 1);
+}
+
+/* Once: signals that came again and again could nest, as siglongjmp() lets them in before it leaves
+ * the handler's stack. 0: no more. */
+static void ring_in_us(int us)
+{
+    const struct itimerval once = {.it_value.tv_usec = us};
+
+    if (setitimer(ITIMER_REAL, &once, NULL) < 0)
+        fail("setitimer");
+}
+
+#define JUMPS 20000
+
+/* Until so many of them were left, at any place. */
+static void make_calls(int fd)
+{
+    static volatile int jumps;
+    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
+    char byte;
+
+    if (sigsetjmp(before_call, 1))
+        jumps++;
+    ring_in_us(jumps < JUMPS ? 20 : 0);
+    while (jumps < JUMPS) {
+        if (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0 || poll(polled, 2, 0) != 0)
+            fail("nothing is to be read");
+    }
+}
+
+/* An answer, not a byte of which goes; the timer ends that. */
+static void begin_answer(int fd)
+{
+    static char much[65536];
+    char line[LINE];
+
+    if (!take_all(0, fd, line, LINE))
+        fail("request");
+    fill(fd);
+    if (sigsetjmp(before_call, 1) == 0) {
+        ring_in_us(20000);
+        give_all(0, fd, much, sizeof(much));
+        fail("not left");
+    }
+}
+
+/* 3 requests, between which a signal handler leaves calls by siglongjmp(3): the first one is told
+ * before, so that LTTng is not left. And one that is not answered, as its write is left. */
+void jumping(void)
+{
+    int ours[2], theirs[2];
+    char line[LINE + 1], answer[OUT];
+    struct pollfd polled[2];
+
+    for (int i = 0; i < 2; i++) {
+        ours[i] = connect_to(port, 0);
+        theirs[i] = taken();
+    }
+    signal(SIGALRM, leave_call);
+    for (int i = 0; i < 3; i++) {
+        line_write(line, next_id(), 0, OUT);
+        give_all(0, ours[1], line, LINE);
+        serve(theirs[1]);
+        if (!take_all(0, ours[1], answer, OUT))
+            fail("answer");
+        polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
+        if (poll(polled, 2, 200) != 0)
+            fail("nothing is to be read");
+        if (i == 0) {
+            make_calls(theirs[1]);
+        } else if (i == 1) {
+            line_write(line, next_id(), 0, OUT);
+            give_all(0, ours[0], line, LINE);
+            begin_answer(theirs[0]);
+            close(ours[0]);
+            close(theirs[0]);
+        }
+    }
+    printf("has jumped\n");
+    close(ours[1]);
+    expect_end(theirs[1]);
+}

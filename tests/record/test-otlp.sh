@@ -1,0 +1,93 @@
+#!/bin/bash
+# Spans of other SDKs in the recorder: a slow one has its trace sent, with libblkin's spans of it; what an SDK sends late is
+# sent late; fast ones are not sent.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 90
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/record/recording.sh
+. "$SRC/tests/record/recording.sh"
+ANSWER_MS=8000 recording_begin
+free_port OTLP_PORT
+export BLKIN_OTLP_LISTEN=127.0.0.1:$OTLP_PORT BLKIN_OTLP_SOCKET=$WORK/otlp BLKIN_SLOW_FILE=$WORK/slow
+echo '*>200ms' >"$WORK/slow"
+chmod 644 "$WORK/slow"
+start_taker || exit 1
+start_requests
+start_record
+wait_recording || exit 1
+
+# send TRACE ID PARENT NAME MS...: spans of service "gateway", one after the other five words
+send() {
+    "$PYTHON" - "$OTLP_PORT" "$@" <<'PY'
+import struct, sys, time, urllib.request
+
+def varint(n):
+    out = b""
+    while n >= 128:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+def field(number, value):
+    return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+def fixed(number, value):
+    return bytes([number << 3 | 1]) + struct.pack("<Q", value)
+
+spans, words, now = b"", sys.argv[2:], time.time_ns()
+while words:
+    (trace, span, parent, name, ms), words = words[:5], words[5:]
+    spans += field(2, field(1, bytes.fromhex(trace)) + field(2, bytes.fromhex(span)) +
+                   (field(4, bytes.fromhex(parent)) if parent != "-" else b"") + field(5, name.encode()) +
+                   b"\x30\x02" + fixed(7, now - int(ms) * 1000000) + fixed(8, now))
+service = field(1, field(1, field(1, b"service.name") + field(2, field(1, b"gateway"))))
+request = urllib.request.Request(f"http://127.0.0.1:{sys.argv[1]}/v1/traces", field(1, service + field(2, spans)),
+                                 {"Content-Type": "application/x-protobuf"})
+sys.exit(urllib.request.urlopen(request, timeout=10).status != 200)
+PY
+}
+
+# foreign TRACE: the names of the gateway's spans that the collector has of it
+foreign() {
+    "$PYTHON" - "$WORK/taken" "$1" <<'PY'
+import json, os, sys
+spans = [json.loads(line) for line in open(sys.argv[1])] if os.path.exists(sys.argv[1]) else []
+print(" ".join(sorted(span["name"] for span in spans if span["traceId"].rjust(32, "0") == sys.argv[2]
+                      and span.get("localEndpoint", {}).get("serviceName") == "gateway")))
+PY
+}
+has_foreign() {
+    [ "$(foreign "$1")" = "$2" ]
+}
+
+# one that is slow, and fast ones beside it; its parent comes when the trace was sent, which is whole then
+one=000102030405060708090a0b0c0d0e0f
+send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the recorder takes no spans"
+wait_for 20 record "the slow span" has_foreign $one slow || { status; exit 1; }
+send $one 0000000000000002 - root 10 || fail "the recorder takes no more spans"
+wait_for 20 record "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
+wait_for 20 record "the verdict" is totals traces_complete 1 || { status; exit 1; }
+grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
+
+# a trace of both: the slow span is libblkin's, and the gateway's come before and after it was sent
+make "slow 250"
+send "$ID" 0000000000000004 - early 5 || fail "the recorder takes no spans"
+wait_for 20 record "the spans of both" has_spans "$ID" "4 4" || { status; exit 1; }
+send "$ID" 0000000000000005 - late 5 || fail "the recorder takes no spans"
+wait_for 20 record "the gateway's spans" has_foreign "$ID" "early late" || { status; exit 1; }
+
+# by hand: all of the last seconds
+name=$(ask "keep-last 60000" id) || exit 1
+kept() {
+    [ "$(ask "kept $1" "done")" = True ]
+}
+wait_for 20 record "the answer" kept "$name" || { ask "kept $name"; exit 1; }
+wait_for 20 record "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f fast || { status; exit 1; }
+[ "$(foreign $one)" = "root slow" ] || fail "spans that were sent were sent again: $(foreign $one)"
+
+# what is no OTLP is refused, and counted
+[ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
+is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
+stop_part record TERM 20 || fail "status $? of SIGTERM"
+[ ! -e "$WORK/otlp" ] || fail "the socket is left"

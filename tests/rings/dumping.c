@@ -1,0 +1,175 @@
+/*
+ * For test-dump.sh: programs record into rings, the service that holds the rings is killed, and
+ * what they hold is followed and dumped.
+ *
+ * usage: dumping FOLDER
+ * Makes FOLDER/followed.json, what the follower gives, and FOLDER/dump, a trace of the same.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "libblkin/blkin.h"
+#include "libblkin/metric/metric.h"
+#include "libblkin/ring/ring_find.h"
+#include "libblkin/zipkin_c.h"
+#include "piped.h"
+#include "served.h"
+#include "tools/rings/dump.h"
+
+#include <sys/utsname.h>
+
+#define TIMES 100
+
+static char output[200], folder[200];
+static struct served served;
+static struct error error;
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static void record_span(int number)
+{
+    struct blkin_span failed;
+    BLKIN_SCOPE(span, "request", BLKIN_SERVER, NULL);
+
+    blkin_span_set_service(&span, "osd.12", "10.0.0.1", 6789);
+    blkin_span_set_remote(&span, "client", "10.0.0.2", 80);
+    blkin_span_annotate(&span, "queued");
+    blkin_span_tag_int64(&span, "number", number);
+    blkin_span_tag_string(&span, "text", "a \"value\" of \xff bytes");
+    blkin_span_tag_double(&span, "share", 0.25);
+    for (int i = 0; i < number; i++) { /* many find no room in the log of the span */
+        BLKIN_STEP_SCOPE(&span, "step", BLKIN_INTERNAL);
+        blkin_span_log(&span, BLKIN_WARNING, "in a step, of which there are many");
+    }
+    blkin_span_begin(&failed, "failed", BLKIN_CLIENT, &span);
+    blkin_span_error(&failed, "no");
+    blkin_span_end(&failed);
+}
+
+static void record_original(int number)
+{
+    static const struct blkin_endpoint endpoint = {.ip = "10.0.0.1", .port = 50000, .name = "osd"};
+    struct blkin_trace trace, child;
+
+    blkin_init_new_trace(&trace, "original", &endpoint);
+    BLKIN_TIMESTAMP(&trace, NULL, "sr");
+    blkin_init_child(&child, &trace, NULL, "child");
+    BLKIN_KEYVAL_STRING(&child, NULL, "key", "value");
+    BLKIN_KEYVAL_INTEGER(&child, NULL, "number", number);
+    BLKIN_TIMESTAMP(&child, NULL, "cs");
+    BLKIN_TIMESTAMP(&trace, NULL, "ss");
+}
+
+/* Bytes in the rings; 0: there are none yet. */
+static uint64_t written(void)
+{
+    const struct ring_map *map = ring_map();
+    uint64_t bytes = 0;
+
+    for (uint64_t i = 0; map && i < map->parts[RING_EVENTS].cpus; i++)
+        bytes += __atomic_load_n(&map->parts[RING_EVENTS].heads[i].committed, __ATOMIC_RELAXED);
+    return bytes;
+}
+
+static int record(void)
+{
+    const uint64_t values[] = {1, 2};
+
+    blkin_init();
+    if (blkin_set_slow("failed>1ns") != 0)
+        return 1;
+    blkin_metric_open();
+    while (!blkin_metric_is_on() || written() == 0) { /* the first is the process's own event */
+        blkin_heartbeat();
+        (void)usleep(1000);
+    }
+    for (int i = 0; i < TIMES; i++) {
+        record_span(i);
+        record_original(i);
+        blkin_metric_record(&(struct blkin_metric){.group = "cpu",
+                                                   .instance = "",
+                                                   .names = "busy:ns:c idle:ns:c",
+                                                   .period_ms = 1000,
+                                                   .monotonic = (uint64_t)i,
+                                                   .values = values,
+                                                   .count = 2});
+    }
+    return 0;
+}
+
+static void run_both(void)
+{
+    int status = 1;
+    pid_t program;
+
+    served_begin(&served, folder, 1 << 24);
+    program = served_program(&served, (char *[]){"dumping", folder, "record", NULL});
+    CHECK(waitpid(program, &status, 0) == program && status == 0);
+    served_kill_service(&served);
+}
+
+/* ---- what it has left ------------------------------------------------------------------------ */
+
+static struct memory memory;
+
+static void take(void *context, int fd, const char *name)
+{
+    (void)context, (void)name;
+    CHECK(!memory.at && memory_open(&memory, fd, &error));
+}
+
+static void follow_it(int64_t offset_ns)
+{
+    const struct follow_calls calls = {piped_event, NULL, piped_loss, NULL};
+    struct follow *follow = follow_new(&calls, 0, offset_ns);
+
+    CHECK(vault_look(served.vault, take, NULL, &error));
+    (void)snprintf(output, sizeof(output), "file:%s/followed.json", folder);
+    piped_open(output);
+    CHECK(follow_add(follow, &memory, false));
+    (void)follow_look_at_all(follow);
+    piped.intake.counts.events = piped_events;
+    pipeline_end(&piped);
+    pipeline_close(&piped);
+    follow_free(follow);
+}
+
+static void dump_it(int64_t offset_ns)
+{
+    const struct dump_options options = {output, piped_host, offset_ns};
+    struct dump_counts counts;
+
+    (void)snprintf(output, sizeof(output), "%s/dump", folder);
+    if (!dump_vault(served.vault, &options, &counts, &error))
+        fprintf(stderr, "%s\n", error.text), exit(1);
+    CHECK(counts.records == counts.events && counts.left_out == 0 && counts.not_written == 0);
+    CHECK(counts.overwritten_bytes == 0 && counts.damaged_bytes == 0);
+    printf("events %llu\nstreams %u\nfollowed %llu\n", (unsigned long long)counts.events,
+           counts.streams, (unsigned long long)piped_events);
+    CHECK(!dump_vault(served.vault, &options, &counts, &error)); /* there is one */
+    CHECK(strstr(error.text, "name one that does not exist yet"));
+}
+
+int main(int argc, char *argv[])
+{
+    struct utsname host;
+    int64_t offset_ns;
+    size_t length;
+
+    if (argc < 2 || uname(&host) != 0)
+        return 2;
+    length = strlen(argv[1]);
+    if (length > sizeof(folder) - 20)
+        return 2;
+    (void)strcpy(folder, argv[1]);
+    if (argc == 3)
+        return record();
+    run_both();
+    offset_ns = ring_clock_offset();
+    piped_host = host.nodename;
+    piped_clock = offset_ns;
+    follow_it(offset_ns);
+    dump_it(offset_ns);
+    served_kill_keeper(&served);
+    return check_status();
+}

@@ -1,0 +1,108 @@
+/*
+ * A service that holds rings, the process that keeps them for it (vault.h), and programs that ask:
+ * each is a child of the test. A program is the test's own executable with more arguments.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_RINGS_SERVED_H
+#define TESTS_RINGS_SERVED_H
+
+#include "tools/rings/holder.h"
+#include "tools/rings/vault.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct served {
+    char path[200], vault[200]; /* of the two sockets */
+    pid_t keeper, service;
+};
+
+static inline void served_ignore(void *context, struct held *held)
+{
+    (void)context, (void)held;
+}
+
+static inline void served_run(const struct served *served, uint64_t event_bytes, int ready)
+{
+    static const struct loop_signals signals;
+    const struct holder_options options = {
+        .path = served->path,
+        .vault = served->vault,
+        .size = {memory_host_cpus(), event_bytes, RING_BYTES_MIN},
+        .max_users = 8,
+        .max_bytes = UINT64_C(1) << 32,
+        .left_ms = 1000,
+    };
+    const struct holder_callbacks callbacks = {served_ignore, served_ignore, NULL};
+    struct loop *loop = loop_new(&signals);
+    struct error error;
+
+    if (!holder_open(loop, &options, &callbacks, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        _exit(1);
+    }
+    (void)!write(ready, "", 1);
+    loop_run(loop);
+    _exit(1);
+}
+
+/* Programs can ask when this returns. */
+static inline void served_begin(struct served *served, const char *folder, uint64_t event_bytes)
+{
+    int ready[2];
+    char byte;
+
+    (void)snprintf(served->path, sizeof(served->path), "%s/rings", folder);
+    (void)snprintf(served->vault, sizeof(served->vault), "%s/vault", folder);
+    served->keeper = fork();
+    if (served->keeper == 0)
+        _exit(vault_run(served->vault));
+    while (access(served->vault, F_OK) != 0)
+        (void)usleep(1000);
+    if (pipe(ready) != 0)
+        exit(1);
+    served->service = fork();
+    if (served->service == 0)
+        served_run(served, event_bytes, ready[1]);
+    (void)close(ready[1]);
+    if (read(ready[0], &byte, 1) != 1)
+        exit(1);
+    (void)close(ready[0]);
+}
+
+static inline void served_kill(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+static inline void served_kill_service(const struct served *served)
+{
+    served_kill(served->service);
+}
+
+/* With all that it has kept. */
+static inline void served_kill_keeper(const struct served *served)
+{
+    served_kill(served->keeper);
+    (void)unlink(served->vault);
+    (void)unlink(served->path);
+}
+
+static inline pid_t served_program(const struct served *served, char *arguments[])
+{
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        (void)setenv(RING_VARIABLE, served->path, 1);
+        (void)execv("/proc/self/exe", arguments);
+        _exit(1);
+    }
+    return pid;
+}
+
+#endif

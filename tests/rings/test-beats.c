@@ -1,0 +1,234 @@
+/*
+ * Programs whose reader is away: killed with all that kept the memory, or only stopped.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/monotonic.h"
+#include "check.h"
+#include "libblkin/blkin.h"
+#include "libblkin/ring/ring_find.h"
+#include "served.h"
+#include "tools/rings/asker.h"
+#include "tools/rings/ring_read.h"
+#include "tracepoints/format/provider_table.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+
+#define PATIENCE_MS 60000
+
+/* What the program tells. */
+struct shared {
+    uint64_t asked;    /* so often it has seen that it waits for an answer, with a memory */
+    uint64_t recorded; /* spans */
+    uint64_t memories; /* that it has had */
+    uint64_t must_end;
+};
+
+static struct shared *shared;
+static struct served served;
+static struct error error;
+
+#define WAIT_UNTIL(condition)                                                                 \
+    do {                                                                                      \
+        for (int64_t until_ = clock_ms() + PATIENCE_MS; clock_ms() < until_ && !(condition);) \
+            (void)poll(NULL, 0, 1);                                                           \
+        CHECK(condition);                                                                     \
+    } while (0)
+
+static uint64_t get(const uint64_t *value)
+{
+    return __atomic_load_n(value, __ATOMIC_ACQUIRE);
+}
+
+static void set(uint64_t *value, uint64_t to)
+{
+    __atomic_store_n(value, to, __ATOMIC_RELEASE);
+}
+
+static void share(int fd)
+{
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared == MAP_FAILED)
+        exit(1);
+}
+
+/* ---- the program ----------------------------------------------------------------------------- */
+
+static int record(int fd)
+{
+    const struct ring_map *before = NULL;
+
+    share(fd);
+    while (!get(&shared->must_end)) {
+        struct blkin_span span;
+
+        blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
+        set(&shared->recorded, get(&shared->recorded) + (uint64_t)blkin_span_is_recorded(&span));
+        blkin_span_end(&span);
+        if (ring_map() && ring_find_state() == RING_SOON)
+            set(&shared->asked, get(&shared->asked) + 1);
+        if (ring_map() != before)
+            set(&shared->memories, get(&shared->memories) + 1);
+        before = ring_map();
+        (void)usleep(500);
+    }
+    return 0;
+}
+
+/* ---- what is in the memory ------------------------------------------------------------------- */
+
+static uint64_t spans_found;
+static unsigned memories_found;
+
+static void count_spans(void *context, int fd, const char *name)
+{
+    struct memory memory;
+    struct ring_reader reader;
+    struct ring_entry entry;
+
+    (void)context, (void)name;
+    if (!memory_open(&memory, fd, &error))
+        return;
+    memories_found++;
+    for (uint32_t i = 0; i < memory.size.cpus; i++) {
+        ring_reader_open(&reader, memory_ring(&memory, i), 0);
+        CHECK(ring_read(&reader));
+        for (; ring_peek(&reader, &entry); ring_pass(&reader))
+            spans_found += entry.event == BLKIN_EVENT_SPAN;
+        CHECK(reader.counts.overwritten == 0 && reader.counts.damaged == 0);
+        ring_reader_close(&reader);
+    }
+    memory_close(&memory);
+}
+
+/* After the service was killed. */
+static uint64_t spans_kept(void)
+{
+    spans_found = memories_found = 0;
+    CHECK(vault_look(served.vault, count_spans, NULL, &error));
+    CHECK(memories_found == 1);
+    return spans_found;
+}
+
+/* ---- */
+
+static pid_t begin(int fd, const char *folder)
+{
+    char number[16];
+    pid_t pid;
+
+    memset(shared, 0, sizeof(*shared));
+    (void)snprintf(number, sizeof(number), "%d", fd);
+    served_begin(&served, folder, 1 << 22);
+    pid = served_program(&served, (char *[]){"test-beats", number, NULL});
+    WAIT_UNTIL(get(&shared->recorded) > 100);
+    return pid;
+}
+
+static void end(pid_t pid)
+{
+    int status = 1;
+
+    set(&shared->must_end, 1);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* With nothing left of the memory but what the program has, it takes the next service's. */
+static void test_killed(int fd, const char *folder)
+{
+    const pid_t pid = begin(fd, folder);
+    int64_t begin_ms;
+    uint64_t recorded;
+
+    served_kill_service(&served);
+    served_kill_keeper(&served);
+    served_begin(&served, folder, 1 << 22);
+    begin_ms = clock_ms();
+    WAIT_UNTIL(get(&shared->memories) == 2);
+    printf("another memory %lld ms after the kill\n", (long long)(clock_ms() - begin_ms));
+    recorded = get(&shared->recorded);
+    WAIT_UNTIL(get(&shared->recorded) > recorded + 1000);
+    end(pid);
+    served_kill_service(&served);
+    CHECK(spans_kept() >= 1000);
+    served_kill_keeper(&served);
+}
+
+/* It asks, too, and gets no answer, then the same memory: all that it has ever recorded is there.
+ */
+static void test_stopped(int fd, const char *folder)
+{
+    const pid_t pid = begin(fd, folder);
+    uint64_t asked;
+
+    CHECK(kill(served.service, SIGSTOP) == 0);
+    WAIT_UNTIL(get(&shared->asked) > 0);
+    CHECK(kill(served.service, SIGCONT) == 0);
+    asked = get(&shared->recorded);
+    WAIT_UNTIL(get(&shared->recorded) > asked + 2000);
+    end(pid);
+    served_kill_service(&served);
+    CHECK(get(&shared->memories) == 1);
+    CHECK(spans_kept() == get(&shared->recorded)); /* and none went anywhere else */
+    served_kill_keeper(&served);
+}
+
+/* ---- another reader, who has asked for the memory of its user, too ---- */
+
+static struct loop *loop;
+static unsigned came, went;
+
+static void memory_came(void *context, struct memory *memory)
+{
+    (void)context, (void)memory;
+    if (++came == 2)
+        loop_stop(loop);
+}
+
+static void memory_goes(void *context, struct memory *memory)
+{
+    (void)context, (void)memory;
+    went++;
+}
+
+static void test_asker(const char *folder)
+{
+    static const struct loop_signals signals;
+    const struct asker_options options = {served.path, 1000};
+    const struct asker_callbacks callbacks = {memory_came, memory_goes, NULL};
+    struct asker *asker;
+
+    loop = loop_new(&signals);
+    served_begin(&served, folder, 1 << 16);
+    asker = asker_open(loop, &options, &callbacks, &error);
+    CHECK(asker && came == 1);
+    served_kill_service(&served);
+    served_kill_keeper(&served);
+    served_begin(&served, folder, 1 << 16);
+    (void)loop_run(loop);
+    CHECK(came == 2 && went == 0); /* the first one is read to its end */
+    asker_close(asker);
+    CHECK(went == 2);
+    loop_free(loop);
+    served_kill_service(&served);
+    served_kill_keeper(&served);
+}
+
+int main(int argc, char *argv[])
+{
+    const char *where = getenv("TMPDIR");
+    const int fd = argc > 1 ? -1 : memfd_create("shared", 0);
+
+    setenv("BLKIN_PROVIDER", "none", 1);
+    if (argc > 1)
+        return record(atoi(argv[1]));
+    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
+        return 1;
+    share(fd);
+    test_killed(fd, where ? where : "/tmp");
+    test_stopped(fd, where ? where : "/tmp");
+    test_asker(where ? where : "/tmp");
+    return check_status();
+}

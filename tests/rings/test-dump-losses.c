@@ -1,0 +1,156 @@
+/*
+ * Dumps of rings that have lost something: babeltrace2 reads all that is there, and tells the rest.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/monotonic.h"
+#include "check.h"
+#include "tools/rings/dump.h"
+#include "tools/rings/ring_event.h"
+#include "writer.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct error error;
+static struct memory memory;
+static struct dump_counts counts;
+static char folder[200];
+static char output[1 << 20]; /* of babeltrace2 */
+
+static void put(const struct writer *writer, int64_t time_ns, uint64_t number)
+{
+    const struct ring_original head = {(uint64_t)time_ns, 1, number, 0, 0, 0};
+    char payload[sizeof(head) + 20] = "";
+
+    memcpy(payload, &head, sizeof(head));
+    memcpy(payload + sizeof(head), "name\0service\0\0event", 20);
+    (void)writer_put(writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
+}
+
+static void begin(void)
+{
+    const struct memory_size size = {2, RING_BYTES_MIN, RING_BYTES_MIN};
+
+    if (!memory_make(&memory, 7, &size, &error))
+        fprintf(stderr, "%s\n", error.text), exit(1);
+}
+
+/* Returns how many lines of babeltrace2's output have the text. */
+static unsigned lines_with(const char *text)
+{
+    unsigned count = 0;
+
+    for (const char *at = output; (at = strstr(at, text)); at += strlen(text))
+        count++;
+    return count;
+}
+
+static void run_babeltrace2(void)
+{
+    char command[300];
+    FILE *from;
+    size_t length;
+
+    (void)snprintf(command, sizeof(command), "timeout 60 babeltrace2 %s 2>&1", folder);
+    from = popen(command, "r");
+    if (!from)
+        exit(1);
+    length = fread(output, 1, sizeof(output) - 1, from);
+    output[length] = '\0';
+    CHECK(pclose(from) == 0);
+}
+
+static void remove_dump(void)
+{
+    char command[300];
+
+    (void)snprintf(command, sizeof(command), "rm -r %s", folder);
+    CHECK(system(command) == 0);
+}
+
+static void dump(void)
+{
+    const struct dump_memory from = {&memory, 7, 1};
+    const struct dump_options options = {folder, "a \"host\"\n", ring_clock_offset()};
+
+    if (!dump_memories(&from, 1, &options, &counts, &error))
+        fprintf(stderr, "%s\n", error.text), exit(1);
+    CHECK(counts.records == counts.events + counts.left_out);
+    run_babeltrace2();
+    remove_dump();
+    memory_close(&memory);
+}
+
+static void test_nothing(void)
+{
+    begin();
+    dump();
+    CHECK(counts.records == 0 && counts.streams == 0 && counts.overwritten_bytes == 0);
+}
+
+/* Times that go back, and one that makes no sense: all are there, in some order. */
+static void test_times(void)
+{
+    const int64_t now_ns = clock_ns();
+    int lock = 0;
+    struct writer writer;
+
+    begin();
+    writer = (struct writer){memory_ring(&memory, 1), &lock};
+    put(&writer, now_ns + (INT64_C(1) << 50), 1);
+    put(&writer, now_ns - 1000, 2);
+    put(&writer, now_ns - 3000, 3);
+    put(&writer, now_ns - 2000, 4);
+    dump();
+    CHECK(counts.events == 4 && counts.streams == 1);
+    CHECK(lines_with("zipkin:timestamp") == 4 && lines_with("iscarded") == 0);
+    CHECK(lines_with("a \"host\"\n") == 4);
+    CHECK(strstr(output, "span_id = 3") < strstr(output, "span_id = 4"));
+    CHECK(strstr(output, "span_id = 4") < strstr(output, "span_id = 2"));
+}
+
+/* A wrong payload is left out and told. */
+static void test_unreadable(void)
+{
+    int lock = 0;
+    struct writer writer;
+
+    begin();
+    writer = (struct writer){memory_ring(&memory, 0), &lock};
+    put(&writer, clock_ns(), 1);
+    (void)writer_put(&writer, 200, 1, "no event of ours", 17);
+    (void)writer_put(&writer, 0, 1, "too short", 10);
+    (void)writer_put(&writer, 6, 1, "12345678not terminated", 22);
+    put(&writer, clock_ns(), 2);
+    dump();
+    CHECK(counts.events == 2 && counts.left_out == 3);
+    CHECK(lines_with("zipkin:timestamp") == 2 && lines_with("iscarded 3 events") == 1);
+}
+
+/* What was overwritten is told as packets that are missing, since nobody knows how many events. */
+static void test_overwritten(void)
+{
+    int lock = 0;
+    struct writer writer;
+
+    begin();
+    writer = (struct writer){memory_ring(&memory, 0), &lock};
+    for (unsigned i = 0; i < 2000; i++)
+        put(&writer, clock_ns(), i);
+    dump();
+    CHECK(counts.events > 400 && counts.overwritten_bytes > 0);
+    CHECK(lines_with("iscarded 1 packet") == 1);
+}
+
+int main(void)
+{
+    const char *where = getenv("TMPDIR");
+
+    (void)snprintf(folder, sizeof(folder), "%s/dump", where ? where : "/tmp");
+    test_nothing();
+    test_times();
+    test_unreadable();
+    test_overwritten();
+    return check_status();
+}

@@ -1,0 +1,413 @@
+/*
+ * OTLP's HTTP.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "receiver_parts.h"
+
+#include "babeltrace-plugin/account/http_answer.h"
+#include "babeltrace-plugin/encode/protobuf.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define BODIES_MAX   (UINT64_C(64) << 20) /* memory of all bodies that are on their way */
+#define MEMORY_BYTES 65536                /* of a connection: its head, and a piece of a body */
+#define IDLE_S       120                  /* SDKs send each 5 s; an idle one may connect again */
+#define TICK_MS      1000
+#define PROTOBUF     "application/x-protobuf"
+#define TEXT_MAX     256 /* of a message in an answer */
+
+static const struct unix_socket_kind for_all = {SOCK_STREAM, 0666, 64};
+
+/* A refusal: what HTTP and gRPC call it, and who counts it. */
+struct refusal {
+    unsigned status;
+    unsigned code;
+    size_t counter; /* in struct foreign_counts */
+    const char *why;
+};
+
+#define COUNTER(name) offsetof(struct foreign_counts, name)
+
+enum {
+    INVALID_ARGUMENT = 3,
+    PERMISSION_DENIED = 7,
+    RESOURCE_EXHAUSTED = 8,
+    UNIMPLEMENTED = 12,
+    UNAVAILABLE = 14
+};
+
+static const struct refusal of_web_page = {
+    MHD_HTTP_FORBIDDEN, PERMISSION_DENIED, COUNTER(refused_page),
+    "a web page has sent this: only programs may send spans here"};
+static const struct refusal wrong_method = {MHD_HTTP_METHOD_NOT_ALLOWED, UNIMPLEMENTED,
+                                            COUNTER(refused_page), "expected POST /v1/traces"};
+static const struct refusal wrong_path = {
+    MHD_HTTP_NOT_FOUND, UNIMPLEMENTED, COUNTER(refused_page),
+    "expected POST /v1/traces: only spans are taken here, so set OTEL_METRICS_EXPORTER=none and "
+    "OTEL_LOGS_EXPORTER=none"};
+static const struct refusal wrong_type = {MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, UNIMPLEMENTED,
+                                          COUNTER(refused_type),
+                                          "expected Content-Type: application/x-protobuf, so set "
+                                          "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"};
+static const struct refusal wrong_coding = {
+    MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, UNIMPLEMENTED, COUNTER(refused_type),
+    "expected no Content-Encoding or gzip, so set OTEL_EXPORTER_OTLP_COMPRESSION=gzip or none"};
+static const struct refusal too_large = {
+    MHD_HTTP_CONTENT_TOO_LARGE, INVALID_ARGUMENT, COUNTER(refused_too_large),
+    "the request is too large: send fewer spans at once (OTEL_BSP_MAX_EXPORT_BATCH_SIZE)"};
+static const struct refusal not_gzip = {MHD_HTTP_BAD_REQUEST, INVALID_ARGUMENT,
+                                        COUNTER(refused_broken), "the body is not gzip"};
+static const struct refusal not_otlp = {
+    MHD_HTTP_BAD_REQUEST, INVALID_ARGUMENT, COUNTER(refused_broken),
+    "the body is no ExportTraceServiceRequest; spans before the fault were taken"};
+static const struct refusal too_many = {MHD_HTTP_TOO_MANY_REQUESTS, RESOURCE_EXHAUSTED,
+                                        COUNTER(refused_rate), "too many spans per second"};
+static const struct refusal no_memory = {MHD_HTTP_SERVICE_UNAVAILABLE, UNAVAILABLE,
+                                         COUNTER(refused_memory), "no memory for the request now"};
+
+struct foreign_request {
+    struct receiver *receiver;
+    const struct refusal *refusal; /* NULL: none so far */
+    unsigned retry_s;
+    bool is_answered;
+    struct upload upload;
+};
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+/* Frees the text, which has no NUL inside: no number in OTLP's answers is written as 0. */
+static enum MHD_Result receiver_answer(struct MHD_Connection *connection, unsigned status,
+                                       unsigned retry_s, char *text)
+{
+    char seconds[16];
+    const struct http_header headers[] = {
+        {MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "POST"},
+        {MHD_HTTP_TOO_MANY_REQUESTS, "Retry-After", seconds},
+        {MHD_HTTP_SERVICE_UNAVAILABLE, "Retry-After", seconds},
+        {0, NULL, NULL},
+    };
+
+    (void)snprintf(seconds, sizeof(seconds), "%u", retry_s ? retry_s : 1);
+    return http_answer(connection, status, PROTOBUF, text, headers);
+}
+
+/* google.rpc.Status. NULL: out of memory. */
+static char *receiver_status_of(const struct refusal *refusal)
+{
+    char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text;
+    bool cut;
+
+    if (!text)
+        return NULL;
+    *at++ = PB_VARINT(1);
+    at = pb_put_varint(at, refusal->code);
+    *at++ = PB_BYTES(2);
+    *pb_put_text(at, text_of(refusal->why), TEXT_MAX, &cut) = '\0';
+    return text;
+}
+
+/* ExportTraceServiceResponse. NULL: out of memory. */
+static char *receiver_response_of(uint64_t rejected)
+{
+    static const char why[] = "spans without a trace id and an id of their own, or too large";
+    char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text, *partial;
+    bool cut;
+
+    if (text && rejected) {
+        *at++ = PB_BYTES(1);
+        partial = at++;
+        *at++ = PB_VARINT(1);
+        at = pb_put_varint(at, rejected);
+        *at++ = PB_BYTES(2);
+        at = pb_end(partial, pb_put_text(at, text_of(why), TEXT_MAX, &cut));
+    }
+    if (text)
+        *at = '\0';
+    return text;
+}
+
+static enum MHD_Result receiver_refuse(struct foreign_request *request,
+                                       struct MHD_Connection *connection)
+{
+    const struct refusal *refusal = request->refusal;
+    uint64_t *counter = (uint64_t *)(void *)((char *)request->receiver->counts + refusal->counter);
+
+    ++*counter;
+    request->is_answered = true;
+    return receiver_answer(connection, refusal->status, request->retry_s,
+                           receiver_status_of(refusal));
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static const char *receiver_header(struct MHD_Connection *connection, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+
+    return value ? value : "";
+}
+
+/* "application/x-protobuf", maybe with parameters. */
+static bool receiver_is_protobuf(struct MHD_Connection *connection)
+{
+    const char *type = receiver_header(connection, "Content-Type");
+    const size_t length = sizeof(PROTOBUF) - 1;
+
+    return strncasecmp(type, PROTOBUF, length) == 0 && strchr("; \t", type[length]) != NULL;
+}
+
+static const struct refusal *receiver_look_at(const struct receiver *receiver,
+                                              struct MHD_Connection *connection, const char *url,
+                                              const char *method)
+{
+    const char *coding = receiver_header(connection, "Content-Encoding");
+    const char *length = receiver_header(connection, "Content-Length");
+
+    if (*receiver_header(connection, "Origin"))
+        return &of_web_page;
+    if (strcmp(url, "/v1/traces") != 0)
+        return &wrong_path;
+    if (strcmp(method, "POST") != 0)
+        return &wrong_method;
+    if (!receiver_is_protobuf(connection))
+        return &wrong_type;
+    if (*coding && strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "identity") != 0)
+        return &wrong_coding;
+    return strtoull(length, NULL, 10) > receiver->message_bytes ? &too_large : NULL;
+}
+
+static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Connection *connection,
+                                      const char *url, const char *method, void **place)
+{
+    struct foreign_request *request = calloc(1, sizeof(*request));
+
+    receiver->counts->requests++;
+    if (!request) {
+        receiver->counts->refused_memory++;
+        return MHD_NO;
+    }
+    request->receiver = receiver;
+    request->refusal = receiver_look_at(receiver, connection, url, method);
+    upload_begin(&request->upload,
+                 strcasecmp(receiver_header(connection, "Content-Encoding"), "gzip") == 0,
+                 receiver->message_bytes);
+    if (!request->refusal) {
+        request->retry_s = receiver->calls.busy_s(receiver->calls.context);
+        request->refusal = request->retry_s ? &too_many : NULL;
+    }
+    *place = request;
+    receiver_set_busy(receiver, connection, true);
+    /* nobody waits for the end of what may be endless */
+    return request->refusal == &too_large ? receiver_refuse(request, connection) : MHD_YES;
+}
+
+static void receiver_drop_body(struct foreign_request *request)
+{
+    request->receiver->body_bytes -= request->upload.bytes.capacity;
+    upload_free(&request->upload);
+}
+
+static const struct refusal *receiver_refusal_of(enum upload_result result)
+{
+    switch (result) {
+    case UPLOAD_TOO_LONG:
+        return &too_large;
+    case UPLOAD_BROKEN:
+        return &not_gzip;
+    case UPLOAD_STARVED:
+        return &no_memory;
+    default:
+        return NULL;
+    }
+}
+
+static void receiver_add(struct foreign_request *request, const char *data, size_t size)
+{
+    struct receiver *receiver = request->receiver;
+    const size_t before = request->upload.bytes.capacity;
+
+    receiver->counts->bytes += size;
+    if (request->refusal)
+        return;
+    if (receiver->body_bytes + size > BODIES_MAX)
+        request->refusal = &no_memory;
+    else
+        request->refusal = receiver_refusal_of(upload_add(&request->upload, data, size));
+    receiver->body_bytes += request->upload.bytes.capacity - before;
+    if (request->refusal)
+        receiver_drop_body(request);
+}
+
+static enum MHD_Result receiver_take(struct foreign_request *request,
+                                     struct MHD_Connection *connection)
+{
+    struct receiver *receiver = request->receiver;
+    struct receiver_verdict verdict;
+
+    if (!request->refusal)
+        request->refusal = receiver_refusal_of(upload_end(&request->upload));
+    if (request->refusal)
+        return receiver_refuse(request, connection);
+    verdict = receiver->calls.take(receiver->calls.context, upload_text(&request->upload));
+    if (verdict.is_broken) {
+        request->refusal = &not_otlp;
+        return receiver_refuse(request, connection);
+    }
+    receiver->counts->requests_taken++;
+    request->is_answered = true;
+    return receiver_answer(connection, MHD_HTTP_OK, 0, receiver_response_of(verdict.rejected));
+}
+
+static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *connection,
+                                       const char *url, const char *method, const char *version,
+                                       const char *data, size_t *size, void **place)
+{
+    struct foreign_request *request = *place;
+
+    (void)version;
+    if (!request)
+        return receiver_begin(context, connection, url, method, place);
+    if (*size == 0)
+        return receiver_take(request, connection);
+    receiver_add(request, data, *size);
+    *size = 0;
+    return MHD_YES;
+}
+
+static void receiver_completed(void *context, struct MHD_Connection *connection, void **place,
+                               enum MHD_RequestTerminationCode code)
+{
+    struct receiver *receiver = context;
+    struct foreign_request *request = *place;
+
+    (void)code;
+    if (!request)
+        return;
+    receiver->counts->requests_cut_off += !request->is_answered;
+    receiver_drop_body(request);
+    receiver_set_busy(receiver, connection, false);
+    free(request);
+    *place = NULL;
+}
+
+/* ---- in the loop ----------------------------------------------------------------------------- */
+
+static void receiver_log(void *context, const char *format, va_list values)
+{
+    (void)context; /* of single connections: they are counted */
+    (void)format;
+    (void)values;
+}
+
+static void receiver_tick(void *context)
+{
+    struct receiver *receiver = context;
+
+    timer_set(receiver->loop, &receiver->tick, TICK_MS);
+    receiver_end_late(receiver);
+    if (receiver->has_tcp)
+        http_door_wake(&receiver->tcp);
+    if (receiver->has_local)
+        http_door_wake(&receiver->local);
+}
+
+static struct MHD_Daemon *receiver_start_daemon(struct receiver *receiver)
+{
+    return MHD_start_daemon(
+        HTTP_FLAGS, 0, NULL, NULL, receiver_handle, receiver, MHD_OPTION_EXTERNAL_LOGGER,
+        receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED, receiver_completed, receiver,
+        MHD_OPTION_NOTIFY_CONNECTION, receiver_notify, receiver, MHD_OPTION_CONNECTION_LIMIT,
+        65536U, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)MEMORY_BYTES, MHD_OPTION_END);
+}
+
+static bool receiver_listen_tcp(struct receiver *receiver, const char *where, struct error *error)
+{
+    struct listen_address address;
+    int fd;
+
+    if (!listen_parse(&address, "otlp-listen", where, error))
+        return false;
+    fd = listen_open(&address, "otlp-listen", where, error);
+    if (fd < 0)
+        return false;
+    listen_url(&address, fd, "http", receiver->url);
+    http_door_open(&receiver->tcp, receiver->loop, fd);
+    receiver->has_tcp = true;
+    return true;
+}
+
+static bool receiver_listen_local(struct receiver *receiver, const char *path, struct error *error)
+{
+    int fd;
+
+    if (!unix_socket_listen(&receiver->local_socket, &for_all, path, error))
+        return false;
+    fd = dup(receiver->local_socket.fd); /* the door closes its own */
+    if (fd < 0) {
+        error_set(error, "otlp-socket \"%s\": cannot listen: %s", path, strerror(errno));
+        unix_socket_close(&receiver->local_socket);
+        return false;
+    }
+    http_door_open(&receiver->local, receiver->loop, fd);
+    receiver->has_local = true;
+    return true;
+}
+
+struct receiver *receiver_open(struct loop *loop, const struct foreign_options *options,
+                               const struct receiver_calls *calls, struct foreign_counts *counts,
+                               struct error *error)
+{
+    struct receiver *receiver = calloc(1, sizeof(*receiver));
+    const char *where = options->listen ? options->listen : "";
+    const char *path = options->socket ? options->socket : "";
+
+    error_set(error, "out of memory");
+    if (!receiver)
+        return NULL;
+    *receiver = (struct receiver){.loop = loop, .calls = *calls, .counts = counts};
+    receiver->tcp = receiver->local =
+        (struct http_door){.come_in = receiver_admit, .context = receiver};
+    receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
+    CDS_INIT_LIST_HEAD(&receiver->clients);
+    if (!http_begin(&receiver->http, loop, receiver_start_daemon(receiver)))
+        error_set(error, "cannot start the HTTP server for OTLP: %s", strerror(errno));
+    else if ((!*where || receiver_listen_tcp(receiver, where, error)) &&
+             (!*path || receiver_listen_local(receiver, path, error))) {
+        receiver_tick(receiver);
+        return receiver;
+    }
+    receiver_close(receiver);
+    return NULL;
+}
+
+void receiver_close(struct receiver *receiver)
+{
+    if (!receiver)
+        return;
+    if (receiver->has_tcp)
+        http_door_close(&receiver->tcp);
+    if (receiver->has_local) {
+        http_door_close(&receiver->local);
+        unix_socket_close(&receiver->local_socket);
+    }
+    http_end(&receiver->http);
+    timer_clear(receiver->loop, &receiver->tick);
+    free(receiver);
+}
+
+void receiver_limit(struct receiver *receiver, uint64_t message_bytes, uint64_t connections)
+{
+    receiver->message_bytes = message_bytes;
+    receiver->most_clients = connections;
+}
+
+const char *receiver_url(const struct receiver *receiver)
+{
+    return receiver->url;
+}

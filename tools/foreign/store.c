@@ -1,0 +1,314 @@
+/*
+ * The memory of spans: a ring of records.
+ *
+ * A position is the number of bytes that were ever written before a record. It never falls, so a
+ * position below the tail's is that of a record that was overwritten.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "store.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/table.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* So much is overwritten at once, or a sixteenth of the memory: with a span of an eighth behind it
+ * the block that is open is never the oldest. */
+#define BLOCK_MAX (UINT64_C(64) << 10)
+#define ROUND(n)  (((n) + 7) & ~(uint64_t)7)
+
+enum record_kind { RECORD_FILL, RECORD_ORIGIN, RECORD_SPAN };
+
+/* How each record begins. Its size is a multiple of 8. */
+struct record {
+    uint32_t size;
+    uint32_t kind;
+};
+
+struct stored_origin {
+    struct record record;
+    uint32_t resource, scope; /* bytes: they follow */
+    uint32_t service_at, service;
+    char bytes[];
+};
+
+struct stored_span {
+    struct record record;
+    uint32_t length;
+    uint32_t origin; /* so far before the span in positions */
+    uint64_t trace_id_high, trace_id;
+    uint64_t before; /* the position of the one before of the trace; 0: none was held */
+    int64_t came_ns, start_ns, end_ns;
+    struct table_link in_table; /* of the newest one of its trace */
+    char raw[];
+};
+
+struct foreign_store {
+    char *bytes;
+    uint64_t size;
+    uint64_t head, tail; /* positions: the next record, and the oldest */
+    uint64_t origin;     /* the position of the block that is open; 0: none */
+    struct table newest;
+    struct foreign_held held;
+};
+
+/* ---- records --------------------------------------------------------------------------------- */
+
+static void *store_at(const struct foreign_store *store, uint64_t position)
+{
+    return store->bytes + position % store->size;
+}
+
+static uint64_t store_hash(const struct foreign_store *store, uint64_t high, uint64_t low)
+{
+    return hash_mix(hash_mix(store->newest.seed ^ high) ^ low);
+}
+
+static struct stored_span *store_newest(const struct foreign_store *store, uint64_t high,
+                                        uint64_t low)
+{
+    struct stored_span *span;
+
+    table_find(span, &store->newest, store_hash(store, high, low), in_table,
+               span->trace_id_high == high && span->trace_id == low);
+    return span;
+}
+
+/* Of a span that is held. */
+static uint64_t store_position(const struct foreign_store *store, const struct stored_span *span)
+{
+    const uint64_t place = (uint64_t)((const char *)span - store->bytes);
+    const uint64_t tail = store->tail % store->size;
+
+    return store->tail + (place + store->size - tail) % store->size;
+}
+
+/* ---- the oldest is overwritten --------------------------------------------------------------- */
+
+static int64_t store_later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void store_forget_span(struct foreign_store *store, struct stored_span *span)
+{
+    struct foreign_held *held = &store->held;
+    /* an end in the future is a clock that is wrong: no later than the span came */
+    const int64_t end_ns = span->end_ns < span->came_ns ? span->end_ns : span->came_ns;
+
+    if (store_newest(store, span->trace_id_high, span->trace_id) == span) {
+        table_remove(&store->newest, &span->in_table);
+        held->traces--;
+    }
+    held->came_ns = store_later(held->came_ns, span->came_ns);
+    held->ended_ns = store_later(held->ended_ns, end_ns);
+    held->spans--;
+    held->overwritten++;
+}
+
+static const struct record *store_oldest(const struct foreign_store *store)
+{
+    return store_at(store, store->tail);
+}
+
+/* A block, with what fills the end of the memory before or in it. */
+static void store_forget_block(struct foreign_store *store)
+{
+    do {
+        struct record *record = store_at(store, store->tail);
+
+        if (record->kind == RECORD_SPAN)
+            store_forget_span(store, (struct stored_span *)(void *)record);
+        store->tail += record->size;
+    } while (store->tail < store->head && store_oldest(store)->kind != RECORD_ORIGIN);
+}
+
+static void store_make_room(struct foreign_store *store, uint64_t size)
+{
+    while (store->head + size - store->tail > store->size)
+        store_forget_block(store);
+}
+
+/* The next record, which lies in one piece. */
+static void *store_reserve(struct foreign_store *store, uint64_t size, enum record_kind kind)
+{
+    const uint64_t left = store->size - store->head % store->size;
+    struct record *record;
+
+    if (left < size)
+        (void)store_reserve(store, left, RECORD_FILL);
+    store_make_room(store, size);
+    record = store_at(store, store->head);
+    *record = (struct record){.size = (uint32_t)size, .kind = kind};
+    store->head += size;
+    return record;
+}
+
+/* ---- adding ---------------------------------------------------------------------------------- */
+
+static struct text store_resource(const struct stored_origin *stored)
+{
+    return (struct text){stored->bytes, stored->resource};
+}
+
+static struct text store_scope(const struct stored_origin *stored)
+{
+    return (struct text){stored->bytes + stored->resource, stored->scope};
+}
+
+static bool store_can_go_on(const struct foreign_store *store, const struct otlp_origin *origin)
+{
+    const uint64_t most = store->size / 16 < BLOCK_MAX ? store->size / 16 : BLOCK_MAX;
+    const struct stored_origin *stored = store->origin ? store_at(store, store->origin) : NULL;
+
+    return stored && store->head - store->origin < most &&
+           text_equal(store_resource(stored), origin->resource) &&
+           text_equal(store_scope(stored), origin->scope);
+}
+
+static uint64_t store_origin_size(const struct otlp_origin *origin)
+{
+    return ROUND(sizeof(struct stored_origin) + origin->resource.length + origin->scope.length);
+}
+
+static void store_begin_block(struct foreign_store *store, const struct otlp_origin *origin)
+{
+    struct stored_origin *stored = store_reserve(store, store_origin_size(origin), RECORD_ORIGIN);
+
+    store->origin = store->head - stored->record.size;
+    stored->resource = (uint32_t)origin->resource.length;
+    stored->scope = (uint32_t)origin->scope.length;
+    stored->service = (uint32_t)origin->service.length;
+    stored->service_at =
+        stored->service ? (uint32_t)(origin->service.data - origin->resource.data) : 0;
+    (void)text_copy(text_copy(stored->bytes, origin->resource), origin->scope);
+}
+
+static void store_link(struct foreign_store *store, struct stored_span *span)
+{
+    struct stored_span *before = store_newest(store, span->trace_id_high, span->trace_id);
+
+    span->before = 0;
+    if (before) {
+        span->before = store_position(store, before);
+        table_remove(&store->newest, &before->in_table);
+    } else {
+        store->held.traces++;
+    }
+    table_add(&store->newest, &span->in_table,
+              store_hash(store, span->trace_id_high, span->trace_id));
+}
+
+bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *origin,
+                       const struct otlp_span *span, int64_t now_ns)
+{
+    const uint64_t size = ROUND(sizeof(struct stored_span) + span->raw.length);
+    struct stored_span *stored;
+
+    if (store_origin_size(origin) + size > store->size / 8)
+        return false;
+    if (!store_can_go_on(store, origin))
+        store_begin_block(store, origin);
+    stored = store_reserve(store, size, RECORD_SPAN);
+    stored->length = (uint32_t)span->raw.length;
+    stored->origin = (uint32_t)(store->head - size - store->origin);
+    stored->trace_id_high = span->trace_id_high;
+    stored->trace_id = span->trace_id;
+    stored->came_ns = now_ns;
+    stored->start_ns = span->start_ns;
+    stored->end_ns = span->end_ns;
+    (void)text_copy(stored->raw, span->raw);
+    store_link(store, stored);
+    store->held.spans++;
+    return true;
+}
+
+/* ---- giving ---------------------------------------------------------------------------------- */
+
+static void store_give(const struct foreign_store *store, const struct stored_span *stored,
+                       uint64_t position, otlp_span_fn *call, void *context)
+{
+    const struct stored_origin *from = store_at(store, position - stored->origin);
+    const struct otlp_origin origin = {
+        .resource = store_resource(from),
+        .scope = store_scope(from),
+        .service = {from->bytes + from->service_at, from->service},
+        .number = position - stored->origin,
+    };
+    struct otlp_span span;
+
+    if (otlp_read_span((struct text){stored->raw, stored->length}, &span))
+        call(context, &origin, &span);
+}
+
+void foreign_store_take(const struct foreign_store *store, struct foreign_wanted *wanted,
+                        otlp_span_fn *call, void *context)
+{
+    const struct stored_span *span = store_newest(store, wanted->trace_id_high, wanted->trace_id);
+    uint64_t position = span ? store_position(store, span) : 0;
+    const uint64_t newest = position;
+
+    wanted->spans = 0;
+    while (position > wanted->after && position >= store->tail) {
+        span = store_at(store, position);
+        store_give(store, span, position, call, context);
+        wanted->spans++;
+        position = span->before;
+    }
+    if (position > wanted->after)
+        wanted->is_overwritten = true;
+    if (newest)
+        wanted->after = newest;
+}
+
+void foreign_store_copy(const struct foreign_store *store, int64_t from_ns, int64_t until_ns,
+                        otlp_span_fn *call, void *context)
+{
+    const struct stored_span *span;
+
+    for (uint64_t position = store->tail; position < store->head; position += span->record.size) {
+        span = store_at(store, position);
+        if (span->record.kind == RECORD_SPAN && span->end_ns >= from_ns &&
+            span->start_ns <= until_ns)
+            store_give(store, span, position, call, context);
+    }
+}
+
+struct foreign_held foreign_store_held(const struct foreign_store *store)
+{
+    struct foreign_held held = store->held;
+
+    held.bytes = store->head - store->tail;
+    return held;
+}
+
+/* ---- the store ------------------------------------------------------------------------------- */
+
+struct foreign_store *foreign_store_new(uint64_t bytes)
+{
+    struct foreign_store *store = calloc(1, sizeof(*store));
+
+    if (!store)
+        return NULL;
+    store->size = (bytes < FOREIGN_STORE_MIN ? FOREIGN_STORE_MIN : bytes) & ~UINT64_C(4095);
+    store->head = store->tail = store->size; /* no position is 0 */
+    store->bytes = mmap(NULL, store->size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (store->bytes != MAP_FAILED && table_init(&store->newest))
+        return store;
+    if (store->bytes != MAP_FAILED)
+        (void)munmap(store->bytes, store->size);
+    free(store);
+    return NULL;
+}
+
+void foreign_store_free(struct foreign_store *store)
+{
+    if (!store)
+        return;
+    table_destroy(&store->newest, NULL);
+    (void)munmap(store->bytes, store->size);
+    free(store);
+}

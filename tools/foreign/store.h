@@ -1,0 +1,66 @@
+/*
+ * The spans of other SDKs, in memory of a fixed size, in the order in which they came. A new span
+ * overwrites the oldest ones. Their bytes are kept as they came.
+ *
+ *     added = held + overwritten
+ *
+ * A block is what runs of spans have in common (resource and scope), followed by the spans. Blocks
+ * are overwritten as a whole: no span is held without its resource. A hash table has the newest
+ * span of each trace, and each span knows the one before it of its trace. So a trace is found in a
+ * time that does not depend on how many others there are.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_FOREIGN_STORE_H
+#define BLKIN_TOOLS_FOREIGN_STORE_H
+
+#include "tools/otlp/otlp_decode.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef FOREIGN_STORE_MIN /* the fuzzer has a smaller one */
+#define FOREIGN_STORE_MIN (UINT64_C(1) << 20)
+#endif
+
+struct foreign_store;
+
+struct foreign_held {
+    uint64_t spans;
+    uint64_t bytes; /* of the memory: in use */
+    uint64_t traces;
+    uint64_t overwritten; /* spans */
+    /* Every span that came after this time is held, and every span that came and has ended after
+     * that one. 0: none was overwritten yet. Both in ns since 1970. */
+    int64_t came_ns, ended_ns;
+};
+
+/* What is wanted of a trace, and what of it was given. */
+struct foreign_wanted {
+    uint64_t trace_id_high, trace_id;
+    uint64_t after;      /* 0, then as it was left: what was given is not given again */
+    uint64_t spans;      /* gets how many were given this time */
+    bool is_overwritten; /* set if a span of the trace is known to be gone that was never given */
+};
+
+/* Of so many bytes, rounded down: at least FOREIGN_STORE_MIN. Its pages are used as they fill.
+ * Returns NULL when out of memory. */
+struct foreign_store *foreign_store_new(uint64_t bytes);
+void foreign_store_free(struct foreign_store *store); /* NULL is allowed */
+
+/* Returns false if the span with its resource takes more than an eighth of the memory. */
+bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *origin,
+                       const struct otlp_span *span, int64_t now_ns);
+
+/* Gives the spans of a trace, the newest first. Texts live until the next span is added. */
+void foreign_store_take(const struct foreign_store *store, struct foreign_wanted *wanted,
+                        otlp_span_fn *call, void *context);
+
+/* Gives all spans that were open at any time from from_ns until until_ns, in the order in which
+ * they came. Takes one pass over the memory. */
+void foreign_store_copy(const struct foreign_store *store, int64_t from_ns, int64_t until_ns,
+                        otlp_span_fn *call, void *context);
+
+struct foreign_held foreign_store_held(const struct foreign_store *store);
+
+#endif

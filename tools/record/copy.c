@@ -1,0 +1,414 @@
+/*
+ * The pass over the rings.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "copy.h"
+
+#include "babeltrace-plugin/base/hash.h"
+#include "records.h"
+#include "tools/rings/ring_back.h"
+#include "tools/rings/ring_event.h"
+#include "tracepoints/format/provider_table.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Of before the first trace, so that a counter has a value to begin with, and its name. */
+#define COPY_HOST_LEAD_NS INT64_C(10000000000)
+/* Records of a ring are in the order of their times, but for those that were written late. */
+#define COPY_LATE_NS INT64_C(2000000000)
+
+/* A trace that is wanted: of its ids all events know the lower half. */
+struct copy_wanted {
+    uint64_t id; /* 0: this place is free */
+    uint64_t row;
+};
+
+struct copy_record {
+    int64_t time_ns;
+    size_t at; /* in the bytes */
+};
+
+struct copy {
+    const struct fetch_order *order;
+    struct ring_clock clock;
+    struct copy_wanted *wanted; /* a hash table */
+    size_t mask;                /* its places less one */
+    bool is_window;             /* all of a time: */
+    int64_t from_ns, until_ns;  /* CLOCK_REALTIME; host's records from then on, too */
+    int64_t host_from_ns;
+    /* what is copied */
+    char *bytes;
+    size_t length, room;
+    struct copy_record *records;
+    size_t count, records_room;
+    size_t host_bytes; /* of length */
+    bool is_starved, is_limited;
+    /* of the ring that is read */
+    size_t ring;
+    bool takes_host;
+    int64_t oldest_ns; /* of its records so far */
+    struct ring_entry last;
+    char last_payload[RING_RECORD_MAX];
+};
+
+/* ---- what is wanted -------------------------------------------------------------------------- */
+
+static void copy_want(struct copy *copy, struct trace_id id)
+{
+    const struct fetched_trace *before = fetched_find(copy->order->fetched, id);
+    size_t at = hash_mix(id.low) & copy->mask;
+
+    while (copy->wanted[at].id && copy->wanted[at].id != id.low)
+        at = (at + 1) & copy->mask;
+    copy->wanted[at] = (struct copy_wanted){id.low, before ? before->place : 0};
+}
+
+static const struct copy_wanted *copy_find(const struct copy *copy, uint64_t id)
+{
+    size_t at = hash_mix(id) & copy->mask;
+
+    while (copy->wanted[at].id && copy->wanted[at].id != id)
+        at = (at + 1) & copy->mask;
+    return copy->wanted[at].id && id ? &copy->wanted[at] : NULL;
+}
+
+static bool copy_want_all(struct copy *copy)
+{
+    size_t count = 0, places = 16;
+
+    for (const struct request *r = copy->order->requests; r; r = r->next)
+        count += r->count;
+    while (places < 2 * count)
+        places *= 2;
+    copy->wanted = calloc(places, sizeof(*copy->wanted));
+    copy->mask = places - 1;
+    for (const struct request *r = copy->order->requests; r && copy->wanted; r = r->next)
+        for (size_t i = 0; i < r->count; i++)
+            copy_want(copy, r->traces[i].id);
+    return copy->wanted != NULL;
+}
+
+/* When the first trace began; INT64_MIN: of one it is not known. */
+static int64_t copy_first_began(const struct request *requests)
+{
+    int64_t first_ns = INT64_MAX;
+
+    for (const struct request *r = requests; r; r = r->next) {
+        for (size_t i = 0; i < r->count; i++) {
+            if (!r->traces[i].begin_ns)
+                return INT64_MIN;
+            if (r->traces[i].begin_ns < first_ns)
+                first_ns = r->traces[i].begin_ns;
+        }
+    }
+    return first_ns;
+}
+
+struct copy *copy_new(const struct fetch_order *order)
+{
+    struct copy *copy = calloc(1, sizeof(*copy));
+    int64_t first_ns = copy_first_began(order->requests);
+
+    if (!copy)
+        return NULL;
+    copy->order = order;
+    copy->clock = (struct ring_clock){INT64_MIN / 2, order->until_mono_ns, order->offset_ns};
+    if (order->requests->last_ms > 0) {
+        const struct request_window window = requests_window(order->requests);
+
+        copy->is_window = true;
+        copy->from_ns = first_ns = window.from_ns + order->offset_ns;
+        copy->until_ns = window.until_ns + order->offset_ns;
+    }
+    copy->host_from_ns = first_ns > INT64_MIN ? first_ns - COPY_HOST_LEAD_NS : INT64_MIN;
+    if (copy_want_all(copy))
+        return copy;
+    copy_free(copy);
+    return NULL;
+}
+
+void copy_free(struct copy *copy)
+{
+    if (!copy)
+        return;
+    free(copy->wanted);
+    free(copy->bytes);
+    free(copy->records);
+    free(copy);
+}
+
+/* ---- record by record ------------------------------------------------------------------------ */
+
+/* The lower half of its trace's id; 0: it is about no span. */
+static uint64_t copy_trace_of(const struct ring_entry *entry)
+{
+    uint64_t id = 0;
+    size_t at = 0; /* the first member of all events of spans */
+
+    if (entry->event >= RING_ORIGINAL && entry->event < RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS)
+        at = offsetof(struct ring_original, trace_id);
+    else if (entry->event >= BLKIN_EVENTS || entry->event == BLKIN_EVENT_SLOW ||
+             entry->event == BLKIN_EVENT_PROCESS || entry->event == BLKIN_EVENT_METRIC)
+        return 0;
+    if (entry->length >= at + sizeof(id))
+        memcpy(&id, entry->payload + at, sizeof(id));
+    return id;
+}
+
+static bool copy_reserve(struct copy *copy, size_t more)
+{
+    size_t room = copy->room ? copy->room : 1 << 16;
+    void *larger;
+
+    while (room < copy->length + more)
+        room *= 2;
+    if (room > copy->room) {
+        larger = realloc(copy->bytes, room);
+        if (!larger)
+            return false;
+        copy->bytes = larger;
+        copy->room = room;
+    }
+    if (copy->count < copy->records_room)
+        return true;
+    room = copy->records_room ? 2 * copy->records_room : 1024;
+    larger = reallocarray(copy->records, room, sizeof(*copy->records));
+    if (!larger)
+        return false;
+    copy->records = larger;
+    copy->records_room = room;
+    return true;
+}
+
+/* Returns false to end the walk of this ring. */
+static bool copy_add(struct copy *copy, const struct ring_entry *entry, int64_t time_ns)
+{
+    const struct records_record record = {entry->pid, (uint16_t)entry->event,
+                                          (uint16_t)entry->length};
+    const size_t size = sizeof(record) + records_padded(entry->length);
+
+    if (copy->length + size > copy->order->max_bytes) {
+        copy->is_limited = true;
+        return false;
+    }
+    if (!copy_reserve(copy, size)) {
+        copy->is_starved = true;
+        return false;
+    }
+    copy->records[copy->count++] = (struct copy_record){time_ns, copy->length};
+    memset(copy->bytes + copy->length + size - 8, 0, 8);
+    memcpy(copy->bytes + copy->length, &record, sizeof(record));
+    memcpy(copy->bytes + copy->length + sizeof(record), entry->payload, entry->length);
+    copy->length += size;
+    return true;
+}
+
+/* Its time; what is none of ours, or cannot be read, has that of the record after it. */
+static int64_t copy_time(struct copy *copy, const struct ring_entry *entry)
+{
+    struct event event;
+
+    if (ring_event(entry, &copy->clock, &event) == DECODED)
+        copy->oldest_ns = event.time_ns;
+    return copy->oldest_ns;
+}
+
+static bool copy_of_window(struct copy *copy, const struct ring_entry *entry)
+{
+    const int64_t time_ns = copy_time(copy, entry);
+
+    if (time_ns < copy->from_ns - COPY_LATE_NS && !copy->takes_host)
+        return false;
+    if (time_ns < copy->from_ns || time_ns > copy->until_ns || !copy_trace_of(entry))
+        return true;
+    return copy_add(copy, entry, time_ns);
+}
+
+static bool copy_of_host(struct copy *copy, const struct ring_entry *entry)
+{
+    const int64_t time_ns = copy_time(copy, entry);
+
+    if (time_ns < copy->host_from_ns)
+        return true;
+    if (!copy_add(copy, entry, time_ns))
+        return false;
+    copy->host_bytes += sizeof(struct records_record) + records_padded(entry->length);
+    return true;
+}
+
+static bool copy_record(void *context, const struct ring_entry *entry, uint64_t at)
+{
+    struct copy *copy = context;
+    const struct fetch_order *order = copy->order;
+    const struct copy_wanted *wanted;
+
+    if (entry->event == BLKIN_EVENT_METRIC && copy->takes_host)
+        return copy_of_host(copy, entry);
+    if (copy->is_window)
+        return copy_of_window(copy, entry);
+    /* the oldest one's time is asked for at the end */
+    copy->last = *entry;
+    memcpy(copy->last_payload, entry->payload, entry->length);
+    wanted = copy_find(copy, copy_trace_of(entry));
+    if (!wanted || (wanted->row && at < order->rows[(wanted->row - 1) * order->rings + copy->ring]))
+        return true;
+    return copy_add(copy, entry, copy_time(copy, entry));
+}
+
+/* ---- ring by ring ---------------------------------------------------------------------------- */
+
+/* From when on a memory has all. */
+struct copy_held {
+    bool is_cut;
+    int64_t from_ns;
+};
+
+static bool copy_ring(struct copy *copy, struct ring ring, struct copy_held *held,
+                      struct fetch_result *result)
+{
+    struct ring_back back;
+
+    copy->oldest_ns = copy->order->until_mono_ns + copy->order->offset_ns;
+    copy->last.payload = NULL;
+    if (!ring_walk_back(ring, copy->order->ends[copy->ring], copy_record, copy, &back) ||
+        copy->is_starved) {
+        error_set(&result->error, "out of memory for what the rings have");
+        return false;
+    }
+    if (copy->last.payload) {
+        copy->last.payload = copy->last_payload;
+        (void)copy_time(copy, &copy->last);
+    }
+    result->records += back.records;
+    result->bytes += back.bytes;
+    result->rings_damaged += back.is_damaged;
+    if (back.is_cut || back.is_damaged || copy->is_limited) {
+        if (!held->is_cut || copy->oldest_ns > held->from_ns)
+            held->from_ns = copy->oldest_ns;
+        held->is_cut = true;
+    }
+    return true;
+}
+
+static bool copy_memory(struct copy *copy, const struct fetch_memory *wanted,
+                        struct copy_held *held, struct fetch_result *result)
+{
+    struct memory memory;
+    bool is_well = true;
+
+    *held = (struct copy_held){false, wanted->made_mono_ns + copy->order->offset_ns};
+    if (!memory_open(&memory, wanted->fd, &result->error))
+        return false;
+    copy->takes_host = wanted->user == copy->order->host_user;
+    for (uint32_t cpu = 0; is_well && cpu < wanted->cpus; cpu++, copy->ring++)
+        is_well = cpu >= memory.size.cpus ||
+                  copy_ring(copy, memory_ring(&memory, cpu), held, result);
+    memory_close(&memory);
+    return is_well;
+}
+
+/* ---- from when on there is all --------------------------------------------------------------- */
+
+/* The newest of a user's memories that is older than that; NULL: there is none. */
+static const struct fetch_memory *copy_older(const struct fetch_order *order, uint32_t user,
+                                             uint64_t number)
+{
+    const struct fetch_memory *newest = NULL;
+
+    for (size_t i = 0; i < order->memory_count; i++) {
+        const struct fetch_memory *memory = &order->memories[i];
+
+        if (memory->user == user && memory->number < number &&
+            (!newest || memory->number > newest->number))
+            newest = memory;
+    }
+    return newest;
+}
+
+/* One memory goes on where the one before was left. */
+static int64_t copy_held_from(const struct fetch_order *order, const struct copy_held *held,
+                              uint32_t user)
+{
+    const struct fetch_memory *memory = copy_older(order, user, UINT64_MAX), *older;
+
+    while (!held[memory - order->memories].is_cut &&
+           (older = copy_older(order, user, memory->number)) != NULL)
+        memory = older;
+    return held[memory - order->memories].from_ns;
+}
+
+static void copy_set_held_from(const struct fetch_order *order, const struct copy_held *held,
+                               struct fetch_result *result)
+{
+    result->held_from_ns = order->memory_count ? INT64_MIN : order->begun_mono_ns + order->offset_ns;
+    for (size_t i = 0; i < order->memory_count; i++) {
+        const int64_t from_ns = copy_held_from(order, held, order->memories[i].user);
+
+        if (from_ns > result->held_from_ns)
+            result->held_from_ns = from_ns;
+    }
+}
+
+bool copy_all(struct copy *copy, struct fetch_result *result)
+{
+    const struct fetch_order *order = copy->order;
+    struct copy_held *held = calloc(order->memory_count + 1, sizeof(*held));
+    bool is_well = held != NULL;
+
+    if (!is_well)
+        error_set(&result->error, "out of memory");
+    for (size_t i = 0; is_well && i < order->memory_count; i++)
+        is_well = copy_memory(copy, &order->memories[i], &held[i], result);
+    if (is_well)
+        copy_set_held_from(order, held, result);
+    free(held);
+    result->is_limited = copy->is_limited;
+    result->bytes_kept = copy->length - copy->host_bytes;
+    for (size_t i = 0; i < copy->count; i++) {
+        struct records_record record;
+
+        memcpy(&record, copy->bytes + copy->records[i].at, sizeof(record));
+        result->records_kept += record.event != BLKIN_EVENT_METRIC;
+    }
+    return is_well;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static int copy_by_time(const void *left, const void *right)
+{
+    const struct copy_record *a = left, *b = right;
+
+    if (a->time_ns != b->time_ns)
+        return a->time_ns < b->time_ns ? -1 : 1;
+    return a->at > b->at ? -1 : 1; /* of a ring the newest is first */
+}
+
+bool copy_write(struct copy *copy, const char *path, struct fetch_result *result)
+{
+    const struct records_head head = {RECORDS_MARK, copy->clock.now_ns, copy->clock.offset_ns,
+                                      copy->count};
+    FILE *file = fopen(path, "we");
+
+    if (copy->count)
+        qsort(copy->records, copy->count, sizeof(*copy->records), copy_by_time);
+    if (file) {
+        (void)fwrite(&head, sizeof(head), 1, file);
+        for (size_t i = 0; i < copy->count; i++) {
+            const char *at = copy->bytes + copy->records[i].at;
+            struct records_record record;
+
+            memcpy(&record, at, sizeof(record));
+            (void)fwrite(at, sizeof(record) + records_padded(record.length), 1, file);
+        }
+    }
+    if (file && !(ferror(file) | fclose(file)))
+        return true;
+    error_set(&result->error, "cannot write %s: %s", path, strerror(errno));
+    return false;
+}

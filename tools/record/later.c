@@ -1,0 +1,224 @@
+/*
+ * Foreign spans of wanted traces.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "later.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/encode/protobuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LATER_MAX       4096  /* traces: then the oldest is not looked at any more */
+#define LATER_MS        15000 /* as long as SDKs keep spans: 5 s is usual, and some tries */
+#define LATER_LOOK_MS   500
+#define LATER_BYTES_MAX (UINT64_C(256) << 20) /* of one fetch */
+
+struct later_trace {
+    struct foreign_wanted wanted;
+    int64_t until_ms; /* 0: this place is free */
+    char id[192], host[256]; /* of the last request */
+    char why[WHY_MAX + 1];
+};
+
+struct later {
+    struct agent *agent;
+    const struct foreign *foreign;
+    void (*add)(void *context, struct request *request);
+    void *context;
+    int64_t next_ms;
+    struct later_trace traces[LATER_MAX];
+};
+
+struct later *later_new(struct agent *agent, const struct foreign *foreign,
+                        void (*add)(void *context, struct request *request), void *context)
+{
+    struct later *later = calloc(1, sizeof(*later));
+
+    if (!later)
+        return NULL;
+    later->agent = agent;
+    later->foreign = foreign;
+    later->add = add;
+    later->context = context;
+    return later;
+}
+
+void later_free(struct later *later)
+{
+    free(later);
+}
+
+/* ---- the message ----------------------------------------------------------------------------- */
+
+struct later_message {
+    struct later *later;
+    struct buffer *buffer;
+    bool is_cut;
+};
+
+static char *later_put(char *at, char tag, struct text text)
+{
+    *at++ = tag;
+    at = pb_put_varint(at, text.length);
+    memcpy(at, text.data, text.length);
+    return at + text.length;
+}
+
+static size_t later_varint_size(uint64_t value)
+{
+    size_t size = 1;
+
+    for (; value >= 128; value >>= 7)
+        size++;
+    return size;
+}
+
+static size_t later_size(struct text text)
+{
+    return text.length ? 1 + later_varint_size(text.length) + text.length : 0;
+}
+
+/* A ResourceSpans with one ScopeSpans with one span, as they came. */
+static void later_put_span(void *context, const struct otlp_origin *origin,
+                           const struct otlp_span *span)
+{
+    struct later_message *message = context;
+    const size_t in_scope = later_size(origin->scope) + later_size(span->raw);
+    const size_t scope = 1 + later_varint_size(in_scope) + in_scope;
+    const size_t in_resource = later_size(origin->resource) + scope;
+    const size_t all = 1 + later_varint_size(in_resource) + in_resource;
+    char *at;
+
+    if (message->buffer->length + all > LATER_BYTES_MAX || !buffer_reserve(message->buffer, all)) {
+        message->later->agent->totals.foreign_dropped++;
+        message->is_cut = true;
+        return;
+    }
+    at = message->buffer->data + message->buffer->length;
+    *at++ = PB_BYTES(1);
+    at = pb_put_varint(at, in_resource);
+    if (origin->resource.length)
+        at = later_put(at, PB_BYTES(1), origin->resource);
+    *at++ = PB_BYTES(2);
+    at = pb_put_varint(at, in_scope);
+    if (origin->scope.length)
+        at = later_put(at, PB_BYTES(1), origin->scope);
+    (void)later_put(at, PB_BYTES(2), span->raw);
+    message->buffer->length += all;
+    message->later->agent->totals.foreign_fetched++;
+}
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+/* The one that is there, or the place of a new one. */
+static struct later_trace *later_find(struct later *later, struct trace_id id)
+{
+    struct later_trace *oldest = &later->traces[0];
+
+    for (size_t i = 0; i < LATER_MAX; i++) {
+        struct later_trace *trace = &later->traces[i];
+
+        if (trace->until_ms && trace->wanted.trace_id == id.low &&
+            trace->wanted.trace_id_high == id.high)
+            return trace;
+        if (trace->until_ms < oldest->until_ms)
+            oldest = trace;
+    }
+    *oldest = (struct later_trace){
+        .wanted = {.trace_id_high = id.high, .trace_id = id.low}};
+    return oldest;
+}
+
+static void later_take_traces(struct later *later, const struct request *request,
+                              struct later_message *message)
+{
+    for (size_t i = 0; i < request->count; i++) {
+        struct later_trace *trace = later_find(later, request->traces[i].id);
+
+        if (!request->is_late)
+            trace->until_ms = clock_ms() + LATER_MS;
+        (void)snprintf(trace->id, sizeof(trace->id), "%s", request->id);
+        (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);
+        (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
+        foreign_take(later->foreign, &trace->wanted, 1, later_put_span, message);
+    }
+}
+
+bool later_take(struct later *later, const struct request *requests, int64_t offset_ns,
+                struct buffer *buffer)
+{
+    struct later_message message = {later, buffer, false};
+
+    if (requests->last_ms > 0) {
+        const struct request_window window = requests_window(requests);
+
+        foreign_copy(later->foreign, window.from_ns + offset_ns, window.until_ns + offset_ns,
+                     later_put_span, &message);
+    } else {
+        for (; requests; requests = requests->next)
+            later_take_traces(later, requests, &message);
+    }
+    later->next_ms = clock_ms() + LATER_LOOK_MS;
+    return !message.is_cut;
+}
+
+/* ---- what comes later ------------------------------------------------------------------------ */
+
+static void later_count(void *context, const struct otlp_origin *origin,
+                        const struct otlp_span *span)
+{
+    (void)context;
+    (void)origin;
+    (void)span;
+}
+
+static bool later_has_come(const struct later *later, const struct later_trace *trace)
+{
+    struct foreign_wanted wanted = trace->wanted;
+
+    foreign_take(later->foreign, &wanted, 1, later_count, NULL);
+    return wanted.spans > 0;
+}
+
+static void later_ask(struct later *later, const struct later_trace *trace)
+{
+    const struct trace_id id = {trace->wanted.trace_id_high, trace->wanted.trace_id};
+    struct request *request;
+
+    if (pending_has(&later->agent->pending, id, NULL))
+        return; /* it is fetched soon */
+    request = request_new(trace->id, trace->host);
+    if (!request)
+        return;
+    request->is_late = true;
+    if (request_add(request, id, 0, trace->why))
+        later->add(later->context, request);
+    else
+        requests_free(request);
+}
+
+int64_t later_look(struct later *later)
+{
+    const int64_t now_ms = clock_ms();
+    bool has_any = false;
+
+    if (now_ms < later->next_ms)
+        return later->next_ms;
+    for (size_t i = 0; i < LATER_MAX; i++) {
+        struct later_trace *trace = &later->traces[i];
+
+        if (!trace->until_ms)
+            continue;
+        has_any = true;
+        if (later_has_come(later, trace))
+            later_ask(later, trace);
+        else if (now_ms >= trace->until_ms)
+            trace->until_ms = 0;
+    }
+    later->next_ms = has_any ? now_ms + LATER_LOOK_MS : INT64_MAX;
+    return later->next_ms;
+}

@@ -1,0 +1,126 @@
+/*
+ * Both kinds of stores.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "fdstore.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FDSTORE_AGAIN_MS 10000 /* between two tries to start a vault */
+
+void fdstore_name(uint32_t user, uint64_t number, char name[FDSTORE_NAME_MAX])
+{
+    (void)snprintf(name, FDSTORE_NAME_MAX, "rings-%" PRIu32 "-%" PRIu64, user, number);
+}
+
+bool fdstore_is_name(const char *name, uint32_t *user, uint64_t *number)
+{
+    char again[FDSTORE_NAME_MAX];
+
+    if (sscanf(name, "rings-%" SCNu32 "-%" SCNu64, user, number) != 2)
+        return false;
+    fdstore_name(*user, *number, again);
+    return strcmp(name, again) == 0;
+}
+
+bool fdstore_is_there(const struct fdstore *store)
+{
+    return notify_has_store() || store->vault.fd >= 0;
+}
+
+/* ---- the vault ------------------------------------------------------------------------------- */
+
+static void fdstore_open_vault(struct fdstore *store, notify_stored_fn *give, void *context)
+{
+    struct error ignored;
+
+    store->tried_ms = clock_ms();
+    vault_open(&store->vault.fd, store->loop, store->path, give, context, &ignored);
+    if (store->vault.fd >= 0)
+        loop_watch(store->loop, &store->vault);
+}
+
+/* What we hold is newer. */
+static void fdstore_pass_over(void *context, int fd, const char *name)
+{
+    (void)context;
+    (void)name;
+    (void)close(fd);
+}
+
+/* Another one, for all memories, as the one before was killed. */
+static void fdstore_replace_vault(struct fdstore *store)
+{
+    fdstore_open_vault(store, fdstore_pass_over, NULL);
+    if (store->vault.fd >= 0)
+        store->is_new(store->context);
+}
+
+static void fdstore_lose_vault(struct fdstore *store)
+{
+    loop_unwatch(store->loop, &store->vault);
+    (void)close(store->vault.fd);
+    store->vault.fd = -1;
+}
+
+/* It says nothing while it is there. */
+static void fdstore_vault_is_gone(void *context, short events)
+{
+    struct fdstore *store = context;
+
+    (void)events;
+    fdstore_lose_vault(store);
+    fdstore_replace_vault(store);
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+void fdstore_open(struct fdstore *store, notify_stored_fn *give, void *context)
+{
+    store->vault = (struct watched){-1, POLLIN, fdstore_vault_is_gone, store, NULL};
+    notify_each_stored(give, context);
+    if (!notify_has_store() && store->path)
+        fdstore_open_vault(store, give, context);
+}
+
+void fdstore_close(struct fdstore *store)
+{
+    if (store->vault.fd >= 0)
+        fdstore_lose_vault(store);
+}
+
+bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number, bool *is_stored)
+{
+    char name[FDSTORE_NAME_MAX];
+
+    fdstore_name(user, number, name);
+    if (notify_has_store()) {
+        *is_stored = notify_store(fd, name);
+        return *is_stored;
+    }
+    *is_stored = vault_put(store->vault.fd, fd, name);
+    if (!*is_stored)
+        fdstore_lose_vault(store);
+    return true;
+}
+
+void fdstore_remove(const struct fdstore *store, const char *name)
+{
+    if (notify_has_store())
+        notify_unstore(name);
+    else if (store->vault.fd >= 0)
+        vault_remove(store->vault.fd, name);
+}
+
+void fdstore_look(struct fdstore *store)
+{
+    if (!fdstore_is_there(store) && store->path && clock_ms() - store->tried_ms >= FDSTORE_AGAIN_MS)
+        fdstore_replace_vault(store);
+}

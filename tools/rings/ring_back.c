@@ -1,0 +1,155 @@
+/*
+ * Walking back.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ring_back.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BACK_PIECE ((uint64_t)1 << 18) /* stays in the processor's cache */
+
+struct back {
+    struct ring ring;
+    uint64_t at;     /* between two records: all after it were given */
+    uint64_t from;   /* the place of the copy's first byte */
+    uint64_t end;    /* where the walk began */
+    uint64_t oldest; /* what is before it may be torn */
+    char copy[BACK_PIECE];
+};
+
+enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
+
+/* What is before it a writer may have stored into while we copied. Nothing that is read is longer
+ * than the ring, though a program may have moved the ring's end back to before `end`. */
+static uint64_t back_oldest(struct ring ring, uint64_t end)
+{
+    const uint64_t now = ring_end(ring), newest = now > end ? now : end;
+    const uint64_t whole = ring.size - RING_RECORD_MAX;
+
+    return newest > whole ? newest - whole : 0;
+}
+
+static void back_copy_bytes(struct ring ring, uint64_t from, uint64_t end, char *copy)
+{
+    const uint64_t place = from & (ring.size - 1), length = end - from;
+    const uint64_t before_end = ring.size - place < length ? ring.size - place : length;
+
+    memcpy(copy, ring.bytes + place, before_end);
+    memcpy(copy + before_end, ring.bytes, length - before_end);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
+static void back_copy(struct back *back)
+{
+    const uint64_t start = back->at > BACK_PIECE ? back->at - BACK_PIECE : 0;
+
+    back->oldest = back_oldest(back->ring, back->end);
+    back->from = start > back->oldest ? start : back->oldest;
+    if (back->from >= back->at)
+        return;
+    back_copy_bytes(back->ring, back->from, back->at, back->copy);
+    back->oldest = back_oldest(back->ring, back->end);
+}
+
+static struct ring_entry back_entry(const char *begin, uint64_t trailer)
+{
+    struct ring_record record = {.pid = 0};
+    size_t length = ring_length_of(trailer);
+
+    if (length >= sizeof(record))
+        memcpy(&record, begin, sizeof(record));
+    else
+        length = sizeof(record); /* then it has no payload */
+    return (struct ring_entry){.event = ring_event_of(trailer),
+                               .pid = record.pid,
+                               .payload = begin + sizeof(record),
+                               .length = length - sizeof(record)};
+}
+
+/* The record that ends at back->at; *size: all of it. */
+static enum back_step back_step(const struct back *back, struct ring_entry *entry, uint64_t *size)
+{
+    const uint64_t first = back->from > back->oldest ? back->from : back->oldest;
+    uint64_t trailer;
+
+    if (back->at < first + RING_TRAILER_SIZE)
+        return BACK_PIECE_ENDS;
+    memcpy(&trailer, back->copy + (back->at - RING_TRAILER_SIZE - back->from), sizeof(trailer));
+    if (!ring_is_trailer(trailer, back->at - RING_TRAILER_SIZE))
+        return BACK_DAMAGED;
+    *size = ring_record_size(ring_length_of(trailer));
+    if (*size > RING_RECORD_MAX)
+        return BACK_DAMAGED;
+    if (*size > back->at - first)
+        return BACK_PIECE_ENDS;
+    *entry = back_entry(back->copy + (back->at - *size - back->from), trailer);
+    return BACK_RECORD;
+}
+
+/* All of a piece. Returns false at the end of the walk. */
+static bool back_give_piece(struct back *back, ring_back_fn *give, void *context,
+                            struct ring_back *result)
+{
+    const uint64_t begun_at = back->at;
+    struct ring_entry entry;
+    enum back_step step;
+    uint64_t size;
+
+    while ((step = back_step(back, &entry, &size)) == BACK_RECORD) {
+        back->at -= size;
+        result->bytes += size;
+        if (entry.event == RING_PAD)
+            continue;
+        result->records++;
+        if (!give(context, &entry, back->at))
+            return false;
+    }
+    result->is_damaged = step == BACK_DAMAGED;
+    return step != BACK_DAMAGED && back->at != begun_at;
+}
+
+bool ring_walk_back(struct ring ring, uint64_t end, ring_back_fn *give, void *context,
+                    struct ring_back *result)
+{
+    struct back *back = malloc(sizeof(*back));
+
+    *result = (struct ring_back){.records = 0};
+    if (!back)
+        return false;
+    back->ring = ring;
+    back->at = back->end = end;
+    do
+        back_copy(back);
+    while (back->from < back->at && back_give_piece(back, give, context, result));
+    result->is_cut = back->oldest > 0;
+    free(back);
+    return true;
+}
+
+/* ---- the oldest ------------------------------------------------------------------------------ */
+
+bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_entry *entry)
+{
+    const uint64_t end = ring_end(ring), from = back_oldest(ring, end);
+    const uint64_t length = end - from < RING_OLDEST_BYTES ? end - from : RING_OLDEST_BYTES;
+    uint64_t begin = 0, trailer;
+
+    if (!from || end <= from)
+        return false;
+    back_copy_bytes(ring, from, from + length, copy);
+    /* between two trailers, of which the second has the right length, there is a record */
+    for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
+        memcpy(&trailer, copy + at, sizeof(trailer));
+        if (from + at < back_oldest(ring, end) || !ring_is_trailer(trailer, from + at))
+            continue;
+        if (begin && ring_event_of(trailer) != RING_PAD &&
+            ring_record_size(ring_length_of(trailer)) == at + RING_TRAILER_SIZE - begin) {
+            *entry = back_entry(copy + begin, trailer);
+            return from + begin >= back_oldest(ring, end);
+        }
+        begin = at + RING_TRAILER_SIZE;
+    }
+    return false;
+}

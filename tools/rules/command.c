@@ -1,0 +1,94 @@
+/*
+ * blkin rules: the plugin knows rules and events; this runs babeltrace2 with it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "command.h"
+
+#include "babeltrace-plugin/rules/rules.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+#include "tools/rules/usage.txt.inc"
+    ;
+
+static int rules_check_file(const char *path)
+{
+    struct error error;
+    struct rules *rules = rules_read(path, &error);
+
+    if (!rules) {
+        fprintf(stderr, "blkin: %s\n", error.text);
+        return 1;
+    }
+    printf("%s: %zu kinds of spans, %zu lookups, %zu fields: no errors\n", path, rules->count,
+           rules->lookup_count, rules->field_count);
+    rules_free(rules);
+    return 0;
+}
+
+/* Returns only if that fails. */
+static int rules_run(const char *const arguments[])
+{
+    execvp(arguments[0], (char *const *)(uintptr_t)arguments);
+    fprintf(stderr, "blkin rules: cannot run babeltrace2: %s\n", strerror(errno));
+    return 1;
+}
+
+static int rules_events(const char *trace)
+{
+    const char *const arguments[] = {"babeltrace2", trace, "--component=sink.blkin.events",
+                                     "--log-level=ERROR", NULL};
+
+    return rules_run(arguments);
+}
+
+static int rules_try(const char *path, const char *trace)
+{
+    char params[4352];
+    const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
+                                     "--log-level=ERROR", params, NULL};
+
+    if (strpbrk(path, "\"\\")) {
+        fprintf(stderr, "blkin rules: expected a path without quotes and backslashes, got %s\n",
+                path);
+        return 2;
+    }
+    if (snprintf(params, sizeof(params),
+                 "--params=endpoint=\"file:/dev/null\",host-min-ms=-1,rules=\"%s\","
+                 "rules-report=\"-\"",
+                 path) >= (int)sizeof(params)) {
+        fputs("blkin rules: the path of the rules is too long\n", stderr);
+        return 2;
+    }
+    return rules_run(arguments);
+}
+
+int rules_command(int argc, char *argv[])
+{
+    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    const int option = getopt_long(argc, argv, "h", options, NULL);
+    char **operands = argv + optind;
+    const int count = argc - optind;
+
+    if (option == 'h') {
+        fputs(usage, stdout);
+        return 0;
+    }
+    if (option == -1 && count == 2 && strcmp(operands[0], "check") == 0)
+        return rules_check_file(operands[1]);
+    if (option == -1 && count == 2 && strcmp(operands[0], "events") == 0)
+        return rules_events(operands[1]);
+    if (option == -1 && count == 3 && strcmp(operands[0], "try") == 0)
+        return rules_try(operands[1], operands[2]);
+    fprintf(stderr,
+            "%s: expected check RULES, events TRACE or try RULES TRACE; --help prints the "
+            "usage\n",
+            argv[0]);
+    return 2;
+}
