@@ -46,6 +46,8 @@ write second 50000 50000 25000 "$WORK/second.made"
 wait_part first 20 && wait_part second 20 || fail "a writer"
 status_is .rings.overwritten_bytes 0 || fail "something was overwritten"
 status_is .counters.events_missing 0 || fail "something is missing"
+timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/doctor.log"
+grep -q '^ok *rings.users ' "$WORK/doctor.log" || fail "doctor says nothing of the users of rings"
 [ "$(status .rings.records)" = "$(status .counters.events)" ] || fail "records and events differ"
 
 # another size, while a program writes
