@@ -163,10 +163,12 @@ bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (bu
 	@$(PYTHON) bench/bench work
 
 .PHONY: bench-foreign
-bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): four minutes (less: RUNS=1)
+bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): ten minutes (less: TURNS=1)
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory $(BUILD)/tests/foreign/recorder
-	@scripts/isolate $(PYTHON) tests/bench/bench-foreign
+	@tests/foreign/load/build >/dev/null
+	@scripts/fetch-otelcol >/dev/null
+	@$(PYTHON) bench/bench foreign
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)

@@ -106,6 +106,7 @@ start_registered BLKIN_SAMPLING=ratio=0.01
 wrong rules.sampling 'samples "ratio=0.01"' 'a program that samples, beside a recorder'
 if can_be_other; then
     mkdir -m 700 "$WORK/closed"
+    chown -R nobody "$WORK/store"
     echo '*>20ms' >"$WORK/closed/slow"
     start_part store env BLKIN_SLOW_FILE="$WORK/closed/slow" "${other[@]}" "$BUILD/examples/store" --name store \
         --dir "$WORK/store"
@@ -174,4 +175,4 @@ vault_is_gone() {
 }
 wait_for 10 - "the end of what keeps the rings" vault_is_gone || exit 1
 
-enough_cases 20
+enough_cases 15

@@ -134,9 +134,9 @@ names session.contexts 'no context vpid, vtid, procname' 'a session without cont
 session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
 names session.events 'nothing of BlkKin' 'a session of other events'
 session --snapshot '--buffers-uid' "$events" "$contexts"
-names session.mode 'snapshot session' 'a snapshot session'
+names session.mode 'is a recording that nobody reads while it runs' 'a snapshot session'
 session "--output=$WORK/trace" '--buffers-uid' "$events" "$contexts"
-names session.mode 'plain recording' 'a plain recording'
+names session.mode 'recording that nobody reads while it runs' 'a plain recording'
 names service.runs 'no `blkin rotate` runs' 'no blkin rotate' --section=rotate
 
 # ---- loss, and the consumer daemon

@@ -14,7 +14,7 @@ import urllib.parse
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import ENVIRONMENT, LIMIT_S, PATIENCE, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, PATIENCE, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
 RECORDER = BUILD + "/tests/foreign/recorder"
@@ -131,5 +131,5 @@ def post(connection, body, path="/v1/traces", method="POST", **headers):
     return answer.status, answer, otlp.CLASSES[kind].FromString(data)
 
 
-__all__ = ["BUILD", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Recorder", "SRC", "attribute", "expect",
+__all__ = ["BUILD", "ENVIRONMENT", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Recorder", "SRC", "attribute", "expect", "free_port",
            "otlp", "post", "request", "span", "wait_until"]
