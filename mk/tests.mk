@@ -12,7 +12,7 @@ $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 # with what is hidden in libblkin
-$(BUILD)/tests/libblkin/test-policy: $(BUILD)/obj/tests/libblkin/test-policy.c.o $(lib_static)
+$(patsubst %,$(BUILD)/tests/libblkin/test-%,policy slow-rules): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib_static)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call archive,tools/trace) $(plugin_archives)
