@@ -80,11 +80,9 @@ static bool pairing_init(struct pairing *pairing)
     pairing->counts = calloc(count + 1, sizeof(*pairing->counts));
     pairing->unpacked_values =
         calloc(count ? pairing->rules->field_count + 1 : 1, sizeof(*pairing->unpacked_values));
-    if (!pairing->queues || !pairing->counts || !pairing->unpacked_values)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        CDS_INIT_LIST_HEAD(&pairing->queues[i]);
-    return true;
+    for (size_t i = 0; pairing->queues && i < count; i++)
+        CDS_INIT_LIST_HEAD(&pairing->queues[i]); /* pairing_free() looks at them */
+    return pairing->queues && pairing->counts && pairing->unpacked_values;
 }
 
 struct stage *pairing_new(const struct pairing_options *options)

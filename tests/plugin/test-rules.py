@@ -18,7 +18,7 @@ from ctf import Characters, Enum, Float, Integer, String, Structure, Trace  # no
 
 PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
-TRACES = os.path.join(HERE, "traces", "rules")
+TRACES = os.path.join(HERE, "rules")
 US = 1000
 
 # Of each trace: the rules, the spans, and the digest of what the converter of the prototype gives for them.

@@ -8,8 +8,12 @@ SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from ctf import Integer, String, Trace  # noqa: E402
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
 TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")
@@ -112,26 +116,52 @@ def check_only(trace):
     return found
 
 
-def check_tail(trace):
-    """With tail sampling: what is not delivered is left out, and counted."""
-    with open(OUTPUT + ".rules", "w") as file:
-        file.write("error\n* > p99\nrare 1\ntag key=value\n1/2\n")
+def check_sums(trace, what, parameters, step):
+    """What is not delivered is left out, and counted."""
     found = []
     fail_at, said = 0, ""
     while ", 0 failed," not in said:
-        fail_at += 3  # analysis/ has a test of its own
-        status, said, spans = run(trace, fail_at, fail_at % 2 == 0, parameters=(
-            f',tail-sampling="{OUTPUT}.rules",tail-max-bytes=1048576'))
-        where = f"{trace}: tail-sampling: allocation {fail_at}"
+        fail_at += step
+        status, said, spans = run(trace, fail_at, fail_at % 2 == 0, parameters=parameters)
+        where = f"{trace}: {what}: allocation {fail_at}"
         account = sums(said)
         if status not in (0, 1) or not re.search(r"^starve: .*, 0 live", said, re.M):
             found.append(f"{where}: status {status}\n{said}")
-        if account and any(total != sum(parts) for total, parts in account):
+        if account and any(total != sum(parts) for total, parts in account) or "does not add up" in said:
             found.append(f"{where}: {account} does not add up\n{said}")
         if account and len(spans) != account[1][1][0]:
             found.append(f"{where}: {len(spans)} spans in the file\n{said}")
+    print(f"{trace}: {what}: {fail_at - 1} allocations")
+    return found
+
+
+def check_tail(trace):
+    with open(OUTPUT + ".rules", "w") as file:
+        file.write("error\n* > p99\nrare 1\ntag key=value\n1/2\n")
+    # analysis/ has a test of its own
+    found = check_sums(trace, "tail-sampling",
+                       f',tail-sampling="{OUTPUT}.rules",tail-max-bytes=1048576', 3)
     os.remove(OUTPUT + ".rules")
-    print(f"{trace}: tail-sampling: {fail_at - 1} allocations")
+    return found
+
+
+def check_rules():
+    """Spans of other programs' events, with lookups, stages and all tags."""
+    fields = {"k": Integer(64), "s": String()}
+    trace = Trace(hostname="h", context={"vpid": Integer(32, True), "vtid": Integer(32, True)})
+    for name in ("t:name", "t:begin", "t:end"):
+        trace.event_class(name, fields)
+    trace.stream().packet([
+        (1000 + 100 * k + 10 * i, name, {"k": k, "s": name * 20}, {"vpid": 1, "vtid": 2})
+        for k in range(6) for i, name in enumerate(("t:name", "t:begin", "t:end")[:2 + k % 2])])
+    trace.write(OUTPUT + ".trace")
+    with open(OUTPUT + ".rules", "w") as file:
+        file.write("[lookup n]\nevent = t:name\nkey = k\nvalue = s\n"
+                   "[span {n(k)} {s}]\nbegin = t:begin\nat = t:end as stage\nend = t:end\nkey = k\ntags = all\n"
+                   "parent = thread\n[span stack]\nbegin = t:begin\nend = t:end\nparent = thread\n")
+    found = check_sums(OUTPUT + ".trace", "rules", f',rules="{OUTPUT}.rules",rules-report="/dev/null"', 1)
+    os.remove(OUTPUT + ".rules")
+    shutil.rmtree(OUTPUT + ".trace")
     return found
 
 
@@ -180,7 +210,7 @@ def check_disk(trace):
 def main():
     found = [f"disk: {fault}" for fault in check_disk("two-hosts")]
     found += [fault for trace in ("two-hosts", "packed", "event-ids") for fault in check(trace)]
-    found += check_only("two-hosts") + check_tail("two-hosts")
+    found += check_only("two-hosts") + check_tail("two-hosts") + check_rules()
     print("\n".join(found))
     return 1 if found else 0
 
