@@ -29,7 +29,7 @@ const char *const SERVER_RECV_FRAGMENT = "srf";
 
 int blkin_init(void)
 {
-    blkin_process_load();
+    blkin_process_start();
     return 0;
 }
 

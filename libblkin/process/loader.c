@@ -265,6 +265,8 @@ static void publish(const struct blkin_provider *provider)
                      __ATOMIC_RELEASE);
 }
 
+static bool is_at_start; /* of the program: no request waits */
+
 static void open_first(void)
 {
     bool is_late;
@@ -284,7 +286,7 @@ static void open_first(void)
             say_if_not_registered(provider);
         __atomic_store_n(&opened_provider, provider, __ATOMIC_RELEASE);
     }
-    ring_find_wait();
+    ring_find_wait(__atomic_load_n(&is_at_start, __ATOMIC_RELAXED));
     (void)ring_find();
     publish(opened_provider);
     pthread_mutex_unlock(&lock);
@@ -397,6 +399,13 @@ void blkin_provider_load(void)
     (void)pthread_setcancelstate(state, NULL);
     is_loading = false;
     errno = saved_errno;
+}
+
+void blkin_provider_load_at_start(void)
+{
+    __atomic_store_n(&is_at_start, true, __ATOMIC_RELAXED);
+    blkin_provider_load();
+    __atomic_store_n(&is_at_start, false, __ATOMIC_RELAXED);
 }
 
 /* Chores come with a span, on a stack that may be small; registering is for one that is not. */

@@ -36,6 +36,10 @@ static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracep
  */
 void blkin_provider_load(void);
 
+/* The same where no request waits: the recorder's rings are waited for as long as its agent may
+ * take. */
+void blkin_provider_load_at_start(void);
+
 /*
  * Once a second: a child registers if its parent's registration does not do for it any more; the
  * recorder's rings are looked for, or left. True: an answer is awaited, come again soon.

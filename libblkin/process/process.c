@@ -143,6 +143,11 @@ void blkin_process_load(void)
     blkin_provider_load();
 }
 
+void blkin_process_start(void)
+{
+    blkin_provider_load_at_start();
+}
+
 void blkin_init_thread(void)
 {
     blkin_process_load();

@@ -29,6 +29,9 @@ BLKIN_PUBLIC void blkin_forked_(void);
  */
 void blkin_process_load(void);
 
+/* The same at the program's start, where no request waits. */
+void blkin_process_start(void);
+
 /* The process event, the files of sampling and of slow requests. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 

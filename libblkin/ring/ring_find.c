@@ -82,10 +82,10 @@ void ring_find_begin(void)
 
 #define RING_WAIT_NS 5000000
 
-void ring_find_wait(void)
+void ring_find_wait(bool is_at_start)
 {
     if (ring_find_state() == RING_AWAITED && ring_enter()) {
-        ring_ask_wait(RING_WAIT_NS);
+        ring_ask_wait(is_at_start ? (int64_t)RING_ASK_NS : RING_WAIT_NS);
         ring_leave();
     }
 }

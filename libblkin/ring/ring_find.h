@@ -28,8 +28,9 @@ static inline const struct ring_map *ring_map(void)
 /* The first time, it asks the agent: early, as the answer takes a while. Does nothing later. */
 void ring_find_begin(void);
 
-/* Waits 5 ms at most for an agent that is there: so a program's first spans are in its rings. */
-void ring_find_wait(void);
+/* Waits for an agent that is there: so a program's first spans are in its rings. At the program's
+ * start for 0.3 s at most, else, as a request waits, for 5 ms. */
+void ring_find_wait(bool is_at_start);
 
 /*
  * At the end of loading, and with each chores: takes the agent's answer, asks again where there is
