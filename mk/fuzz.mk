@@ -41,9 +41,6 @@ $(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-pa
 	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DALIKE_MAX=4
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_own += $(addprefix babeltrace-plugin/,stages/tail_stage.c model/statistics.c model/tail.c)
 $(BUILD)/fuzz/fuzz-checkpoint: fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 -DSTATISTICS_ROWS_MAX=16 -DSTATISTICS_EDGES_MAX=16
-$(BUILD)/fuzz/fuzz-alarm: fuzz_own = $(addprefix tools/record/,alarm.c packets.c)
-$(BUILD)/fuzz/fuzz-pick: fuzz_own = $(addprefix tools/record/,packets.c pick.c ring.c)
-$(BUILD)/fuzz/fuzz-alarm $(BUILD)/fuzz/fuzz-pick: fuzz_flags = -DWINDOW_BYTES=512 -DALARM_BYTES=256 -DPROCESSES=8
 $(BUILD)/fuzz/fuzz-foreign: fuzz_own = tools/foreign/store.c
 $(BUILD)/fuzz/fuzz-foreign: fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own

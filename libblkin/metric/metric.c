@@ -5,12 +5,15 @@
  */
 #include "metric.h"
 
+#include "libblkin/base/clock.h"
 #include "libblkin/base/provider.h"
+#include "libblkin/process/loader.h"
 #include "libblkin/process/process.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
 #define DIGITS_MAX 20 /* of a value */
+#define LOOK_NS    UINT64_C(500000000)
 
 static uint32_t sequence;
 
@@ -19,8 +22,14 @@ void blkin_metric_open(void)
     blkin_process_load();
 }
 
+/* Of the chores it needs one: rings come and go. */
 bool blkin_metric_is_on(void)
 {
+    static uint64_t look_ns;
+    const uint64_t now_ns = blkin_monotonic_ns();
+
+    if (now_ns >= look_ns)
+        look_ns = blkin_provider_refresh() ? 0 : now_ns + LOOK_NS;
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_METRIC);
 }
 

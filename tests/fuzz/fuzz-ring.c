@@ -1,6 +1,6 @@
 /*
- * Rings of any bytes: what is read and what is lost add up, and what a record is made into is
- * within the record.
+ * Rings of any bytes: what is read and what is lost add up, what a record is made into is within
+ * the record, and a walk back ends and gives nothing from outside of the ring.
  *
  * The input is written to a ring as programs would, record by record, and scribbled over. What a
  * record has is taken for an event, and the events go to an assembler.
@@ -13,6 +13,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/spans/assembler.h"
+#include "tools/rings/ring_back.h"
 #include "tools/rings/ring_event.h"
 #include "tracepoints/format/provider_table.h"
 
@@ -120,6 +121,36 @@ static uint64_t use(const struct ring_entry *entry, struct assembler *assembler)
     return 1;
 }
 
+/* ---- back ---- */
+
+static uint64_t back_at; /* the place of the last record that was given */
+
+static bool use_back(void *context, const struct ring_entry *entry, uint64_t at)
+{
+    const uint64_t *end = context;
+
+    REQUIRE(at < back_at && *end - at <= RING_BYTES);
+    REQUIRE(entry->length <= RING_RECORD_MAX);
+    back_at = at;
+    look_at((struct text){entry->payload, entry->length}, entry);
+    return (sum & 255) != 0;
+}
+
+/* From the end, or from another place. */
+static void walk_back(struct ring ring, uint64_t before)
+{
+    static char copy[RING_OLDEST_BYTES];
+    uint64_t end = before & ~UINT64_C(7);
+    struct ring_back result;
+    struct ring_entry entry;
+
+    back_at = end;
+    REQUIRE(ring_walk_back(ring, end, use_back, &end, &result));
+    REQUIRE(result.bytes <= RING_BYTES);
+    if (ring_oldest(ring, copy, &entry))
+        look_at((struct text){entry.payload, entry.length}, &entry);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct assembler_options options = {.idle_timeout_ns = 1000,
@@ -146,6 +177,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             put_record(&source);
         if (choice & 1)
             continue;
+        walk_back(ring, choice & 2 ? committed : reader.at);
         REQUIRE(ring_read(&reader));
         for (; ring_peek(&reader, &entry); ring_pass(&reader))
             events += use(&entry, assembler);

@@ -27,6 +27,10 @@ request() {
     make quiet
 }
 
+is_traced() {
+    lttng list --userspace 2>/dev/null | grep -q "PID: $1 "
+}
+
 start_sessiond || exit 1
 # shellcheck disable=SC2015 # it may
 lttng create recorded --output="$WORK/recorded" >/dev/null &&

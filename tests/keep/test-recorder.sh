@@ -32,7 +32,6 @@ keep 1 --last=10s
 grep -q 'systemctl start blkin-record' "$WORK/kept.err" || fail "no recorder: it is not said what to do"
 
 need_zipkin
-start_sessiond || exit 1
 start_blkin_record "$ZIPKIN_URL" || exit 1
 start_stack && run_client 1 || exit 1
 

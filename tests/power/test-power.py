@@ -195,12 +195,11 @@ class Kept(Workload):
     def check(self, folder, word):
         def is_whole(kept):
             try:
-                sizes = [os.path.getsize(f"{kept}/{name}") for name in
-                         ("requests", "only", "trace/metadata", "trace/blkin_0")]
+                sizes = [os.path.getsize(f"{kept}/{name}") for name in ("requests", "only", "records")]
             except FileNotFoundError:
                 return False
-            with open(kept + "/trace/metadata", "rb") as file:
-                return all(sizes) and file.read() == b"metadata"
+            with open(kept + "/records", "rb") as file:
+                return all(sizes) and file.read(8) == b"bkrecrd1"
 
         return word, sum(not is_whole(f"{folder}/kept-{number}") for number in range(1, word + 1))
 

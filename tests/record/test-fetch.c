@@ -1,52 +1,24 @@
 /*
- * A snapshot that lacks the newest packet of a CPU, as a thread was just recording there, is taken
- * once more.
+ * A kept folder gets its name when each of its files is on disk, and has all that the agent reads
+ * from it. Without records there is none.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "tools/lttng/session.h"
-#include "babeltrace-plugin/base/monotonic.h"
-#include "tools/record/fetch.h"
-#include "ring.h"
+#include "copying.h"
+#include "tools/base/child.h"
 #include "tools/base/folders.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <dirent.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define S INT64_C(1000000000)
 
-static const uint64_t id = 0x1122334455667788;
-static int snapshots;         /* taken so far */
-static int until_it_is_there; /* so many of them lack the newest packet of the second CPU */
-static int64_t others_end_ns; /* the end of the packet before it */
+static struct copying copying;
+static char folder[300];
+static unsigned renamed;
 
-/* Two CPUs; the trace is in the newest packet of the second one. */
-bool __wrap_session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
-                             struct error *error);
-bool __wrap_session_snapshot(const char *name, const char *folder, uint64_t max_bytes,
-                             struct error *error)
-{
-    const uint64_t now = (uint64_t)clock_ns(), before = (uint64_t)others_end_ns;
-
-    (void)name;
-    (void)folder;
-    (void)max_bytes;
-    (void)error;
-    ring_append("record/snapshot/trace/metadata", "", 0);
-    ring_add("record/snapshot/trace/blkin_0", &(struct ring_packet){.begin = 1, .end = now});
-    ring_add("record/snapshot/trace/blkin_1", &(struct ring_packet){.begin = 1, .end = before});
-    if (++snapshots > until_it_is_there)
-        ring_add(
-            "record/snapshot/trace/blkin_1",
-            &(struct ring_packet){
-                .begin = before, .end = now, .number = 1, .content = &id, .length = sizeof(id)});
-    return true;
-}
-
-/* ---- what is on disk: the inodes that were synced */
+/* ---- what is on disk: the inodes that were synced -------------------------------------------- */
 
 static ino_t synced[64];
 static size_t synced_count;
@@ -62,13 +34,13 @@ int __wrap_fsync(int fd)
     return __real_fsync(fd);
 }
 
-static bool is_synced(void *context, const char *folder, const char *name)
+static bool is_synced(void *context, const char *in, const char *name)
 {
     char path[PATH_ROOM];
     struct stat status;
 
     (void)context;
-    path_set(path, "%s/%s", folder, name);
+    path_set(path, "%s/%s", in, name);
     CHECK(stat(path, &status) == 0);
     for (size_t i = 0; i < synced_count && i < 64; i++) {
         if (synced[i] == status.st_ino)
@@ -77,67 +49,126 @@ static bool is_synced(void *context, const char *folder, const char *name)
     return false;
 }
 
-/* A kept folder gets its name when each of its files is on disk. */
 int __real_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to);
 int __wrap_rename(const char *from, const char *to)
 {
     const char *name = strrchr(to, '/');
 
-    if (name && strncmp(name, "/kept-", 6) == 0)
+    if (name && strncmp(name, "/kept-", 6) == 0) {
         CHECK(tree_files(from, is_synced, NULL));
+        renamed++;
+    }
     return __real_rename(from, to);
 }
 
-/* Returns whether the trace was there. */
-static bool fetch_when(int lacking, int64_t ago_ns, const struct request *requests)
-{
-    static uint64_t number;
-    struct fetch_result result = {.is_kept = false};
-    char folder[300];
-    const struct fetch_order order = {.session = "record",
-                                      .folder = folder,
-                                      .number = number++,
-                                      .requests = requests,
-                                      .fetched = fetched_new()};
-    const struct trace_id other = {9, 9};
-    struct fetch_order given;
-    char *bytes;
-    size_t size;
+/* ---- fetches --------------------------------------------------------------------------------- */
 
-    (void)snprintf(folder, sizeof(folder), "%s/record", ring_folder);
-    snapshots = 0;
-    until_it_is_there = lacking;
-    others_end_ns = clock_ns() - ago_ns;
-    fetched_note((struct fetched *)(uintptr_t)order.fetched, other, 5 * S, 7 * S);
-    bytes = fetch_order_bytes(&order, &size); /* as the task gets it */
-    CHECK(bytes && fetch_order_read(bytes, &given));
-    CHECK(fetched_find(given.fetched, other)->until_ns == 5 * S);
-    fetch(&given, &result);
-    free(bytes);
-    requests_free((struct request *)(uintptr_t)given.requests);
-    fetched_free((struct fetched *)(uintptr_t)given.fetched);
+static struct fetch_result fetch_now(uint64_t number)
+{
+    struct fetch_result result = {.is_kept = false};
+    size_t size;
+    char *bytes;
+
+    (void)copying_order(&copying, clock_ns());
+    copying.order.folder = folder;
+    copying.order.number = number;
+    bytes = fetch_order_bytes(&copying.order, copying.places, &copying.held[0], &size);
+    CHECK(bytes && fetch_job.fill(bytes, &result));
     CHECK_TEXT(result.error.text, "");
-    fetched_free((struct fetched *)(uintptr_t)order.fetched);
-    return result.is_kept;
+    free(bytes);
+    return result;
+}
+
+static unsigned entries(void)
+{
+    DIR *list = opendir(folder);
+    unsigned count = 0;
+
+    for (const struct dirent *entry; list && (entry = readdir(list)) != NULL;)
+        count += entry->d_name[0] != '.';
+    (void)closedir(list);
+    return count;
+}
+
+static void test_kept(void)
+{
+    const struct writer writer = copying_writer(&copying, 0, 0);
+    struct fetch_result result;
+    struct request *requests;
+    int64_t until_ns, held_ns;
+    char path[PATH_ROOM];
+
+    copying_want(&copying, (const uint64_t[]){5, 0});
+    result = fetch_now(7);
+    CHECK(result.has_copied && !result.is_kept && renamed == 0 && entries() == 0);
+
+    copying_put(&writer, 5, 1, clock_ns());
+    result = fetch_now(7);
+    CHECK(result.has_copied && result.is_kept && result.records_kept == 1 && renamed == 1);
+    CHECK(entries() == 1);
+    path_set(path, "%s/kept-7", folder);
+    requests = fetch_requests(path, &until_ns, &held_ns);
+    CHECK(until_ns == copying.order.until_mono_ns && held_ns == result.held_from_ns);
+    CHECK(requests && requests->count == 1 && requests->traces[0].id.low == 5 && !requests->next);
+    CHECK_TEXT(requests ? requests->traces[0].why : "", "why");
+    requests_free(requests);
+}
+
+/* "ID FROM UNTIL WHY" of each trace: of one that was fetched before, by time or by place. */
+static void test_only(void)
+{
+    const struct writer writer = copying_writer(&copying, 0, 1);
+    const int64_t before_ns = clock_ns() - S;
+    char path[PATH_ROOM], text[1000] = "", expected[200];
+    struct fetch_result result;
+    FILE *file;
+
+    fetched_note(copying.fetched, (struct trace_id){0, 5}, before_ns,
+                 0); /* by an earlier process */
+    fetched_note(copying.fetched, (struct trace_id){0, 6}, before_ns,
+                 places_take(copying.places, &copying.held[0]));
+    copying_want(&copying, (const uint64_t[]){5, 6, 0});
+    copying_put(&writer, 6, 1, clock_ns());
+    result = fetch_now(8);
+    CHECK(result.is_kept);
+    path_set(path, "%s/kept-8/only", folder);
+    file = fopen(path, "re");
+    CHECK(file && fread(text, 1, sizeof(text) - 1, file) > 0);
+    (void)fclose(file);
+    (void)snprintf(expected, sizeof(expected), "00000000000000000000000000000005 %lld 0 why\n",
+                   (long long)(before_ns + COPYING_OFFSET));
+    CHECK(strstr(text, expected) != NULL);
+    CHECK(strstr(text, "00000000000000000000000000000006 0 0 why\n") != NULL);
+}
+
+/* What a fetch that was killed has left is in the way of nothing. */
+static void test_left(void)
+{
+    char path[PATH_ROOM];
+
+    path_set(path, "%s/kept-9.new/deep", folder);
+    path[strlen(path) - 5] = '\0';
+    CHECK(mkdir(path, 0700) == 0);
+    path_set(path, "%s/kept-9.new/deep", folder);
+    CHECK(mkdir(path, 0700) == 0);
+    copying_want(&copying, (const uint64_t[]){6, 0});
+    CHECK(fetch_now(9).is_kept && entries() == 3);
 }
 
 int main(void)
 {
-    struct request *request = request_new("a:1:1", "a");
+    const char *where = getenv("TMPDIR");
 
-    (void)ring_begin("test-fetch");
-    (void)ring_path("record/x");
-    CHECK(request_add(request, (struct trace_id){0, id}, 0, "why"));
-    CHECK(fetch_when(0, S, request) && snapshots == 1);
-    CHECK(fetch_when(1, S, request) && snapshots == 2);
-    /* who does not end with it was killed, perhaps: the next one is for another time */
-    CHECK(!fetch_when(9, S, request) && snapshots == 2);
-    /* and one that is stalled never has it */
-    CHECK(!fetch_when(9, STALLED_NS + S, request) && snapshots == 1);
-    /* it is only looked at */
-    CHECK(!fetch_when(1, S, NULL) && snapshots == 1);
-    requests_free(request);
-    ring_end();
+    (void)snprintf(folder, sizeof(folder), "%s/test-fetch.%ld", where ? where : "/tmp",
+                   (long)getpid());
+    CHECK(mkdir(folder, 0700) == 0);
+    copying_begin(&copying);
+    copying_add(&copying, 1, clock_ns() - S);
+    test_kept();
+    test_only();
+    test_left();
+    copying_end(&copying);
+    CHECK(tree_remove(folder));
     return check_status();
 }

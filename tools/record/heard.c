@@ -29,13 +29,15 @@ static uint64_t heard_missing_of(const struct heard_program *program)
 }
 
 /* The first one that is heard of a program need not be its first. */
-static void heard_set(struct heard *heard, struct heard_program *program,
-                      const struct alarm *alarm)
+static void heard_set(struct heard *heard, struct heard_program *program, const struct alarm *alarm)
 {
+    const uint64_t before_ns = program->pid == alarm->pid ? program->before_ns : 0;
+
     heard->missing += heard_missing_of(program);
     *program = (struct heard_program){.pid = alarm->pid,
                                       .last = alarm->sequence - 1,
-                                      .before = alarm->sequence - 1};
+                                      .before = alarm->sequence - 1,
+                                      .before_ns = before_ns};
 }
 
 static struct heard_program *heard_program_of(struct heard *heard, const struct alarm *alarm)
@@ -71,6 +73,9 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
 
     if (heard_is_another(heard, program, alarm))
         heard_set(heard, program, alarm);
+    if (heard->is_anew && !program->is_known && program->before_ns &&
+        alarm->monotonic_ns <= program->before_ns)
+        return false; /* of the one that had the pid before */
     if (alarm->sequence > program->before) {
         program->heard_since++;
     } else if (!program->is_known) { /* another CPU's ring has what came first */

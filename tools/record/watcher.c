@@ -23,7 +23,8 @@ struct watched_memory {
 void watcher_add(struct watcher *watcher, const struct memory *memory)
 {
     const uint32_t cpus = memory->size.cpus;
-    struct watched_memory *watched = calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
+    struct watched_memory *watched =
+        calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
 
     if (!watched)
         return; /* the service cannot work at all then */
@@ -51,15 +52,27 @@ void watcher_drop(struct watcher *watcher, const struct memory *memory)
 
 /* ---- alarms ---------------------------------------------------------------------------------- */
 
+/* Up to U+009F, of which a terminal may take some for a command. */
+static bool watcher_is_control(const char *text, size_t length)
+{
+    const unsigned char first = (unsigned char)text[0];
+
+    return first < 0x20 || first == 0x7f ||
+           (first == 0xc2 && length > 1 && (unsigned char)text[1] < 0xa0);
+}
+
 void watcher_set_text(char *to, size_t room, struct text from)
 {
     char *at = to;
 
     while (from.length && (size_t)(at - to) + 4 < room) {
+        char *const begin = at;
         const size_t taken = utf8_put(&at, from.data, from.length);
 
-        if ((unsigned char)*from.data < 0x20 || *from.data == 0x7f)
-            at[-1] = '?';
+        if (watcher_is_control(from.data, taken)) {
+            at = begin;
+            *at++ = '?';
+        }
         from.data += taken;
         from.length -= taken;
     }

@@ -25,10 +25,10 @@ enum back_step { BACK_RECORD, BACK_PIECE_ENDS, BACK_DAMAGED };
  * than the ring, though a program may have moved the ring's end back to before `end`. */
 static uint64_t back_oldest(struct ring ring, uint64_t end)
 {
-    const uint64_t now = ring_end(ring);
-    const uint64_t stored = (now > end ? now : end) + RING_RECORD_MAX;
+    const uint64_t now = ring_end(ring), newest = now > end ? now : end;
+    const uint64_t whole = ring.size - RING_RECORD_MAX;
 
-    return stored > ring.size ? stored - ring.size : 0;
+    return newest > whole ? newest - whole : 0;
 }
 
 static void back_copy_bytes(struct ring ring, uint64_t from, uint64_t end, char *copy)
