@@ -125,19 +125,6 @@ class Service:
         """With its children that have ended."""
         return cpu_s(self.process.pid, True)
 
-    def peak_mb(self):
-        return peak_mb(self.process.pid)
-
-    def children_mb(self):
-        """Of those that there are now, the most that each had."""
-        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as file:
-            pids = file.read().split()
-        total = 0
-        for pid in pids:
-            with contextlib.suppress(OSError, StopIteration):
-                total += peak_mb(int(pid))
-        return total
-
     def __enter__(self):
         return self
 
