@@ -205,6 +205,8 @@ static void fetch(const struct fetch_order *order, struct fetch_result *result)
         error_set(&result->error, "out of memory");
     else
         result->has_copied = copy_all(copy, result);
+    if (order->foreign_from_ns > result->held_from_ns)
+        result->held_from_ns = order->foreign_from_ns;
     if (result->has_copied && (result->records_kept || order->foreign_bytes) &&
         !fetch_keep(order, copy, made, result)) {
         result->has_copied = false;

@@ -32,6 +32,7 @@ struct fetch_order {
     const struct fetched *fetched;
     const char *foreign; /* spans of OpenTelemetry's SDKs: a request of OTLP */
     size_t foreign_bytes;
+    int64_t foreign_from_ns; /* since 1970: from then on all of them are held; 0: ever */
     const struct fetch_memory *memories;
     size_t memory_count, rings; /* the rings of all memories */
     const uint64_t *ends;       /* of each ring, memory by memory */

@@ -268,8 +268,10 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
     order.number = fetching->number = kept_new_number(fetching->kept);
     fetching->task.done = fetching_done;
     fetching->task.context = fetching;
-    if (fetching->later)
+    if (fetching->later) {
+        order.foreign_from_ns = later_held_from(fetching->later);
         (void)later_take(fetching->later, requests, order.offset_ns, &foreign);
+    }
     order.foreign = foreign.data ? foreign.data : "";
     order.foreign_bytes = foreign.length;
     fetching->is_busy = fetching->place && fetching_begin(fetching, &order);

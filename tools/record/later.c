@@ -165,6 +165,11 @@ bool later_take(struct later *later, const struct request *requests, int64_t off
     return !message.is_cut;
 }
 
+int64_t later_held_from(const struct later *later)
+{
+    return foreign_held(later->foreign).ended_ns;
+}
+
 /* ---- what comes later ------------------------------------------------------------------------ */
 
 static void later_count(void *context, const struct otlp_origin *origin,

@@ -26,6 +26,9 @@ void later_free(struct later *later); /* NULL is allowed */
 bool later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *message);
 
+/* Since 1970: of traces that began later, no span was overwritten; 0: none ever was. */
+int64_t later_held_from(const struct later *later);
+
 /* Looks whether something has come. Returns when to look again, in ms of clock_ms(). */
 int64_t later_look(struct later *later);
 
