@@ -7,11 +7,8 @@ itself: of each slow trace all spans arrive at the collector, of no other trace 
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
-import contextlib
 import json
 import os
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -20,7 +17,7 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
-from parts import BUILD, ENVIRONMENT, LIMIT_S, SRC, Recorder, expect, free_port, wait_until  # noqa: E402
+from parts import LIMIT_S, SRC, Recorder, Service, wait_until  # noqa: E402
 
 RULES = "*>300ms, max=100000/s"
 PROGRAMS, RATE, SECONDS, SLOW_ONE, SPANS_OF_TRACE = 2, 15000, float(os.environ.get("SECONDS", 4)), 50, 10
@@ -34,46 +31,6 @@ def spans_of(collector):
             if span["name"] != "incomplete":
                 got[span["traceId"]].append(span["id"])
     return got
-
-
-class Service:
-    """`blkin record` itself."""
-
-    def __init__(self, folder, endpoint):
-        port = free_port()
-        self.url, self.socket = "http://127.0.0.1:%d" % port, folder + "/run/record.sock"
-        with open(folder + "/slow", "w", encoding="ascii") as rules:
-            rules.write(RULES)
-        os.chmod(rules.name, 0o644)
-        self.process = subprocess.Popen([BUILD + "/bin/blkin", "record"], env={
-            **ENVIRONMENT, "BLKIN_STATE_DIR": folder + "/state", "BLKIN_RUNTIME_DIR": folder + "/run",
-            "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M", "BLKIN_ENDPOINT": endpoint,
-            "BLKIN_OTLP_LISTEN": "127.0.0.1:%d" % port, "BLKIN_OTLP_BYTES": "128M", "BLKIN_SLOW_FILE": rules.name,
-            "BLKIN_LINGER_MS": "300", "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins"})
-        wait_until(self.is_up, "the recorder takes spans")
-
-    def is_up(self):
-        expect(self.process.poll() is None, "the recorder does not start")
-        with contextlib.suppress(OSError, ValueError):
-            return self.ask()["otlp"] is not None
-        return False
-
-    def ask(self):
-        with socket.socket(socket.AF_UNIX) as asked:
-            asked.settimeout(LIMIT_S)
-            asked.connect(self.socket)
-            asked.sendall(b"status\n")
-            return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGTERM)
-        try:
-            self.process.wait(LIMIT_S)
-        finally:
-            self.process.kill()
 
 
 class Sdk(unittest.TestCase):
@@ -123,7 +80,7 @@ class Sdk(unittest.TestCase):
 
     def test_the_recorder_itself(self):
         with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
-                Service(folder, "%s/api/v2/spans" % collector.url) as service:
+                Service(folder, "%s/api/v2/spans" % collector.url, RULES) as service:
             loads = [self.load(service, RATE) for _ in range(PROGRAMS)]
             said = [json.loads(load.communicate(timeout=LIMIT_S + SECONDS)[0]) for load in loads]
             slow = sum(len(one["slow"]) for one in said)

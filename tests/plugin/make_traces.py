@@ -1,4 +1,4 @@
-"""Writes the traces of tests/plugin/traces anew: make_traces.py FOLDER
+"""Writes traces for tests into build/tests/plugin/traces: make_traces.py FOLDER
 
 They are what LTTng-UST could record of programs old and new, of several hosts, with losses, and what
 no tracer writes. Times are in s and ns after 1700000000 s (2023-11-14) unless a case says otherwise.
@@ -522,7 +522,7 @@ CASES = (original, original_late, original_keyval, packed, packed_moments, packe
 
 
 def many_streams():
-    """Not kept in the tree: 900 streams at a time, of classes with the largest of small ids."""
+    """Only for the test of memory: 900 streams at a time, of classes with the largest of small ids."""
     trace = Trace()
     trace.event_class("blkin:span", BLKIN["blkin:span"], 65534)
     trace.event_class("some:other", {"number": I32}, 65533)

@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# Real servers under `blkin run`, with the recorder and no LTTng daemon on the machine: nbdkit, PostgreSQL, redis and
+# sshd. Each answers fast requests and a slow one: only that is sent, and its trace is whole.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+import getpass
+import json
+import os
+import pathlib
+import pwd
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from clients import Client, Nbd, Postgres  # noqa: E402
+from daemons import postgresql  # noqa: E402
+from load import Failed  # noqa: E402
+from parts import BLKIN, World, fetch, redis, wait_until  # noqa: E402
+
+FAST = 50  # requests of each server
+SLOW_S = 1.5
+RULE = "*>1s"  # more than a busy machine lets a fast one wait
+
+
+class Redis(Client):
+    def ask(self, number):
+        self.command("SET", f"key{number}", "value")
+
+    def command(self, *words):
+        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in words))
+        self.keep(self.receive(5))  # +OK
+        if not self.answers[-1].startswith(b"+OK"):
+            raise Failed(f"redis says {self.answers[-1]!r}")
+
+
+class Recorder:
+    """The agent, and a collector that writes a line for each span."""
+
+    def __init__(self, world):
+        self.world, self.sent = world, world.folder / "sent.json"
+        self.traces = 0  # that were slow
+        port = world.port()
+        world.is_killed.add("taker")
+        world.start("taker", sys.executable, f"{os.environ['SRC']}/tests/rotate/collector.py", port, self.sent, "whole",
+                    port=port)
+        world.environment.update(BLKIN_RINGS=str(world.folder / "rings"), BLKIN_SLOW=RULE, BLKIN_HOST="no",
+                                 BLKIN_RUNTIME_DIR=str(world.folder / "run"), BLKIN_STATE_DIR=str(world.folder / "state"),
+                                 BLKIN_RING_SOCKET=str(world.folder / "rings"), BLKIN_ENDPOINT=f"http://127.0.0.1:{port}",
+                                 BABELTRACE_PLUGIN_PATH=f"{os.environ['BUILD']}/plugins")
+        world.start("record", BLKIN, "record")
+        wait_until(lambda: self.status().get("state") == "recording", "that it records")
+
+    def status(self):
+        done = subprocess.run([BLKIN, "status", "--json", "record"], capture_output=True, text=True, timeout=20,
+                              env=self.world.environment, check=False)
+        return json.loads(done.stdout) if done.returncode == 0 else {}
+
+    def written(self):
+        return sum(memory["written_bytes"] for memory in self.status()["rings"]["memories"])
+
+    def warm_up(self, ask):
+        """A server has its rings a moment after its start: on a busy machine with a later request."""
+        before = self.written()
+
+        def writes():
+            ask()
+            return self.written() > before
+        wait_until(writes, "that the server writes into its rings")
+
+    def total(self, name):
+        return self.status().get("totals", {}).get(name)
+
+    def spans(self):
+        return [json.loads(line) for line in self.sent.read_text(encoding="utf-8").splitlines()
+                ] if self.sent.exists() else []
+
+    def check(self, service):
+        """What was slow just now, and nothing else, was sent whole."""
+        self.traces += 1
+        try:
+            wait_until(lambda: self.total("traces_complete") == self.traces, f"the slow trace of {service}")
+        except Failed as failure:
+            raise Failed(f"{failure}: {self.status()}: {self.world.log('record')[-2000:]}") from None
+        for other in ("traces_incomplete", "traces_not_found"):
+            if self.total(other):
+                raise Failed(f"{service}: {other}: {self.world.log('record')[-2000:]}")
+        wait_until(lambda: self.status()["kept"]["waiting"] == 0, "the delivery")
+        spans = self.spans()
+        if len({span["traceId"] for span in spans}) != self.traces:
+            raise Failed(f"{service}: fast requests were sent, too: {spans}")
+        ids = {(span["traceId"], span["id"]) for span in spans}
+        cut = [span for span in spans if "parentId" in span and (span["traceId"], span["parentId"]) not in ids]
+        slow = [span for span in spans if span["localEndpoint"]["serviceName"] == service and
+                span.get("duration", 0) >= (SLOW_S - 0.1) * 1e6]
+        if cut or not slow:
+            raise Failed(f"{service}: without a parent: {cut}; slow: {slow}")
+        print(f"{service}: {len(slow)} slow spans, in a whole trace", flush=True)
+
+
+def ask_fast(recorder, client, numbers):
+    def ask():
+        for number in numbers:
+            client.ask(number)
+    recorder.warm_up(ask)
+
+
+def try_nbdkit(world, recorder):
+    port = world.port()
+    disk = world.folder / "disk"
+    with open(disk, "wb") as file:
+        file.truncate(64 << 20)
+    world.serve("nbdkit", port, "nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "--filter=delay", "file", disk,
+                f"rdelay={int(SLOW_S * 1000)}ms")
+    client = Nbd(port)
+    ask_fast(recorder, client, range(0, 2 * FAST, 2))  # writes
+    client.ask(1)  # a read
+    client.close()
+
+
+def try_postgresql(world, recorder):
+    client = Postgres(postgresql(world, "postgresql"))
+    ask_fast(recorder, client, range(FAST))
+    text = f"SELECT pg_sleep({SLOW_S})".encode() + b"\0"
+    client.socket.sendall(struct.pack(">cI", b"Q", len(text) + 4) + text)
+    client.until_ready()
+    client.close()
+
+
+def try_redis(world, recorder):
+    client = Redis(redis(world, "redis", "--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes"))
+    ask_fast(recorder, client, range(FAST))
+    client.command("DEBUG", "SLEEP", str(SLOW_S))
+    client.close()
+
+
+def has_sshd_user():
+    try:
+        return pwd.getpwnam("sshd") is not None
+    except KeyError:
+        return False
+
+
+def try_sshd(world, recorder):
+    """The command that knows the user's keys takes its time, once."""
+    port, folder = world.port(), world.folder
+    for name in "host", "user":
+        world.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name)
+    keys = world.make("keys", f"#!/bin/sh\n[ ! -e {folder}/is-slow ] || sleep {SLOW_S}\ncat {folder}/user.pub\n")
+    keys.chmod(0o755)
+    config = world.make("sshd.conf", f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile none\n"
+                        f"AuthorizedKeysCommand {keys}\nAuthorizedKeysCommandUser {getpass.getuser()}\n"
+                        "StrictModes no\nUsePAM no\nUseDNS no\n")
+    pathlib.Path("/run/sshd").mkdir(exist_ok=True)
+    world.serve("sshd", port, "sshd", "-D", "-e", "-f", config)
+
+    def login():
+        world.run("ssh", "-p", port, "-i", folder / "user", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=no", "-o",
+                  "UserKnownHostsFile=/dev/null", "127.0.0.1", "true", limit_s=60)
+
+    recorder.warm_up(login)
+    (folder / "is-slow").touch()
+    login()
+
+
+SERVERS = {  # name -> how it is tried, its program
+    "nbdkit": (try_nbdkit, "nbdkit"),
+    "postgresql": (try_postgresql, "postgres"),
+    "redis": (try_redis, "redis-server"),
+    "sshd": (try_sshd, "sshd"),
+}
+
+
+def main():
+    wanted = sys.argv[1:] or list(SERVERS)
+    try:
+        fetch("--cached", "redis-server")
+        packages = ("redis-server",)
+    except Failed:
+        packages = ()
+    if "TMPDIR" in os.environ:
+        os.chmod(os.environ["TMPDIR"], 0o755)  # PostgreSQL refuses to be root
+    with World(packages) as world:
+        for name in ("LTTNG_UST_ALLOW_BLOCKING", "LTTNG_UST_REGISTER_TIMEOUT"):
+            del world.environment[name]
+        recorder = Recorder(world)
+        for name in wanted:
+            try_it, program = SERVERS[name]
+            if not shutil.which(program, path=world.environment["PATH"]) or (name == "sshd" and not has_sshd_user()):
+                print(f"not tested: {program} is not here")
+                continue
+            try_it(world, recorder)
+            recorder.check(name)
+            world.end(name)
+        world.end("record")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failed as failure:
+        sys.exit(f"FAILED: {failure}")
