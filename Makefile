@@ -170,7 +170,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(format_sink) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
@@ -234,6 +234,6 @@ clean: ## remove build/
 
 help: ## list the targets
 	@sed -n -e ':line' -e '/\\$$/{N;s/\\\n//;b line' -e '}' \
-		-e 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | expand -t 22
+		-e 's/^\([a-z_.-]*\):.*## \(.*\)/  make \1\t\2/p' $(filter-out %.d,$(MAKEFILE_LIST)) | expand -t 22
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

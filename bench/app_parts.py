@@ -12,6 +12,7 @@ import time
 SRC = os.environ.get("SRC", str(pathlib.Path(__file__).resolve().parents[1]))
 sys.path.insert(0, os.path.join(SRC, "tests"))
 import common
+import tracing
 from paired import Failed
 
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -68,24 +69,16 @@ class Parts:
 
 class Tracing:
     """A session daemon, and sessions of the span API's events."""
+    lttng = tracing.Lttng(Failed)
 
     def __init__(self, parts):
         self.sessiond = parts.start("lttng-sessiond", "--no-kernel")
-        wait_for(lambda: self.lttng("list", check=False) == 0, "the session daemon's answer")
+        self.lttng.wait_ready()
 
-    @staticmethod
-    def lttng(*command, check=True):
-        done = subprocess.run(["timeout", "-k", "2", "20", "lttng", "--no-sessiond", *command],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if check and done.returncode != 0:
-            raise Failed(f"lttng {' '.join(command)}: {done.stderr.strip()}")
-        return done.returncode
-
-    def session(self, name, *create, channel=()):
-        self.lttng("create", name, *create)
-        self.lttng("enable-channel", "-s", name, "-u", "--buffers-uid", "--subbuf-size=1M",
-                   "--num-subbuf=4", *channel, "bench")
-        self.lttng("enable-event", "-s", name, "-u", "-c", "bench", "blkin:span,blkin:process")
+    def session(self, name, *create):
+        """A session that is overwritten if it is one of snapshots."""
+        is_snapshot = "--snapshot" in create
+        self.lttng.session(name, *create, channel=tracing.OVERWRITTEN[not is_snapshot:])
 
     def consumer(self):
         """The pid of the consumer daemon, a child of the session daemon."""

@@ -11,11 +11,10 @@
 
 #include "batch.h"
 #include "calls.h"
+#include "threads.h"
 #include "libblkin/base/thread.h"
 #include "spans.h"
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,129 +274,6 @@ static void run_clock(unsigned calls)
         ESCAPE(now_ns());
 }
 
-/* ---- two threads ---- */
-
-#define THREAD_BATCHES 2000
-
-struct worker {
-    pthread_t thread;
-    int cpu;
-    pthread_barrier_t *start;
-    uint64_t begin[THREAD_BATCHES + 1]; /* of a batch; the last one is the end of all */
-};
-
-static void *work(void *argument)
-{
-    struct worker *worker = argument;
-
-    pin(worker->cpu);
-    run_child_span(20000);
-    pthread_barrier_wait(worker->start);
-    for (unsigned i = 0; i < THREAD_BATCHES; i++) {
-        worker->begin[i] = now_ns();
-        run_child_span(500);
-    }
-    worker->begin[THREAD_BATCHES] = now_ns();
-    return NULL;
-}
-
-static void run_workers(struct worker *workers, unsigned count)
-{
-    pthread_barrier_t start;
-
-    pthread_barrier_init(&start, NULL, count);
-    for (unsigned i = 0; i < count; i++) {
-        workers[i].start = &start;
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]) != 0)
-            abort();
-    }
-    for (unsigned i = 0; i < count; i++)
-        pthread_join(workers[i].thread, NULL);
-    pthread_barrier_destroy(&start);
-}
-
-static uint64_t took(const struct worker *worker, unsigned i)
-{
-    return worker->begin[i + 1] - worker->begin[i];
-}
-
-static uint64_t least_of(const struct worker *worker)
-{
-    uint64_t least = UINT64_MAX;
-
-    for (unsigned i = 0; i < THREAD_BATCHES; i++)
-        if (took(worker, i) < least)
-            least = took(worker, i);
-    return least;
-}
-
-/* Was the other one at work, and not waiting for its CPU, from the beginning to the end of i? */
-static int disturbed(const struct worker *one, unsigned i, const struct worker *other)
-{
-    const uint64_t limit = least_of(other) * 3 / 2;
-    uint64_t covered_to = one->begin[i];
-
-    for (unsigned j = 0; j < THREAD_BATCHES; j++)
-        if (other->begin[j] <= covered_to && other->begin[j + 1] > covered_to &&
-            took(other, j) <= limit)
-            covered_to = other->begin[j + 1];
-    return covered_to >= one->begin[i + 1];
-}
-
-static uint64_t least_disturbed(const struct worker *one, const struct worker *other)
-{
-    uint64_t least = UINT64_MAX;
-
-    for (unsigned i = 0; i < THREAD_BATCHES; i++)
-        if (took(one, i) < least && disturbed(one, i, other))
-            least = took(one, i);
-    return least;
-}
-
-static double rate_alone(struct worker *workers)
-{
-    double rate = 0;
-
-    for (unsigned i = 0; i < 2; i++) {
-        run_workers(&workers[i], 1);
-        rate += 1e9 / (double)least_of(&workers[i]);
-    }
-    return rate;
-}
-
-/* 0 if the two were never at work together, undisturbed by others. */
-static double rate_together(struct worker *workers)
-{
-    uint64_t least[2];
-
-    run_workers(workers, 2);
-    for (unsigned i = 0; i < 2; i++)
-        least[i] = least_disturbed(&workers[i], &workers[1 - i]);
-    if (least[0] == UINT64_MAX || least[1] == UINT64_MAX)
-        return 0;
-    return 1e9 / (double)least[0] + 1e9 / (double)least[1];
-}
-
-/* The rates of two threads at once, and of the same two one at a time. */
-static void measure_threads(void)
-{
-    static struct worker workers[2] = {{.cpu = 0}, {.cpu = 1}};
-
-    for (unsigned turn = 0; turn < usual_batches.turns; turn++) {
-        for (unsigned pass = 0; pass < 2; pass++) {
-            const bool together_first = random() % 2;
-            double alone = together_first ? 0 : rate_alone(workers);
-            const double together = rate_together(workers);
-
-            if (together_first)
-                alone = rate_alone(workers);
-            printf("run %u %u alone %.0f\n", turn, pass, alone);
-            if (together > 0)
-                printf("run %u %u together %.0f\n", turn, pass, together);
-        }
-    }
-}
-
 /* ---- modes ---- */
 
 #define MEASURE(subjects) \
@@ -446,34 +322,23 @@ static void mode_on(void)
     MEASURE(subjects);
 }
 
-static void run_with_rules(const char *rules, unsigned calls)
-{
-    if (calls == 0)
-        (void)blkin_set_slow(rules);
-    run_child_span(calls);
-}
+/* A loop, and what is set before each group of batches. */
+#define SUBJECT(name, set, loop)     \
+    static void name(unsigned calls) \
+    {                                \
+        if (calls == 0)              \
+            (void)(set);             \
+        loop(calls);                 \
+    }
 
-static void run_unruled_span(unsigned calls)
-{
-    run_with_rules("", calls);
-}
+#define RULES "osd*:write>20ms, scrub>10s, "
 
-/* They do not fit. */
-static void run_ruled_span(unsigned calls)
-{
-    run_with_rules("osd*:write>20ms, scrub>10s, *>100ms, error, max=50/s", calls);
-}
-
-/* They fit all spans. */
-static void run_storm_span(unsigned calls)
-{
-    run_with_rules("osd*:write>20ms, scrub>10s, *>0ns, error, max=50/s", calls);
-}
-
-static void run_alarm_span(unsigned calls)
-{
-    run_with_rules("osd*:write>20ms, scrub>10s, *>0ns, error, max=1000000/s", calls);
-}
+SUBJECT(run_unruled_span, blkin_set_slow(""), run_child_span)
+SUBJECT(run_ruled_span, blkin_set_slow(RULES "*>100ms, error, max=50/s"),
+        run_child_span) /* fit none */
+SUBJECT(run_storm_span, blkin_set_slow(RULES "*>0ns, error, max=50/s"),
+        run_child_span) /* fit all */
+SUBJECT(run_alarm_span, blkin_set_slow(RULES "*>0ns, error, max=1000000/s"), run_child_span)
 
 static void mode_rules(void)
 {
@@ -486,32 +351,10 @@ static void mode_rules(void)
     MEASURE(subjects);
 }
 
-static void run_at_level(int level, unsigned calls)
-{
-    if (calls == 0)
-        (void)blkin_set_usage(level);
-    run_bare_span(calls);
-}
-
-static void run_level0_span(unsigned calls)
-{
-    run_at_level(0, calls);
-}
-
-static void run_level1_span(unsigned calls)
-{
-    run_at_level(1, calls);
-}
-
-static void run_level2_span(unsigned calls)
-{
-    run_at_level(2, calls);
-}
-
-static void run_level3_span(unsigned calls)
-{
-    run_at_level(3, calls);
-}
+SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
+SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
+SUBJECT(run_level2_span, blkin_set_usage(2), run_bare_span)
+SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
 
 /* What the kernel takes for the meters of levels 1 and 2, at a begin and an end. */
 static void run_meters(unsigned calls)
@@ -547,20 +390,14 @@ static void mode_usage(void)
 /* What is compared with the library without usage, in processes that take turns. */
 static void mode_current(void)
 {
-    static const struct subject subjects[] = {
-        {"integer", run_integer},
-        {"current_span", run_current_span},
-    };
+    static const struct subject subjects[] = {{"current_span", run_current_span}};
 
     MEASURE(subjects);
 }
 
 static void mode_filter(void)
 {
-    static const struct subject subjects[] = {
-        {"integer", run_integer},
-        {"span", run_child_span},
-    };
+    static const struct subject subjects[] = {{"span", run_child_span}};
 
     MEASURE(subjects);
 }
@@ -636,6 +473,23 @@ static void need(int condition, const char *what)
     }
 }
 
+static void mode_threads(void)
+{
+    measure_threads(run_child_span);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+} modes[] = {{"on", mode_on},
+             {"rules", mode_rules},
+             {"usage", mode_usage},
+             {"current", mode_current},
+             {"filter", mode_filter},
+             {"streaming", mode_streaming},
+             {"unsampled", mode_unsampled},
+             {"threads", mode_threads}};
+
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -660,24 +514,13 @@ int main(int argc, char **argv)
         need(blkin_is_on() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
         need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
              "the sampling is not as it should be");
-        if (strcmp(mode, "on") == 0)
-            mode_on();
-        else if (strcmp(mode, "rules") == 0)
-            mode_rules();
-        else if (strcmp(mode, "usage") == 0)
-            mode_usage();
-        else if (strcmp(mode, "current") == 0)
-            mode_current();
-        else if (strcmp(mode, "filter") == 0)
-            mode_filter();
-        else if (strcmp(mode, "streaming") == 0)
-            mode_streaming();
-        else if (strcmp(mode, "unsampled") == 0)
-            mode_unsampled();
-        else if (strcmp(mode, "threads") == 0)
-            measure_threads();
-        else
-            return usage();
+        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+            if (strcmp(modes[i].name, mode) == 0) {
+                modes[i].run();
+                return 0;
+            }
+        }
+        return usage();
     }
     return 0;
 }

@@ -35,6 +35,10 @@ def draw_day(found):
     (BUILD / "day.svg").write_text(plot_day.draw(day, rows), encoding="utf-8")
 
 
+def foreign():
+    return figures.parse(output_of(ISOLATE, sys.executable, SRC / "bench/bench-foreign"))
+
+
 def work():
     return figures.parse(output_of(ISOLATE, SRC / "bench/bench-work"))
 

@@ -15,7 +15,7 @@ $(call obj,bench/bench-lib.c bench/calls.c): flags += $(steady)
 $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/%: $(BUILD)/obj/bench/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
-$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c anchor_events.c) \
+$(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/bench/bench-cold: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
@@ -85,7 +85,7 @@ QUICK := lib ring sink live app cold
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(disabled_filter)
-	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
+	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 --seconds 0.5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
 		$(PYTHON) bench/bench $(QUICK)
 
 RUN ?=
@@ -163,10 +163,12 @@ bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (bu
 	@$(PYTHON) bench/bench work
 
 .PHONY: bench-foreign
-bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): four minutes (less: RUNS=1)
+bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sampling (built with go): ten minutes (less: TURNS=1)
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory $(BUILD)/tests/foreign/recorder
-	@scripts/isolate $(PYTHON) tests/bench/bench-foreign
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/foreign/recorder
+	@tests/foreign/load/build >/dev/null
+	@scripts/fetch-otelcol >/dev/null
+	@$(PYTHON) bench/bench foreign
 
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)

@@ -11,6 +11,10 @@ $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
+# with what is hidden in libblkin
+$(patsubst %,$(BUILD)/tests/libblkin/test-%,policy slow-rules): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib_static)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
 $(BUILD)/tests/plugin/%: $(BUILD)/obj/tests/plugin/%.c.o $(call archive,tools/trace) $(plugin_archives)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,$(plugin_pkgs) jansson $(extra_pkgs)) -lm
@@ -94,6 +98,11 @@ $(starvation_tests): ldflags += $(starve_wrap)
 $(starved_plugin): $(starve) $(plugin_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) $(starve_wrap) -o $@ $^ $(call pkg_libs,$(plugin_pkgs)) -lm $(LDLIBS)
+# traces as LTTng-UST could write them, and as it could not
+made_traces := $(BUILD)/tests/plugin/traces/made
+$(made_traces): $(addprefix tests/plugin/,make_traces.py trace_events.py ctf.py)
+	@rm -rf $(@D) && mkdir -p $(@D)
+	$(call say,GEN)$(PYTHON) $< $(@D) && touch $@
 # a sink that prints what the C reader makes of a trace
 format_sink := $(BUILD)/tests/format/spans.so
 $(call obj,tests/format/spans.c): flags = $(internal) $(call pkg_cflags,$(plugin_pkgs))

@@ -91,7 +91,8 @@ bool unix_socket_listen(struct unix_socket *listening, const struct unix_socket_
             return true;
     }
     if (!error->text[0])
-        error_set(error, "socket \"%s\": cannot listen: %s", path, strerror(errno));
+        error_set(error, "socket \"%s\": cannot listen: %s%s", path, strerror(errno),
+                  errno == ENOENT ? ": make its folder, or name another socket" : "");
     if (listening->fd >= 0)
         close(listening->fd);
     return false;

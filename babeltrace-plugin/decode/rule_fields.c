@@ -363,7 +363,7 @@ struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event
     plan->at_hand = event;
     memset((void *)plan->roots, 0, sizeof(plan->roots));
     for (size_t i = 0; i < count; i++)
-        plan->event.values[i].type = VALUE_UNREAD;
+        plan->event.values[i].type = plan->paths[i].root == ROOT_NONE ? VALUE_NONE : VALUE_UNREAD;
     rule_fields_set(plan, plan->pid_place, origin->pid);
     rule_fields_set(plan, plan->tid_place, origin->tid);
     return &plan->event;

@@ -20,13 +20,16 @@ static uint64_t key_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* Two words at a time. */
 static uint64_t key_hash(uint64_t seed, const uint64_t *words, size_t count)
 {
+    const uint64_t secret = seed ^ UINT64_C(0x9e3779b97f4a7c15);
     uint64_t hash = seed;
+    size_t i = 0;
 
-    for (size_t i = 0; i < count; i++)
-        hash = key_fold(hash ^ words[i], (seed ^ UINT64_C(0x9e3779b97f4a7c15)) | 1);
-    return hash;
+    for (; i + 1 < count; i += 2)
+        hash = key_fold(hash ^ words[i], words[i + 1] ^ secret);
+    return i < count ? key_fold(hash ^ words[i], secret) : hash;
 }
 
 static void key_finish(struct pairing *pairing)
@@ -73,16 +76,7 @@ __attribute__((noinline)) static bool key_add(struct pair_key *key, const struct
     return true;
 }
 
-/* The usual field, without the room for a text. */
-static inline bool key_add_fast(struct pair_key *key, const struct rule_value *value)
-{
-    if (value->type != VALUE_INTEGER || key->count == PAIR_KEY_WORDS)
-        return key_add(key, value);
-    key->words[3] = key->words[3] << 4 | VALUE_INTEGER << 1 | value->is_negative;
-    key->words[key->count++] = value->integer;
-    return true;
-}
-
+/* Of integers, as most fields of keys are, in one loop. */
 bool pair_key_make(struct pairing *pairing, uint16_t owner, bool has_key, enum rule_scope scope,
                    const struct rule_fields *fields)
 {
@@ -95,8 +89,14 @@ bool pair_key_make(struct pairing *pairing, uint16_t owner, bool has_key, enum r
         return false;
     key_begin(key, owner, scope, pairing->host, origin->pid, origin->tid);
     for (size_t i = 0; i < fields->count; i++) {
-        if (!key_add_fast(key, pair_value(pairing, fields->fields[i])))
+        const struct rule_value *value = pair_value(pairing, fields->fields[i]);
+
+        if (value->type == VALUE_INTEGER && key->count < PAIR_KEY_WORDS) {
+            key->words[3] = key->words[3] << 4 | VALUE_INTEGER << 1 | value->is_negative;
+            key->words[key->count++] = value->integer;
+        } else if (!key_add(key, value)) {
             return false;
+        }
     }
     key_finish(pairing);
     return true;

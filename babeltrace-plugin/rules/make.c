@@ -335,20 +335,9 @@ static bool pair_fill_span(struct pair_view *view, const struct span_rule *rule,
     if (rule->join.count)
         pair_tag_join(view, rule);
     pair_tag_error(view, rule);
-    pair_tag_marks(view);
+    if (view->open->has_notes)
+        pair_tag_marks(view);
     return true;
-}
-
-static bool pair_has_stages(const struct pair_open *open)
-{
-    struct text left = open_kept(open);
-    struct kept_value kept;
-
-    while (kept_next(&left, &kept)) {
-        if (kept.field == KEPT_STAGE)
-            return true;
-    }
-    return false;
 }
 
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
@@ -368,7 +357,7 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
         if (pairing->examples)
             report_note_span(pairing, open);
         pair_give(&view);
-        if (pair_has_stages(open))
+        if (open->has_notes)
             pair_give_stages(&view, pair_process(pairing), end_ns);
     }
 }

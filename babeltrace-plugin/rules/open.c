@@ -9,48 +9,9 @@
 
 #include <stdlib.h>
 
-#define POOL_MAX     4096
 #define THREADS_KEPT 4096 /* also while nothing is open on them */
-#define DATA_FIRST   128  /* bytes: most need no more */
 
 /* ---- memory ---------------------------------------------------------------------------------- */
-
-/* With an empty buffer that has room. */
-struct pair_open *open_take(struct pairing *pairing)
-{
-    struct pair_open *open;
-    struct buffer data = {.limit = PAIR_KEPT_MAX};
-
-    if (!cds_list_empty(&pairing->pool)) {
-        open = cds_list_first_entry(&pairing->pool, struct pair_open, in_queue);
-        cds_list_del(&open->in_queue);
-        pairing->pool_length--;
-        data = open->data;
-        data.length = 0;
-        *open = (struct pair_open){.data = data};
-        return open;
-    }
-    data.data = malloc(DATA_FIRST);
-    data.capacity = data.data ? DATA_FIRST : 0;
-    open = data.data ? malloc(sizeof(*open)) : NULL;
-    if (!open) {
-        free(data.data);
-        return NULL;
-    }
-    *open = (struct pair_open){.data = data};
-    return open;
-}
-
-void open_give(struct pairing *pairing, struct pair_open *open)
-{
-    if (pairing->pool_length < POOL_MAX && open->data.capacity <= 4 * DATA_FIRST) {
-        cds_list_add(&open->in_queue, &pairing->pool);
-        pairing->pool_length++;
-        return;
-    }
-    free(open->data.data);
-    free(open);
-}
 
 static void open_count_bytes(struct pairing *pairing, const struct pair_open *open, bool is_more)
 {
@@ -342,12 +303,6 @@ void open_free_thread(struct table_link *link)
 
 void open_free_all(struct pairing *pairing)
 {
-    struct pair_open *open, *next;
-
     open_flush(pairing);
-    cds_list_for_each_entry_safe(open, next, &pairing->pool, in_queue)
-    {
-        free(open->data.data);
-        free(open);
-    }
+    open_free_pool(pairing);
 }

@@ -293,39 +293,44 @@ static void pair_begin(struct pairing *pairing, uint16_t number)
     open_make_room(pairing);
 }
 
+/* What the event at hand is about; what has no begin is counted there. */
+static struct pair_open *pair_find_open(struct pairing *pairing, uint16_t number,
+                                        uint64_t *unmatched)
+{
+    struct pair_open *open = NULL;
+
+    if (pair_key_of(pairing, number, &pairing->rules->rules[number])) {
+        open = open_find(pairing);
+        *unmatched += !open;
+    }
+    return open;
+}
+
 static void pair_end(struct pairing *pairing, uint16_t number)
 {
-    const struct span_rule *rule = &pairing->rules->rules[number];
-    struct pair_open *open;
+    const uint64_t before = pairing->counts[number].ends_unmatched;
+    struct pair_open *open =
+        pair_find_open(pairing, number, &pairing->counts[number].ends_unmatched);
 
-    if (!pair_key_of(pairing, number, rule))
-        return;
-    open = open_find(pairing);
-    if (!open) {
-        pairing->counts[number].ends_unmatched++;
-        if (pairing->examples)
-            report_note_end(pairing, number);
-        return;
+    if (open) {
+        if (!pairing->rules->rules[number].has_key)
+            open_drop_above(pairing, open);
+        pair_make(pairing, open, pairing->event->time_ns);
+        open_end(pairing, open);
+    } else if (pairing->examples && pairing->counts[number].ends_unmatched > before) {
+        report_note_end(pairing, number);
     }
-    if (!rule->has_key)
-        open_drop_above(pairing, open);
-    pair_make(pairing, open, pairing->event->time_ns);
-    open_end(pairing, open);
 }
 
 /* A stage's child begins here, or an annotation is here. */
 static void pair_note(struct pairing *pairing, uint16_t number, const struct rule_point *point)
 {
-    const struct span_rule *rule = &pairing->rules->rules[number];
-    struct pair_open *open;
+    struct pair_open *open =
+        pair_find_open(pairing, number, &pairing->counts[number].stages_unmatched);
 
-    if (!pair_key_of(pairing, number, rule))
+    if (!open)
         return;
-    open = open_find(pairing);
-    if (!open) {
-        pairing->counts[number].stages_unmatched++;
-        return;
-    }
+    open->has_notes = true;
     pair_keep_values(pairing, open);
     open_keep(pairing, open,
               &(struct kept_value){

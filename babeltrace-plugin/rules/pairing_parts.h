@@ -54,6 +54,7 @@ struct pair_open {
     struct pair_thread *thread;      /* on whose stack it is; NULL: on none */
     struct pair_open *above, *below;
     bool is_entered;
+    bool has_notes; /* stages or marks are kept */
     uint16_t rule;
     uint32_t ordinal; /* of what began at the same time */
     uint64_t serial;  /* of all that have begun */
@@ -176,6 +177,7 @@ void open_flush(struct pairing *pairing);
 void open_enter(struct pairing *pairing, struct pair_open *open);
 struct pair_open *open_take(struct pairing *pairing);
 void open_give(struct pairing *pairing, struct pair_open *open); /* of one that was not entered */
+void open_free_pool(struct pairing *pairing);
 void open_free_all(struct pairing *pairing);
 void open_free_thread(struct table_link *link);
 

@@ -19,6 +19,7 @@ static void open_state(struct pair_open *open, struct state *state)
     open->ordinal = (uint32_t)state_limited(state, open->ordinal, UINT32_MAX);
     state_signed(state, &open->pid);
     state_signed(state, &open->tid);
+    state_bool(state, &open->has_notes);
     state_number(state, &open->ids.trace_high);
     state_number(state, &open->ids.trace);
     state_number(state, &open->ids.span);

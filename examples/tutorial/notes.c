@@ -104,27 +104,26 @@ static int serve(int listener, FILE *journal)
     int client;
 
     while ((client = accept(listener, NULL, NULL)) >= 0) {
-        FILE *stream = fdopen(client, "r+");
+        FILE *requests = fdopen(client, "r");
 
-        while (fgets(request, sizeof(request), stream)) {
-            fputs(serve_request(request, journal) == 0 ? "ok\n" : "failed\n", stream);
-            fflush(stream);
-        }
-        fclose(stream);
+        while (fgets(request, sizeof(request), requests))
+            dprintf(client, "%s\n", serve_request(request, journal) == 0 ? "ok" : "failed");
+        fclose(requests);
     }
     return fail("accept");
 }
 
-static int load(FILE *server, int count)
+static int load(int server, int count)
 {
+    FILE *answers = fdopen(server, "r");
     double slowest = 0, sum = 0;
     char answer[REQUEST_BYTES];
 
     for (int i = 0; i < count; i++) {
         const double start = now_ms();
 
-        fprintf(server, "note-%d this is number %d\n", i % 60, i);
-        if (fflush(server) != 0 || !fgets(answer, sizeof(answer), server))
+        dprintf(server, "note-%d this is number %d\n", i % 60, i);
+        if (!fgets(answer, sizeof(answer), answers))
             return fail("the server");
         sum += now_ms() - start;
         if (now_ms() - start > slowest)
@@ -147,13 +146,11 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "load") == 0)
         return connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0
                    ? fail(argv[2])
-                   : load(fdopen(fd, "r+"), atoi(argv[3]));
-    journal = fopen(argv[3], "a");
-    if (!journal)
-        return fail(argv[3]);
+                   : load(fd, atoi(argv[3]));
     signal(SIGPIPE, SIG_IGN);
     unlink(argv[2]);
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 8) != 0)
         return fail(argv[2]);
-    return serve(fd, journal);
+    journal = fopen(argv[3], "a");
+    return journal ? serve(fd, journal) : fail(argv[3]);
 }

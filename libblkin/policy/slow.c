@@ -18,9 +18,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SLOTS    8
-#define KEEP     BLKIN_SLOW_RULES_MAX /* counted as a rule of its own */
-#define BURST_NS UINT64_C(1000000000) /* what waits for one disk ends all at once */
+#define SLOTS 8
+#define KEEP  BLKIN_SLOW_RULES_MAX /* counted as a rule of its own */
 
 #define WHY_MAX     120
 #define NAME_MAX    120
@@ -69,7 +68,7 @@ static void raise_alarm(struct policy *policy, unsigned rule, struct blkin_slow_
 {
     uint32_t *held_back = &policy->held_back[rule];
 
-    if (!blkin_within_rate(&policy->cap, BURST_NS, blkin_clock_ns(blkin_ticks()))) {
+    if (!blkin_within_rate(&policy->cap, BLKIN_SLOW_BURST_NS, blkin_clock_ns(blkin_ticks()))) {
         (void)__atomic_add_fetch(held_back, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -134,8 +133,7 @@ static struct blkin_policy_source source = {
     .variable = "BLKIN_SLOW",
     .file_variable = "BLKIN_SLOW_FILE",
     .default_file = "/run/blkin/slow",
-    .expected = "a rule of slow requests, expected some such as osd*:write>20ms, *>100ms, error, "
-                "max=50/s, 32 at most",
+    .expected = BLKIN_SLOW_EXPECTED,
     .take = take,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };

@@ -15,6 +15,12 @@
 
 /* Where no "max=" says otherwise: 100 alarms per second. */
 #define BLKIN_SLOW_CAP_PERIOD_NS UINT64_C(10000000)
+#define BLKIN_SLOW_BURST_NS      UINT64_C(1000000000) /* what waits for one disk ends all at once */
+
+/* What a text of rules should have been, for people. */
+#define BLKIN_SLOW_EXPECTED                                                            \
+    "a rule of slow requests, expected some such as osd*:write>20ms, *>100ms, error, " \
+    "max=50/s, 32 at most"
 
 struct blkin_slow_rule {
     const char *text;           /* as it was written */

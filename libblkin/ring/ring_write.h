@@ -52,6 +52,21 @@ static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
     return part->mask + 1 - (before & part->mask);
 }
 
+/*
+ * Some records ahead of the writer: a ring is larger than a CPU's caches, so each record goes to
+ * lines that are in none of them, and its stores would wait. A usual record has four lines. Where
+ * this is beyond the ring, nothing happens.
+ */
+static inline __attribute__((always_inline)) void ring_prefetch(const struct ring_store *store)
+{
+    const char *ahead = store->to + store->size + 1024;
+
+    __builtin_prefetch(ahead, 1);
+    __builtin_prefetch(ahead + 64, 1);
+    __builtin_prefetch(ahead + 128, 1);
+    __builtin_prefetch(ahead + 192, 1);
+}
+
 /* One try, of a record of the lengths above, in a process that knows its number. */
 static inline __attribute__((always_inline)) bool
 ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_t length)
@@ -63,8 +78,11 @@ ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_
         return false;
     store = ring_store(part, cpu, __atomic_load_n(&part->heads[cpu].committed, __ATOMIC_RELAXED),
                        kind, payload, length);
-    return !__builtin_expect(store.size > ring_left(part, store.before), 0) &&
-           ring_commit(cpu, &store);
+    if (__builtin_expect(store.size > ring_left(part, store.before), 0) ||
+        !ring_commit(cpu, &store))
+        return false;
+    ring_prefetch(&store);
+    return true;
 }
 
 /*

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # timeout: 120
-"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ.
+"""The tutorial: each command runs, and has the output that the page shows; numbers and ids may differ. Where BUILD is no
+folder, with BlkKin as it is installed.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -41,17 +42,23 @@ class Shell:
     """A bash as the reader's, in a folder of its own."""
 
     def __init__(self, folder):
-        with open(f"{SRC}/libblkin/blkin.pc.in", encoding="utf-8") as template:
-            pc = template.read().replace("@LIBDIR@", f"{BUILD}/lib").replace("@INCLUDEDIR@", f"{BUILD}/include")
-        with open(f"{folder}/blkin.pc", "w", encoding="utf-8") as file:
-            file.write(pc.replace("@PREFIX@", "/none").replace("@VERSION@", "0"))
-        environment = dict(os.environ, PATH=f"{BUILD}/bin:{os.environ['PATH']}", PKG_CONFIG_PATH=folder,
-                           LD_LIBRARY_PATH=f"{BUILD}/lib", BABELTRACE_PLUGIN_PATH=f"{BUILD}/plugins", CHECKOUT=SRC,
-                           LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state", BLKIN_RUNTIME_DIR=f"{folder}/run")
+        environment = dict(os.environ, CHECKOUT=SRC, LC_ALL="C.UTF-8", BLKIN_STATE_DIR=f"{folder}/state",
+                           BLKIN_RUNTIME_DIR=f"{folder}/run")
+        if os.path.exists(f"{BUILD}/bin/blkin"):
+            environment.update(self.as_if_installed(folder), PATH=f"{BUILD}/bin:{os.environ['PATH']}")
         for port in "CONTROL", "DATA", "LIVE":  # the usual ones may be another test's
             environment[f"BLKIN_RELAYD_{port}_PORT"] = str(free_port())
         self.bash = subprocess.Popen(["bash", "--noprofile", "--norc"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=subprocess.STDOUT, cwd=folder, env=environment, encoding="utf-8")
+
+    @staticmethod
+    def as_if_installed(folder):
+        """What finds library, headers and plugin of the build. Without a build they are the system's."""
+        with open(f"{SRC}/libblkin/blkin.pc.in", encoding="utf-8") as template:
+            pc = template.read().replace("@LIBDIR@", f"{BUILD}/lib").replace("@INCLUDEDIR@", f"{BUILD}/include")
+        with open(f"{folder}/blkin.pc", "w", encoding="utf-8") as file:
+            file.write(pc.replace("@PREFIX@", "/none").replace("@VERSION@", "0"))
+        return {"PKG_CONFIG_PATH": folder, "LD_LIBRARY_PATH": f"{BUILD}/lib", "BABELTRACE_PLUGIN_PATH": f"{BUILD}/plugins"}
 
     def run(self, command):
         """(exit status, output)"""

@@ -1,5 +1,5 @@
 #!/bin/bash
-# After "make install", with no path given to anything: the README's compiler line builds a program that
+# After "make install", with no path given to anything: the tutorial works, the README's compiler line builds a program that
 # finds the library, babeltrace2 finds the sink, nbdkit the filter, man the pages; uninstall removes all.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -41,6 +41,10 @@ for prefix in /usr/local /usr; do
         fail "make install PREFIX=$prefix"
     }
     grep -q "do not find" "$WORK/install.log" && fail "$prefix: $(cat "$WORK/install.log")"
+
+    # the tutorial, which starts a session daemon of its own
+    [ "$prefix" = /usr ] || BUILD=/none "$PYTHON" "$SRC/tests/doc/test-tutorial.py" >tutorial.log 2>&1 ||
+        fail "the tutorial, with what is installed: $(tail -n 20 tutorial.log)"
 
     # the line of the README, with the linker's switch that some distributions have as their default
     line=$(sed -n 's|.*`\(cc hello.c .*pkg-config.*\)`.*|\1|p' "$SRC/README.md" | sed 's/hello/prog/')

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from server import Server  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
-TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
+TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")
 os.environ["BABELTRACE_PLUGIN_PATH"] = os.path.join(os.environ["BUILD"], "plugins")
 BASE = 1700000000000000
 UTF8, ASCII = "C.UTF-8", "C"

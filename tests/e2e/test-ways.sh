@@ -10,11 +10,11 @@ set -u
 private_begin
 need_zipkin
 start_sessiond || exit 1
+export BLKIN_RINGS=$WORK/rings # where programs that run already look for the recorder
 export BLKIN_SLOW='*>1ns, max=1000/s' BABELTRACE_PLUGIN_PATH=$BUILD/plugins # to the recorder, each request is slow
 start_stack || exit 1
 endpoint=$ZIPKIN_URL/api/v2/spans
 services=(--runtime-dir="$WORK/run" --state-dir="$WORK/state")
-requests=0
 export BLKIN_SHM_PATH=$WORK/shm
 
 is_rotating() {
@@ -35,18 +35,40 @@ start_way() {
 # as the unit does
 stop_way() {
     stop_part "$1" TERM 30 || fail "$1 ended with status $?"
-    [ "$1" = live ] || timeout 30 "$BUILD/bin/blkin" "$1" --end --endpoint="$endpoint" "${services[@]}" >"$WORK/end.log" 2>&1 ||
+    [ "$1" != rotate ] || timeout 30 "$BUILD/bin/blkin" "$1" --end --endpoint="$endpoint" "${services[@]}" >"$WORK/end.log" 2>&1 ||
         fail "blkin $1 --end: $(<"$WORK/end.log")"
 }
 
-# has_traces WAY: a trace for each request, whole
-has_traces() {
+# In Zipkin, whole.
+count_traces() {
     all_traces >"$WORK/traces.json" 2>/dev/null &&
-        [ "$(jq '[.[] | select(any(.[]; .name == "journal" or .name == "pread"))] | length' "$WORK/traces.json")" -eq "$requests" ]
+        jq '[.[] | select(any(.[]; .name == "journal" or .name == "pread"))] | length' "$WORK/traces.json"
+}
+has_traces() {
+    [ "$(count_traces)" -eq "$requests" ]
 }
 
+# Programs look for the recorder when they record something: they have rings, and what was made until then has arrived.
+have_rings() {
+    local part
+    run_client 1 || return
+    for part in gateway mapper store-1 store-2; do
+        grep -q /memfd:blkin-rings "/proc/${private_pid[$part]}/maps" || return
+    done
+}
+is_idle() {
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" record |
+        jq -e '.pending_traces == 0 and .open_traces == 0 and .kept.waiting == 0' >/dev/null
+}
+warm_up() {
+    wait_for 20 record "rings of all programs" have_rings && wait_for 20 record "the end of what is wanted" is_idle &&
+        requests=$(count_traces)
+}
+
+requests=$(count_traces)
 for way in live rotate live record rotate record live; do
     start_way $way || exit 1
+    [ $way != record ] || warm_up || exit 1
     run_client 2 || exit 1
     requests=$((requests + 2))
     wait_for 30 $way "$requests requests in Zipkin, the last by $way" has_traces || exit 1

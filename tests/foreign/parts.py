@@ -1,5 +1,6 @@
 # What the tests of foreign spans share: the program that plays the recorder, and requests.
 # SPDX-License-Identifier: BSD-2-Clause
+import contextlib
 import gzip
 import http.client
 import json
@@ -14,7 +15,7 @@ import urllib.parse
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from common import ENVIRONMENT, LIMIT_S, PATIENCE, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, PATIENCE, free_port, wait_until  # noqa: E402
 
 PROTOBUF = "application/x-protobuf"
 RECORDER = BUILD + "/tests/foreign/recorder"
@@ -23,6 +24,19 @@ RECORDER = BUILD + "/tests/foreign/recorder"
 def expect(condition, what):
     if not condition:
         raise AssertionError(what)
+
+
+def cpu_s(pid, with_children=False):
+    """CPU time so far."""
+    with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
+
+
+def peak_mb(pid):
+    """The most memory that it had so far."""
+    with open("/proc/%d/status" % pid, encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
 
 
 class Recorder:
@@ -55,13 +69,10 @@ class Recorder:
         return http.client.HTTPConnection(self.address, timeout=LIMIT_S)
 
     def cpu_s(self):
-        with open("/proc/%d/stat" % self.process.pid, encoding="ascii") as file:
-            fields = file.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_s(self.process.pid)
 
     def peak_mb(self):
-        with open("/proc/%d/status" % self.process.pid, encoding="ascii") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+        return peak_mb(self.process.pid)
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -78,6 +89,64 @@ class Recorder:
             self.process.wait()
         self.process.stdin.close()
         self.process.stdout.close()
+
+
+class Service:
+    """`blkin record` itself."""
+
+    def __init__(self, folder, endpoint, slow, **more):
+        """more: keys of its configuration, as in the environment."""
+        port = free_port()
+        self.url, self.socket = "http://127.0.0.1:%d" % port, folder + "/run/record.sock"
+        with open(folder + "/slow", "w", encoding="ascii") as rules:
+            rules.write(slow)
+        os.chmod(rules.name, 0o644)
+        self.process = subprocess.Popen([BUILD + "/bin/blkin", "record"], env={
+            **ENVIRONMENT, "BLKIN_STATE_DIR": folder + "/state", "BLKIN_RUNTIME_DIR": folder + "/run",
+            "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M", "BLKIN_ENDPOINT": endpoint,
+            "BLKIN_OTLP_LISTEN": "127.0.0.1:%d" % port, "BLKIN_OTLP_BYTES": "128M", "BLKIN_SLOW_FILE": rules.name,
+            "BLKIN_LINGER_MS": "300", "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins", **more})
+        wait_until(self.is_up, "the recorder takes spans")
+
+    def is_up(self):
+        expect(self.process.poll() is None, "the recorder does not start")
+        with contextlib.suppress(OSError, ValueError):
+            return self.ask()["otlp"] is not None
+        return False
+
+    def ask(self):
+        with socket.socket(socket.AF_UNIX) as asked:
+            asked.settimeout(LIMIT_S)
+            asked.connect(self.socket)
+            asked.sendall(b"status\n")
+            return json.loads(b"".join(iter(lambda: asked.recv(65536), b"")))
+
+    def cpu_s(self):
+        """With its children that have ended."""
+        return cpu_s(self.process.pid, True)
+
+    def peak_mb(self):
+        return peak_mb(self.process.pid)
+
+    def children_mb(self):
+        """Of those that there are now, the most that each had."""
+        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as file:
+            pids = file.read().split()
+        total = 0
+        for pid in pids:
+            with contextlib.suppress(OSError, StopIteration):
+                total += peak_mb(int(pid))
+        return total
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(LIMIT_S)
+        finally:
+            self.process.kill()
 
 
 class LocalConnection(http.client.HTTPConnection):
@@ -131,5 +200,5 @@ def post(connection, body, path="/v1/traces", method="POST", **headers):
     return answer.status, answer, otlp.CLASSES[kind].FromString(data)
 
 
-__all__ = ["BUILD", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Recorder", "SRC", "attribute", "expect",
-           "otlp", "post", "request", "span", "wait_until"]
+__all__ = ["BUILD", "ENVIRONMENT", "LIMIT_S", "LocalConnection", "PATIENCE", "PROTOBUF", "Recorder", "SRC", "Service",
+           "attribute", "expect", "free_port", "otlp", "post", "request", "span", "wait_until"]

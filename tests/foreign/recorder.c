@@ -44,6 +44,7 @@ struct recorder {
     struct wanted_trace wanted[WANTED_MAX];
     size_t wanted_count;
     uint64_t alarms, dropped, traces, overwritten, given, unreadable;
+    uint64_t copied; /* of those given, by the last copy */
 };
 
 static struct recorder recorder;
@@ -114,11 +115,12 @@ static void recorder_print(void)
     const struct exporter_counts sent =
         recorder.exporter ? exporter_counts(recorder.exporter) : (struct exporter_counts){0};
     json_t *status = json_pack(
-        "{so, sI, sI, sI, sI, sI, sI, sI, sI}", "foreign", foreign_json(recorder.foreign), "alarms",
-        (json_int_t)recorder.alarms, "dropped", (json_int_t)recorder.dropped, "traces",
+        "{so, sI, sI, sI, sI, sI, sI, sI, sI, sI}", "foreign", foreign_json(recorder.foreign),
+        "alarms", (json_int_t)recorder.alarms, "dropped", (json_int_t)recorder.dropped, "traces",
         (json_int_t)recorder.traces, "open", (json_int_t)recorder.wanted_count, "overwritten",
-        (json_int_t)recorder.overwritten, "given", (json_int_t)recorder.given, "unreadable",
-        (json_int_t)recorder.unreadable, "accepted", (json_int_t)sent.outcome[OUTCOME_ACCEPTED]);
+        (json_int_t)recorder.overwritten, "given", (json_int_t)recorder.given, "copied",
+        (json_int_t)recorder.copied, "unreadable", (json_int_t)recorder.unreadable, "accepted",
+        (json_int_t)sent.outcome[OUTCOME_ACCEPTED]);
 
     (void)json_dumpf(status, stdout, JSON_COMPACT);
     (void)puts("");
@@ -130,6 +132,7 @@ static void recorder_is_told(void *context, short events)
 {
     char text[128];
     const ssize_t length = read(recorder.input.fd, text, sizeof(text) - 1);
+    const uint64_t before = recorder.given;
     int64_t from_ns, until_ns;
 
     (void)context;
@@ -141,6 +144,7 @@ static void recorder_is_told(void *context, short events)
     text[length] = '\0';
     if (sscanf(text, "copy %" SCNd64 " %" SCNd64, &from_ns, &until_ns) == 2)
         foreign_copy(recorder.foreign, from_ns, until_ns, recorder_give, NULL);
+    recorder.copied = recorder.given - before;
     if (sscanf(text, "limits %" SCNu64 " %" SCNu64 " %" SCNu64, &options.message_bytes,
                &options.connections, &options.spans_per_s) == 3)
         foreign_reload(recorder.foreign, &options);

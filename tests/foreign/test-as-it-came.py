@@ -52,7 +52,7 @@ class AsItCame(unittest.TestCase):
         spans = [rich_span(number, 1000 + number) for number in range(1, 301)]
         with Collector() as collector, self.recorder(collector) as recorder:
             connection = recorder.connect()
-            resources = [{"host.name": "h%d" % i, "process.pid": i, "ratio": 0.25, "on": True} for i in range(7)]
+            resources = [{"host.name": "h%d" % i, "process.pid": i, "ratio": 0.25, "on": True} for i in range(150)]
             of = {}
             for one in spans:
                 resource = chance.choice(resources)
@@ -92,6 +92,7 @@ class AsItCame(unittest.TestCase):
                with_field(13, b"\x48\x01"),                                     # a number in place of an attribute
                with_field(14, b"\x6a\x04\x0a\x02ab"),                           # a link to a trace id of two bytes
                with_field(15, b"\x1a\x02\xc3\x28"),                             # a trace state that is not UTF-8
+               with_field(17, b"\x32\x01a"),                                   # a text in place of the kind
                with_field(16, b"\x5a\x03\x12\x05a")]                            # an event that ends too early
         scope = b"".join(b"\x12" + bytes([len(one)]) + one for one in [good.SerializeToString(), *bad])
         self.assertLess(max(map(len, bad)), 128)
@@ -102,7 +103,7 @@ class AsItCame(unittest.TestCase):
             status, _, message = post(recorder.connect(), body)
             self.assertEqual((status, message.ByteSize()), (200, 0))
             # Google's library reads what has arrived, and it refuses what is not UTF-8
-            wait_until(lambda: len(collected(collector)) == 7, lambda: len(collected(collector)))
+            wait_until(lambda: len(collected(collector)) == 8, lambda: len(collected(collector)))
             for resource, scope, one in collected(collector):
                 self.assertEqual(one.name, "write")
                 if one.span_id in names:

@@ -32,7 +32,7 @@ class Receive(unittest.TestCase):
                 self.assertNotEqual(answer.getheader("Connection"), "close")
             counts = recorder.counts()
             self.assertEqual((counts["requests_taken"], counts["spans_in"], counts["connections"]), (10, 1000, 1))
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["given"], 1000)
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 1000)
             self.assertEqual(recorder.end()["given"], 1000)
 
     def test_a_unix_socket(self):
@@ -91,7 +91,7 @@ class Receive(unittest.TestCase):
             self.assertIn("too large", message.partial_success.error_message)
             counts = recorder.counts()
             self.assertEqual((counts["spans_in"], counts["spans_invalid"], counts["spans_too_large"]), (6, 3, 1))
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["given"], 2)
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 2)
             recorder.end()
 
     def test_fields_in_any_order(self):
@@ -139,7 +139,7 @@ class Receive(unittest.TestCase):
                 before = recorder.ask()["alarms"]
                 self.assertEqual(post(connection, field(1, b"".join(group)))[0], 200)
                 self.assertEqual(recorder.ask()["alarms"] - before, int(is_slow or is_error), number)
-            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["given"], 300)
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 300)
             recorder.end()
 
     def test_the_limit_of_spans_per_second(self):

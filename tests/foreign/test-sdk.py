@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # timeout: 150
 # alone
-"""Programs with OpenTelemetry's SDK for Go send 30,000 spans per second: of each slow trace all spans arrive at the
-collector, of no other trace any. Needs go, or what tests/foreign/load/build has made before; without it, skipped.
+"""Programs with OpenTelemetry's SDK for Go send 30,000 spans per second, to what plays the recorder and to the recorder
+itself: of each slow trace all spans arrive at the collector, of no other trace any. The programs are made by tests/foreign/load/build; without them, skipped.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -11,22 +11,35 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
-from parts import LIMIT_S, SRC, Recorder, wait_until  # noqa: E402
+from parts import LIMIT_S, SRC, Recorder, Service, wait_until  # noqa: E402
 
+RULES = "*>300ms, max=100000/s"
 PROGRAMS, RATE, SECONDS, SLOW_ONE, SPANS_OF_TRACE = 2, 15000, float(os.environ.get("SECONDS", 4)), 50, 10
+
+
+def spans_of(collector):
+    """trace -> ids of its spans, without those of the recorder's own that tell of a trace"""
+    got = collections.defaultdict(list)
+    for request in list(collector.requests):
+        for span in request.spans:
+            if span["name"] != "incomplete":
+                got[span["traceId"]].append(span["id"])
+    return got
 
 
 class Sdk(unittest.TestCase):
 
     def setUp(self):
-        self.built = subprocess.run([SRC + "/tests/foreign/load/build"], stdout=subprocess.PIPE, text=True, check=False)
+        self.built = subprocess.run([SRC + "/tests/foreign/load/build", "--cached"], stdout=subprocess.PIPE, text=True,
+                                    check=False)
         if self.built.returncode:
-            self.skipTest("no load: tests/foreign/load/build could not make it: is there go, and a module proxy?")
+            self.skipTest("no load: tests/foreign/load/build makes it")
 
     def load(self, recorder, rate, *more):
         return subprocess.Popen([self.built.stdout.strip(), "-url", recorder.url, "-rate", str(rate), "-seconds",
@@ -34,7 +47,7 @@ class Sdk(unittest.TestCase):
 
     def test_a_limit_delays_and_loses_nothing(self):
         """The SDK heeds the answer: what was too much is sent again."""
-        with Recorder("rate=1500", rules="*>300ms, max=100000/s") as recorder:
+        with Recorder("rate=1500", rules=RULES) as recorder:
             said = json.loads(self.load(recorder, 2000).communicate(timeout=LIMIT_S + SECONDS)[0])
             counts = recorder.counts()
             recorder.end()
@@ -44,7 +57,7 @@ class Sdk(unittest.TestCase):
 
     def test_slow_traces_are_whole(self):
         with Collector() as collector, Recorder("endpoint=%s/api/v2/spans" % collector.url, "linger-ms=4000",
-                                                rules="*>300ms, max=100000/s") as recorder:
+                                                rules=RULES) as recorder:
             loads = [self.load(recorder, RATE, *(["-gzip"] if number else [])) for number in range(PROGRAMS)]
             said = [json.loads(load.communicate(timeout=LIMIT_S + SECONDS)[0]) for load in loads]
             wait_until(lambda: recorder.ask()["open"] == 0, recorder.ask)
@@ -53,17 +66,29 @@ class Sdk(unittest.TestCase):
             recorder.end()
             sent = sum(one["spans"] for one in said)
             print("%d spans, %.0f ns of CPU time each, %.0f MB" % (sent, cpu_s / sent * 1e9, peak_mb))
-            self.assertEqual([one["failed"] for one in said], [0] * PROGRAMS)
             self.assertEqual(counts["spans_in"], sent)
-            slow = {trace for one in said for trace in one["slow"]}
-            got = collections.defaultdict(list)
-            for request in collector.requests:
-                for span in request.spans:
-                    got[span["traceId"]].append(span["id"])
-            self.assertGreater(len(slow), 50)
-            self.assertEqual(set(got), slow)
-            for trace, ids in got.items():
-                self.assertEqual((len(ids), len(set(ids))), (SPANS_OF_TRACE, SPANS_OF_TRACE), trace)
+            self.check(said, collector)
+
+    def check(self, said, collector):
+        self.assertEqual([one["failed"] for one in said], [0] * PROGRAMS)
+        slow = {trace for one in said for trace in one["slow"]}
+        got = spans_of(collector)
+        self.assertGreater(len(slow), 50)
+        self.assertEqual(set(got), slow)
+        for trace, ids in got.items():
+            self.assertEqual((len(ids), len(set(ids))), (SPANS_OF_TRACE, SPANS_OF_TRACE), trace)
+
+    def test_the_recorder_itself(self):
+        with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
+                Service(folder, "%s/api/v2/spans" % collector.url, RULES) as service:
+            loads = [self.load(service, RATE) for _ in range(PROGRAMS)]
+            said = [json.loads(load.communicate(timeout=LIMIT_S + SECONDS)[0]) for load in loads]
+            slow = sum(len(one["slow"]) for one in said)
+            wait_until(lambda: sum(map(len, spans_of(collector).values())) >= slow * SPANS_OF_TRACE,
+                       lambda: json.dumps(service.ask())[:3000], 60)
+            counts = service.ask()["otlp"]["counts"]
+            self.assertEqual(counts["spans_in"], sum(one["spans"] for one in said))
+            self.check(said, collector)
 
 
 if __name__ == "__main__":

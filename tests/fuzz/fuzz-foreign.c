@@ -9,6 +9,7 @@
 
 #include "tools/foreign/store.h"
 #include "tools/foreign/upload.h"
+#include "../work/spans.h"
 
 #define SPANS_MAX 4096
 #define LIMIT     16000
@@ -108,6 +109,31 @@ static void check_trace(size_t i)
 
 /* ---- a request ------------------------------------------------------------------------------- */
 
+/* One that is right, so that the store fills. */
+static void take_spans(struct input *input)
+{
+    static const char *const names[] = {"", "a", "service", "a service with a long name"};
+    struct buffer buffer = {.limit = 0};
+    uint64_t times = take(input, 1) % 64;
+
+    for (uint64_t i = 0; i <= times; i++) {
+        const uint64_t what = i % 4 ? i * 7 : take(input, 1);
+
+        add_test_span(&buffer, &(struct test_span){.trace_id = 1 + what % 5,
+                                                   .id = 1 + i,
+                                                   .start_ns = (int64_t)what,
+                                                   .service = names[what / 16 % 4],
+                                                   .name = names[what / 64 % 4]});
+    }
+    if (count < SPANS_MAX - 2000) {
+        const struct otlp_decoded decoded =
+            otlp_decode((struct text){buffer.data, buffer.length}, on_span, NULL);
+
+        REQUIRE(decoded.spans == times + 1 && !decoded.is_broken && !decoded.invalid);
+    }
+    buffer_free(&buffer);
+}
+
 static void take_request(struct input *input)
 {
     const bool is_gzip = take(input, 1) % 4 == 0;
@@ -147,7 +173,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     store = foreign_store_new(FOREIGN_STORE_MIN);
     REQUIRE(store);
     while (input.at < input.end) {
-        take_request(&input);
+        if (take(&input, 1) % 2)
+            take_spans(&input);
+        else
+            take_request(&input);
         check_held();
         if (count)
             check_trace(take(&input, 2) % count);

@@ -59,7 +59,7 @@ def fetch(*command):
 
 
 def convert(trace, sink, endpoint):
-    done = subprocess.run(["babeltrace2", f"--plugin-path={BUILD}/plugins", "convert", f"{SRC}/tests/plugin/traces/{trace}",
+    done = subprocess.run(["babeltrace2", f"--plugin-path={BUILD}/plugins", "convert", f"{BUILD}/tests/plugin/traces/{trace}",
                            f"--component=sink.blkin.{sink}", f'--params=endpoint="{endpoint}"'], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, timeout=100, check=False, env=ENVIRONMENT)
     if done.returncode:

@@ -100,6 +100,21 @@ static void late(void)
     CHECK(ring_find_state() == RING_FOUND);
 }
 
+/* A thread that makes spans as fast as it can does not look each time, and finds it all the same.
+ */
+static void busy(void)
+{
+    for (unsigned i = 0; i < 100000; i++)
+        record();
+    agent_start(&agent, &memory);
+    for (time_t until = time(NULL) + PATIENCE_MS / 1000; time(NULL) < until && !ring_map();)
+        record();
+    CHECK(ring_map());
+    record();
+    CHECK(spans(&memory) > 0);
+    agent_stop(&agent);
+}
+
 /* The socket is there, nobody listens. */
 static void refused(void)
 {
@@ -315,6 +330,7 @@ int main(void)
     RUN(no_folder);
     RUN(none);
     RUN(late);
+    RUN(busy);
     RUN(refused);
     RUN(silent);
     RUN(backlog);

@@ -6,7 +6,6 @@
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
-usage=$programs/usage
 export BLKIN_SAMPLING_FILE=$WORK/sampling LTTNG_UST_ALLOW_BLOCKING=1
 
 start_sessiond || exit 1
@@ -17,7 +16,9 @@ usage_of() {
     shift 3
     rm -f "$BLKIN_SAMPLING_FILE"
     session "$name" "$event"
-    timeout 60 "$usage" "$@" || fail "usage $*: status $?"
+    local program=$programs/usage
+    [ "$check" != levels ] || program=$programs/usage_levels
+    timeout 60 "$program" "$@" || fail "usage $*: status $?"
     recorded "$name"
     # handlers within records take the numbers of events out of turn
     [ "$name" = storm ] || lost_nothing "$name"

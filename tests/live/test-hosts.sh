@@ -24,9 +24,9 @@ mount -t tmpfs host /run/lttng && mount -t tmpfs host /dev/shm && hostname other
 export LTTNG_HOME=$WORK
 lttng-sessiond --no-kernel --daemonize >"$WORK/sessiond.log" 2>&1
 start_live_session blkin || exit 1
-until [ -e "$WORK/go" ]; do sleep 0.1; done
+wait_for 120 - "the word to go on" test -e "$WORK/go" || exit 1
 "$BUILD/tests/libblkin/killed" 100 2>/dev/null
-until [ -e "$WORK/leave" ]; do sleep 0.1; done
+wait_for 120 - "the word to leave" test -e "$WORK/leave" || exit 1
 lttng destroy blkin
 END
 mkdir "$WORK/host"

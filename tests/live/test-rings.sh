@@ -46,6 +46,8 @@ write second 50000 50000 25000 "$WORK/second.made"
 wait_part first 20 && wait_part second 20 || fail "a writer"
 status_is .rings.overwritten_bytes 0 || fail "something was overwritten"
 status_is .counters.events_missing 0 || fail "something is missing"
+timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/doctor.log"
+grep -q '^ok *rings.users ' "$WORK/doctor.log" || fail "doctor says nothing of the users of rings"
 [ "$(status .rings.records)" = "$(status .counters.events)" ] || fail "records and events differ"
 
 # another size, while a program writes
@@ -113,10 +115,17 @@ stop_part beside TERM 30 || fail "exit status $? after SIGTERM"
 stop_part shared KILL 5 2>/dev/null
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 
-# too small for what is written between two looks
-conf ring-bytes=64K ring-poll-ms=1000
+# too small for what is written while the service is stopped
+conf ring-bytes=64K
 start_rings few
 write burst 0 100000 20000 "$WORK/burst.made"
+has_made() {
+    [ "$(od -An -tu8 -N8 "$WORK/burst.made")" -ge "$1" ]
+}
+wait_for 20 live "its spans" counter_is spans_accepted 100 || exit 1
+kill -s STOP "${private_pid[live]}"
+wait_for 20 - "more spans than a ring holds" has_made $(($(od -An -tu8 -N8 "$WORK/burst.made") + 10000)) || exit 1
+kill -s CONT "${private_pid[live]}"
 wait_part burst 30 || fail "the writer"
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 must_say "events were overwritten before they were read"

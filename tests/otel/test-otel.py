@@ -186,7 +186,7 @@ def recorded_traces(collector):
     for name in ("packed", "original", "steps", "two-hosts", "any-bytes"):
         for sink, endpoint in (("zipkin", "file:" + folder + "/spans.json"), ("otlp", collector.url)):
             done = subprocess.run(["babeltrace2", "--plugin-path=" + BUILD + "/plugins", "convert",
-                                   SRC + "/tests/plugin/traces/" + name, "--component=sink.blkin." + sink,
+                                   BUILD + "/tests/plugin/traces/" + name, "--component=sink.blkin." + sink,
                                    '--params=endpoint="%s"' % endpoint], capture_output=True, text=True, timeout=60,
                                   check=False)
             expect(done.returncode == 0, done.stderr)

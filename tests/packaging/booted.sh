@@ -184,8 +184,8 @@ private() {
     done
     # what all programs read: sampling, and the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] || return
-    # in its chunks and snapshots LTTng decides, and nobody else comes there
-    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*' ! -path '/run/blkin/service/record.alarm/*' \
+    # in its chunks LTTng decides, and nobody else comes there
+    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*'  \
         ! -path '/run/blkin/rings/*' \
         ! -path '/var/lib/blkin/record/*/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
@@ -241,7 +241,7 @@ service() {
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
     check "blkin-$1: leaves no session" no_session
     check "blkin-$1: leaves no file of a relay daemon" eval '[ ! -e /var/lib/blkin/relayd ]'
-    [ "$1" != record ] || check "blkin-$1: leaves no snapshot of the alarm" eval '[ ! -e /run/blkin/service/record.alarm ]'
+    [ "$1" != record ] || check "blkin-$1: leaves no socket of rings" eval '[ ! -e /run/blkin/rings/socket ]'
     journalctl --no-pager -b -u "blkin-$1" -n 60
 }
 
@@ -368,7 +368,6 @@ check "blkin-live takes the place of blkin-rotate" replaced
 check "off again" eval 'systemctl stop blkin-live && no_session'
 check "blkin live by hand, as root" live_by_hand
 check "blkin rotate --end by hand, as root" ended_by_hand rotate
-check "blkin record --end by hand, as root" ended_by_hand record
 check "systemd-analyze verify" verified
 start rotate
 

@@ -46,12 +46,15 @@ def start_with_busy_collector():
 
 @scenario
 def start_with_hanging_collector():
+    is_refused = threading.Event()
+
     def never(connection, _):
-        time.sleep(5)
+        is_refused.wait(30)
         return False
 
     with Collector(probe=never) as collector:
         run = refuses_to_start(collector, "no collector is there", request_timeout_ms=300)
+        is_refused.set()
         expect(run.seconds < 3 * PATIENCE, "it took %.1f s" % run.seconds)
 
 

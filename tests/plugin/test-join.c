@@ -1,113 +1,9 @@
 /*
- * Joining of made-up halves: in any order, in chains, too late, too many, and from somebody who
- * wants to do harm.
+ * Joining of made-up halves: in any order, in chains, and too late.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/buffer.h"
-#include "check.h"
-#include "babeltrace-plugin/spans/assembler_parts.h"
-#include "join_spans.h"
-#include "moved.h"
-
-#include <string.h>
-
-#define SECOND INT64_C(1000000000)
-#define MARK   JOIN_TRACE_HIGH
-#define MANY   UINT64_C(300000)
-
-static const struct join_options options = {
-    .wait_ns = 2 * SECOND, .root_wait_ns = 60 * SECOND, .skew_ns = MS, .max_bytes = 64 << 20};
-
-/* What came out: "TRACE/ID<PARENT", with "m" before the id of a trace that is marked. */
-static char out[1 << 16];
-static uint64_t out_count;
-static bool is_quiet;
-
-static void note(const struct span *span)
-{
-    const size_t length = strlen(out);
-
-    out_count++;
-    if (!is_quiet)
-        (void)snprintf(out + length, sizeof(out) - length, "%s%" PRIu64 "/%" PRIu64 "<%" PRIu64 " ",
-                       span->trace_id_high == MARK ? "m" : "", span->trace_id, span->id,
-                       span->parent_id);
-}
-
-static struct chain chain;
-static uint64_t held; /* by what was given, and what came out */
-
-static void deliver(void *context, const struct span *span)
-{
-    (void)context;
-    held--;
-    note(span);
-}
-
-static struct stage *begin_with(const struct join_options *with, chain_deliver_fn *to)
-{
-    struct stage *join = join_stage_new(with);
-
-    chain_init(&chain, to, NULL);
-    chain_append(&chain, join);
-    return join;
-}
-
-static struct stage *begin(const struct join_options *with)
-{
-    out[0] = '\0';
-    out_count = held = 0;
-    is_quiet = false;
-    return begin_with(with, deliver);
-}
-
-static void check_sums(const struct stage *join)
-{
-    const struct join_counts counts = join_stage_counts(join);
-
-    CHECK(counts.halves == counts.joined + counts.unjoined + counts.ambiguous + counts.waiting);
-    CHECK(counts.spans_held == held);
-    CHECK(counts.held_bytes <= options.max_bytes);
-}
-
-static struct join_counts end(struct stage *join)
-{
-    struct join_counts counts;
-
-    while (chain_flush_some(&chain, 1))
-        check_sums(join);
-    check_sums(join);
-    counts = join_stage_counts(join);
-    CHECK(held == 0 && counts.waiting == 0);
-    chain_free(&chain);
-    return counts;
-}
-
-/* At the time of its end, or when it comes. */
-static void give_at(struct stage *join, int64_t now_ms, struct made made)
-{
-    struct span span;
-
-    CHECK(make_span(&span, &made));
-    held++;
-    chain_take(&chain, &span, now_ms * MS);
-    free(span.log);
-    check_sums(join);
-}
-
-static void give(struct stage *join, struct made made)
-{
-    give_at(join, made.end_ms, made);
-}
-
-/* trace, id, parent, start, end: key */
-#define SERVER(trace, id, from, to, key) \
-    ((struct made){MARK, trace, id, 0, from, to, key, SPAN_SERVER, {0, 0, 0}})
-#define CLIENT(high, trace, id, parent, from, to, key) \
-    ((struct made){high, trace, id, parent, from, to, key, SPAN_CLIENT, {0, 0, 0}})
-#define CALL(trace, id, parent, from, to) \
-    ((struct made){MARK, trace, id, parent, from, to, 0, SPAN_LOCAL, {0, 0, 0}})
+#include "join_checks.h"
 
 /* ---- one hop */
 
@@ -573,63 +469,6 @@ static void test_random(size_t parts)
     assembler_free(assembler);
 }
 
-/* ---- who wants to do harm */
-
-static void flood(struct made (*make)(uint64_t), size_t max_bytes)
-{
-    struct join_options little = options;
-    struct stage *join;
-
-    little.max_bytes = max_bytes;
-    join = begin(&little);
-    is_quiet = true;
-    for (uint64_t i = 0; i < MANY; i++) {
-        give_at(join, 1 + (int64_t)(i / 1000), make(i));
-        CHECK(join_stage_counts(join).held_bytes <= max_bytes);
-    }
-    (void)end(join);
-    CHECK(out_count == MANY);
-}
-
-static struct made unjoined_servers(uint64_t i)
-{
-    return SERVER(i + 1, i + 1, 1, 2, i + 1);
-}
-
-static struct made equal_keys(uint64_t i)
-{
-    return i % 2 ? SERVER(i + 1, i + 1, 1, 2, 99)
-                 : CLIENT(i % 4 ? MARK : 0, i + 1, i + 1, 0, 1, 2, 99);
-}
-
-static struct made children_only(uint64_t i)
-{
-    return CALL(i + 1, i + 1, 5, 1, 2);
-}
-
-static struct made one_trace(uint64_t i)
-{
-    return CALL(7, i + 1, 5, 1, 2);
-}
-
-/* Each server is called by the next one: a chain of all of them. */
-static struct made endless_chain(uint64_t i)
-{
-    return i % 2 ? CLIENT(MARK, i / 2 + 2, i + 1, 5, 1, 2, i / 2 + 1)
-                 : SERVER(i / 2 + 1, i + 1, 1, 2, i / 2 + 1);
-}
-
-static void test_floods(void)
-{
-    static struct made (*const floods[])(uint64_t) = {unjoined_servers, equal_keys, children_only,
-                                                      one_trace, endless_chain};
-
-    for (size_t i = 0; i < sizeof(floods) / sizeof(floods[0]); i++) {
-        flood(floods[i], 1 << 20);
-        flood(floods[i], 60 << 20);
-    }
-}
-
 int main(void)
 {
     test_server_first();
@@ -650,6 +489,5 @@ int main(void)
     test_circle();
     test_random(SIZE_MAX);
     test_random(100);
-    test_floods();
     return check_status();
 }

@@ -87,10 +87,10 @@ class Rules(unittest.TestCase):
         with open(self.path("stats")) as file:
             return spans, json.load(file)["counters"]
 
-    def record(self, classes, events, context=None):
+    def record(self, classes, events, context=None, host="h"):
         """Events: (time, name, values[, context])."""
         self.traces += 1
-        trace = Trace(self.traces, hostname="h", context={
+        trace = Trace(self.traces, hostname=host, context={
             "vpid": Integer(32, True), "vtid": Integer(32, True), "procname": Characters(17)})
         for name, fields in classes.items():
             trace.event_class(name, fields)
@@ -167,6 +167,27 @@ class Rules(unittest.TestCase):
         for counter in ("events", "events_of_rules", "rule_begins", "rule_spans", "rule_begins_unmatched"):
             self.assertEqual(sums[counter], counters[counter], counter)
         self.assertEqual(sorted(span["id"] for span in parts), sorted(span["id"] for span in whole))
+
+    def test_join(self):
+        """Both sides of a request, on two hosts: one trace."""
+        fields = {"id": Integer(64)}
+        client = self.record({"c:send": fields, "c:reply": fields}, [
+            event for i in range(50) for event in ((10**9 + i * 10**7, "c:send", {"id": i}),
+                                                   (10**9 + i * 10**7 + 5000 * US, "c:reply", {"id": i}))], host="near")
+        server = self.record({"s:get": fields, "s:put": fields}, [
+            event for i in range(50) for event in ((10**9 + i * 10**7 + 1000 * US, "s:get", {"id": i}),
+                                                   (10**9 + i * 10**7 + 3000 * US, "s:put", {"id": i}))], host="far")
+        spans, counters = self.convert(client, server, rules=self.rules(
+            "[span call {id}]\nbegin = c:send\nend = c:reply\nkey = id\nkind = client\njoin = id\n"
+            "[span serve {id}]\nbegin = s:get\nend = s:put\nkey = id\nkind = server\njoin = id\n"))
+        self.assertEqual(counters["join_joined"], 50)
+        calls = {span["id"]: span for span in spans if span["kind"] == "CLIENT"}
+        for span in spans:
+            if span["kind"] == "SERVER":
+                call = calls[span["parentId"]]
+                self.assertEqual((call["name"], call["traceId"]),
+                                 (span["name"].replace("serve", "call"), span["traceId"]))
+        self.assertEqual(len(spans), 100)
 
     def test_other_rules_in_next_run(self):
         classes = {"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}}

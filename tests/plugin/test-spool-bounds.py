@@ -55,7 +55,7 @@ def full_of_bytes_recorded():
 def too_old():
     with folder() as spool, Collector() as collector:
         fill(spool, 1000)
-        time.sleep(0.5)
+        written_at(spool, int(time.time() * 1000) - 1000)
         run = Run(collector, "live", "add:10", "flush", "close", spool=spool, spool_age_ms=400)
         run.has(spool_found=1000, spool_expired=1000, spool_bytes=0, accepted=10)
 

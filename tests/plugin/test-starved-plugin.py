@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
-TRACES = os.path.join(os.environ["SRC"], "tests/plugin/traces")
+TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")
 OUTPUT = os.path.join(os.environ["TMPDIR"], "spans.json")
 
 

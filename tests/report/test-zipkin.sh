@@ -59,7 +59,7 @@ zipkin_get "api/v2/traces?serviceName=client&limit=10000&lookback=86400000" >"$W
     zipkin_get "api/v2/dependencies?$window" >"$WORK/made-calls.json" || exit 1
 
 # of the same time, and not in what was asked above: errors of steps
-start_collector "$ZIPKIN_URL/api/v2/spans" "$SRC/tests/plugin/traces/steps"
+start_collector "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/steps"
 wait_part collector 60 || fail "babeltrace2 of steps"
 steps_are_there() {
     zipkin_get "api/v2/traces?serviceName=osd&$window&limit=1000" >"$WORK/steps.json" && grep -q '"error"' "$WORK/steps.json"
@@ -81,7 +81,7 @@ blkin "graph -f json" "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&
 blkin "stat --json" "$WORK/trace" "$WORK/recorded-folder.stat"
 blkin "stat --json" "$WORK/recorded.json" "$WORK/recorded-file.stat"
 blkin "stat --json" "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&lookback=86400000" "$WORK/recorded-url.stat"
-blkin "stat --json" "$SRC/tests/plugin/traces/steps" "$WORK/steps-folder.stat"
+blkin "stat --json" "$BUILD/tests/plugin/traces/steps" "$WORK/steps-folder.stat"
 blkin report "$WORK/trace" "$WORK/recorded-folder.html"
 blkin report "$ZIPKIN_URL/api/v2/traces?serviceName=client&limit=10000&$window" "$WORK/made-url.html"
 

@@ -2,12 +2,15 @@
  * What a span costs its reader: from the ring to struct event, and from the ring to an encoded
  * batch in a file. In turns; prints the CPU time of each round in ns per span.
  *
- *     bench-follow [ROUNDS]
+ *     bench-follow [ROUNDS [FOLDER]]
+ *
+ * FOLDER: is made, and gets a trace of one round's spans: what they cost another reader.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/monotonic.h"
 #include "piped.h"
+#include "tools/rings/dump.h"
 #include "writer.h"
 
 #define BLKIN_PORTABLE
@@ -116,6 +119,21 @@ static double look(struct follow *follow, clockid_t clock, const struct writer *
     return (double)(cpu_ns(clock) - begin_ns) / SPANS;
 }
 
+static void dump(const char *folder, int64_t offset_ns, const struct writer *writer)
+{
+    const struct dump_memory from = {&memory, 0, 1};
+    const struct dump_options options = {folder, "host", offset_ns};
+    struct dump_counts counts;
+    struct error error;
+
+    write_spans(writer);
+    if (!dump_memories(&from, 1, &options, &counts, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
+    printf("events %llu\n", (unsigned long long)counts.events);
+}
+
 int main(int argc, char *argv[])
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS;
@@ -150,6 +168,8 @@ int main(int argc, char *argv[])
         follow_drop(spans, &memory);
         printf("event %.1f batch %.1f\n", event, batch);
     }
+    if (argc > 2)
+        dump(argv[2], offset_ns, &writer);
     pipeline_end(&piped);
     pipeline_close(&piped);
     follow_free(counts);

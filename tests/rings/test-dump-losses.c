@@ -5,6 +5,7 @@
  */
 #include "babeltrace-plugin/base/monotonic.h"
 #include "check.h"
+#include "seed.h"
 #include "tools/rings/dump.h"
 #include "tools/rings/ring_event.h"
 #include "writer.h"
@@ -46,13 +47,13 @@ static unsigned lines_with(const char *text)
     return count;
 }
 
-static void run_babeltrace2(void)
+static void run_babeltrace2(const char *options)
 {
     char command[300];
     FILE *from;
     size_t length;
 
-    (void)snprintf(command, sizeof(command), "timeout 60 babeltrace2 %s 2>&1", folder);
+    (void)snprintf(command, sizeof(command), "timeout 60 babeltrace2 %s %s 2>&1", folder, options);
     from = popen(command, "r");
     if (!from)
         exit(1);
@@ -69,7 +70,7 @@ static void remove_dump(void)
     CHECK(system(command) == 0);
 }
 
-static void dump(void)
+static void dump_for(const char *options_of_reader)
 {
     const struct dump_memory from = {&memory, 7, 1};
     const struct dump_options options = {folder, "a \"host\"\n", ring_clock_offset()};
@@ -77,9 +78,14 @@ static void dump(void)
     if (!dump_memories(&from, 1, &options, &counts, &error))
         fprintf(stderr, "%s\n", error.text), exit(1);
     CHECK(counts.records == counts.events + counts.left_out);
-    run_babeltrace2();
+    run_babeltrace2(options_of_reader);
     remove_dump();
     memory_close(&memory);
+}
+
+static void dump(void)
+{
+    dump_for("");
 }
 
 static void test_nothing(void)
@@ -143,6 +149,30 @@ static void test_overwritten(void)
     CHECK(lines_with("iscarded 1 packet") == 1);
 }
 
+/* Any bytes: what is written can be read, and all else is counted. */
+static void test_random(uint64_t seed)
+{
+    char payload[600], expected[60];
+    int lock = 0;
+    struct writer writer;
+
+    begin();
+    writer = (struct writer){memory_ring(&memory, 0), &lock};
+    for (unsigned i = 0; i < 150; i++) {
+        const unsigned event = seed_next(&seed) % (seed_next(&seed) % 4 ? 15 : 255);
+        const size_t length = seed_next(&seed) % sizeof(payload);
+
+        for (size_t at = 0; at < length; at++)
+            payload[at] = (char)(seed_next(&seed) % 16 ? seed_next(&seed) : 0);
+        (void)writer_put(&writer, event, (uint32_t)seed_next(&seed), payload, length);
+    }
+    dump_for("-c sink.utils.counter");
+    CHECK(counts.records == 150 && counts.events > 20 && counts.left_out > 20);
+    (void)snprintf(expected, sizeof(expected), " %llu Event message",
+                   (unsigned long long)counts.events);
+    CHECK(lines_with(expected) == 1);
+}
+
 int main(void)
 {
     const char *where = getenv("TMPDIR");
@@ -152,5 +182,6 @@ int main(void)
     test_times();
     test_unreadable();
     test_overwritten();
+    test_random(seed_begin());
     return check_status();
 }

@@ -161,6 +161,42 @@ static void test_others(void)
     follow_free(follow);
 }
 
+/* The more has come since the last look, the sooner is the next one. */
+static void test_pace(void)
+{
+    const int64_t begin_ms = clock_ms(), hour_ms = HOUR / 1000000;
+    int64_t looked_ms;
+    struct memory memory;
+    struct seen seen;
+    struct follow *follow = new_follow(&seen, GRACE, false);
+    struct writer writer;
+    int64_t next_ms;
+    int lock = 0;
+
+    make(&memory, RING_BYTES_MIN);
+    writer = (struct writer){memory_ring(&memory, 1), &lock};
+    CHECK(follow_add(follow, &memory, true));
+    (void)follow_look(follow);
+    CHECK(follow_next_ms(follow, 20) == 20);
+    looked_ms = clock_ms();
+    while (clock_ms() - looked_ms < 100)
+        (void)poll(NULL, 0, 1);
+    while (memory_written(&memory) < RING_BYTES_MIN / 2)
+        put(&writer, clock_ns(), 0, 1);
+    (void)follow_look_at_all(follow);
+    next_ms = follow_next_ms(follow, hour_ms);
+    CHECK(next_ms >= 40 && next_ms <= (clock_ms() - begin_ms) / 2 + 1);
+    CHECK(follow_next_ms(follow, 20) == 20);
+    while (memory_written(&memory) < RING_BYTES_MIN * 2)
+        put(&writer, clock_ns(), 0, 1);
+    (void)follow_look_at_all(follow);
+    CHECK(follow_next_ms(follow, hour_ms) == 0);
+    (void)follow_look_at_all(follow);
+    CHECK(follow_next_ms(follow, 20) == 20);
+    follow_free(follow);
+    memory_close(&memory);
+}
+
 /* Each event is seen or missing, and what is missing was overwritten. */
 static void test_writers(uint64_t bytes, bool must_be_whole)
 {
@@ -209,6 +245,7 @@ int main(void)
 {
     test_order(seed_begin());
     test_others();
+    test_pace();
     test_writers(UINT64_C(1) << 25, true);
     test_writers(RING_BYTES_MIN, false);
     return check_status();

@@ -17,6 +17,7 @@ import tempfile
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 import common
+import tracing
 from load import Failed
 
 SRC = pathlib.Path(os.environ["SRC"])
@@ -164,27 +165,17 @@ class World:
 
     # ---- LTTng -------------------------------------------------------------------------------------
 
-    def lttng(self, *command, check=True):
-        done = subprocess.run(["timeout", "-k", "2", "30", "lttng", "--no-sessiond", *map(str, command)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if check and done.returncode != 0:
-            raise Failed(f"lttng {' '.join(map(str, command))}: {done.stderr.strip()}")
-        return done.returncode
+    lttng = tracing.Lttng(Failed)
 
     def start_sessiond(self):
         self.start("sessiond", "lttng-sessiond", "--no-kernel")
-        wait_until(lambda: self.lttng("list", check=False) == 0, "the session daemon's answer")
+        self.lttng.wait_ready()
 
     def record(self):
         """A session that loses nothing: programs wait for room. Returns it, to be given to read()."""
         self.sessions += 1
         name = f"zero{self.sessions}"
-        self.lttng("create", name, f"--output={self.folder / name}")
-        self.lttng("enable-channel", "-s", name, "-u", "--buffers-uid", "--subbuf-size=4M", "--num-subbuf=4",
-                   "--blocking-timeout=inf", "all")
-        self.lttng("enable-event", "-s", name, "-u", "-c", "all", "blkin:span,blkin:process")
-        self.lttng("add-context", "-s", name, "-u", "-c", "all", "-t", "vpid", "-t", "vtid")
-        self.lttng("start", name)
+        self.lttng.session(name, f"--output={self.folder / name}", channel=tracing.LOSES_NOTHING, contexts=("vpid", "vtid"))
         return name
 
     def read(self, session, *params):
@@ -307,11 +298,12 @@ def redis(world, name, *arguments, traced=True, options=()):
     port = world.port()
     folder = world.folder / f"{name}.data"
     folder.mkdir(exist_ok=True)
+    said = len(world.log(name))  # by earlier starts
     world.serve(name, port, "redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
                 "--maxclients", DESCRIPTORS - 100,
                 *(arguments or ("--appendonly", "yes", "--appendfsync", "always")), traced=traced, options=options)
-    # it listens before it has read its data; the log has earlier starts, too
-    wait_until(lambda: "Ready to accept" in world.log(name).rsplit("Server initialized", 1)[-1], f"{name} is ready")
+    # it listens before it has read its data
+    wait_until(lambda: "Ready to accept" in world.log(name)[said:], f"{name} is ready")
     return port
 
 

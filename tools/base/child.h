@@ -63,7 +63,8 @@ bool child_run(const struct job *job, const void *bytes, size_t size, int *statu
 struct task {
     void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
     void *context;
-    const int *fds; /* descriptors that its child has, too: the least first. Not for one that stays */
+    const int
+        *fds; /* descriptors that its child has, too: the least first. Not for one that stays */
     size_t fd_count;
     bool is_running; /* to be read only */
     /* its own */

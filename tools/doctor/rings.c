@@ -53,8 +53,8 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
     if (process_variable(process->pid, "BLKIN_RINGS", value, sizeof(value)) &&
         strcmp(value, config_text(doctor->config, "ring-socket")) != 0) {
         saw(doctor, LEVEL_BAD, "rings.program",
-            "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment",
-            (int)process->pid, process->name, value);
+            "process %d (%s) has no rings: BLKIN_RINGS=%s is in its environment", (int)process->pid,
+            process->name, value);
         mend(doctor, "start it without that variable");
     } else if (process_is_elsewhere(process->pid, "/run/blkin/rings")) {
         saw(doctor, LEVEL_BAD, "rings.program",

@@ -8,8 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "libblkin/policy/slow_rules.h"
 
-#define BURST_NS UINT64_C(1000000000) /* what waits for one disk ends all at once */
-#define NAME_MAX 1024                 /* of names: a rule sees no more */
+#define NAME_MAX 1024 /* of names: a rule sees no more */
 
 /* Rules point into themselves: new ones are written to the other place. */
 static struct blkin_slow_rules rules[2] = {{.least_ns = UINT64_MAX}, {.least_ns = UINT64_MAX}};
@@ -25,8 +24,7 @@ static struct blkin_policy_source source = {
     .variable = "BLKIN_SLOW",
     .file_variable = "BLKIN_SLOW_FILE",
     .default_file = "/run/blkin/slow",
-    .expected = "a rule of slow requests, expected some such as osd*:write>20ms, *>100ms, error, "
-                "max=50/s, 32 at most",
+    .expected = BLKIN_SLOW_EXPECTED,
     .take = rules_take,
     .lock = PTHREAD_MUTEX_INITIALIZER,
 };
@@ -105,7 +103,7 @@ enum rules_verdict foreign_rules_check(const struct otlp_origin *origin,
                            rules_string(name, span->name), counted_ns, span->is_error);
     if (rule == BLKIN_SLOW_NO_RULE)
         return RULES_FINE;
-    if (!blkin_within_rate(&cap, BURST_NS, (uint64_t)clock_ns())) {
+    if (!blkin_within_rate(&cap, BLKIN_SLOW_BURST_NS, (uint64_t)clock_ns())) {
         held_back[rule]++;
         return RULES_HELD_BACK;
     }

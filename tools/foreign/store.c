@@ -296,8 +296,11 @@ struct foreign_store *foreign_store_new(uint64_t bytes)
     store->head = store->tail = store->size; /* no position is 0 */
     store->bytes = mmap(NULL, store->size, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (store->bytes != MAP_FAILED && table_init(&store->newest))
+    if (store->bytes != MAP_FAILED && table_init(&store->newest)) {
+        /* a child of the service, which runs another program, is not to cost a copy of its pages */
+        (void)madvise(store->bytes, store->size, MADV_DONTFORK);
         return store;
+    }
     if (store->bytes != MAP_FAILED)
         (void)munmap(store->bytes, store->size);
     free(store);

@@ -23,9 +23,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define RINGS_GRACE_NS    INT64_C(5000000)
-#define RINGS_LEFT_MS     5000 /* programs write for 2 s at most into a memory that is left */
-#define RINGS_DEFAULT     (UINT64_C(4) << 20)
+#define RINGS_GRACE_NS INT64_C(5000000)
+#define RINGS_LEFT_MS  5000 /* programs write for 2 s at most into a memory that is left */
+#define RINGS_DEFAULT  (UINT64_C(4) << 20)
 
 struct live_rings {
     struct frame *frame;
@@ -107,7 +107,7 @@ static void rings_look(void *context)
         loop_stop(rings->frame->loop);
     }
     timer_set(rings->frame->loop, &rings->look,
-              config_integer(rings->frame->config, "ring-poll-ms"));
+              follow_next_ms(rings->follow, config_integer(rings->frame->config, "ring-poll-ms")));
 }
 
 /* ---- memories -------------------------------------------------------------------------------- */

@@ -145,8 +145,7 @@ static void alarms_ask(struct alarms *alarms)
         return;
     }
     alarms->agent->totals.traces_asked += collected->count;
-    asking_ask(alarms->asking, collected, NULL,
-               config_integer(alarms->agent->config, "linger-ms"));
+    asking_ask(alarms->asking, collected, NULL, config_integer(alarms->agent->config, "linger-ms"));
 }
 
 static void alarms_look(struct alarms *alarms)
@@ -191,8 +190,8 @@ struct alarms *alarms_new(struct agent *agent, struct asking *asking)
     alarms->agent = agent;
     alarms->asking = asking;
     heard_read(&alarms->heard, agent->heard);
-    alarms->watcher = (struct watcher){
-        .heard = &alarms->heard, .alarm = alarms_take, .context = alarms};
+    alarms->watcher =
+        (struct watcher){.heard = &alarms->heard, .alarm = alarms_take, .context = alarms};
     alarms->poll = (struct timer){.due = alarms_poll, .context = alarms};
     return alarms;
 }

@@ -321,13 +321,14 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
 
         (void)snprintf(left_out, sizeof(left_out),
                        "%zu traces of the request were too many (fetch-traces)", r->left_out);
-        answer = json_pack("{ss, ss, ss, ss, sI, ss*, so*, so*, so}", "type", "found", "id", r->id, "to",
-                           r->host, "host", asking->agent->host, "held_from",
+        answer = json_pack("{ss, ss, ss, ss, sI, ss*, so*, so*, so}", "type", "found", "id", r->id,
+                           "to", r->host, "host", asking->agent->host, "held_from",
                            (json_int_t)held_from_ns, "error",
                            problem       ? problem
                            : r->left_out ? left_out
                                          : NULL,
-                           "late", r->is_late ? json_true() : NULL, "more", more ? json_integer((json_int_t)more) : NULL, "traces", list);
+                           "late", r->is_late ? json_true() : NULL, "more",
+                           more ? json_integer((json_int_t)more) : NULL, "traces", list);
         if (answer && strcmp(r->host, asking->agent->host) == 0)
             ledger_answer(asking->ledger, answer, clock_ms());
         else if (answer && asking->exchange)

@@ -40,9 +40,8 @@ static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *te
         return asking_ask_by_hand(asking, request);
     agent->totals.traces_dropped += request ? request->left_out : 0;
     requests_free(request);
-    return by_hand_problem(
-        "expected one trace id at least, and not more than fetch-traces allows "
-        "together with those that are waiting");
+    return by_hand_problem("expected one trace id at least, and not more than fetch-traces allows "
+                           "together with those that are waiting");
 }
 
 /* "MS [SERVICE]", or "MS WHY" */

@@ -306,8 +306,8 @@ static bool copy_memory(struct copy *copy, const struct fetch_memory *wanted,
         return false;
     copy->takes_host = wanted->user == copy->order->host_user;
     for (uint32_t cpu = 0; is_well && cpu < wanted->cpus; cpu++, copy->ring++)
-        is_well = cpu >= memory.size.cpus ||
-                  copy_ring(copy, memory_ring(&memory, cpu), held, result);
+        is_well =
+            cpu >= memory.size.cpus || copy_ring(copy, memory_ring(&memory, cpu), held, result);
     memory_close(&memory);
     return is_well;
 }
@@ -345,7 +345,8 @@ static int64_t copy_held_from(const struct fetch_order *order, const struct copy
 static void copy_set_held_from(const struct fetch_order *order, const struct copy_held *held,
                                struct fetch_result *result)
 {
-    result->held_from_ns = order->memory_count ? INT64_MIN : order->begun_mono_ns + order->offset_ns;
+    result->held_from_ns =
+        order->memory_count ? INT64_MIN : order->begun_mono_ns + order->offset_ns;
     for (size_t i = 0; i < order->memory_count; i++) {
         const int64_t from_ns = copy_held_from(order, held, order->memories[i].user);
 

@@ -92,8 +92,7 @@ static bool dump_of_recorder(int64_t pid, const struct dump_options *options,
 static int64_t dump_recorders_pid(const struct config *config)
 {
     struct error ignored;
-    json_t *status =
-        control_ask(config_text(config, "runtime-dir"), "record", "status", &ignored);
+    json_t *status = control_ask(config_text(config, "runtime-dir"), "record", "status", &ignored);
     const int64_t pid = json_integer_value(json_object_get(status, "pid"));
 
     json_decref(status);

@@ -114,7 +114,7 @@ static bool fetch_write_only(const char *path, const struct fetch_order *order)
 }
 
 static bool fetch_write_requests(const char *path, const struct fetch_order *order,
-                           struct fetch_result *result)
+                                 struct fetch_result *result)
 {
     json_t *list = json_array(), *json;
     bool is_well;

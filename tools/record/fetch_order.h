@@ -21,13 +21,13 @@ struct fetch_memory {
 };
 
 struct fetch_order {
-    const char *folder;     /* where kept folders are */
-    uint64_t number;        /* kept-N */
-    uint64_t max_bytes;     /* of records that are kept */
-    int64_t until_mono_ns;  /* when the rings' ends were taken */
-    int64_t offset_ns;      /* what CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
-    int64_t begun_mono_ns;  /* the agent: before that programs found no rings */
-    uint32_t host_user;     /* whose memory has what the host did */
+    const char *folder;    /* where kept folders are */
+    uint64_t number;       /* kept-N */
+    uint64_t max_bytes;    /* of records that are kept */
+    int64_t until_mono_ns; /* when the rings' ends were taken */
+    int64_t offset_ns;     /* what CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
+    int64_t begun_mono_ns; /* the agent: before that programs found no rings */
+    uint32_t host_user;    /* whose memory has what the host did */
     const struct request *requests;
     const struct fetched *fetched;
     const char *foreign; /* spans of OpenTelemetry's SDKs: a request of OTLP */
@@ -41,7 +41,7 @@ struct fetch_order {
 
 struct fetch_result { /* a plain type: a task's result */
     bool has_copied, is_kept;
-    struct error error; /* why not */
+    struct error error;                /* why not */
     uint64_t records, bytes;           /* that the rings had */
     uint64_t records_kept, bytes_kept; /* without what the host did */
     uint64_t rings_damaged;

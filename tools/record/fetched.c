@@ -242,8 +242,8 @@ static bool fetched_print_trace(FILE *file, const struct fetched_trace *trace)
     bool is_printed;
 
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, sb, ss%, so*}", "id", text, "mono", (json_int_t)trace->until_mono_ns, "open", trace->is_open, "why",
-                     trace->why, strlen(trace->why), "found", open);
+    json = json_pack("{ss, sI, sb, ss%, so*}", "id", text, "mono", (json_int_t)trace->until_mono_ns,
+                     "open", trace->is_open, "why", trace->why, strlen(trace->why), "found", open);
     is_printed = json && json_dumpf(json, file, JSON_COMPACT) == 0;
     json_decref(json);
     return is_printed;

@@ -37,10 +37,10 @@ struct fetching {
     int *fds; /* of the task */
     bool is_busy;
     bool is_last_call;
-    uint64_t number;        /* of the kept folder */
-    uint64_t place;         /* up to which it is fetched, */
-    int64_t until_mono_ns;  /* and the time */
-    int64_t begun_mono_ns;  /* of this process */
+    uint64_t number;       /* of the kept folder */
+    uint64_t place;        /* up to which it is fetched, */
+    int64_t until_mono_ns; /* and the time */
+    int64_t begun_mono_ns; /* of this process */
     int64_t begun_ms, next_ms;
     int64_t next_last_ms; /* not before all of a time is fetched again: traces by name may be */
     int64_t last_allowance, last_allowed_ms; /* bytes of these, keep-minute-bytes */
@@ -203,8 +203,8 @@ static bool fetching_list_memories(struct fetching *fetching, struct fetch_order
 static bool fetching_start_task(struct fetching *fetching, struct fetch_order *order)
 {
     size_t size;
-    char *bytes = fetch_order_bytes(order, fetching->places, holding_first(fetching->holding),
-                                    &size);
+    char *bytes =
+        fetch_order_bytes(order, fetching->places, holding_first(fetching->holding), &size);
     const bool has_begun = bytes && task_start(fetching->agent->loop, &fetching->task, &fetch_job,
                                                bytes, size, LIMIT_MS);
 
@@ -235,8 +235,8 @@ static bool fetching_begin(struct fetching *fetching, struct fetch_order *order)
     return has_begun;
 }
 
-/* So much as there is room for. All of the rings is seldom wanted: what waits for the collector does
- * not have to go for it beyond half of kept-max-bytes. */
+/* So much as there is room for. All of the rings is seldom wanted: what waits for the collector
+ * does not have to go for it beyond half of kept-max-bytes. */
 static uint64_t fetching_limit_bytes(struct fetching *fetching)
 {
     const uint64_t half = (uint64_t)config_integer(fetching->agent->config, "kept-max-bytes") / 2;

@@ -29,8 +29,7 @@ static uint64_t heard_missing_of(const struct heard_program *program)
 }
 
 /* The first one that is heard of a program need not be its first. */
-static void heard_set(struct heard *heard, struct heard_program *program,
-                      const struct alarm *alarm)
+static void heard_set(struct heard *heard, struct heard_program *program, const struct alarm *alarm)
 {
     const uint64_t before_ns = program->pid == alarm->pid ? program->before_ns : 0;
 

@@ -38,7 +38,6 @@ struct kept {
     struct agent *agent;
     kept_found_fn *found;
     void *context;
-    char look_file[4096]; /* of a reading that sends nothing: its spans */
     char tap[128];
     struct reader sender, looker;
     struct kept_folder *list; /* the oldest first */
@@ -74,21 +73,15 @@ static bool kept_is_window(const struct kept_folder *folder)
 
 /* ---- in the children ------------------------------------------------------------------------- */
 
-/* Reads the records of the folder order["path"]. */
-static int kept_read(const json_t *order)
-{
-    char path[PATH_ROOM], foreign[PATH_ROOM];
-
-    path_set(path, "%s/records", reader_text(order, "path"));
-    path_set(foreign, "%s/foreign", reader_text(order, "path"));
-    return records_read(path, foreign, order);
-}
-
 static int kept_run_sender(const void *bytes, size_t size)
 {
     json_t *order = reader_begin(bytes, size);
-    const int status = kept_read(order);
+    char path[PATH_ROOM], foreign[PATH_ROOM];
+    int status;
 
+    path_set(path, "%s/records", reader_text(order, "path"));
+    path_set(foreign, "%s/foreign", reader_text(order, "path"));
+    status = records_read(path, foreign, order);
     json_decref(order);
     return status;
 }
@@ -96,15 +89,20 @@ static int kept_run_sender(const void *bytes, size_t size)
 static int kept_run_looker(const void *bytes, size_t size)
 {
     json_t *order = reader_begin(bytes, size);
-    const char *file = reader_text(order, "file"), *service = reader_text(order, "service");
+    struct service_traces traces = {.service = reader_text(order, "service")};
+    char path[PATH_ROOM], foreign[PATH_ROOM];
+    struct error error;
     int status;
 
-    (void)unlink(file);
-    status = kept_read(order);
-    if (status == 0 && *service &&
-        !service_traces_write(file, service, reader_text(order, "found")))
+    path_set(path, "%s/records", reader_text(order, "path"));
+    path_set(foreign, "%s/foreign", reader_text(order, "path"));
+    status = records_look(path, foreign, order, service_traces_note, &traces);
+    if (status == 0 && *traces.service &&
+        !service_traces_write(&traces, reader_text(order, "found"), &error)) {
+        say(BK4056, "%s", error.text);
         status = 1;
-    (void)unlink(file);
+    }
+    service_traces_free(&traces);
     json_decref(order);
     return status;
 }
@@ -127,23 +125,21 @@ static json_t *kept_sender_order(const struct kept *kept)
                                   "only-found", found, "tap", kept->tap));
 }
 
-/* Into a file: nothing of the configuration matters. */
+/* Nothing of the configuration matters, as nothing is sent. */
 static json_t *kept_looker_order(const struct kept *kept)
 {
     const struct kept_folder *folder = kept->looked_at;
-    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM], endpoint[PATH_ROOM];
+    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM];
 
     kept_path_of(kept, folder->number, "", path);
     path_set(only, "%s/only", path);
     path_set(found, "%s/looked", path);
-    path_set(endpoint, "file:%s", kept->look_file);
     return reader_order(&kept->looker,
-                        json_pack("{ss, ss, ss, ss}", "path", path, "file", kept->look_file,
-                                  "found", found, "service",
+                        json_pack("{ss, ss, ss}", "path", path, "found", found, "service",
                                   kept_is_list(folder) ? folder->requests->service : ""),
                         NULL,
-                        json_pack("{ss, ss, ss, ss}", "endpoint", endpoint, "on-full", "block",
-                                  "only-traces", only, "only-found", found));
+                        json_pack("{ss, ss, ss, ss}", "endpoint", "file:/dev/null", "on-full",
+                                  "block", "only-traces", only, "only-found", found));
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -562,7 +558,6 @@ struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
     if (!kept)
         return NULL;
     *kept = (struct kept){.agent = agent, .found = found, .context = context};
-    agent_path(agent, "state-dir", "record.look", kept->look_file);
     (void)snprintf(kept->tap, sizeof(kept->tap), "%.100s/record.tap",
                    config_text(agent->config, "runtime-dir"));
     kept_open_readers(kept);

@@ -19,7 +19,7 @@
 
 struct later_trace {
     struct foreign_wanted wanted;
-    int64_t until_ms; /* 0: this place is free */
+    int64_t until_ms;        /* 0: this place is free */
     char id[192], host[256]; /* of the last request */
     char why[WHY_MAX + 1];
 };
@@ -128,8 +128,7 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
         if (trace->until_ms < oldest->until_ms)
             oldest = trace;
     }
-    *oldest = (struct later_trace){
-        .wanted = {.trace_id_high = id.high, .trace_id = id.low}};
+    *oldest = (struct later_trace){.wanted = {.trace_id_high = id.high, .trace_id = id.low}};
     return oldest;
 }
 

@@ -251,8 +251,8 @@ static bool record_open_parts(struct record *record, struct error *error)
     if (record_wants_foreign(parts->agent.config) && !record_open_foreign(record, error))
         return false;
     error_set(error, "out of memory");
-    parts->fetching = fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding,
-                                   parts->later);
+    parts->fetching =
+        fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding, parts->later);
     return parts->fetching != NULL;
 }
 

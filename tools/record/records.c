@@ -31,6 +31,8 @@ struct records {
     struct origin origin;
     struct pipeline pipeline;
     bool is_quiet;
+    stage_skip_fn *look; /* NULL: spans are sent */
+    void *look_context;
 };
 
 /* ---- signals --------------------------------------------------------------------------------- */
@@ -129,8 +131,8 @@ static bool records_next(struct records *records, struct ring_entry *entry)
     memcpy(&record, records->at, sizeof(record));
     if (left - sizeof(record) < records_padded(record.length))
         return false;
-    *entry = (struct ring_entry){
-        record.event, record.pid, records->at + sizeof(record), record.length};
+    *entry =
+        (struct ring_entry){record.event, record.pid, records->at + sizeof(record), record.length};
     records->at += sizeof(record) + records_padded(record.length);
     return true;
 }
@@ -252,26 +254,40 @@ static bool records_open(struct records *records, const char *path, const json_t
     records->pipeline.calls = (struct pipeline_calls){records_are_interrupted, records_say,
                                                       records_print_summary, records};
     records->pipeline.flushes = true;
-    return pipeline_open(&records->pipeline, params, error);
+    if (!pipeline_open(&records->pipeline, params, error))
+        return false;
+    if (records->look) {
+        struct stage *stage = skip_stage_new("look", records->look, records->look_context);
+
+        error_set(error, "out of memory");
+        if (!stage)
+            return false;
+        chain_append(&records->pipeline.chain, stage);
+    }
+    return true;
 }
 
 int records_read(const char *path, const char *foreign, const json_t *order)
 {
-    struct records records = {.at = NULL};
+    return records_look(path, foreign, order, NULL, NULL);
+}
+
+int records_look(const char *path, const char *foreign, const json_t *order, stage_skip_fn *look,
+                 void *context)
+{
+    struct records records = {.look = look, .look_context = context};
     struct params params;
     struct utsname host;
     struct error error;
     bool is_delivered;
 
     records_take_signals();
-    records.is_quiet =
-        json_integer_value(json_object_get(order, "level")) == BT_LOGGING_LEVEL_NONE;
+    records.is_quiet = json_integer_value(json_object_get(order, "level")) == BT_LOGGING_LEVEL_NONE;
     if (uname(&host) != 0)
         host.nodename[0] = '\0';
     is_delivered = records_open(&records, path, order, &params, &error);
-    records.origin = (struct origin){.host = text_of(host.nodename),
-                                     .clock = records.clock.offset_ns,
-                                     .process = {"", 0}};
+    records.origin = (struct origin){
+        .host = text_of(host.nodename), .clock = records.clock.offset_ns, .process = {"", 0}};
     is_delivered = is_delivered && records_give_all(&records, foreign, &error);
     if (!is_delivered)
         say(BK4054, "%s", error.text);

@@ -10,7 +10,7 @@
 #ifndef BLKIN_TOOLS_RECORDS_H
 #define BLKIN_TOOLS_RECORDS_H
 
-#include "babeltrace-plugin/base/error.h"
+#include "babeltrace-plugin/stages/chain.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -42,5 +42,9 @@ static inline uint64_t records_padded(uint64_t length)
  * status: 0 all was delivered.
  */
 int records_read(const char *path, const char *foreign, const json_t *order);
+
+/* The same, but nothing is sent: gives each span to look(), which returns true. */
+int records_look(const char *path, const char *foreign, const json_t *order, stage_skip_fn *look,
+                 void *context);
 
 #endif

@@ -127,13 +127,13 @@ json_t *request_json(const struct request *request)
 
     if (!is_last && !traces)
         return NULL;
-    return json_pack("{ss, ss, ss, sI, so*, ss*, ss*, so*, so*, so*}", "type", "keep", "id", request->id,
-                     "host", request->host, "at", (json_int_t)request->at_ns, "last_ms",
-                     is_last ? json_integer(request->last_ms) : NULL, "service",
+    return json_pack("{ss, ss, ss, sI, so*, ss*, ss*, so*, so*, so*}", "type", "keep", "id",
+                     request->id, "host", request->host, "at", (json_int_t)request->at_ns,
+                     "last_ms", is_last ? json_integer(request->last_ms) : NULL, "service",
                      is_last && request->service[0] ? request->service : NULL, "why",
                      is_last && request->why[0] ? request->why : NULL, "traces", traces, "left_out",
-                     request->left_out ? json_integer((json_int_t)request->left_out) : NULL,
-                     "late", request->is_late ? json_true() : NULL);
+                     request->left_out ? json_integer((json_int_t)request->left_out) : NULL, "late",
+                     request->is_late ? json_true() : NULL);
 }
 
 static bool request_read_traces(struct request *request, const json_t *traces, size_t max,

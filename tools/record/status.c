@@ -61,9 +61,9 @@ json_t *record_status_json(const struct record_parts *parts)
     return json_pack("{ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state", "recording",
                      "host", agent->host, "endpoint", record_endpoint_json(agent), "rings",
                      holding_json(parts->holding), "otlp",
-                     parts->foreign ? foreign_json(parts->foreign) : NULL, "kept", record_kept_json(parts),
-                     "pending_traces", (json_int_t)agent->pending.traces, "open_traces",
-                     (json_int_t)asking_open_count(parts->asking), "exchange",
+                     parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
+                     record_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces,
+                     "open_traces", (json_int_t)asking_open_count(parts->asking), "exchange",
                      asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
                      "totals", totals_own_json(&record_table, &agent->totals), "host_metrics",
                      host_child_json(&parts->host_child), "counters", counts_json(&counts));
@@ -81,8 +81,8 @@ static void record_print_own(struct printer *printer, const struct record_parts 
     print_metric(printer, "blkin_record_ring_holds_seconds", "gauge",
                  "So long the fastest ring lasts at this rate; 0: nothing is written.",
                  holding_holds_s(parts->holding));
-    print_metric(printer, "blkin_record_pending_traces", "gauge",
-                 "Traces that wait to be fetched.", agent->pending.traces);
+    print_metric(printer, "blkin_record_pending_traces", "gauge", "Traces that wait to be fetched.",
+                 agent->pending.traces);
     print_metric(printer, "blkin_record_open_traces", "gauge",
                  "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
     print_metric(printer, "blkin_record_kept_waiting", "gauge",

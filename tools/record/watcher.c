@@ -23,7 +23,8 @@ struct watched_memory {
 void watcher_add(struct watcher *watcher, const struct memory *memory)
 {
     const uint32_t cpus = memory->size.cpus;
-    struct watched_memory *watched = calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
+    struct watched_memory *watched =
+        calloc(1, sizeof(*watched) + cpus * sizeof(struct ring_reader));
 
     if (!watched)
         return; /* the service cannot work at all then */

@@ -70,7 +70,7 @@ static void ctf_put_host(char text[4 * CTF_HOST_MAX + 1], const char *host)
     char *at = text;
 
     *at = '\0';
-    for (unsigned i = 0; host[i] && i < CTF_HOST_MAX; i++) {
+    for (unsigned i = 0; i < CTF_HOST_MAX && host[i]; i++) {
         const unsigned char c = (unsigned char)host[i];
         const bool is_plain = c > ' ' && c < 0x7f && c != '"' && c != '\\';
 

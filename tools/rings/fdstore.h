@@ -15,8 +15,8 @@
 
 struct fdstore {
     struct loop *loop;
-    const char *path;               /* of the vault's socket; NULL: no process of our own */
-    void (*is_new)(void *context);  /* it is another one: what is held is to be put there again */
+    const char *path;              /* of the vault's socket; NULL: no process of our own */
+    void (*is_new)(void *context); /* it is another one: what is held is to be put there again */
     void *context;
     /* its own */
     struct watched vault; /* fd -1: there is none */

@@ -24,7 +24,9 @@ struct followed {
 struct follow {
     struct follow_calls calls;
     int64_t grace_ns, offset_ns;
-    int64_t done_ns; /* CLOCK_MONOTONIC: given up to here */
+    int64_t done_ns;                /* CLOCK_MONOTONIC: given up to here */
+    int64_t copied_ns, interval_ns; /* the last look at rings, and what was since the one before */
+    uint64_t fill;                  /* then, of the fullest ring: 1024 is all of it */
     struct followed *memories;
     struct follow_ring **heap; /* rings with an event that is due, the earliest first */
     uint32_t heap_count, rings;
@@ -106,10 +108,19 @@ static bool follow_next(struct follow *follow, struct follow_ring *ring,
     return false;
 }
 
+static void follow_note_fill(struct follow *follow, const struct ring_reader *reader)
+{
+    const uint64_t fill = (ring_end(reader->ring) - reader->at) / (reader->ring.size / 1024);
+
+    if (fill > follow->fill)
+        follow->fill = fill;
+}
+
 static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t now_ns)
 {
     const uint64_t before = ring->reader.counts.overwritten;
 
+    follow_note_fill(follow, &ring->reader);
     if (!ring_read(&ring->reader))
         follow->counts.starved++;
     if (ring->reader.counts.overwritten != before)
@@ -119,6 +130,9 @@ static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t
 
 static void follow_copy_all(struct follow *follow, int64_t now_ns)
 {
+    follow->interval_ns = now_ns - follow->copied_ns;
+    follow->copied_ns = now_ns;
+    follow->fill = 0;
     for (struct followed *memory = follow->memories; memory; memory = memory->next)
         for (uint32_t i = 0; i < memory->count; i++)
             follow_copy(follow, &memory->rings[i], now_ns);
@@ -162,6 +176,19 @@ int64_t follow_look(struct follow *follow)
     return follow_until(follow, follow->grace_ns);
 }
 
+int64_t follow_next_ms(const struct follow *follow, int64_t poll_ms)
+{
+    const uint64_t quarter = 1024 / 4;
+    int64_t next_ms;
+
+    if (follow->fill == 0)
+        return poll_ms;
+    if (follow->fill >= 4 * quarter)
+        return 0;
+    next_ms = follow->interval_ns * (int64_t)quarter / (int64_t)follow->fill / 1000000;
+    return next_ms < poll_ms ? next_ms : poll_ms;
+}
+
 int64_t follow_look_at_all(struct follow *follow)
 {
     return follow_until(follow, 0);
@@ -178,7 +205,8 @@ struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, in
     follow->calls = *calls;
     follow->grace_ns = grace_ns;
     follow->offset_ns = offset_ns;
-    follow->done_ns = clock_ns() - grace_ns;
+    follow->copied_ns = clock_ns();
+    follow->done_ns = follow->copied_ns - grace_ns;
     return follow;
 }
 

@@ -48,6 +48,12 @@ int64_t follow_look(struct follow *follow);
 /* The same without grace: at the end. */
 int64_t follow_look_at_all(struct follow *follow);
 
+/*
+ * When to look again: in poll_ms, or so much sooner that, at the rate of the last look, no ring has
+ * more than a quarter of new records by then.
+ */
+int64_t follow_next_ms(const struct follow *follow, int64_t poll_ms);
+
 struct follow_counts follow_counts(const struct follow *follow);
 
 #endif

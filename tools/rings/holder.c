@@ -24,7 +24,7 @@
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
 #define HOLDER_GROW_MS     60000
-#define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
+#define HOLDER_STEP_BYTES  RING_HUGE           /* of a memory that is made, in one go: some ms */
 #define HOLDER_FIRST_BYTES (UINT64_C(8) << 20) /* of a user's first one, at once */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
@@ -217,7 +217,8 @@ static struct memory_size holder_first_size(const struct memory_size *size)
 {
     struct memory_size first = *size;
 
-    while (first.event_bytes > RING_BYTES_MIN && first.event_bytes * size->cpus > HOLDER_FIRST_BYTES)
+    while (first.event_bytes > RING_BYTES_MIN &&
+           first.event_bytes * size->cpus > HOLDER_FIRST_BYTES)
         first.event_bytes /= 2;
     return first;
 }
@@ -293,7 +294,7 @@ static void holder_store_all(void *context)
     for (struct held *held = holder->memories; held && fdstore_is_there(&holder->store);
          held = held->next)
         (void)fdstore_put(&holder->store, held->memory.fd, held->user, held->number,
-                        &held->is_stored);
+                          &held->is_stored);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */

@@ -174,9 +174,9 @@ static int vault_connect(struct loop *loop, const char *path, struct error *erro
 
     if (socket >= 0)
         return socket;
-    if (!child_start(loop, &child,
-                     &(struct child_order){
-                         .job = &vault_job, .bytes = path, .size = strlen(path)})) {
+    if (!child_start(
+            loop, &child,
+            &(struct child_order){.job = &vault_job, .bytes = path, .size = strlen(path)})) {
         error_set(error, "cannot start a process: %s", strerror(errno));
         return -1;
     }

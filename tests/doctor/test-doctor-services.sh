@@ -1,0 +1,178 @@
+#!/usr/bin/env bash
+# "blkin doctor" beside the services: all is well, or which of them is broken, and how.
+#
+# timeout: 300
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/doctor/doctoring.sh
+. "$SRC/tests/doctor/doctoring.sh"
+for port in CONTROL DATA LIVE; do
+    free_port "$port"
+done
+# shellcheck disable=SC2153 # set by free_port
+export BLKIN_RELAYD_CONTROL_PORT=$CONTROL BLKIN_RELAYD_DATA_PORT=$DATA BLKIN_RELAYD_LIVE_PORT=$LIVE
+mkdir -m 777 "$WORK/store"
+if can_be_other; then
+    chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
+fi
+
+# ---- beside blkin live and blkin rotate
+
+start_sessiond || exit 1
+start_registered
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said relayd.viewer ok)" ]
+}
+tells_death() {
+    doctor && [[ -z $(said service.loss ok) && $(said service.loss note) == *' 0 spans lost,'*' and '[1-9]*' readers died' ]] &&
+        jq -e '.checks[] | select(.id == "service.loss").mend | contains("next reader")' "$WORK/doctor.json" >/dev/null
+}
+wait_for 20 live "that all is well beside blkin live" live_is_well || {
+    show_doctor
+    show_log sessiond
+    exit 1
+}
+[ -n "$(said service.runs ok)" ] || fail "blkin live is not found"
+live_endpoint=$BLKIN_ENDPOINT
+BLKIN_ENDPOINT=http://127.0.0.1:1 notes collector.endpoint "blkin live sends to $live_endpoint, and not" \
+    'a service that was started with another endpoint'
+[ "$status" -eq 0 ] || fail "the endpoint of the service is not the one that is looked at"
+if can_be_other; then
+    as=("${other[@]}")
+    doctor
+    as=()
+    [ -n "$(said relayd.viewer ok)" ] || {
+        show_doctor
+        fail "a plain user is told to end the service's reader"
+    }
+fi
+kill -KILL "$(pgrep -x blkin-reader -P "${private_pid[live]}")" || fail "blkin live has no reader"
+wait_for 20 live "that the reader is seen to have died" tells_death || {
+    show_doctor
+    exit 1
+}
+cases=$((cases + 1))
+wait_for 20 live "that all is well with the next reader" live_is_well || exit 1
+kill -STOP "${private_pid[live]}"
+names service.runs 'does not answer' 'a service that hangs'
+kill -CONT "${private_pid[live]}"
+stop_part live KILL
+names service.runs 'Connection refused' 'a service that was killed'
+
+start_part live "$BUILD/bin/blkin" live --endpoint=http://nowhere.invalid:9411
+live_answers() {
+    doctor && [ -n "$(said service.runs ok)" ]
+}
+wait_for 20 live "that blkin live answers" live_answers
+names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
+stop_part live KILL
+
+lttng destroy blkin >/dev/null 2>&1
+export BLKIN_SHM_PATH=$WORK/shm
+start_part rotate "$BUILD/bin/blkin" rotate
+rotate_is_well() {
+    doctor
+    [ "$status" -eq 0 ] && [ "$(jq -r .section "$WORK/doctor.json")" = rotate ]
+}
+wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
+    show_doctor
+    exit 1
+}
+names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
+has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
+stop_part rotate
+
+# ---- the recorder: without blkin record first
+
+# wrong ID TEXT WHAT: it is among what is bad for blkin record
+wrong() {
+    has "$@" --section=record
+}
+lttng destroy blkin >/dev/null 2>&1
+export BLKIN_RINGS=$WORK/rings BLKIN_RING_SOCKET=$WORK/rings
+echo '*>20ms, error, max=50/s' >"$WORK/slow"
+start_registered
+wrong service.runs 'no `blkin record` runs' 'no blkin record'
+wrong rings.socket "$WORK/rings: No such file or directory: programs get no rings" 'no rings'
+echo '*>20' >"$WORK/slow"
+wrong rules.text '*>20' 'a rule that cannot be read'
+rm "$WORK/slow"
+notes rules.none 'programs has a rule' 'no rules' --section=record
+start_registered BLKIN_SLOW='>>'
+wrong rules.text 'BLKIN_SLOW of process' 'a rule in the environment that cannot be read'
+start_registered BLKIN_SAMPLING=ratio=0.01
+wrong rules.sampling 'samples "ratio=0.01"' 'a program that samples, beside a recorder'
+if can_be_other; then
+    mkdir -m 700 "$WORK/closed"
+    chown -R nobody "$WORK/store"
+    echo '*>20ms' >"$WORK/closed/slow"
+    start_part store env BLKIN_SLOW_FILE="$WORK/closed/slow" "${other[@]}" "$BUILD/examples/store" --name store \
+        --dir "$WORK/store"
+    wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
+    wrong rules.file "cannot read $WORK/closed/slow: Permission denied" 'rules in a folder that is closed to the program'
+    rm "$WORK/closed/slow"
+    notes rules.none 'programs has a rule' 'a closed folder without rules' --section=record
+fi
+
+# ---- beside blkin record
+
+lttng destroy --all >/dev/null 2>&1
+echo '*>20ms, error' >"$WORK/slow"
+stop_part store
+start_stack || exit 1
+hub=''
+free_port hub
+start_part none env BLKIN_RINGS=none "$BUILD/examples/store" --name none --dir "$WORK/none"
+start_part record "$BUILD/bin/blkin" record --hub="http://127.0.0.1:$hub"
+record_runs() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = record ] && [ -n "$(said rings.socket ok)" ]
+}
+wait_for 20 record "the start of blkin record" record_runs || {
+    show_doctor
+    exit 1
+}
+wrong rings.programs 'no running program writes into rings' 'programs that have recorded nothing'
+has_rings() {
+    run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
+}
+wait_for 20 record "rings of programs" has_rings || exit 1
+wrong rings.program 'BLKIN_RINGS=none is in its environment' 'a program that wants no rings'
+stop_part none
+names hub.answers "http://127.0.0.1:$hub is away" 'no hub'
+start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
+record_is_well() {
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]
+}
+wait_for 40 record "that all is well beside blkin record" record_is_well || {
+    show_doctor
+    exit 1
+}
+run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the rings
+grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
+is_too_short() {
+    run_client 40 && doctor --section=record --seconds=86400 && [[ $(said ring.seconds note) == *'the rings hold only'* ]]
+}
+wait_for 20 record "that the rings are found too short" is_too_short || exit 1
+start_part live "$BUILD/bin/blkin" live
+live_is_well() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin record runs"* ]]
+}
+wait_for 20 live "that the recorder is seen beside blkin live" live_is_well || {
+    show_doctor
+    exit 1
+}
+stop_part record KILL
+names service.runs 'Connection refused' 'a recorder that was killed' --section=record
+start_part record "$BUILD/bin/blkin" record # what keeps the rings of the killed one ends with this one
+runs_again() {
+    doctor --section=record && [ -n "$(said service.runs ok)" ]
+}
+wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
+vault_is_gone() {
+    [ ! -e "$BLKIN_RUNTIME_DIR/rings.vault" ]
+}
+wait_for 10 - "the end of what keeps the rings" vault_is_gone || exit 1
+
+enough_cases 15

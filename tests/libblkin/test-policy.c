@@ -1,0 +1,157 @@
+/*
+ * Sampling policies: which texts there may be, and what is decided about which trace.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "libblkin/base/usage_level.h"
+#include "libblkin/policy/sampling.h"
+
+#include <blkin.h>
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#define BITS (UINT64_C(1) << 56) /* of an id, by which a ratio goes */
+
+static struct blkin_decision decide(const char *name, uint64_t trace_id)
+{
+    return blkin_sampling_decide(name, strlen(name), trace_id);
+}
+
+static void test_texts(void)
+{
+    static const char *const right[] = {
+        "always",
+        "never",
+        " always , scrub : never ",
+        "ratio=0",
+        "ratio=1",
+        "ratio=0.000001",
+        "rate=0.001",
+        "rate=1000000000",
+        "always,*:never",
+        "always,severity=emerg",
+        "always,severity=debug,usage=0",
+        "never,a:b:ratio=0.5",
+        "always,usage=3",
+        /* a name of 63 characters */
+        "always,aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggg:never",
+        "always,aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggg*:never",
+    };
+    static const char *const wrong[] = {
+        "",
+        "sometimes",
+        "always,",
+        "ratio=",
+        "ratio=1.000001",
+        "ratio=-0.1",
+        "ratio=0.5x",
+        "rate=0",
+        "rate=0.0009",
+        "rate=1000000001",
+        "always,scrub",
+        "always,:never",
+        "always,scrub:sometimes",
+        "always,severity=loud",
+        "always,severity=",
+        "always,usage=4",
+        "always,usage=",
+        "always,usage=12",
+        "always,aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg:never",
+    };
+
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        CHECK(blkin_set_sampling(right[i]) == 0);
+        CHECK_TEXT(blkin_sampling_text(), right[i]);
+    }
+    CHECK(blkin_set_sampling("never") == 0);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        if (blkin_set_sampling(wrong[i]) != -EINVAL)
+            CHECK_TEXT(wrong[i], "is wrong");
+        CHECK_TEXT(blkin_sampling_text(), "never");
+    }
+}
+
+/* As many rules as there may be, and one more. */
+static void test_many_rules(void)
+{
+    char text[4096] = "always";
+
+    for (int i = 0; i < 32; i++)
+        (void)sprintf(text + strlen(text), ",n%d:never", i);
+    CHECK(blkin_set_sampling(text) == 0);
+    CHECK(!decide("n31", 1).sampled && decide("n32", 1).sampled);
+    (void)strcat(text, ",n32:never");
+    CHECK(blkin_set_sampling(text) == -EINVAL);
+    CHECK(decide("n32", 1).sampled);
+}
+
+static void test_decisions(void)
+{
+    CHECK(blkin_set_sampling("always") == 0);
+    CHECK(decide("a", 0).sampled && decide("a", 0).ppm == 1000000);
+    CHECK(blkin_set_sampling("never") == 0);
+    CHECK(!decide("a", 0).sampled && decide("a", 0).ppm == 0);
+    CHECK(blkin_set_sampling("ratio=0.25") == 0);
+    CHECK(decide("a", 0).sampled && decide("a", BITS / 4 - 1).sampled);
+    CHECK(!decide("a", BITS / 4).sampled && !decide("a", BITS - 1).sampled);
+    CHECK(decide("a", BITS).sampled); /* the high bits do not matter */
+    CHECK(decide("a", BITS / 2).ppm == 250000 && decide("a", 0).ppm == 250000);
+    CHECK(blkin_set_sampling("ratio=0") == 0 && !decide("a", 0).sampled);
+    CHECK(blkin_set_sampling("ratio=1") == 0 && decide("a", BITS - 1).sampled);
+    CHECK(decide("a", 0).ppm == 1000000);
+}
+
+static void test_names(void)
+{
+    CHECK(blkin_set_sampling("always,scrub:never,osd*:never,osdmap:always,read*:ratio=0") == 0);
+    CHECK(!decide("scrub", 1).sampled);
+    CHECK(decide("scru", 1).sampled && decide("scrubs", 1).sampled);
+    CHECK(!decide("osd", 1).sampled && !decide("osd.1", 1).sampled);
+    CHECK(decide("os", 1).sampled);
+    CHECK(!decide("osdmap", 1).sampled); /* the first that fits */
+    CHECK(!decide("reads", 1).sampled && decide("", 1).sampled);
+    CHECK(blkin_set_sampling("always,*:never") == 0);
+    CHECK(!decide("", 1).sampled && !decide("a", 1).sampled);
+}
+
+/* So many a second: a burst is let through, and then no more for a while. */
+static void test_rate(void)
+{
+    unsigned sampled = 0;
+
+    CHECK(blkin_set_sampling("rate=0.001") == 0);
+    for (int i = 0; i < 1000; i++)
+        sampled += decide("a", 1).sampled;
+    CHECK(sampled == 1);
+    CHECK(decide("a", 1).ppm == 0); /* it is not known of how many */
+}
+
+static void test_severity(void)
+{
+    CHECK(blkin_set_sampling("always,severity=notice") == 0);
+    CHECK(blkin_least_severity == BLKIN_NOTICE);
+    CHECK(blkin_set_sampling("always,severity=emerg") == 0);
+    CHECK(blkin_least_severity == BLKIN_EMERG);
+    CHECK(blkin_set_sampling("always") == 0);
+    CHECK(blkin_least_severity == BLKIN_DEBUG);
+    CHECK(blkin_set_usage(-1) == -EINVAL && blkin_set_usage(BLKIN_USAGE_LEVEL_MAX + 1) == -EINVAL);
+    CHECK(blkin_set_usage(BLKIN_USAGE_LEVEL_MAX) == 0 && blkin_set_usage(0) == 0);
+}
+
+int main(void)
+{
+    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_SAMPLING_FILE", "/nowhere", 1);
+    blkin_init();
+    test_texts();
+    test_many_rules();
+    test_decisions();
+    test_names();
+    test_rate();
+    test_severity();
+    return check_status();
+}

@@ -1,0 +1,226 @@
+/*
+ * Levels of usage, for test-usage.sh: needs a session that has blkin:span enabled. check_usage.py
+ * knows what each span has to have.
+ *
+ *     usage_levels levels       each level, by call; and what is open while it changes
+ *     usage_levels file PATH    each level, by the sampling file PATH, which it writes
+ *     usage_levels off          level 0: no meter is read
+ *     usage_levels descriptors  level 3: those of the threads, closed behind its back, over fork
+ *                               and exit
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "usage_spans.h"
+
+/* ---- levels ---- */
+
+static void levels(void)
+{
+    static const char *const names[] = {"level 0", "level 1", "level 2", "level 3"};
+    struct blkin_span span;
+
+    CHECK(blkin_set_usage(-1) == -EINVAL);
+    CHECK(blkin_set_usage(4) == -EINVAL);
+    for (int level = 3; level >= 0; level--) {
+        set_level(level);
+        whole(names[level], NULL, 1);
+        begin(&span, "open while it changes", NULL);
+        (void)blkin_set_current(&span);
+        set_level(level ? 0 : 3);
+        set_level(level);
+        (void)blkin_set_current(NULL);
+        blkin_span_end(&span);
+        begin(&span, "was current before it changes", NULL);
+        (void)blkin_set_current(&span);
+        (void)blkin_set_current(NULL);
+        set_level(level ? 0 : 3);
+        set_level(level);
+        blkin_span_end(&span);
+    }
+    set_level(2);
+    CHECK(blkin_set_sampling("always,usage=1") == 0);
+    whole("level 1", NULL, 1);
+    set_level(3); /* the text goes before */
+    whole("level 1", NULL, 1);
+    CHECK(blkin_set_sampling("always,usage=4") == -EINVAL);
+    CHECK(blkin_set_sampling("always,usage=") == -EINVAL);
+    CHECK(blkin_set_sampling("always,usage=12") == -EINVAL);
+    CHECK(blkin_set_sampling("usage=1") == -EINVAL);
+    whole("level 1", NULL, 1);
+    CHECK(blkin_set_sampling("always") == 0); /* without it, the program's word counts */
+    whole("level 3", NULL, 1);
+    set_level(0);
+    whole("level 0", NULL, 1);
+}
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    if (!file || fprintf(file, "%s\n", text) < 0 || fclose(file) != 0)
+        abort();
+}
+
+/* Until a span reads the meters, or does not. False: not within 20 s. */
+static bool reads_until(bool wanted)
+{
+    const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + UINT64_C(20000000000);
+    bool reads;
+
+    do {
+        const long before = cpu_reads;
+
+        whole("waiting for the file", NULL, 0);
+        reads = cpu_reads != before;
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    } while (reads != wanted && clock_ns(CLOCK_MONOTONIC) < deadline);
+    return reads == wanted;
+}
+
+static void by_file(const char *path)
+{
+    CHECK(reads_until(false));
+    write_file(path, "always,usage=1");
+    CHECK(reads_until(true));
+    whole("level 1", NULL, 1);
+    write_file(path, "always");
+    CHECK(reads_until(false));
+    whole("level 0", NULL, 1);
+    write_file(path, "always, usage=3");
+    CHECK(reads_until(true));
+    whole("level 3", NULL, 1);
+}
+
+static void off(void)
+{
+    struct blkin_span root, span;
+
+    begin(&root, "root", NULL);
+    for (int i = 0; i < 1000; i++) {
+        begin(&span, "level 0", &root);
+        {
+            BLKIN_CURRENT_SCOPE(&span);
+            whole("level 0", &span, 0);
+        }
+        blkin_span_end(&span);
+    }
+    blkin_span_end(&root);
+    CHECK(cpu_reads == 0);
+    CHECK(count_reads == 0);
+    set_level(1);
+    whole("level 1", NULL, 0);
+    CHECK(cpu_reads == 2);
+    CHECK(count_reads == 0);
+}
+
+/* ---- descriptors ---- */
+
+/* How many of this process are schedstat files; *one is the last of them. */
+static int open_files(int *one)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    int count = 0;
+
+    while (folder && (entry = readdir(folder))) {
+        char path[300], target[300] = "";
+
+        snprintf(path, sizeof(path), "/proc/self/fd/%s", entry->d_name);
+        if (readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, "schedstat")) {
+            *one = atoi(entry->d_name);
+            count++;
+        }
+    }
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
+#define THREADS 20
+
+static pthread_barrier_t meet;
+
+static void *record_and_wait(void *unused)
+{
+    whole("level 3", NULL, 1);
+    (void)pthread_barrier_wait(&meet);
+    (void)pthread_barrier_wait(&meet);
+    return unused;
+}
+
+static void descriptors(const char *path)
+{
+    pthread_t threads[THREADS];
+    int fd = -1, other;
+    pid_t pid;
+
+    set_level(2);
+    whole("level 2", NULL, 1);
+    CHECK(open_files(&fd) == 0);
+    set_level(3);
+    whole("level 3", NULL, 1);
+    whole("level 3", NULL, 1);
+    CHECK(open_files(&fd) == 1);
+
+    (void)pthread_barrier_init(&meet, NULL, THREADS + 1);
+    for (int i = 0; i < THREADS; i++)
+        CHECK(pthread_create(&threads[i], NULL, record_and_wait, NULL) == 0);
+    (void)pthread_barrier_wait(&meet);
+    CHECK(open_files(&other) == 1 + THREADS);
+    pid = fork();
+    if (pid == 0) {
+        CHECK(open_files(&other) == 0);
+        whole("level 3", NULL, 1);
+        CHECK(open_files(&other) == 1);
+        _exit(check_failures);
+    }
+    CHECK(waitpid(pid, &other, 0) == pid && other == 0);
+    (void)pthread_barrier_wait(&meet);
+    for (int i = 0; i < THREADS; i++)
+        (void)pthread_join(threads[i], NULL);
+    CHECK(open_files(&fd) == 1);
+
+    /* closed behind its back, and another file in its place, of another file system or of /proc */
+    for (int i = 0; i < 2; i++) {
+        CHECK(close(fd) == 0);
+        other = open(i ? "/proc/self/stat" : path, O_RDONLY | O_CREAT, 0600);
+        CHECK(other == fd || dup2(other, fd) == fd);
+        whole("level 3", NULL, 1);
+        CHECK(fcntl(fd, F_GETFD) >= 0);
+        CHECK(open_files(&other) == 1 && other != fd);
+        fd = other;
+    }
+
+    /* none to be had: the rest is there all the same */
+    CHECK(close(other) == 0);
+    {
+        struct rlimit limit, none;
+
+        CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+        none = (struct rlimit){3, limit.rlim_max};
+        CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+        errno = 4711;
+        whole("level 2", NULL, 1);
+        CHECK(errno == 4711);
+        CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *mode = argc > 1 ? argv[1] : "";
+
+    (void)blkin_init();
+    whole("first", NULL, 0);
+    if (strcmp(mode, "levels") == 0)
+        levels();
+    else if (strcmp(mode, "file") == 0 && argc == 3)
+        by_file(argv[2]);
+    else if (strcmp(mode, "off") == 0)
+        off();
+    else if (strcmp(mode, "descriptors") == 0 && argc == 3)
+        descriptors(argv[2]);
+    else
+        return 2;
+    return check_status();
+}

@@ -1,0 +1,278 @@
+/*
+ * The outbox: who gets a batch, what every span's outcome is, and up to where all spans have one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/outbox.h"
+#include "check.h"
+
+#define BATCH 2 /* spans */
+#define LONG  60000
+#define ROOM  (1 << 20)
+
+static const struct outbox_options usual = {.batch_spans = BATCH,
+                                            .batch_bytes = 4096,
+                                            .batch_timeout_ms = LONG,
+                                            .queue_bytes = ROOM,
+                                            .is_blocking = true,
+                                            .has_spool = true,
+                                            .threads = 2};
+
+static void add(struct outbox *outbox, unsigned count)
+{
+    static const struct span span = {.trace_id = 1, .id = 2};
+
+    while (count--)
+        CHECK(outbox_add(outbox, &span) == OUTBOX_ADDED);
+}
+
+static struct batch *aside(struct outbox *outbox)
+{
+    return outbox_take_aside(outbox, clock_ms() + 2);
+}
+
+static void has(struct outbox *outbox, enum outcome outcome, uint64_t spans, uint64_t waiting)
+{
+    const struct exporter_counts counts = outbox_counts(outbox);
+    uint64_t sum = counts.waiting;
+
+    CHECK(counts.outcome[outcome] == spans);
+    CHECK(counts.waiting == waiting);
+    for (int i = 0; i < OUTCOMES; i++)
+        sum += counts.outcome[i];
+    CHECK(sum == counts.spans);
+}
+
+/* ---- who gets a batch: the spooler, a sender, or nobody ---- */
+
+static void test_ways(void)
+{
+    enum { STOPS = 1, CLOSED = 2, PRESSED = 4, WAITS = 8 };
+    static const struct {
+        enum outbox_way way;
+        unsigned what;
+        char gets; /* 'a'side, 'd'irectly, 'n'obody */
+    } cases[] = {
+        {OUTBOX_DIRECT, WAITS, 'd'},
+        {OUTBOX_DIRECT, 0, 'd'},
+        {OUTBOX_DIRECT, PRESSED, 'a'},
+        {OUTBOX_DIRECT, PRESSED | WAITS, 'd'},
+        {OUTBOX_DIRECT, CLOSED, 'd'},
+        {OUTBOX_DIRECT, STOPS, 'd'},
+        {OUTBOX_BEHIND, WAITS, 'n'},
+        {OUTBOX_BEHIND, 0, 'a'},
+        {OUTBOX_BEHIND, WAITS | CLOSED, 'a'},
+        {OUTBOX_BEHIND, WAITS | STOPS, 'a'},
+        {OUTBOX_AWAY, WAITS, 'a'},
+        {OUTBOX_AWAY, 0, 'a'},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct outbox_options options = usual;
+        struct outbox *outbox;
+        struct batch *batch;
+        const unsigned what = cases[i].what;
+
+        options.is_blocking = (what & WAITS) != 0;
+        options.queue_bytes = what & PRESSED ? 2 * options.batch_bytes : ROOM;
+        outbox = outbox_new(&options);
+        outbox_set_way(outbox, cases[i].way);
+        add(outbox, what & PRESSED ? 50 : BATCH);
+        if (what & STOPS)
+            outbox_stop(outbox, clock_ms() + LONG);
+        if (what & CLOSED)
+            outbox_close(outbox);
+        batch = aside(outbox);
+        CHECK((batch != NULL) == (cases[i].gets == 'a'));
+        if (batch)
+            outbox_finish(outbox, batch);
+        if (cases[i].gets == 'd')
+            CHECK((batch = outbox_take(outbox)) != NULL);
+        else if (cases[i].way != OUTBOX_DIRECT && !(what & CLOSED))
+            CHECK((batch = outbox_take(outbox)) == NULL);
+        if (cases[i].gets == 'd' && batch)
+            outbox_finish(outbox, batch);
+        outbox_free(outbox);
+    }
+}
+
+/* While the spooler has a batch, a sender gets none: the order of spans would be another one. */
+static void test_spooler_first(void)
+{
+    struct outbox *outbox = outbox_new(&usual);
+    struct batch *batch;
+
+    add(outbox, 2 * BATCH);
+    outbox_set_way(outbox, OUTBOX_AWAY);
+    batch = aside(outbox);
+    CHECK(batch && batch->count == BATCH && batch->first == 0);
+    outbox_put_back(outbox, batch); /* the disk does not take it: as without a spool */
+    outbox_set_way(outbox, OUTBOX_DIRECT);
+    batch = outbox_take(outbox);
+    CHECK(batch && batch->first == 0);
+    outbox_settle(outbox, batch, OUTCOME_ACCEPTED, BATCH);
+    outbox_finish(outbox, batch);
+    has(outbox, OUTCOME_ACCEPTED, BATCH, BATCH);
+    outbox_free(outbox);
+}
+
+/* ---- what becomes of spans ---- */
+
+static void test_outcomes(bool is_arranged)
+{
+    struct outbox_options options = usual;
+    struct outbox *outbox;
+    struct batch *first, *second;
+
+    options.has_spool = false;
+    options.is_arranged = is_arranged;
+    outbox = outbox_new(&options);
+    add(outbox, 2 * BATCH + 1);
+    CHECK(outbox_settled(outbox) == 0);
+    first = outbox_take(outbox);
+    second = outbox_take(outbox);
+    CHECK(first && second && first->first == 0 && second->first == BATCH);
+    outbox_settle(outbox, second, OUTCOME_ACCEPTED, BATCH);
+    CHECK(outbox_settled(outbox) == 0);
+    outbox_settle(outbox, first, OUTCOME_REFUSED, 1);
+    CHECK(outbox_settled(outbox) == (is_arranged ? 0 : 1));
+    has(outbox, OUTCOME_REFUSED, 1, BATCH);
+    outbox_finish(outbox, second);
+    CHECK(outbox_settled(outbox) == (is_arranged ? 0 : 1));
+    outbox_finish(outbox, first); /* the other one has no outcome */
+    has(outbox, OUTCOME_UNDELIVERED, 1, 1);
+    CHECK(outbox_settled(outbox) == 2 * BATCH); /* the open batch is not */
+    outbox_close(outbox);
+    CHECK(!outbox_is_done(outbox));
+    first = outbox_take(outbox);
+    CHECK(first && first->count == 1 && !outbox_is_done(outbox));
+    outbox_settle(outbox, first, OUTCOME_ACCEPTED, 1);
+    CHECK(!outbox_is_done(outbox));
+    outbox_finish(outbox, first);
+    CHECK(outbox_is_done(outbox) && outbox_take(outbox) == NULL);
+    CHECK(outbox_settled(outbox) == 2 * BATCH + 1);
+    outbox_count_unsure(outbox);
+    outbox_count_cut(outbox, 3);
+    outbox_count_request(outbox, false);
+    outbox_count_request(outbox, true);
+    CHECK(outbox_counts(outbox).unsure == BATCH + 1 && outbox_counts(outbox).cut == 3);
+    CHECK(outbox_counts(outbox).requests == 2 && outbox_counts(outbox).retries == 1);
+    outbox_free(outbox);
+}
+
+/* A batch that is put back has lost those that were settled. */
+static void test_put_back(void)
+{
+    struct outbox *outbox = outbox_new(&usual);
+    struct batch *batch;
+
+    add(outbox, BATCH);
+    outbox_set_way(outbox, OUTBOX_AWAY);
+    batch = aside(outbox);
+    CHECK(batch != NULL);
+    outbox_settle(outbox, batch, OUTCOME_INVALID, 1);
+    CHECK(outbox_settled(outbox) == 1);
+    outbox_put_back(outbox, batch);
+    CHECK(outbox_settled(outbox) == 1 && batch->first == 1 && batch->count == 1);
+    CHECK(aside(outbox) == NULL); /* after a pause */
+    has(outbox, OUTCOME_INVALID, 1, 1);
+    outbox_free(outbox);
+}
+
+static void test_full(void)
+{
+    static const struct span span = {.trace_id = 1, .id = 2};
+    struct outbox_options options = usual;
+    struct outbox *outbox;
+    struct batch *batch;
+    uint64_t spans = 0;
+
+    options.has_spool = false;
+    outbox = outbox_new(&options);
+    options.queue_bytes = 0; /* two batches at least */
+    outbox_free(outbox);
+    outbox = outbox_new(&options);
+    while (outbox_add(outbox, &span) == OUTBOX_ADDED)
+        spans++;
+    CHECK(outbox_counts(outbox).spans == spans); /* the graph waits: it is not counted */
+    CHECK(!outbox_wait(outbox, OUTBOX_HAS_ROOM, clock_ms()));
+    outbox_set_blocking(outbox, false);
+    CHECK(!outbox_is_blocking(outbox));
+    CHECK(outbox_add(outbox, &span) == OUTBOX_DROPPING); /* the oldest batch, for this one */
+    has(outbox, OUTCOME_DROPPED, BATCH, spans - BATCH + 1);
+    batch = outbox_take(outbox);
+    CHECK(batch && batch->first == BATCH);
+    outbox_finish(outbox, batch);
+    CHECK(outbox_wait(outbox, OUTBOX_HAS_ROOM, clock_ms()));
+    outbox_free(outbox);
+}
+
+static void test_late(bool has_spool)
+{
+    static const struct span span = {.trace_id = 1, .id = 2};
+    struct outbox_options options = usual;
+    struct outbox *outbox;
+
+    options.has_spool = has_spool;
+    outbox = outbox_new(&options);
+    add(outbox, 1);
+    CHECK(outbox_pause(outbox, clock_ms()));
+    CHECK(outbox_patience(outbox).is_limited && outbox_patience(outbox).stop_ms == CLOCK_NEVER);
+    outbox_stop(outbox, clock_ms() + LONG);
+    outbox_stop(outbox, clock_ms() - 1);
+    outbox_stop(outbox, clock_ms() + LONG); /* the earliest counts */
+    CHECK(outbox_patience(outbox).stop_ms < clock_ms());
+    CHECK(has_spool || !outbox_pause(outbox, clock_ms() + LONG));
+    CHECK(outbox_add(outbox, &span) == OUTBOX_ADDED);
+    has(outbox, OUTCOME_UNDELIVERED, has_spool ? 0 : 1, has_spool ? 2 : 1);
+    outbox_close(outbox);
+    if (has_spool) { /* also what is late */
+        struct batch *batch = aside(outbox);
+
+        CHECK(batch && batch->count == 2);
+        outbox_settle(outbox, batch, OUTCOME_SPOOLED, 2);
+        outbox_finish(outbox, batch);
+        has(outbox, OUTCOME_SPOOLED, 2, 0);
+    } else {
+        CHECK(outbox_take(outbox) == NULL);
+        has(outbox, OUTCOME_UNDELIVERED, 2, 0);
+    }
+    CHECK(outbox_wait(outbox, OUTBOX_IS_EMPTY, clock_ms()));
+    outbox_end(outbox);
+    CHECK(!outbox_wait(outbox, OUTBOX_HAS_ENDED, clock_ms()));
+    outbox_end(outbox);
+    CHECK(outbox_wait(outbox, OUTBOX_HAS_ENDED, clock_ms()));
+    outbox_free(outbox);
+}
+
+static void test_failed(void)
+{
+    struct outbox *outbox = outbox_new(&usual);
+    struct error error = {""}, why = {"nobody is there"};
+
+    add(outbox, BATCH + 1);
+    CHECK(!outbox_has_failed(outbox, &error));
+    outbox_fail(outbox, &why);
+    CHECK(outbox_has_failed(outbox, &error));
+    CHECK_TEXT(error.text, why.text);
+    has(outbox, OUTCOME_UNDELIVERED, BATCH + 1, 0);
+    add(outbox, 1);
+    has(outbox, OUTCOME_UNDELIVERED, BATCH + 2, 0);
+    CHECK(!outbox_pause(outbox, clock_ms() + LONG));
+    outbox_free(outbox);
+}
+
+int main(void)
+{
+    test_ways();
+    test_spooler_first();
+    test_outcomes(false);
+    test_outcomes(true);
+    test_put_back();
+    test_full();
+    test_late(false);
+    test_late(true);
+    test_failed();
+    return check_status();
+}

@@ -1,0 +1,117 @@
+/*
+ * The lines of a configuration file: what there may be, what there may not, and where.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "tools/config/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char out[1 << 16];
+
+static void entry(void *context, unsigned line, const char *section, const char *name,
+                  const char *value)
+{
+    const size_t length = strlen(out);
+
+    (void)context;
+    (void)snprintf(out + length, sizeof(out) - length, "%u[%s]%s=%s;", line, section, name, value);
+}
+
+static void bad(void *context, unsigned line, const char *why)
+{
+    const size_t length = strlen(out);
+
+    (void)context;
+    (void)snprintf(out + length, sizeof(out) - length, "%u! %s;", line, why);
+}
+
+static void parse(const char *bytes, size_t size)
+{
+    char *copy = malloc(size + !size); /* without slack, for AddressSanitizer */
+
+    out[0] = '\0';
+    memcpy(copy, bytes, size);
+    config_file_parse(copy, size, &(struct config_lines){.entry = entry, .bad = bad});
+    free(copy);
+}
+
+static void test_lines(void)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"a = b", "1[]a=b;"}, /* the last line has no end */
+        {"a = b\n", "1[]a=b;"},
+        {"\na=b\n\n[live]\nc=d", "2[]a=b;5[live]c=d;"},
+        {"\xef\xbb\xbf"
+         "a=b\n",
+         "1[]a=b;"},
+        {"  a = b \r\n\tc = d", "1[]a=b;2[]c=d;"},
+        {"# a\n; b\na=b", "3[]a=b;"},
+        {"a = \" b \"\nc=\"d\nd = x\"y\"", "1[]a= b ;2[]c=\"d;3[]d=x\"y\";"},
+        {"a = \"\"\nb=\"", "1[]a=;2[]b=\";"},
+        {"a = \"b\"c\"", "1[]a=\"b\"c\";"},
+        {"alone\nb=c", "1! expected KEY = VALUE;2[]b=c;"},
+        {"b=c\nalone", "1[]b=c;2! expected KEY = VALUE;"},
+        {"[live\na=b", "1! expected [SECTION];2[]a=b;"},
+        {"a=b=c", "1[]a=b=c;"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        parse(cases[i][0], strlen(cases[i][0]));
+        CHECK_TEXT(out, cases[i][1]);
+    }
+    parse("a=b\0c\nd=e", 9);
+    CHECK_TEXT(out, "1! it has a byte of zero: is this a text file?;2[]d=e;");
+}
+
+static void test_long_line(void)
+{
+    static char line[8300];
+
+    for (size_t length = 8180; length < 8200; length++) {
+        memset(line, 'v', length);
+        memcpy(line, "a=", 2);
+        line[length] = '\0';
+        parse(line, length);
+        CHECK((strcmp(out, "1! it is too long;") == 0) == (length > 8190));
+        CHECK(length > 8190 || strlen(out) == length + strlen("1[];"));
+    }
+}
+
+static void test_files(const char *folder)
+{
+    char path[300];
+    size_t size = 0;
+    struct error error = {""};
+    char *bytes;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "%.250s/blkin.conf", folder);
+    errno = 0;
+    CHECK(!config_file_read(path, &size, &error) && errno == ENOENT);
+    CHECK(strstr(error.text, path) != NULL);
+    file = fopen(path, "w");
+    CHECK(file && fputs("a=b", file) >= 0 && fclose(file) == 0);
+    bytes = config_file_read(path, &size, &error);
+    CHECK(bytes && size == 3 && memcmp(bytes, "a=b", 3) == 0);
+    free(bytes);
+    CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0);
+    CHECK(!config_file_read(path, &size, &error) && errno == EINVAL);
+    CHECK(strstr(error.text, "is a pipe: expected a file") != NULL);
+    CHECK(unlink(path) == 0);
+    CHECK(!config_file_read(folder, &size, &error) && errno == EISDIR);
+}
+
+int main(void)
+{
+    test_lines();
+    test_long_line();
+    test_files(getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    return check_status();
+}
