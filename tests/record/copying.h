@@ -118,10 +118,9 @@ static inline uint64_t copying_order(struct copying *copying, int64_t until_mono
                                   .ends = copying->ends,
                                   .max_bytes = UINT64_MAX / 2};
     for (struct held *held = first; held; held = held->next) {
-        copying->memories[order->memory_count++] =
-            (struct fetch_memory){fcntl(held->memory.fd, F_DUPFD_CLOEXEC, 3), held->user,
-                                  held->number, held->memory.size.cpus,
-                                  (int64_t)held->memory.made - COPYING_OFFSET};
+        copying->memories[order->memory_count++] = (struct fetch_memory){
+            fcntl(held->memory.fd, F_DUPFD_CLOEXEC, 3), held->user, held->number,
+            held->memory.size.cpus, (int64_t)held->memory.made - COPYING_OFFSET};
         for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++)
             (void)places_find(copying->places, place, held, cpu, &copying->ends[order->rings++]);
     }

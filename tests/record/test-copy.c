@@ -281,7 +281,7 @@ static void test_window(void)
     put(0, 0, 2, 2, 6 * S);
     put(0, 0, 3, 3, 4 * S);
     put(0, 0, 3, 4, 6 * S - 1500 * MS); /* late, and within */
-    put(0, 0, 4, 5, 5500 * MS); /* late, and before */
+    put(0, 0, 4, 5, 5500 * MS);         /* late, and before */
     put(0, 1, 5, 6, 3 * S);
     put(0, 1, 6, 7, 1 * S); /* after the question */
     WANT(0);
@@ -324,7 +324,8 @@ static void test_held_from(void)
     CHECK(held_ago() < 5 * S && held_ago() > 4 * S);
     copying_end(&copying);
 
-    /* the second memory goes on where the first one was left: one that is not cut does not matter */
+    /* the second memory goes on where the first one was left: one that is not cut does not matter
+     */
     begin(2);
     fill(0, 0, 2000, 9 * S, MS);
     fill(1, 0, 10, 2 * S, MS);

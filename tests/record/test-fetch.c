@@ -124,7 +124,8 @@ static void test_only(void)
     struct fetch_result result;
     FILE *file;
 
-    fetched_note(copying.fetched, (struct trace_id){0, 5}, before_ns, 0); /* by an earlier process */
+    fetched_note(copying.fetched, (struct trace_id){0, 5}, before_ns,
+                 0); /* by an earlier process */
     fetched_note(copying.fetched, (struct trace_id){0, 6}, before_ns,
                  places_take(copying.places, &copying.held[0]));
     copying_want(&copying, (const uint64_t[]){5, 6, 0});

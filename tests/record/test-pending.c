@@ -186,7 +186,8 @@ static void test_fetched(void)
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
     fetched_note(fetched, id_of(1), 4000000000, 2);
     CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
-    CHECK(fetched_has(fetched, id_of(1), 3999999999) && !fetched_has(fetched, id_of(1), 4000000000));
+    CHECK(fetched_has(fetched, id_of(1), 3999999999) &&
+          !fetched_has(fetched, id_of(1), 4000000000));
     CHECK(!fetched_has(fetched, id_of(2), 1));
     /* the original's events know the lower half only */
     CHECK(fetched_find(fetched, (struct trace_id){0, 1}) == trace);
@@ -253,7 +254,8 @@ static void test_file(void)
     fetched = fetched_new();
     fetched_load(fetched, path);
     trace = fetched_find(fetched, id_of(1));
-    CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open && trace->spans == 1);
+    CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
+          trace->spans == 1);
     CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     fetched_free(fetched);

@@ -299,7 +299,8 @@ static void test_newer(void)
     end();
 }
 
-/* Records of any bytes, and other events: passed over. What was damaged is missing by its number. */
+/* Records of any bytes, and other events: passed over. What was damaged is missing by its number.
+ */
 static void test_scribbled(void)
 {
     struct writer writer;

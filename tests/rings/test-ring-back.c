@@ -276,7 +276,8 @@ static bool look_at_all(void *context, const struct ring_entry *entry, uint64_t 
 static void test_scribbles(void)
 {
     const size_t guard = (size_t)sysconf(_SC_PAGESIZE);
-    char *room = mmap(NULL, RING_BYTES_MIN + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *room =
+        mmap(NULL, RING_BYTES_MIN + 2 * guard, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     static char copy[RING_OLDEST_BYTES], payload[300];
     uint64_t committed = 0, state = seed, damaged = 0, records = 0;
     int lock = 0;
