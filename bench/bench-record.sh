@@ -3,10 +3,11 @@
 # "record NAME VALUE VALUE SPREAD" lines, and what there is to say to standard error. To be run under
 # scripts/isolate.
 #
-#     bench-record.sh PART      planted, faults, storm, snapshots or table
+#     bench-record.sh PART      planted, faults, storm, last or table
 #
-# In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), MEMORY (of each recorder),
-# FAULT_EVERY (15 s), SNAPSHOTS (1000), RATES ("10000 25000 50000 75000") and SECONDS_EACH (20) and MODES of the table.
+# In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
+# FAULT_EVERY (15 s), LAST (10 s) of all that is kept at once, RATES ("10000 25000 50000 75000") and SECONDS_EACH (20)
+# and MODES of the table.
 #
 # KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
 #
@@ -21,7 +22,7 @@ part=$1
 planted=${PLANTED:-1000}
 spans=${SPANS:-50000}
 rate=$((spans / 3))
-AGENT_OPTIONS=(--memory-bytes="${MEMORY:-128M}" --log-level="${LOG_LEVEL:-warning}")
+AGENT_OPTIONS=(--ring-bytes="${RING:-64M}" --rings-max-bytes=4G --log-level="${LOG_LEVEL:-warning}")
 
 die() {
     complain "$*"
@@ -37,7 +38,7 @@ field() {
     jq -r "(.$1 // 0)"
 }
 
-# Snapshots go to a disk, as on a real host: the private folders are in memory.
+# What is kept goes to a disk, as on a real host: the private folders are in memory.
 begin() {
     private_begin
     ON_DISK=$(mktemp -d "$BUILD/record.XXXXXX") || exit 1
@@ -63,7 +64,7 @@ family() {
     done
 }
 
-# The pids of all that records and reads: agents, `blkin live`, their children, LTTng's daemons.
+# The pids of all that records and reads: agents, `blkin live`, their children, and LTTng's daemons for that.
 recorder_pids() {
     local name
     for name in "${!private_pid[@]}"; do
@@ -81,21 +82,17 @@ cpu_ms() {
     done | awk -v hz="$(getconf CLK_TCK)" '{ ticks += $1 } END { printf "%d\n", ticks * 1000 / hz }'
 }
 
-# sample FILE: a line: KiB of memory of agents with their children, of LTTng's daemons (without the
-# rings, which are shared), of disk.
+# sample FILE: a line: KiB of memory of agents with their children (without the rings, which are shared), of disk.
 sample() {
-    local name kib=0 lttng_kib=0 pid size
+    local name kib=0 pid size
     for name in "${!private_pid[@]}"; do
-        case $name in
-        record-* | sessiond-*) ;;
-        *) continue ;;
-        esac
+        [[ $name == record-* ]] || continue
         for pid in $(family "${private_pid[$name]}"); do
             size=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
-            [[ $name == record-* ]] && kib=$((kib + ${size:-0})) || lttng_kib=$((lttng_kib + ${size:-0}))
+            kib=$((kib + ${size:-0}))
         done
     done
-    echo "$kib $lttng_kib $(du -sk "$STATE" | cut -f1)" >>"$1"
+    echo "$kib $(du -sk "$STATE" | cut -f1)" >>"$1"
 }
 
 # tenths FILE COLUMN FROM TO SHARE: of the samples in these tenths, the one that this share are less than.
@@ -107,7 +104,7 @@ tenths() {
 }
 
 # growth FILE COLUMN NAME: the last four tenths, and the second to fourth: medians; of the disk, where
-# snapshots come and go, the most.
+# kept folders come and go, the most.
 growth() {
     local share=0.5
     [[ $3 != *disk* ]] || share=1
@@ -117,7 +114,7 @@ growth() {
 # ---- the parts ---------------------------------------------------------------------------------------
 
 start_all() {
-    begin_hosts "${1:-4}" || exit 1
+    begin_hosts 4 || exit 1
     complain "round trips to the hub: $DELAY_BY"
     start_hub || exit 1
 }
@@ -157,7 +154,7 @@ show_loads() {
 show_agents() {
     local host
     for ((host = 1; host <= HOSTS; host++)); do
-        agent_status "$host" | jq -c '{host, state, ring, exchange, rules,
+        agent_status "$host" | jq -c '{host, state, rings, exchange, rules,
             totals: (.totals | with_entries(select(.value != 0)))}' >&2
     done
     [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
@@ -211,7 +208,7 @@ run_planted() {
     say retrieve_p99 "$(field p99 <<<"$retrieved")" "$(field max <<<"$retrieved")"
     say agents_pct "$(awk -v ms="$cpu" -v s="$seconds" 'BEGIN { print ms / s / 10 }')"
     growth "$WORK/samples" 1 planted_agent_kib
-    growth "$WORK/samples" 3 planted_disk_kib
+    growth "$WORK/samples" 2 planted_disk_kib
 }
 
 note_fault() {
@@ -245,8 +242,8 @@ fault() {
         start_load "$host"
         ;;
     3)
-        note_fault "sessiond of store-$host restarted"
-        stop_part "sessiond-$host" TERM 20 >/dev/null 2>&1
+        note_fault "sessiond of store-$host killed, which runs beside"
+        stop_part "sessiond-$host" KILL >/dev/null 2>&1
         start_host_lttng "$host" || exit 1
         note_fault "sessiond of store-$host back"
         ;;
@@ -257,6 +254,7 @@ run_faults() {
     local seconds=$((planted * 10000 / rate)) result
     fault_number=0
     start_all
+    all_hosts start_host_lttng || exit 1 # beside
     start_collect || exit 1
     start_agents
     LOAD=("rate=$rate" "seconds=$seconds" slow=10000 late=20)
@@ -265,7 +263,7 @@ run_faults() {
     complain "faults: $result"
     show_agents
     say faults "$fault_number"
-    say faults_lost "$(total alarms_lost)" # with their session
+    say faults_lost "$(total alarms_lost)"
     for name in planted complete complete_share tagged late untagged silent unmade fast doubles false_tags; do
         say "faults_$name" "$(field "$name" <<<"$result")"
     done
@@ -294,70 +292,54 @@ run_storm() {
     say storm_lost "$(total alarms_lost)"
     say storm_unaccounted $((made - $(total alarms) - $(total alarms_held_back) - $(total alarms_lost)))
     say_result "$result" planted complete tagged late untagged fast doubles
-    for column in 1 2 3; do
-        growth "$WORK/samples" $column "storm_$(cut -d ' ' -f $column <<<"agent_kib lttng_kib disk_kib")"
+    growth "$WORK/samples" 1 storm_agent_kib
+    growth "$WORK/samples" 2 storm_disk_kib
+}
+
+accepted() {
+    local host sum=0
+    for ((host = 1; host <= HOSTS; host++)); do
+        sum=$((sum + $(agent_status "$host" | field counters.spans_accepted)))
+    done
+    echo "$sum"
+}
+
+all_delivered() {
+    local host
+    for ((host = 1; host <= HOSTS; host++)); do
+        agent_has "$host" '.kept.waiting == 0' || return
     done
 }
 
-# Is it a stormy phase of the load, or one with snapshots?
-is_odd_phase() {
-    "$PYTHON" -c "import sys, time; sys.exit(int((time.monotonic() - $T0) / $1) % 2 == 0)"
-}
-
-# A snapshot beside those of the recorder, which rests twelve times as long as one has taken.
-take_snapshot() {
-    host_lttng 1 snapshot record -s blkin-record "file://$STATE/own" >/dev/null || die "no snapshot of the ring"
-    rm -rf "$STATE/own"
-    own=$((own + 1))
-}
-
-# One host: seconds without a snapshot and seconds with one after the other, in turns.
-run_snapshots() {
-    local taken=0 own=0 result
-    spans=${SNAPSHOT_SPANS:-100000}
-    rate=$((spans / 3))
-    start_all 1
-    start_collect || exit 1
+# All of the last seconds of all hosts at once, while the load goes on: how long until all of it is delivered.
+run_last() {
+    local last=${LAST:-10} asked answered
+    start_all
+    start_part collect "$BUILD/bench/null_server" traces 12 "0.0.0.0:$COLLECTOR_PORT"
+    wait_for 10 collect "the null server" listening "$COLLECTOR_PORT" || exit 1
     start_agents
-    LOAD=("rate=$rate" "seconds=${SNAPSHOT_SECONDS:-900}" "slow=0" "odd-slow=$((rate * 2))" phase=10)
+    LOAD=("rate=$rate" "seconds=$((last + 30))" slow=0)
     choose_start 3
-    start_load 1
-    while loads_run; do
-        if is_odd_phase 10; then
-            take_snapshot
-            taken=$(($(total snapshots) + own))
-            [ "$taken" -lt "${SNAPSHOTS:-1000}" ] || stop_part load-1 TERM 30
-        else
-            sleep 0.2
-        fi
-        sample "$WORK/samples"
+    all_hosts start_load || exit 1
+    while "$PYTHON" -c "import sys, time; sys.exit(time.monotonic() > $T0 + $last + 5)"; do
+        sleep 0.2
     done
-    show_loads
-    result=$(check_hosts --wait 20)
-    complain "snapshots: $result"
+    asked=$(date +%s%N)
+    timeout 120 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last="${last}s" \
+        >"$WORK/kept" 2>"$WORK/kept.err" || complain "blkin keep: $(<"$WORK/kept.err")"
+    answered=$(date +%s%N)
+    wait_for 120 record-1 "all deliveries" all_delivered || exit 1
+    say last_delivered_s "$(awk "BEGIN { print ($(date +%s%N) - $asked) / 1e9 }")" \
+        "$(awk "BEGIN { print ($answered - $asked) / 1e9 }")"
+    say last_spans "$(accepted)" "$((rate * 3 * last * HOSTS))"
+    say last_fetches "$(total fetches)"
+    say last_incomplete "$(jq '[.hosts[] | select(.error)] | length' "$WORK/kept")"
+    all_hosts stop_load
     show_agents
-    say snapshots "$taken" "$own"
-    say snapshot_p999 "$(field odd.p999_us <"$WORK/load-1.log")" "$(field even.p999_us <"$WORK/load-1.log")"
-    say snapshot_cpu "$(field odd.cpu_us <"$WORK/load-1.log")" "$(field even.cpu_us <"$WORK/load-1.log")"
-    say snapshot_gaps "$(ring_gaps 1)"
-    say_result "$result" planted complete tagged late untagged silent fast doubles
-    growth "$WORK/samples" 1 snapshot_agent_kib
-    growth "$WORK/samples" 2 snapshot_lttng_kib
-    growth "$WORK/samples" 3 snapshot_disk_kib
 }
 
-# ring_gaps HOST: spans that are missing by sequence in what its ring holds, from when on all of its
-# streams hold all.
-ring_gaps() {
-    local folder=$WORK/look begin
-    mkdir "$folder"
-    host_lttng "$1" snapshot record -s blkin-record "file://$folder" >&2 || die "no snapshot of the ring"
-    begin=$(babeltrace2 query src.ctf.fs babeltrace.trace-infos --params="inputs=[\"$(dirname \
-        "$(find "$folder" -name metadata)")\"]" | awk '/begin: / { if ($2 > most) most = $2 } END { print most }')
-    babeltrace2 --plugin-path="$BUILD/plugins" --begin="${begin:0:-9}.${begin: -9}" "$folder" \
-        --component=sink.blkin.zipkin --params='endpoint="file:/dev/null"' >"$WORK/look.log" 2>&1
-    grep -o 'blkin: events: .*' "$WORK/look.log" >&2
-    sed -n 's/.*missing: \([0-9]*\) events.*/\1/p' "$WORK/look.log"
+stop_load() {
+    stop_part "load-$1" TERM 30 || true
 }
 
 # The same load with nobody recording, with the recorder, and with all of it read.
@@ -365,6 +347,7 @@ run_table() {
     local each rate_each modes=${MODES:-off record live}
     begin_hosts 4 || exit 1
     [[ $modes != *record* ]] || start_hub || exit 1
+    [[ $modes != *live* ]] || all_hosts start_host_lttng || exit 1
     for each in ${RATES:-10000 25000 50000 75000}; do
         rate_each=$((each / 3))
         for mode in $modes; do
@@ -439,6 +422,6 @@ table_row() {
 DELAY_SAID="$part: $(nproc) CPUs, $spans spans/s on each host"
 begin
 case $part in
-planted | faults | storm | snapshots | table) "run_$part" ;;
+planted | faults | storm | last | table) "run_$part" ;;
 *) die "there is no part $part" ;;
 esac

@@ -29,12 +29,9 @@ def figures_of_hosts(got):
     def counts(part, what):
         add(f"{part}complete", value(f"{part}complete_share"), "share", ">= 0.999" if not part else None,
             f"of {value(part + 'planted'):.0f} {what}, {value(part + 'tagged'):.0f} came tagged as incomplete")
-        lost = value("faults_lost") if part else 0
-        add(f"{part}unexplained", value(f"{part}untagged") + max(0, value(f"{part}silent") - lost),
-            "traces", "<= 0", "neither whole nor tagged" + (
-                f"; {value('faults_silent'):.0f} of which nothing came, and {lost:.0f} alarms that the recorders "
-                "count as lost with LTTng's session" if part else "") +
-            f"; {value(f'{part}late'):.0f} more had parts recorded later than linger-ms after the alarm")
+        add(f"{part}unexplained", value(f"{part}untagged") + value(f"{part}silent"), "traces", "<= 0",
+            f"neither whole nor tagged; of {value(part + 'silent'):.0f} nothing came; "
+            f"{value(f'{part}late'):.0f} more had parts recorded later than linger-ms after the alarm")
         add(f"{part}fast_sent", value(f"{part}fast"), "traces", "<= 0", "that nothing had asked for")
         add(f"{part}doubles", value(f"{part}doubles"), "spans", "<= 0")
 
@@ -43,7 +40,7 @@ def figures_of_hosts(got):
             f"the 99th percentile; median {value('retrieve_p50'):.2f} s, greatest {other('retrieve_p99'):.2f} s")
         counts("", "planted slow requests")
         add("hosts_daemons_pct", value("agents_pct"), "% of a core", None,
-            "the agents of four hosts with their children, and LTTng's daemons")
+            "the agents of four hosts with their children")
     if has("faults_complete_share"):
         counts("faults_", f"planted slow requests, with {value('faults'):.0f} faults")
     if has("storm_cpu_1"):
@@ -55,15 +52,12 @@ def figures_of_hosts(got):
             f"made: {value('storm_made'):,.0f}, read: {value('storm_read'):,.0f}, held back by the rules' cap and "
             f"counted: {value('storm_dropped'):,.0f}")
         growth("storm_agent_kib", "storm_memory_growth")
-        growth("storm_lttng_kib", "storm_lttng_memory_growth")
-    if has("snapshot_p999"):
-        add("snapshot_p999_ratio", value("snapshot_p999") / other("snapshot_p999"), "ratio", "<= 1.1",
-            f"three spans' time, 99.9th percentile, without snapshots: {other('snapshot_p999'):.1f} us; "
-            f"{value('snapshots'):.0f} snapshots, {other('snapshots'):.0f} of them by hand")
-        add("snapshot_gaps", value("snapshot_gaps"), "spans", "<= 0", "missing by sequence in the ring")
-        growth("snapshot_agent_kib", "snapshot_memory_growth")
-        growth("snapshot_lttng_kib", "snapshot_lttng_memory_growth")
-        growth("snapshot_disk_kib", "snapshot_disk_growth")
+    if has("last_delivered_s"):
+        add("last_s", value("last_delivered_s"), "s", "<= 2",
+            "until all of the last seconds of four hosts is delivered; the answer came after "
+            f"{other('last_delivered_s'):.2f} s")
+        add("last_share", value("last_spans") / other("last_spans"), "share", ">= 0.99",
+            f"{value('last_spans'):,.0f} spans, in {value('last_fetches'):.0f} fetches")
     for (_, name), row in got.rows.items():
         if name.startswith("table_"):
             unit = {"us": "us/request", "whole": "share", "s": "s"}[name.rsplit("_", 1)[1]]
@@ -74,6 +68,6 @@ def figures_of_hosts(got):
 def hosts():
     """HOSTS_PARTS in the environment: which parts; see bench-record.sh."""
     found = {}
-    for part in os.environ.get("HOSTS_PARTS", "planted faults storm snapshots table").split():
+    for part in os.environ.get("HOSTS_PARTS", "planted faults storm last table").split():
         found.update(figures_of_hosts(script("bench-record.sh", part)))
     return found

@@ -147,6 +147,8 @@ static void ring_take(int descriptor, uint64_t bytes)
         ring_note_beats(ring_process.map);
 }
 
+static bool ring_is_asked_twice; /* as the first answer was of no use */
+
 /* The memory that there is will do until there is another one, unless the agent has left it. */
 static enum ring_found ring_ask_again(void)
 {
@@ -159,10 +161,17 @@ static enum ring_found ring_ask_again(void)
         return RING_SOON;
     case RING_ANSWER:
         ring_take(descriptor, bytes);
+        if (!ring_process.map && !ring_is_asked_twice) {
+            /* the agent may have left it since it has answered: it has another one */
+            ring_is_asked_twice = true;
+            ring_ask(ring_path);
+            return RING_SOON;
+        }
         break;
     case RING_NO_ANSWER:
         break;
     }
+    ring_is_asked_twice = false;
     if (ring_process.map && !ring_map_is_on(ring_process.map))
         ring_change(NULL);
     return ring_process.map ? RING_FOUND : RING_AWAITED;

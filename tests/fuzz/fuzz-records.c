@@ -12,7 +12,8 @@
 #include "babeltrace-plugin/spans/assembler.h"
 
 #pragma clang attribute pop
-#include "tools/record/records.c" /* its reading of a file that is mapped */
+/* its reading of a file that is mapped */
+#include "tools/record/records.c" /* NOLINT(bugprone-suspicious-include) */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static void take_span(void *context, struct span *span)

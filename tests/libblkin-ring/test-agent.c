@@ -220,6 +220,20 @@ static void wrong(void)
     agent_stop(&agent);
 }
 
+/* The agent has left what it gave before the program looks, which asks again: not only with the
+ * chores, a second later. */
+static void left_at_once(void)
+{
+    memory.head->state = RING_LEFT;
+    agent_start(&agent, &memory);
+    blkin_init();
+    CHECK(ring_find_state() == RING_SOON);
+    agent_give(&agent, &other);
+    WORK_UNTIL(spans(&other) > 0);
+    CHECK(spans(&memory) == 0);
+    agent_stop(&agent);
+}
+
 /* ---- the agent goes ---- */
 
 static void exchanged(void)
@@ -337,6 +351,7 @@ int main(void)
     RUN(closed);
     RUN(forked);
     RUN(wrong);
+    RUN(left_at_once);
     RUN(exchanged);
     RUN(left);
     RUN(user);

@@ -34,12 +34,14 @@ static uint64_t number_of(const struct records_record *record, const char *paylo
 static void read_file(void)
 {
     FILE *file = fopen(path, "re");
-    struct records_head head;
+    struct records_head head = {.mark = 0};
     struct records_record record;
     char payload[RING_RECORD_MAX];
 
     count = 0;
-    CHECK(file && fread(&head, sizeof(head), 1, file) == 1);
+    if (!file)
+        exit(2);
+    CHECK(fread(&head, sizeof(head), 1, file) == 1);
     CHECK(head.mark == RECORDS_MARK && head.offset_ns == COPYING_OFFSET && head.now_ns == now_ns);
     while (fread(&record, sizeof(record), 1, file) == 1) {
         CHECK(fread(payload, records_padded(record.length), 1, file) == 1);

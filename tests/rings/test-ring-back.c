@@ -35,7 +35,7 @@ static struct memory make_memory(uint64_t bytes)
 #define LIST_MAX 20000
 
 struct list {
-    struct {
+    struct listed {
         uint64_t at, number;
         unsigned event;
         size_t length;
@@ -97,9 +97,12 @@ static bool is_same(size_t skipped)
 {
     bool is_same = back.count + skipped == forward.count;
 
-    for (size_t i = 0; is_same && i < back.count; i++)
-        is_same = memcmp(&back.records[i], &forward.records[back.count - 1 - i],
-                         sizeof(back.records[i])) == 0;
+    for (size_t i = 0; is_same && i < back.count; i++) {
+        const struct listed *one = &back.records[i], *other = &forward.records[back.count - 1 - i];
+
+        is_same = one->at == other->at && one->number == other->number &&
+                  one->event == other->event && one->length == other->length;
+    }
     return is_same;
 }
 
@@ -107,7 +110,7 @@ static uint64_t oldest_number(struct ring ring)
 {
     static char copy[RING_OLDEST_BYTES];
     struct ring_entry entry;
-    struct load load;
+    struct load load = {.number = 0};
 
     if (!ring_oldest(ring, copy, &entry))
         return 0;
