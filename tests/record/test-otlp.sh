@@ -61,21 +61,23 @@ has_foreign() {
     [ "$(foreign "$1")" = "$2" ]
 }
 
-# one that is slow, and fast ones beside it; its parent comes when the trace was sent, which is whole then
-one=000102030405060708090a0b0c0d0e0f
-send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the recorder takes no spans"
-wait_for 20 record "the slow span" has_foreign $one slow || { status; exit 1; }
-send $one 0000000000000002 - root 10 || fail "the recorder takes no more spans"
-wait_for 20 record "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
-wait_for 20 record "the verdict" is totals traces_complete 1 || { status; exit 1; }
-grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
-
 # a trace of both: the slow span is libblkin's, and the gateway's come before and after it was sent
 make "slow 250"
 send "$ID" 0000000000000004 - early 5 || fail "the recorder takes no spans"
 wait_for 20 record "the spans of both" has_spans "$ID" "4 4" || { status; exit 1; }
 send "$ID" 0000000000000005 - late 5 || fail "the recorder takes no spans"
 wait_for 20 record "the gateway's spans" has_foreign "$ID" "early late" || { status; exit 1; }
+
+wait_for 20 record "its verdict" is totals traces_complete 1 || { status; exit 1; }
+
+# one that is slow, and fast ones beside it; its parent comes when the trace was sent, which is whole then
+one=000102030405060708090a0b0c0d0e0f
+send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the recorder takes no spans"
+wait_for 20 record "the slow span" has_foreign $one slow || { status; exit 1; }
+send $one 0000000000000002 - root 10 || fail "the recorder takes no more spans"
+wait_for 20 record "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
+wait_for 20 record "the verdict" is totals traces_complete 2 || { status; exit 1; }
+grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
 
 # by hand: all of the last seconds
 name=$(ask "keep-last 60000" id) || exit 1
