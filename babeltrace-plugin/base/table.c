@@ -57,6 +57,21 @@ static void table_put(struct table *table, struct table_link *link)
     *bucket = link;
 }
 
+/* A bucket becomes two, each in the order of before. */
+static void table_split(struct table_link *link, struct table_link **buckets, size_t size)
+{
+    struct table_link **ends[2] = {&buckets[0], &buckets[size]};
+
+    for (; link; link = link->next) {
+        struct table_link ***end = &ends[(link->hash & size) != 0];
+
+        link->at = *end;
+        **end = link;
+        *end = &link->next;
+    }
+    *ends[0] = *ends[1] = NULL;
+}
+
 static void table_grow(struct table *table)
 {
     struct table_link **const old = table->buckets;
@@ -65,16 +80,10 @@ static void table_grow(struct table *table)
 
     if (!bigger)
         return;
+    for (size_t i = 0; i < old_size; i++)
+        table_split(old[i], &bigger[i], old_size);
     table->buckets = bigger;
     table->mask = old_size * 2 - 1;
-    for (size_t i = 0; i < old_size; i++) {
-        struct table_link *link = old[i], *next;
-
-        for (; link; link = next) {
-            next = link->next;
-            table_put(table, link);
-        }
-    }
     free(old);
 }
 
