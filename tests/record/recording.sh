@@ -16,7 +16,7 @@ recording_begin() {
 }
 
 start_taker() {
-    start_part taker "$PYTHON" "$SRC/tests/rotate/collector.py" "$COLLECTOR_PORT" "$WORK/taken" whole
+    start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken" whole
     wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
 }
 

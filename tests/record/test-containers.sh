@@ -30,7 +30,7 @@ contained() {
 contained record 7412 rw "$BUILD/bin/blkin" record --log-level=info
 wait_for 20 record "the recorder's state" is state recording || exit 1
 # the collector is in the recorder's network
-start_part taker nsenter --target "${private_pid[record]}" --net "$PYTHON" "$SRC/tests/rotate/collector.py" \
+start_part taker nsenter --target "${private_pid[record]}" --net "$PYTHON" "$SRC/tests/collector.py" \
     "$COLLECTOR_PORT" "$WORK/taken" whole
 
 mkfifo "$WORK/requests.in" && chmod 644 "$WORK/requests.in"

@@ -44,7 +44,7 @@ class Recorder:
         self.traces = 0  # that were slow
         port = world.port()
         world.is_killed.add("taker")
-        world.start("taker", sys.executable, f"{os.environ['SRC']}/tests/rotate/collector.py", port, self.sent, "whole",
+        world.start("taker", sys.executable, f"{os.environ['SRC']}/tests/collector.py", port, self.sent, "whole",
                     port=port)
         world.environment.update(BLKIN_RINGS=str(world.folder / "rings"), BLKIN_SLOW=RULE, BLKIN_HOST="no",
                                  BLKIN_RUNTIME_DIR=str(world.folder / "run"), BLKIN_STATE_DIR=str(world.folder / "state"),
