@@ -86,7 +86,7 @@ static void start(json_t *saved)
     heard_read(&heard, saved);
     json_decref(saved);
     watcher = (struct watcher){.heard = &heard, .alarm = note};
-    watcher_add(&watcher, &memory);
+    watcher_add(&watcher, &memory, 1000);
 }
 
 static void restart(void)
@@ -268,7 +268,7 @@ static void test_memories(void)
     begin();
     slow(0, 10, 1, 1 * MS);
     make_memory(&other);
-    watcher_add(&watcher, &other);
+    watcher_add(&watcher, &other, 1000);
     current = &other;
     slow(0, 10, 2, 2 * MS);
     look(NULL);
@@ -280,6 +280,25 @@ static void test_memories(void)
     current = &memory;
     memory_close(&other);
     memory_close(&memory);
+}
+
+/* A pid is the program's word: another user who claims the same one hides no alarm. */
+static void test_users(void)
+{
+    begin();
+    make_memory(&other);
+    watcher_add(&watcher, &other, 1001);
+    current = &other;
+    slow(0, 10, 4000, 900 * MS);
+    expect("10:4000 ", 0);
+    current = &memory;
+    slow(0, 10, 1, 1 * MS);
+    restart();
+    watcher_add(&watcher, &other, 1001);
+    expect("10:1 ", 0);
+    watcher_drop(&watcher, &other);
+    memory_close(&other);
+    end();
 }
 
 static void test_newer(void)
@@ -337,6 +356,7 @@ int main(void)
     test_overwritten();
     test_restart();
     test_memories();
+    test_users();
     test_newer();
     test_scribbled();
     return check_status();

@@ -14,6 +14,7 @@ struct alarm {
     uint64_t span_id;
     uint64_t duration_ns;
     uint64_t monotonic_ns; /* the span's end */
+    uint32_t user;         /* whose memory it was in */
     uint32_t pid, sequence, dropped;
     char why[128];
     char name[128];

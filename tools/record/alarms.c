@@ -204,9 +204,9 @@ void alarms_free(struct alarms *alarms)
     free(alarms);
 }
 
-void alarms_memory_came(struct alarms *alarms, const struct memory *memory)
+void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint32_t user)
 {
-    watcher_add(&alarms->watcher, memory);
+    watcher_add(&alarms->watcher, memory, user);
 }
 
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory)

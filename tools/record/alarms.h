@@ -17,7 +17,7 @@ struct alarms *alarms_new(struct agent *agent, struct asking *asking);
 void alarms_free(struct alarms *alarms); /* NULL is allowed */
 
 /* Rings that are there from now on; and that go after this: their last alarms are read. */
-void alarms_memory_came(struct alarms *alarms, const struct memory *memory);
+void alarms_memory_came(struct alarms *alarms, const struct memory *memory, uint32_t user);
 void alarms_memory_goes(struct alarms *alarms, const struct memory *memory);
 
 /* A span of an SDK was slow or has failed. */

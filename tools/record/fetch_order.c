@@ -189,6 +189,7 @@ bool fetch_order_read(const char *bytes, struct fetch_order *order)
 
     if (!fetched)
         return false;
+    fetched_keep_all(fetched);
     *order = head->order;
     order->folder = head->folder;
     order->fetched = fetched;

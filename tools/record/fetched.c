@@ -22,6 +22,7 @@
 
 struct fetched {
     struct table traces;
+    bool keeps_all;
     int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
     struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
     size_t window_count;
@@ -55,6 +56,11 @@ static void fetched_free_trace(struct table_link *link)
     ids_free(&trace->have);
     ids_free(&trace->want);
     free(trace);
+}
+
+void fetched_keep_all(struct fetched *fetched)
+{
+    fetched->keeps_all = true;
 }
 
 void fetched_free(struct fetched *fetched)
@@ -115,8 +121,10 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
 
     if (trace)
         return trace;
-    fetched_make_room(fetched);
-    trace = fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
+    if (!fetched->keeps_all)
+        fetched_make_room(fetched);
+    trace = fetched->keeps_all || fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace))
+                                                                         : NULL;
     if (!trace)
         return NULL;
     trace->id = id;

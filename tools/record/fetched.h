@@ -34,6 +34,9 @@ struct fetched;
 struct fetched *fetched_new(void);
 void fetched_free(struct fetched *fetched);
 
+/* From now on none is forgotten: for a task, which is told all that is known. */
+void fetched_keep_all(struct fetched *fetched);
+
 /* NULL: it is not known. */
 struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_id id);
 

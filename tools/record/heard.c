@@ -28,13 +28,19 @@ static uint64_t heard_missing_of(const struct heard_program *program)
     return since > program->heard_since ? since - program->heard_since : 0;
 }
 
+static bool heard_is_of(const struct heard_program *program, const struct alarm *alarm)
+{
+    return program->pid == alarm->pid && program->user == alarm->user;
+}
+
 /* The first one that is heard of a program need not be its first. */
 static void heard_set(struct heard *heard, struct heard_program *program, const struct alarm *alarm)
 {
-    const uint64_t before_ns = program->pid == alarm->pid ? program->before_ns : 0;
+    const uint64_t before_ns = heard_is_of(program, alarm) ? program->before_ns : 0;
 
     heard->missing += heard_missing_of(program);
-    *program = (struct heard_program){.pid = alarm->pid,
+    *program = (struct heard_program){.user = alarm->user,
+                                      .pid = alarm->pid,
                                       .last = alarm->sequence - 1,
                                       .before = alarm->sequence - 1,
                                       .before_ns = before_ns};
@@ -45,7 +51,7 @@ static struct heard_program *heard_program_of(struct heard *heard, const struct 
     struct heard_program *oldest = &heard->programs[0];
 
     for (size_t i = 0; i < heard->count; i++) {
-        if (heard->programs[i].pid == alarm->pid)
+        if (heard_is_of(&heard->programs[i], alarm))
             return &heard->programs[i];
         if (heard->programs[i].last_ns < oldest->last_ns)
             oldest = &heard->programs[i];
@@ -112,9 +118,9 @@ json_t *heard_json(const struct heard *heard)
     for (size_t i = 0; list && i < heard->count; i++) {
         const struct heard_program *program = &heard->programs[i];
 
-        (void)json_array_append_new(list, json_pack("[I, I, I]", (json_int_t)program->pid,
-                                                    (json_int_t)program->last,
-                                                    (json_int_t)program->last_ns));
+        (void)json_array_append_new(
+            list, json_pack("[I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
+                            (json_int_t)program->last, (json_int_t)program->last_ns));
     }
     return list;
 }
@@ -129,9 +135,10 @@ void heard_read(struct heard *heard, const json_t *json)
         if (heard->count == HEARD_MAX)
             break;
         heard->programs[heard->count++] = (struct heard_program){
-            .pid = (uint32_t)json_integer_value(json_array_get(entry, 0)),
-            .last = (uint32_t)json_integer_value(json_array_get(entry, 1)),
-            .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 2))};
+            .user = (uint32_t)json_integer_value(json_array_get(entry, 0)),
+            .pid = (uint32_t)json_integer_value(json_array_get(entry, 1)),
+            .last = (uint32_t)json_integer_value(json_array_get(entry, 2)),
+            .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 3))};
         heard->programs[heard->count - 1].before = heard->programs[heard->count - 1].last;
         heard->programs[heard->count - 1].is_known = true;
     }

@@ -19,8 +19,8 @@ struct heard {
     bool is_anew;
     uint64_t missing; /* of programs that are forgotten */
     struct heard_program {
-        uint32_t pid;
-        uint32_t last; /* the largest number, and the time of that alarm */
+        uint32_t user, pid; /* the pid is the program's word */
+        uint32_t last;      /* the largest number, and the time of that alarm */
         uint64_t last_ns;
         uint32_t before; /* the same, when it was begun anew */
         uint64_t before_ns;
@@ -39,7 +39,7 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm);
 /* How many are missing between those that were heard, so far. */
 uint64_t heard_missing(const struct heard *heard);
 
-/* [[PID, NUMBER, TIME], ...] and back. NULL: out of memory. */
+/* [[USER, PID, NUMBER, TIME], ...] and back. NULL: out of memory. */
 json_t *heard_json(const struct heard *heard);
 void heard_read(struct heard *heard, const json_t *json);
 

@@ -221,7 +221,7 @@ static void record_memory_came(void *context, struct held *held)
 {
     const struct record *record = context;
 
-    alarms_memory_came(record->parts.alarms, &held->memory);
+    alarms_memory_came(record->parts.alarms, &held->memory, held->user);
 }
 
 static void record_memory_goes(void *context, struct held *held)

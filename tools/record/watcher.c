@@ -14,13 +14,14 @@
 
 struct watched_memory {
     const struct memory *memory;
+    uint32_t user;
     struct watched_memory *next;
     struct ring_reader readers[]; /* of each CPU's alarms */
 };
 
 /* ---- memories -------------------------------------------------------------------------------- */
 
-void watcher_add(struct watcher *watcher, const struct memory *memory)
+void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user)
 {
     const uint32_t cpus = memory->size.cpus;
     struct watched_memory *watched =
@@ -31,6 +32,7 @@ void watcher_add(struct watcher *watcher, const struct memory *memory)
     for (uint32_t cpu = 0; cpu < cpus; cpu++)
         ring_reader_open(&watched->readers[cpu], memory_ring(memory, cpus + cpu), 0);
     watched->memory = memory;
+    watched->user = user;
     watched->next = watcher->memories;
     watcher->memories = watched;
 }
@@ -79,7 +81,7 @@ void watcher_set_text(char *to, size_t room, struct text from)
     *at = '\0';
 }
 
-static void watcher_give(struct watcher *watcher, const struct ring_alarm *from)
+static void watcher_give(struct watcher *watcher, const struct ring_alarm *from, uint32_t user)
 {
     const struct blkin_slow_event *event = &from->event;
     struct alarm alarm = {.trace_id_high = event->trace_id_high,
@@ -87,6 +89,7 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from)
                           .span_id = event->span_id,
                           .duration_ns = event->duration,
                           .monotonic_ns = event->monotonic,
+                          .user = user,
                           .pid = event->pid,
                           .sequence = event->sequence,
                           .dropped = event->dropped};
@@ -99,7 +102,7 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from)
     watcher->alarm(watcher->context, &alarm);
 }
 
-static void watcher_read(struct watcher *watcher, struct ring_reader *reader,
+static void watcher_read(struct watcher *watcher, struct ring_reader *reader, uint32_t user,
                          struct watcher_poll *poll)
 {
     struct ring_entry entry;
@@ -112,7 +115,7 @@ static void watcher_read(struct watcher *watcher, struct ring_reader *reader,
             entry.event == BLKIN_EVENT_SLOW ? ring_alarm(&entry, &alarm) : DECODED_FOREIGN;
 
         if (decoded == DECODED_ALARM)
-            watcher_give(watcher, &alarm);
+            watcher_give(watcher, &alarm, user);
         poll->newer += decoded == DECODED_NEWER;
     }
 }
@@ -128,7 +131,7 @@ struct watcher_poll watcher_look(struct watcher *watcher)
         heard_begin(watcher->heard);
     for (struct watched_memory *watched = watcher->memories; watched; watched = watched->next)
         for (uint32_t cpu = 0; cpu < watched->memory->size.cpus; cpu++)
-            watcher_read(watcher, &watched->readers[cpu], &poll);
+            watcher_read(watcher, &watched->readers[cpu], watched->user, &poll);
     heard_end(watcher->heard);
     missing = heard_missing(watcher->heard);
     sure = missing < watcher->missing ? missing : watcher->missing;

@@ -26,7 +26,7 @@ struct watcher {
 };
 
 /* A memory from its beginning; of alarms that were heard nothing is given. */
-void watcher_add(struct watcher *watcher, const struct memory *memory);
+void watcher_add(struct watcher *watcher, const struct memory *memory, uint32_t user);
 void watcher_drop(struct watcher *watcher, const struct memory *memory);
 
 /* For an alarm: valid UTF-8, cut between characters, with "?" in place of control characters. */
