@@ -106,13 +106,20 @@ __attribute__((noinline)) static bool look_for_rings(void)
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
-/* Nothing is wanted so far, but the recorder's rings may come. */
+/* The recorder's rings may come; meanwhile LTTng may want the span. */
 static inline bool finds_rings(void)
 {
     if (looks.left == 0)
         return look_for_rings();
     looks.left--;
-    return false;
+    return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
+}
+
+bool blkin_wants_spans_(bool looks_for_rings)
+{
+    if (looks_for_rings)
+        blkin_do_chores_if_due(blkin_ticks());
+    return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 
 /*

@@ -67,14 +67,17 @@ bool preload_is_still_inside(const void *now)
 
 bool preload_finds_rings(void)
 {
+    bool is_wanted;
     int saved_errno;
 
-    if (preload_is_off() || !preload_config()->is_traced)
+    if (preload_is_off()) /* a wrapper's own code asks, too, in the middle of it */
+        return preload_thread.is_inside && blkin_wants_spans_(false);
+    if (!preload_config()->is_traced)
         return false;
     saved_errno = preload_enter();
-    blkin_heartbeat();
+    is_wanted = blkin_wants_spans_(true);
     preload_leave(saved_errno);
-    return *__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) & 1;
+    return is_wanted;
 }
 
 /* ---- the process ---- */

@@ -78,10 +78,10 @@ static inline bool preload_is_off(void)
            __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED);
 }
 
-/* Looks for the recorder's rings if it is time. */
+/* Looks for the recorder's rings if it is time. Returns whether spans are wanted. */
 __attribute__((cold)) bool preload_finds_rings(void);
 
-/* Are spans wanted? Where only the recorder's rings may come, it looks for them once a second. */
+/* Are spans wanted? Where the recorder's rings may come, it looks for them once a second. */
 static inline bool preload_is_wanted(void)
 {
     const int *gate = __atomic_load_n(&blkin_gate_, __ATOMIC_RELAXED);

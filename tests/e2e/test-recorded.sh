@@ -56,7 +56,7 @@ fi
 
 # What comes late of a server's half under its client's id is a part of that half for Zipkin, too, and
 # changes nothing of who calls whom.
-start_collector "$ZIPKIN_URL/api/v2/spans" "$SRC/tests/plugin/traces/original-late"
+start_collector "$ZIPKIN_URL/api/v2/spans" "$BUILD/tests/plugin/traces/original-late"
 wait_part collector 60 || {
     show_log collector
     fail "babeltrace2 of original-late ended with status $?"

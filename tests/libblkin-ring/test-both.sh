@@ -56,3 +56,13 @@ grep -qx "blkin:span $all" "$WORK/alone" && grep -qx "zipkin:timestamp $all" "$W
     cat "$WORK/alone"
     fail "the rings alone have not everything"
 }
+
+# the folder of the socket is there, and nobody in it: LTTng has each span
+mkdir "$WORK/nobody"
+export BLKIN_RINGS=$WORK/nobody/socket
+session nobody blkin:span
+LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 60 "$BUILD/bench/bench-load" span 2000 >/dev/null ||
+    fail "nobody: bench-load has failed"
+recorded nobody
+[ "$(grep -c ' blkin:span:' "$WORK/nobody.events")" -eq 2000 ] ||
+    fail "nobody: LTTng has $(grep -c ' blkin:span:' "$WORK/nobody.events") of 2000 spans"

@@ -51,3 +51,16 @@ traced filtered timeout 20 "$programs/filtered" kill after prctl 7703 || fail "f
 traced filtered timeout 20 "$programs/filtered" kill before prctl 7704 || fail "filtered: status $?"
 exec 9>&-
 wait $agent || fail "the agent: status $?"
+
+# the folder of the socket is there, and nobody in it: LTTng has the requests
+mkdir "$WORK/nobody"
+export BLKIN_RINGS=$WORK/nobody/socket
+unset BLKIN_PROVIDER
+start_sessiond || exit 1
+session lttng blkin:span
+serves server 7705 epoll 5
+traced client "$programs/request" 7705 5 2000 || fail "the client: status $?"
+served server
+recorded lttng
+spans=$(grep -c ' blkin:span:' "$WORK/lttng.events")
+((spans >= 15000 && spans <= 20000)) || fail "LTTng has $spans spans of 10000 requests of both sides"

@@ -9,7 +9,7 @@ set -u
 
 BLKIN=${BLKIN-$BUILD/bin/blkin}
 private_begin
-export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+export BABELTRACE_PLUGIN_PATH=$BUILD/plugins BLKIN_RING_SOCKET=$WORK/rings
 hub_port='' page_port='' other_port=''
 free_port hub_port
 free_port page_port
@@ -97,7 +97,7 @@ openssl rand -hex 32 >"$WORK/token" && chmod 600 "$WORK/token"
 base+=$'\n'"hub-token-file = $WORK/token"
 begin record
 for line in "hub = http://127.0.0.1:$hub_port" "state-dir = $WORK/other" "prometheus-listen = $other_port" \
-    "hub-token-file = $WORK/no-such-token" "alarm-poll-ms = 99"; do
+    "hub-token-file = $WORK/no-such-token"; do
     needs_restart "a restart" "$line"
 done
 # the same name, and another token

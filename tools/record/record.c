@@ -9,6 +9,7 @@
 #include "by_hand.h"
 #include "dump_rings.h"
 #include "status.h"
+#include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
@@ -294,6 +295,8 @@ static void record_serve(struct record *record)
     host_child_start(&parts->host_child, agent->loop, agent->config);
     asking_load(parts->asking, parts->kept);
     agent_step(agent);
+    notify("READY=1\nSTATUS=records: programs get their rings at %s",
+           config_text(agent->config, "ring-socket"));
     record->has_failed |= !frame_run(&record->frame);
     agent_save(agent);
     agent_save_fetched(agent);
