@@ -59,8 +59,8 @@ struct blkin_context;
  * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
  * threads start: registering with a session daemon takes a few ms, and a recorder that is there but
  * busy is waited for, for 0.3 s at most. A program that never calls it pays for the first at its
- * first record, and waits for the recorder for 5 ms. A child of fork(2) is registered at its first record, too, or
- * when it calls this. Always returns 0.
+ * first record, and waits for the recorder for 5 ms. A child of fork(2) is registered at its first
+ * record, too, or when it calls this. Always returns 0.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 

@@ -22,8 +22,8 @@
 BLKIN_PUBLIC extern const uint32_t *blkin_process_mark_;
 BLKIN_PUBLIC void blkin_forked_(void);
 
-/* Returns whether spans are wanted, by LTTng or by the recorder, whose rings it looks for if told so
- * and if it is time. For libblkin-preload.so. */
+/* Returns whether spans are wanted, by LTTng or by the recorder, whose rings it looks for if told
+ * so and if it is time. For libblkin-preload.so. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
 /*

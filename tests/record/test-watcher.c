@@ -293,6 +293,7 @@ static void test_users(void)
     expect("10:4000 ", 0);
     current = &memory;
     slow(0, 10, 1, 1 * MS);
+    watcher_drop(&watcher, &other);
     restart();
     watcher_add(&watcher, &other, 1001);
     expect("10:1 ", 0);

@@ -18,7 +18,7 @@
 
 #include <sys/utsname.h>
 
-#define TIMES 100
+#define TIMES        100
 #define MAX_MEMORIES 8
 
 static char output[200], folder[200];

@@ -119,8 +119,8 @@ void group_run(const struct doctor *doctor, const struct group *group, int limit
 
 void check_versions(const struct doctor *doctor);
 void check_service(const struct doctor *doctor);
-void check_recorder(const struct doctor *doctor, const json_t *status); /* a part of it */
-void check_ring_users(const struct doctor *doctor, const json_t *status);    /* another one */
+void check_recorder(const struct doctor *doctor, const json_t *status);   /* a part of it */
+void check_ring_users(const struct doctor *doctor, const json_t *status); /* another one */
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);

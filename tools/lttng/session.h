@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 enum session_mode {
-    SESSION_LIVE,    /* per-UID buffers, streamed to a relay daemon */
-    SESSION_ROTATED  /* per-PID buffers, chunks in a folder */
+    SESSION_LIVE,   /* per-UID buffers, streamed to a relay daemon */
+    SESSION_ROTATED /* per-PID buffers, chunks in a folder */
 };
 
 /* Texts are copied into it, as it is handed to a child. */

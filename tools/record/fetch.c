@@ -95,7 +95,7 @@ static void fetch_print_sent(FILE *file, const struct fetch_order *order)
 static bool fetch_write_only(const char *path, const struct fetch_order *order)
 {
     const struct request *first = order->requests;
-    FILE *file = fopen(path, "we");
+    FILE *file = first ? fopen(path, "we") : NULL;
     bool is_well;
     long begin;
 
@@ -224,6 +224,7 @@ static bool fetch_fill(const void *bytes, void *result)
         return false;
     privileges_give_up();
     fetch(&order, result);
+    fetch_order_free(&order);
     return true;
 }
 

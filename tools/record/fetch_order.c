@@ -88,7 +88,8 @@ static void fetch_write(struct fetch_writing *writing, struct fetch_head *head)
     (void)fwrite(windows, sizeof(*windows), head->windows, file);
     fetched_each(order->fetched, fetch_write_known, writing);
     fetch_write_rows(writing);
-    (void)fwrite(order->foreign, 1, order->foreign_bytes, file);
+    if (order->foreign_bytes)
+        (void)fwrite(order->foreign, 1, order->foreign_bytes, file);
     for (const struct request *r = order->requests; r; r = r->next) {
         (void)fwrite(r, sizeof(*r), 1, file);
         (void)fwrite(r->traces, sizeof(*r->traces), r->count, file);
@@ -199,5 +200,15 @@ bool fetch_order_read(const char *bytes, struct fetch_order *order)
     order->rows = fetch_take(&at, head->rows * order->rings, sizeof(*order->rows));
     order->foreign = fetch_take(&at, 1, order->foreign_bytes);
     order->requests = fetch_read_requests(&at, head->requests);
-    return !head->requests || order->requests;
+    if (head->requests && !order->requests) {
+        fetched_free(fetched);
+        return false;
+    }
+    return true;
+}
+
+void fetch_order_free(struct fetch_order *order)
+{
+    fetched_free((struct fetched *)(uintptr_t)order->fetched);
+    requests_free((struct request *)(uintptr_t)order->requests);
 }

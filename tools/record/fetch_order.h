@@ -56,5 +56,6 @@ struct fetch_result { /* a plain type: a task's result */
 char *fetch_order_bytes(const struct fetch_order *order, const struct places *places,
                         const struct held *first, size_t *size);
 bool fetch_order_read(const char *bytes, struct fetch_order *order);
+void fetch_order_free(struct fetch_order *order); /* of what fetch_order_read() has made */
 
 #endif
