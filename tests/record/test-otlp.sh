@@ -91,5 +91,14 @@ wait_for 20 record "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f f
 # what is no OTLP is refused, and counted
 [ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
 is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
+
+# what an earlier process had is lost, and an answer says from when on it has all
+stop_part record KILL
+before=$(date -u +%FT%T.%3NZ)
+start_record
+wait_for 20 record "that it records" is state recording || exit 1
+name=$(ask "keep-last 60000" id) || exit 1
+wait_for 20 record "the answer" kept "$name" || { ask "kept $name"; exit 1; }
+[[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "the answer has all: $(ask "kept $name")"
 stop_part record TERM 20 || fail "status $? of SIGTERM"
 [ ! -e "$WORK/otlp" ] || fail "the socket is left"

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/encode/protobuf.h"
+#include "tools/rings/ring_event.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ struct later {
     const struct foreign *foreign;
     void (*add)(void *context, struct request *request);
     void *context;
+    int64_t begun_ns; /* since 1970: what came to an earlier process is lost */
     int64_t next_ms;
     struct later_trace traces[LATER_MAX];
 };
@@ -44,6 +46,7 @@ struct later *later_new(struct agent *agent, const struct foreign *foreign,
     later->foreign = foreign;
     later->add = add;
     later->context = context;
+    later->begun_ns = clock_ns() + ring_clock_offset();
     return later;
 }
 
@@ -167,7 +170,9 @@ bool later_take(struct later *later, const struct request *requests, int64_t off
 
 int64_t later_held_from(const struct later *later)
 {
-    return foreign_held(later->foreign).ended_ns;
+    const int64_t overwritten_ns = foreign_held(later->foreign).ended_ns;
+
+    return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
 }
 
 /* ---- what comes later ------------------------------------------------------------------------ */
