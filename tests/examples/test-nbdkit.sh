@@ -103,7 +103,7 @@ nbdkit -i 127.0.0.1 -p "$port" -P "$WORK/daemon.pid" --filter="$blkin" --filter=
     show_log nbdkit
     fail "nbdkit does not start as a daemon"
 }
-wait_for 10 nbdkit "the daemon's pid file" test -s "$WORK/daemon.pid" || exit 1 # which the daemon writes
+wait_for 10 - "the daemon's pid file" test -s "$WORK/daemon.pid" || exit 1 # which the daemon writes
 daemon=$(<"$WORK/daemon.pid")
 timeout 20 fio --name=fio --ioengine=nbd --uri="nbd://127.0.0.1:$port" --rw=randrw --bs=4k --size=64M \
     --number_ios=2000 --iodepth=16 --verify=crc32c >"$WORK/fio.log" 2>&1 || {
