@@ -52,5 +52,7 @@ says "has died" && fail "it says that the session has died"
 
 exec {held}>&-
 wait_for 40 - "the end of --once" has_ended || exit 1
+# what came in the last 100 ms waits for the next trace (hold.h), and there is none
+"${as[@]}" "$BUILD/bin/blkin" rotate --end >"$WORK/end.log" 2>&1 || fail "--end: $(<"$WORK/end.log")"
 has_taken 3000 || fail "$(taken distinct) spans for 3000: $(<"$WORK/rotate.log")"
 [ "$(taken all)" = 3000 ] || fail "$(taken all) spans for 3000"
