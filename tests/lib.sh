@@ -78,3 +78,11 @@ check_account() {
         fail "the sink's summary does not say that $1 spans were accepted, and nothing lost"
     }
 }
+
+# start_notified NAME: a part that is systemd for what has NOTIFY_SOCKET=$WORK/NAME; its log is what it was told.
+start_notified() {
+    start_part "$1" "$PYTHON" -u -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])
+while True: print(s.recv(4096).decode(), flush=True)' "$WORK/$1"
+    wait_for 10 "$1" "a socket" test -S "$WORK/$1"
+}

@@ -38,7 +38,7 @@ const struct counter counters[] = {
     {"events_of_hosts", COUNTER, SECTION_EVENTS, "of hosts", AT(core.events_metric),
      "Events about a host, not about a span: samples of its metrics."},
     {"events_of_alarms", COUNTER, SECTION_EVENTS, "alarms", AT(input.alarms),
-     "Events that a span was slow: they tell of it to who watches, and add nothing to the span."},
+     "Events that a span was slow: they tell watchers of it, and add nothing to the span."},
     {"events_of_rules", COUNTER, SECTION_EVENTS, "of rules", AT(core.events_rule),
      "Events of other providers that a rule names."},
     {"events_unwanted", COUNTER, SECTION_EVENTS, "unwanted", AT(input.unwanted),

@@ -1,5 +1,5 @@
 /*
- * What has become of each rule, for who writes rules: `blkin rules try`.
+ * What has become of each rule, for the writers of rules: `blkin rules try`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -151,7 +151,7 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans);
 /* Finishes every open span. */
 void assembler_flush(struct assembler *assembler);
 
-/* ---- for who makes spans of other events: rules/ --------------------------------------------- */
+/* ---- for makers of spans from other events: rules/ ------------------------------------------- */
 
 /* Where events of this origin come from; lives as long as the assembler. */
 struct source *assembler_source(struct assembler *assembler, const struct origin *origin);

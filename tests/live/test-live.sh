@@ -56,10 +56,7 @@ stop_part live TERM 10 || fail "exit status $? after SIGTERM"
 
 # ---- without a session daemon it waits, and is ready all the same
 notify=$WORK/notify
-start_part notify "$PYTHON" -u -c 'import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])
-while True: print(s.recv(4096).decode(), flush=True)' "$notify"
-wait_for 10 notify "a socket" test -S "$notify" || exit 1
+start_notified notify || exit 1
 cat >"$WORK/blkin.conf" <<END
 endpoint = file:$WORK/spans.json
 idle-timeout-ms = 1000

@@ -33,11 +33,8 @@ kept() {
 [ $? = 2 ] || fail "an operand: not refused"
 
 # systemd is told when it is ready
-start_part systemd "$PYTHON" -u -c 'import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])
-while True: print(s.recv(4096).decode(), flush=True)' "$WORK/notify"
-wait_for 10 systemd "a socket" test -S "$WORK/notify" || exit 1
-NOTIFY_SOCKET=$WORK/notify start_record
+start_notified systemd || exit 1
+NOTIFY_SOCKET=$WORK/systemd start_record
 wait_for 20 record "READY=1" grep -q '^READY=1' "$WORK/systemd.log" || exit 1
 stop_part record TERM 20 || fail "exit status $? after SIGTERM"
 stop_part systemd

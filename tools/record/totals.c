@@ -34,7 +34,7 @@ static const struct total own[] = {
     OWN(kept_refused, "Kept folders deleted undelivered: each try failed, though the collector "
                       "answers."),
     OWN(traces_undelivered, "Traces in these, as far as is known."),
-    OWN(children_failed, "Deliveries that failed or were killed, and were begun anew."),
+    OWN(children_failed, "Deliveries that failed or were killed, and were started again."),
     OWN(traces_complete, "Traces that this host has asked for, and that are complete."),
     OWN(traces_incomplete, "Traces that this host has asked for, and that are not: a span tells."),
     OWN(traces_not_found, "Traces that a person asked for, and of which no host has a span."),

@@ -24,7 +24,7 @@ static const struct total own[] = {
     OWN(bytes_damaged, "Bytes of them."),
     OWN(sessions, "Sessions made."),
     OWN(rotations_stuck, "Sessions given up as their rotation did not end."),
-    OWN(children_failed, "Conversions that failed or were killed, and were begun anew."),
+    OWN(children_failed, "Conversions that failed or were killed, and were started again."),
 };
 
 const struct totals_table rotate_table = {"rotate", own, sizeof(own) / sizeof(own[0])};
