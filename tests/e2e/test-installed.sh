@@ -47,7 +47,8 @@ for prefix in /usr/local /usr; do
         fail "the tutorial, with what is installed: $(tail -n 20 tutorial.log)"
 
     # the line of the README, with the linker's switch that some distributions have as their default
-    line=$(sed -n 's|.*`\(cc hello.c .*pkg-config.*\)`.*|\1|p' "$SRC/README.md" | sed 's/hello/prog/')
+    line=$(sed -n 's|.*`\(cc examples/hello.c .*pkg-config.*\)`.*|\1|p' "$SRC/README.md" |
+        sed 's|examples/hello|prog|')
     [[ $line == cc\ prog.c\ * ]] || fail "the README has no line for the compiler: $line"
     cat >prog.c <<'C'
 #include <zipkin_c.h>
