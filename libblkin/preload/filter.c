@@ -9,22 +9,14 @@
 #include "preload.h"
 #include "real.h"
 
-#include <fcntl.h>
 #include <string.h>
 
-/* By calls that ld.so has made before. */
 static bool filter_is_inherited(void)
 {
     char text[4096];
     const char *line;
-    const int fd = real()->open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd < 0 ? -1 : real()->read(fd, text, sizeof(text) - 1);
 
-    if (fd >= 0)
-        (void)real()->close(fd);
-    if (length < 0)
-        return false;
-    text[length] = '\0';
+    (void)preload_read_file("/proc/self/status", text, sizeof(text));
     line = strstr(text, "\nSeccomp:\t");
     return line && line[strlen("\nSeccomp:\t")] != '0';
 }

@@ -94,4 +94,8 @@ static inline const struct preload_real *real(void)
     return &preload_real_functions;
 }
 
+/* Reads the beginning of a file, NUL behind it; -1: it cannot be read. Async-signal-safe, no point
+ * where a thread may be cancelled, and the kernel sees no call that ld.so has not made before. */
+ssize_t preload_read_file(const char *path, char *text, size_t size);
+
 #endif
