@@ -48,6 +48,10 @@
 
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
 
+/* A second name: where long has 64 bits, as it has here, pread64 is pread, in glibc too. */
+#define PRELOAD_ALIAS(name, function) \
+    extern PRELOAD_PUBLIC __typeof__(function) name __attribute__((alias(#function)))
+
 /* ---- the calling thread ---- */
 
 struct preload_thread {
