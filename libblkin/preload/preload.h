@@ -61,7 +61,12 @@ struct preload_thread {
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
-/* A seccomp filter may be there: filter.h. Never false again. */
+/*
+ * A seccomp filter may be there, which may end the process at a system call that it does not
+ * expect, and LTTng and this library make such calls. So the program is left alone: the wrappers
+ * only pass on. One that was inherited, as in a container, is seen at the start; one that the
+ * program installs is seen by the calls that install it, before they do. Never false again.
+ */
 extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
 
 /*
