@@ -206,23 +206,21 @@ PRELOAD_PUBLIC int dup3(int from, int to, int flags)
 }
 
 /* The third argument is a number or a pointer, and may be missing: passed on as it came. */
-#define FCNTL(function)                                       \
-    PRELOAD_PUBLIC int function(int fd, int command, ...)     \
-    {                                                         \
-        va_list arguments;                                    \
-        void *argument;                                       \
-        int result;                                           \
-                                                              \
-        va_start(arguments, command);                         \
-        argument = va_arg(arguments, void *);                 \
-        va_end(arguments);                                    \
-        result = real()->function(fd, command, argument);     \
-        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
-            (void)descriptor_duplicated(fd, result);          \
-        return result;                                        \
-    }
-FCNTL(fcntl)
-FCNTL(fcntl64)
+PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
+{
+    va_list arguments;
+    void *argument;
+    int result;
+
+    va_start(arguments, command);
+    argument = va_arg(arguments, void *);
+    va_end(arguments);
+    result = real()->fcntl(fd, command, argument);
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+        (void)descriptor_duplicated(fd, result);
+    return result;
+}
+PRELOAD_ALIAS(fcntl64, fcntl);
 
 /* Nothing more is sent: a response is complete. */
 PRELOAD_PUBLIC int shutdown(int fd, int how)

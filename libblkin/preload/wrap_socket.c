@@ -525,26 +525,23 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 }
 
 /* The file's side is told to file.h, the socket's here. */
-#define SENDFILE(function)                                                                   \
-    PRELOAD_PUBLIC ssize_t function(int to, int from, off_t *offset, size_t count)           \
-    {                                                                                        \
-        const bool is_on = preload_is_on();                                                  \
-        const bool is_stream = socket_is_socket(to, is_on);                                  \
-        struct socket_call call = {0};                                                       \
-        struct file_call file_call;                                                          \
-        const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile");    \
-        ssize_t result;                                                                      \
-                                                                                             \
-        if (is_stream)                                                                       \
-            socket_begin_write(&call, to, is_on);                                            \
-        result = real()->function(to, from, offset, count);                                  \
-        if (is_file_call)                                                                    \
-            file_call_end(&file_call, result, offset &&result >= 0 ? *offset - result : -1); \
-        return is_stream ? socket_end_write(&call, NO_BYTES, result < 0 ? 1 : count, result) \
-                         : result;                                                           \
-    }
-SENDFILE(sendfile)
-SENDFILE(sendfile64)
+PRELOAD_PUBLIC ssize_t sendfile(int to, int from, off_t *offset, size_t count)
+{
+    const bool is_on = preload_is_on();
+    const bool is_stream = socket_is_socket(to, is_on);
+    struct socket_call call = {0};
+    struct file_call file_call;
+    const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile");
+    ssize_t result;
+
+    if (is_stream)
+        socket_begin_write(&call, to, is_on);
+    result = real()->sendfile(to, from, offset, count);
+    if (is_file_call)
+        file_call_end(&file_call, result, offset && result >= 0 ? *offset - result : -1);
+    return is_stream ? socket_end_write(&call, NO_BYTES, result < 0 ? 1 : count, result) : result;
+}
+PRELOAD_ALIAS(sendfile64, sendfile);
 
 PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset,
                               size_t count, unsigned flags)

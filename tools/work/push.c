@@ -19,6 +19,7 @@
 #include "tools/config/sink_params.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
