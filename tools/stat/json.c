@@ -45,12 +45,12 @@ static double rate_of(const struct report *report, uint64_t count)
     return report->seconds > 0 ? (double)count * report_scale(report) / report->seconds : 0;
 }
 
-static json_t *row_json(const struct report *report, const struct report_row *named)
+static json_t *row_json(const struct report *report, const struct operation *operation)
 {
-    const struct statistics_row *row = named->row;
+    const struct statistics_row *row = operation->row;
     json_t *json =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", named->service, "name",
-                  named->name, "spans", integer(row->spans), "rate",
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", operation->service, "name",
+                  operation->name, "spans", integer(row->spans), "rate",
                   rounded(rate_of(report, row->spans)), "errors", integer(row->errors), "duration",
                   distribution(&row->duration), "self", distribution(&row->self));
 
@@ -75,7 +75,8 @@ static json_t *edge_json(const struct report *report, const struct report_edge *
 static bool add_rows(json_t *json, const struct report *report, const struct options *options)
 {
     size_t count;
-    struct report_row *rows = report_rows(report, options, &count);
+    struct operation *rows =
+        operations(report->statistics, options->order, options->service, &count);
     json_t *array = json_array();
     bool done = rows && array;
 
