@@ -10,6 +10,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "batch.h"
+
 #include <blkin.h>
 #include <zipkin_c.h>
 
@@ -17,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TICK_NS 1000000 /* at a rate, the spans of a ms are made at once */
 
@@ -91,14 +92,6 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void sleep_until(int64_t ns)
 {
     const struct timespec then = {ns / 1000000000, ns % 1000000000};
@@ -143,8 +136,9 @@ int main(int argc, char **argv)
     }
     blkin_set_service(kinds[kind].service->name, kinds[kind].service->ip,
                       (uint16_t)kinds[kind].service->port);
-    start = now_ns();
+    start = (int64_t)now_ns();
     produce(kinds[kind].make, count, per_second, start);
-    printf("produced %llu %.3f\n", (unsigned long long)count, (double)(now_ns() - start) / 1e9);
+    printf("produced %llu %.3f\n", (unsigned long long)count,
+           (double)((int64_t)now_ns() - start) / 1e9);
     return 0;
 }
