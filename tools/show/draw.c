@@ -249,6 +249,7 @@ static void put_details(const struct chart *chart, uint32_t i)
     const json_t *item;
     size_t place;
 
+    put_pair(chart, i, "span", span->id);
     if (span->kind[0])
         put_pair(chart, i, "kind", span->kind);
     put_endpoint(chart, i, "endpoint", "localEndpoint");
