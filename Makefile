@@ -88,7 +88,6 @@ man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c) examples/hello.c,$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
-dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \

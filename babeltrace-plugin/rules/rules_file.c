@@ -118,11 +118,14 @@ struct rules *rules_read(const char *path, struct error *error)
         return NULL;
     if (is_there && S_ISDIR(status.st_mode))
         return rules_checked(&reader, rules_read_folder(&reader, path));
-    if (!is_there && !strchr(path, '/') &&
-        snprintf(shipped, sizeof(shipped), RULES_DIR "/%s.rules", path) < (int)sizeof(shipped) &&
-        stat(shipped, &status) == 0)
+    if (is_there || strchr(path, '/') ||
+        snprintf(shipped, sizeof(shipped), RULES_DIR "/%s.rules", path) >= (int)sizeof(shipped))
+        return rules_checked(&reader, rules_read_file(&reader, path));
+    if (stat(shipped, &status) == 0)
         return rules_checked(&reader, rules_read_file(&reader, shipped));
-    return rules_checked(&reader, rules_read_file(&reader, path));
+    error_set(error, "rules \"%s\": there is neither such a file or folder, nor \"%s\"", path,
+              shipped);
+    return rules_checked(&reader, false);
 }
 
 struct rules *rules_parse(struct text text, const char *name, struct error *error)

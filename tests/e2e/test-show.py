@@ -268,6 +268,35 @@ class Show(unittest.TestCase):
         self.refused("no trace cc", "-", "cc", text=text)
         self.refused("is not a trace id", "-", "xyz", text=text)
 
+    def test_around(self):
+        """What ran on a span's host while it did, of any trace, by time."""
+        def on(host, *args, **more):
+            return span(*args, **more, tags={"lttng.host": host})
+
+        spans = [on("one", "1", None, "write", 100, 50), on("two", "2", "1", "elsewhere", 110, 5),
+                 on("one", "a3", None, "before it", 0, 99, trace="bb"), on("one", "a4", None, "late", 140, 99, trace="bb"),
+                 on("one", "a5", None, "early", 90, 20, trace="cc"), span("a6", None, "nowhere", 110, 5, trace="cc"),
+                 span("a7", None, "no time", None, None, trace="dd", tags={"lttng.host": "one"})]
+        lines = self.printed(spans, "--around=0000000000000001").splitlines()
+        self.assertEqual(lines[0], "on one, while osd: write took 50 us:")
+        self.assertEqual([(line.split()[0], line.split("osd: ")[1]) for line in lines[3:]],
+                         [("-10", "early"), ("0", "write  <"), ("40", "late")])
+        self.assertIn("span = 00000000000000a4", self.printed(spans, "-a", "bb"))
+        text = json.dumps(spans)
+        self.refused('"00zz" is not a span id', "--around=00zz", "-", text=text)
+        self.refused('"" is not a span id', "--around=", "-", text=text)
+        self.refused("the ids of 7 spans begin with 000", "--around=000", "-", text=text)
+        self.refused("the ids of 2 spans begin with 000", "--around=000", "-", "aa", text=text)
+        self.refused("no span ab", "--around=ab", "-", text=text)
+        self.refused("no trace ee", "--around=000", "-", "ee", text=text)
+        self.refused("has no tag lttng.host", "--around=00000000000000a6", "-", text=text)
+        self.refused("has no start", "--around=00000000000000a7", "-", text=text)
+        # the halves of a request share their id
+        halves = [span("1", None, "get", 0, 9, kind="CLIENT"), on("one", "1", None, "get", 2, 5, kind="SERVER", shared=True)]
+        self.assertIn("on one, while osd: get took 5 us", self.printed(halves, "--around=00"))
+        evil = self.printed([on("\x1b[2J", "1", None, "\x1b[3J", 0, 9, service="\x1b[4J")], "--around=0")
+        self.assertFalse([c for c in evil if c != "\n" and not c.isprintable()], repr(evil))
+
     def test_what_is_no_trace(self):
         self.refused('cannot read "/nowhere": No such file', "/nowhere")
         with tempfile.TemporaryDirectory() as empty:

@@ -40,6 +40,6 @@ id=$(jq -r '[.[] | select(.name | startswith("library "))][0].id' "$WORK/spans.j
 grep -q 'babeltrace2: hold mutex$' "$WORK/around" && [ "$(grep -c ' <$' "$WORK/around")" = 1 ] ||
     fail "show --around: $(head -n 5 "$WORK/around")"
 "$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around of no span"
-grep -q 'expected one' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+grep -q 'not a span id' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
 "$blkin" rules check "$WORK/rules" | grep -q ': 3 kinds of spans' || fail "rules check"
 exit 0

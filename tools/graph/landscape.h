@@ -16,10 +16,11 @@ struct landscape_service {
     const char *name; /* as it is shown */
     uint64_t spans;
     uint64_t errors;
-    struct histogram duration; /* of all its spans */
-    double self_ns;            /* that all of these take by themselves */
-    bool is_called;            /* by another service */
-    size_t place;              /* before they were sorted */
+    struct histogram duration;   /* of all its spans */
+    double self_ns;              /* that all of these take by themselves */
+    bool is_called;              /* by another service */
+    uint32_t id;                 /* of the name */
+    size_t first_call, end_call; /* its calls are calls[first_call] to calls[end_call - 1] */
 };
 
 struct landscape_call {
@@ -54,8 +55,5 @@ void landscape_destroy(struct landscape *landscape);
  * services, the second for the number of a name. */
 unsigned landscape_colour(const struct landscape *landscape, size_t service);
 unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name);
-
-/* The calls of a service: they are landscape->calls[i] from the returned i on. */
-size_t landscape_first_call(const struct landscape *landscape, size_t service);
 
 #endif

@@ -64,6 +64,17 @@ static struct figure svg_quantile(const struct histogram *histogram, double q)
     return figure_quantile(histogram, q, FIGURE_PAGE);
 }
 
+/* For a title: ": 120 calls, 3 with an error; p50 1.20 ms, p99 3.40 ms, longest 5.60 ms" */
+static void put_figures(FILE *file, uint64_t count, const char *what, uint64_t errors,
+                        const struct histogram *duration)
+{
+    fprintf(file, ": %s %s, %s with an error", figure_count(count).text, what,
+            figure_count(errors).text);
+    if (duration->count)
+        fprintf(file, "; p50 %s, p99 %s, longest %s", svg_quantile(duration, 0.5).text,
+                svg_quantile(duration, 0.99).text, svg_quantile(duration, 1).text);
+}
+
 /* ---- calls */
 
 static double top_of(size_t layer)
@@ -86,11 +97,8 @@ static double port(double x, double other)
 static size_t route(const struct picture *picture, size_t i, struct point *points)
 {
     const struct layout *layout = &picture->layout;
-    const struct landscape_call *call = &picture->landscape->calls[i];
-    const struct layout_place *upper =
-        &layout->places[layout->is_upwards[i] ? call->to : call->from];
-    const struct layout_place *lower =
-        &layout->places[layout->is_upwards[i] ? call->from : call->to];
+    const struct layout_place *upper = &layout->places[layout_upper(layout, picture->landscape, i)];
+    const struct layout_place *lower = &layout->places[layout_lower(layout, picture->landscape, i)];
     const size_t first = layout->ways[i], end = layout->ways[i + 1];
     const double apart = layout->is_upwards[i] ? APART : 0;
     size_t count = 0;
@@ -128,11 +136,7 @@ static void put_call_title(const struct picture *picture, const struct landscape
     markup_put(file, landscape->services[call->from].name, 100);
     fputs(" calls ", file);
     markup_put(file, landscape->services[call->to].name, 100);
-    fprintf(file, ": %s calls, %s with an error", figure_count(call->calls).text,
-            figure_count(call->errors).text);
-    if (call->duration.count)
-        fprintf(file, "; p50 %s, p99 %s, longest %s", svg_quantile(&call->duration, 0.5).text,
-                svg_quantile(&call->duration, 0.99).text, svg_quantile(&call->duration, 1).text);
+    put_figures(file, call->calls, "calls", call->errors, &call->duration);
     fputs("</title>", file);
 }
 
@@ -274,8 +278,9 @@ static bool has_way(const struct landscape_call *call)
 static const struct landscape_call *call_to_itself(const struct landscape *landscape,
                                                    size_t service)
 {
-    for (size_t i = landscape_first_call(landscape, service);
-         i < landscape->calls_count && landscape->calls[i].from == service; i++) {
+    const struct landscape_service *caller = &landscape->services[service];
+
+    for (size_t i = caller->first_call; i < caller->end_call; i++) {
         if (landscape->calls[i].to == service)
             return &landscape->calls[i];
     }
@@ -290,13 +295,9 @@ static void put_service_title(const struct picture *picture, size_t i)
 
     fputs("<title>", file);
     markup_put(file, service->name, 200);
-    fprintf(file, ": %s spans, %s with an error", figure_count(service->spans).text,
-            figure_count(service->errors).text);
+    put_figures(file, service->spans, "spans", service->errors, &service->duration);
     if (service->duration.count)
-        fprintf(file, "; p50 %s, p99 %s, longest %s; %s of all self time",
-                svg_quantile(&service->duration, 0.5).text,
-                svg_quantile(&service->duration, 0.99).text,
-                svg_quantile(&service->duration, 1).text,
+        fprintf(file, "; %s of all self time",
                 figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
         fprintf(file, "; calls itself: %s calls, %s with an error, p99 %s",

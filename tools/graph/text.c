@@ -98,25 +98,20 @@ static void put_call(const struct drawing *drawing, const struct landscape_call 
     putchar('\n');
 }
 
-static bool has_call(const struct drawing *drawing, size_t i, size_t from)
-{
-    return i < drawing->landscape->calls_count && drawing->landscape->calls[i].from == from;
-}
-
 /* All that is below a service, as deep as there are services at most. Returns how many calls that
  * were to a service shown before. */
 static size_t put_below(struct drawing *drawing, size_t from, size_t level)
 {
     const struct landscape *landscape = drawing->landscape;
+    const struct landscape_service *caller = &landscape->services[from];
     size_t again = 0;
 
     drawing->is_shown[from] = true;
-    for (size_t i = landscape_first_call(landscape, from); has_call(drawing, i, from); i++) {
+    for (size_t i = caller->first_call; i < caller->end_call; i++) {
         const size_t to = landscape->calls[i].to;
-        const bool is_again =
-            drawing->is_shown[to] && has_call(drawing, landscape_first_call(landscape, to), to);
+        const bool is_again = drawing->is_shown[to] && landscape->services[to].end_call > 0;
 
-        drawing->has_more[level] = has_call(drawing, i + 1, from);
+        drawing->has_more[level] = i + 1 < caller->end_call;
         put_call(drawing, &landscape->calls[i], level, is_again);
         again += is_again;
         if (!drawing->is_shown[to])
@@ -139,7 +134,7 @@ static void put_calls(struct drawing *drawing)
     for (int is_called = 0; is_called < 2; is_called++) {
         for (size_t i = 0; i < landscape->services_count; i++) {
             if (landscape->services[i].is_called <= (is_called != 0) && !drawing->is_shown[i] &&
-                has_call(drawing, landscape_first_call(landscape, i), i)) {
+                landscape->services[i].end_call > 0) {
                 tree_put_service(drawing, i, 0, false);
                 putchar('\n');
                 again += put_below(drawing, i, 1);

@@ -17,7 +17,8 @@ static const char usage[] =
 #include "tools/rules/usage.txt.inc"
     ;
 
-static int rules_check_file(const char *path)
+/* Returns the exit status. */
+static int rules_check_file(const char *path, bool is_told)
 {
     struct error error;
     struct rules *rules = rules_read(path, &error);
@@ -26,8 +27,9 @@ static int rules_check_file(const char *path)
         fprintf(stderr, "blkin: %s\n", error.text);
         return 1;
     }
-    printf("%s: %zu kinds of spans, %zu lookups, %zu fields: no errors\n", path, rules->count,
-           rules->lookup_count, rules->field_count);
+    if (is_told)
+        printf("%s: %zu kinds of spans, %zu lookups, %zu fields: no errors\n", path, rules->count,
+               rules->lookup_count, rules->field_count);
     rules_free(rules);
     return 0;
 }
@@ -54,6 +56,8 @@ static int rules_try(const char *path, const char *trace)
     const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
 
+    if (rules_check_file(path, false) != 0)
+        return 1;
     if (strpbrk(path, "\"\\")) {
         fprintf(stderr, "blkin rules: expected a path without quotes and backslashes, got %s\n",
                 path);
@@ -81,7 +85,7 @@ int rules_command(int argc, char *argv[])
         return 0;
     }
     if (option == -1 && count == 2 && strcmp(operands[0], "check") == 0)
-        return rules_check_file(operands[1]);
+        return rules_check_file(operands[1], true);
     if (option == -1 && count == 2 && strcmp(operands[0], "events") == 0)
         return rules_events(operands[1]);
     if (option == -1 && count == 3 && strcmp(operands[0], "try") == 0)

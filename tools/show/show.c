@@ -126,6 +126,16 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
     return 0;
 }
 
+/* Of a span of the trace that was asked for, or of any. */
+static int show_beside(const struct trace_list *traces, const struct options *options)
+{
+    const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
+
+    if (options->id && !trace)
+        return 1;
+    return show_around(traces, trace, options->around, options->source);
+}
+
 /* The one that was asked for, or all. */
 static int show_for_perfetto(const struct trace_list *traces, const struct options *options)
 {
@@ -168,7 +178,7 @@ int show(int argc, char *argv[])
         if (options.list)
             status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
         else if (options.around)
-            status = show_around(&summary.traces, options.around, options.source);
+            status = show_beside(&summary.traces, &options);
         else if (options.is_perfetto)
             status = show_for_perfetto(&summary.traces, &options);
         else

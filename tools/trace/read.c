@@ -6,6 +6,7 @@
 #include "read.h"
 
 #include "babeltrace-plugin/base/http_client.h"
+#include "babeltrace-plugin/rules/rules.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -100,6 +101,19 @@ static bool make_params(char *params, size_t size)
     return false;
 }
 
+/* False, and says why: what the sink would say of wrong rules is among babeltrace2's messages. */
+static bool rules_are_right(void)
+{
+    struct error error;
+    struct rules *rules = read_rules ? rules_read(read_rules, &error) : NULL;
+    const bool are_right = rules || !read_rules;
+
+    if (!are_right)
+        fprintf(stderr, "blkin: %s\n", error.text);
+    rules_free(rules);
+    return are_right;
+}
+
 /* A recorded trace: the sink makes spans of it. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
@@ -107,7 +121,8 @@ static bool read_trace(const char *path, struct buffer *bytes)
     const char *const arguments[] = {"babeltrace2",       path,   "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
     pid_t child;
-    const int output = make_params(params, sizeof(params)) ? start(arguments, &child) : -2;
+    const int output =
+        rules_are_right() && make_params(params, sizeof(params)) ? start(arguments, &child) : -2;
     FILE *file = output < 0 ? NULL : fdopen(output, "r");
     bool done = file && read_stream(file, bytes);
     int status = 0;
@@ -193,7 +208,12 @@ bool is_url(const char *source)
 bool read_source(const char *source, struct buffer *bytes)
 {
     *bytes = (struct buffer){.limit = MAX_LENGTH};
-    if (is_url(source))
-        return read_url(source, bytes);
-    return is_folder(source) ? read_trace(source, bytes) : read_file(source, bytes);
+    if (!is_url(source) && is_folder(source))
+        return read_trace(source, bytes);
+    if (read_rules)
+        fprintf(stderr,
+                "blkin: --rules is not used: %s is not the FOLDER of a recorded trace, but has "
+                "spans already\n",
+                source_text(source));
+    return is_url(source) ? read_url(source, bytes) : read_file(source, bytes);
 }
