@@ -77,7 +77,6 @@ static const struct job *const jobs[] = {
     &ending_job,
     &keeper_job,
     &keeper_list_job,
-    &ending_at_once_job,
     &host_job,
     &listing_job,
     &readers_job,

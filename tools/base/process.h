@@ -16,6 +16,7 @@ struct process {
     pid_t pid;
     uid_t user;
     gid_t group;
+    pid_t parent;
     char state;       /* of proc(5): 'T' is stopped */
     bool is_filtered; /* it is under a seccomp filter */
     char name[32];
@@ -41,6 +42,10 @@ bool process_line(const struct process *process, const char *path, char *line, s
 
 /* The path of a file that it has open, and that ends so. */
 bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
+
+/* Has it the file open for writing? is_hidden: that is not for us to see, as it is another user's.
+ */
+bool process_writes(pid_t pid, const char *path, bool *is_hidden);
 
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
