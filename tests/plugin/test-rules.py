@@ -66,10 +66,10 @@ class Rules(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def rules(self, text):
-        with open(self.path("test.rules"), "w") as file:
+    def rules(self, text, name="test.rules"):
+        with open(self.path(name), "w") as file:
             file.write(text)
-        return self.path("test.rules")
+        return self.path(name)
 
     def convert(self, *inputs, rules=None, parameters="", fails=False):
         given = f',rules="{rules}"' if rules else ""
@@ -208,6 +208,32 @@ class Rules(unittest.TestCase):
         without, before = self.convert(other)
         spans, counters = self.convert(other, rules=rules)
         self.assertEqual((spans, counters["events_foreign"]), (without, before["events_foreign"]))
+
+    def test_several_files(self):
+        """Files and folders, with commas in between; a parent is looked for in its own file first."""
+        folder = self.record({"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}, "t:c": {"k": Integer(64)}},
+                             [(1000, "t:a", {"k": 1}), (2000, "t:b", {"k": 1}), (3000, "t:c", {"k": 1})])
+        first = self.rules("[span s]\nbegin = t:a\nend = t:c\nkey = k\n", "first.rules")
+        second = self.rules("[span s]\nbegin = t:b\nend = t:c\nkey = k\n"
+                            "[span of s]\nbegin = t:b\nend = t:c\nkey = k\nparent = s by k\n", "second.rules")
+        for both in (f"{first},{second}", f"{second}, {first}"):
+            spans, _ = self.convert(folder, rules=both)
+            times = {span["id"]: span["timestamp"] % US for span in spans}
+            self.assertEqual(sorted((span["name"], times[span["id"]]) for span in spans),
+                             [("of s", 2), ("s", 1), ("s", 2)])
+            self.assertEqual([times[span["parentId"]] for span in spans if span["name"] == "of s"], [2])
+        os.mkdir(self.path("folder"))
+        os.rename(second, self.path("folder/second.rules"))
+        spans, _ = self.convert(folder, rules=f"{first},{self.path('folder')}")
+        self.assertEqual(len(spans), 3)
+        copy = self.rules("\n[span s]\nend = t:c\nbegin = t:a\nkey = k\n", "copy.rules")
+        said = " ".join(self.convert(folder, rules=f"{first},{copy}", fails=True).split())
+        self.assertIn(f'copy.rules", line 4: the same event t:a is in the section of the same name in "{first}", line 1',
+                      said)
+        said = self.convert(folder, rules=f"{first},,{copy}", fails=True)
+        self.assertIn("with commas in between", " ".join(said.split()))
+        said = self.convert(folder, rules=f"{first},{first}", fails=True)
+        self.assertIn("the same event t:a", " ".join(said.split()))
 
     def test_errors(self):
         folder = self.record({"t:a": {}}, [(1, "t:a", {})])

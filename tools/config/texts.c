@@ -277,7 +277,8 @@ static const char *const texts[][2] = {
     {"rules",
      "Spans of the events of any program: the file, or the folder with files NAME.rules, that says "
      "which events begin and end spans; a NAME without /: the file of that name that comes with "
-     "BlkKin. Not for blkin record. Not set: such events are passed over."},
+     "BlkKin; or several of these, with commas in between. Not for blkin record. Not set: such "
+     "events are passed over."},
     {"tail-sampling",
      "The file with rules, one a line, of which traces are sent: error, gateway:read > 20ms, * "
      "> p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. It is read again when it changes. "
