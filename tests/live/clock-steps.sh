@@ -9,8 +9,6 @@ set -u
     echo "clock-steps.sh: it sets this machine's clock: say MAY_SET_CLOCK=yes if it may" >&2
     exit 77
 }
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 mode=$1 count=${2-20} rate=2000

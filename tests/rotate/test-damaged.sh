@@ -3,7 +3,6 @@
 # the file is put aside, counted and said, and what comes after it goes on.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 start_sessiond && start_taker || exit 1
