@@ -16,7 +16,6 @@ PROGRAM = os.environ["BUILD"] + "/tests/plugin/otlp-encoder"
 T0 = 1735732800123456789
 MS = 1000000
 LOCAL, CLIENT, SERVER, PRODUCER, CONSUMER = range(5)
-NONE = b""
 
 
 def expect(condition, what):

@@ -45,13 +45,6 @@ def alone(count):
             for n in range(count))
 
 
-def garbage(count):
-    """Bytes that are no spans at all, and spans cut off."""
-    whole = resource_spans("client", 4, 4, 4)
-    return ((n % 12, whole[:n % len(whole)] if n % 2 else struct.pack(">QQ", n, n * 0x9e3779b97f4a7c15 & (1 << 64) - 1))
-            for n in range(count))
-
-
 def write(broker, topic, messages, rate):
     """Packs them, some hundred to a message of the topic. Returns how many spans that were."""
     writer = kafka.Writer(broker, topic)
