@@ -96,7 +96,7 @@ test_programs := $(patsubst %,$(BUILD)/%, \
 	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
 	tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
-	$(if $(filter test-%,$(notdir $(program))),$(program)))
+	$(if $(filter test-%,$(notdir $(program))),$(program))) $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 # optional, too: who has no Kafka needs no librdkafka
@@ -169,7 +169,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 

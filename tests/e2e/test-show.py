@@ -9,7 +9,6 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from server import Server  # noqa: E402
 

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import ENVIRONMENT, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, free_port, wait_until  # noqa: E402,F401
+from part import Part  # noqa: E402
 
 TOPIC = os.path.join(os.environ["BUILD"], "tests/kafka/topic")
 START_S = 100  # of a broker, on a busy machine
@@ -32,7 +33,7 @@ def fetch_kafka():
     return fetched.stdout.strip()
 
 
-class Broker:
+class Broker(Part):
     """One that is its own controller; at sasl_port users have a password."""
 
     def __init__(self, jars, folder, tls="", **settings):
@@ -40,8 +41,9 @@ class Broker:
         self.folder = folder
         self.port, self.sasl_port, self.tls_port, controller = free_port(), free_port(), free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self.java = JAVA + [f"-Djava.io.tmpdir={folder}", "-cp", f"{jars}/*"]
         self.properties = os.path.join(folder, "server.properties")
+        super().__init__(os.path.join(folder, "kafka.log"), [*JAVA, f"-Djava.io.tmpdir={folder}", "-cp", f"{jars}/*", "kafka.Kafka",
+                                                             self.properties])
         login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         listeners = f"PLAINTEXT://{self.address},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port}"
         if tls:
@@ -69,7 +71,6 @@ group.initial.rebalance.delay.ms=0
         os.mkdir(f"{folder}/data")
         with open(f"{folder}/data/meta.properties", "w", encoding="utf-8") as file:
             file.write("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=1\n")
-        self.process = None
 
     def set_password(self, password, before=PASSWORD):
         """From its next start on."""
@@ -79,11 +80,6 @@ group.initial.rebalance.delay.ms=0
             file.write(text)
             file.truncate()
 
-    def start(self):
-        with open(os.path.join(self.folder, "kafka.log"), "ab") as log:
-            self.process = subprocess.Popen(self.java + ["kafka.Kafka", self.properties], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, env=ENVIRONMENT)
-
     def wait_ready(self):
         def listens():
             ended = self.process.poll()
@@ -91,10 +87,6 @@ group.initial.rebalance.delay.ms=0
                 raise AssertionError(f"Kafka has ended with status {ended}")
             return is_listened(self.port)
         wait_until(listens, "Kafka listens", START_S)
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
 
     # ---- topics
 

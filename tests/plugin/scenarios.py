@@ -1,6 +1,7 @@
 # What the tests that are made of scenarios share: a function each, all of which can be named on the command line.
 # SPDX-License-Identifier: BSD-2-Clause
 import concurrent.futures
+import functools
 import os
 import sys
 import time
@@ -19,6 +20,12 @@ class Skipped(Exception):
 def scenario(function):
     SCENARIOS[function.__name__] = function
     return function
+
+
+def scenarios_of(function, cases):
+    """One for each name: the function with these arguments."""
+    for name, (positional, named) in cases.items():
+        SCENARIOS[name] = functools.partial(function, *positional, **named)
 
 
 def expect(condition, what):

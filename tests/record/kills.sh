@@ -13,8 +13,6 @@
 # incomplete.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 RING_BYTES=${RING_BYTES-32M} recording_begin

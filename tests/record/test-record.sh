@@ -4,8 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 recording_begin
@@ -110,7 +108,6 @@ complete=$(total traces_complete)
 make "slow 250"
 one=$ID
 wait_for 20 record "that it waits" is kept waiting 1 || exit 1
-sleep 1
 make "slow 250"
 two=$ID
 wait_for 20 record "that two wait" is kept waiting 2 || exit 1

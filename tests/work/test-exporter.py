@@ -13,7 +13,6 @@ import tempfile
 import unittest
 import urllib.request
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import calls  # noqa: E402
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, is_listened, wait_until  # noqa: E402
@@ -37,10 +36,8 @@ service:
 
 class Exporter(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.broker = Broker(JARS, folder.name, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.broker = Broker(JARS, self.folder, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
         self.broker.start()
         self.addCleanup(self.broker.kill)
         self.broker.wait_ready()

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "seed.h"
 #include "tools/otlp/otlp_decode.h"
 #include "tools/otlp/otlp_fields.h"
 #include "tools/otlp/otlp_write.h"
@@ -338,13 +339,6 @@ static void test_foreign_remote(void)
 
 /* ---- fields in any order --------------------------------------------------------------------- */
 
-static unsigned seed;
-
-static unsigned any(unsigned below)
-{
-    return (unsigned)rand_r(&seed) % below;
-}
-
 enum level { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, SPAN, EVENT, ATTRIBUTE, LEAF };
 
 /* What is in the field of such a message. */
@@ -390,7 +384,7 @@ static void put_shuffled(struct buffer *buffer, struct text message, enum level 
     while (count < FIELDS_MAX && pb_next(&reader, &fields[count]))
         ends[++count] = (const char *)reader.at;
     for (unsigned left = count; left; left--) {
-        unsigned chosen = any(count), first;
+        unsigned chosen = (unsigned)dice(count), first;
         enum level inner;
 
         while (is_done[chosen])
@@ -422,28 +416,28 @@ static struct span random_span(void)
     static const char *const texts[] = {
         "peer.service", "a",       "network.peer.address", "pool", "error",
         "twelve.bytes", "host.ip", "net.peer.name"};
-    struct span span = {.trace_id_high = any(3),
-                        .trace_id = 1 + any(1000),
-                        .id = 1 + any(1000),
-                        .parent_id = any(2),
-                        .kind = (enum span_kind)any(5),
-                        .start_ns = 1 + any(1000000),
-                        .end_ns = 2000000 + any(1000)};
+    struct span span = {.trace_id_high = (unsigned)dice(3),
+                        .trace_id = 1 + dice(1000),
+                        .id = 1 + dice(1000),
+                        .parent_id = (unsigned)dice(2),
+                        .kind = (enum span_kind)(unsigned)dice(5),
+                        .start_ns = 1 + (unsigned)dice(1000000),
+                        .end_ns = 2000000 + (unsigned)dice(1000)};
 
-    span.endpoint = endpoint_get(endpoints, text_of(texts[any(8)]), text_of("10.0.0.1"), 0);
-    if (any(2))
-        span.remote = endpoint_get(endpoints, text_of(texts[any(8)]), text_of("10.0.0.2"), 80);
-    CHECK(span_set_name(&span, text_of(texts[any(8)])));
-    for (unsigned i = any(6); i; i--) {
-        if (any(3) == 0)
-            CHECK(
-                span_add(&span, SPAN_ANNOTATION, text_of(""), text_of(texts[any(8)]), 1 + any(99)));
-        else if (any(2))
-            CHECK(
-                span_add(&span, SPAN_TAG_TEXT, text_of(texts[any(8)]), text_of(texts[any(8)]), 0));
+    span.endpoint = endpoint_get(endpoints, text_of(texts[dice(8)]), text_of("10.0.0.1"), 0);
+    if (dice(2))
+        span.remote = endpoint_get(endpoints, text_of(texts[dice(8)]), text_of("10.0.0.2"), 80);
+    CHECK(span_set_name(&span, text_of(texts[dice(8)])));
+    for (unsigned i = (unsigned)dice(6); i; i--) {
+        if (dice(3) == 0)
+            CHECK(span_add(&span, SPAN_ANNOTATION, text_of(""), text_of(texts[dice(8)]),
+                           1 + (unsigned)dice(99)));
+        else if (dice(2))
+            CHECK(span_add(&span, SPAN_TAG_TEXT, text_of(texts[dice(8)]), text_of(texts[dice(8)]),
+                           0));
         else
-            CHECK(
-                span_add(&span, SPAN_TAG_INTEGER, text_of(texts[any(8)]), text_of(""), any(9999)));
+            CHECK(span_add(&span, SPAN_TAG_INTEGER, text_of(texts[dice(8)]), text_of(""),
+                           (unsigned)dice(9999)));
     }
     return span;
 }
@@ -476,17 +470,16 @@ static void tell(void *context, const struct otlp_origin *origin, const struct o
 /* Collectors write fields backwards. RUNS=N: so many messages. */
 static void test_any_order(void)
 {
-    const char *given = getenv("SEED"), *runs = getenv("RUNS");
+    const char *runs = getenv("RUNS");
     struct encoder *encoder = otlp_protocol.encoder_new();
     static char expected[sizeof(told)];
 
-    seed = given ? (unsigned)atoi(given) : 4711;
-    printf("SEED=%u\n", seed);
+    dice_state = seed_begin();
     for (int run = runs ? atoi(runs) : 20000; run > 0; run--) {
         struct buffer buffer = {.limit = 1 << 20}, shuffled = {.limit = 1 << 20};
         struct span spans[3];
         uint32_t starts[4];
-        const unsigned count = 1 + any(3);
+        const unsigned count = 1 + (unsigned)dice(3);
         struct text request;
         bool cut;
 

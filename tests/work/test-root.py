@@ -13,13 +13,11 @@ import sys
 import tempfile
 import time
 import unittest
-import urllib.error
-import urllib.request
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import LIMIT_S, otelcol_config  # noqa: E402
+from part import Part, options, page  # noqa: E402
 from server import Server  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
@@ -39,34 +37,17 @@ def same(document):
     return sorted(rows, key=repr), sorted(edges, key=repr)
 
 
-class Root:
+class Root(Part):
     def __init__(self, test, **keys):
         self.folder = test.folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = os.path.join(self.folder, "root.log")
         keys = {"input": test.url(), "deltas": test.topic_name, "prometheus_listen": str(self.port), "log_level": "info",
                 "runtime_dir": self.folder + "/run", "state_dir": self.folder + "/state", **keys}
-        self.args = [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
-        self.process = None
-
-    def start(self):
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([BLKIN, "work", "--root", *self.args], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=ENVIRONMENT)
-        return self
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as log:
-            return log.read()
+        super().__init__(os.path.join(self.folder, "root.log"), [BLKIN, "work", "--root", *options(keys)])
 
     def get(self, path):
-        """None: it does not show anything yet, or is not there."""
-        try:
-            with urllib.request.urlopen(self.url + path, timeout=10) as answer:
-                return answer.read().decode()
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return None
+        return page(self.url + path)
 
     def document(self):
         text = self.get("/statistics")
@@ -81,30 +62,18 @@ class Root:
         wait_until(has_them, lambda: f"{spans} spans, but {(self.document() or {}).get('spans')}: {self.said()}", 60)
         return self.document()
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def end(self):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(LIMIT_S) if self.process else 0
-
 
 class RootTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.broker = Broker(JARS, folder.name)
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.broker = Broker(JARS, folder)
         cls.broker.start()
         cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
         cls.broker.wait_ready()
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.topic_name = self.id().rsplit(".", 1)[1]
         self.broker.create(self.topic_name, 2)
 
