@@ -157,7 +157,7 @@ static bool keeper_keep(const void *argument, void *result)
         (void)bury_prepare(&order.store, report->used[chosen], &report->error);
         report->state = KEEP_NO_CONSUMER;
         error_set(&report->error, "LTTng's consumer daemon has died, and nothing is recorded until "
-                                  "the session daemon is started anew: restart lttng-sessiond");
+                                  "the session daemon is restarted: systemctl restart lttng-sessiond");
         return true;
     }
     if (chosen >= 0)
