@@ -57,15 +57,15 @@ static const struct command commands[] = {
     {"blkin keep", "ask the recorders for a trace, or for the last seconds", keep_command},
     {"blkin live", "record the programs of this host, send spans at once", live},
     {"blkin record", "keep the last seconds in memory, send slow requests", record_command},
-    {"blkin reload", "have a service read its configuration again", reload_command},
+    {"blkin reload", "make a service read its configuration again", reload_command},
     {"blkin report", "write an HTML page about traces", report_command},
     {"blkin rotate", "record into files, send them, lose nothing", rotate_command},
-    {"blkin rules", "check and try rules, which make spans of other events", rules_command},
+    {"blkin rules", "check and try rules, which turn other events into spans", rules_command},
     {"blkin run", "trace a server without changing it", run_command},
     {"blkin show", "print a trace as a timeline", show},
-    {"blkin stat", "show statistics of spans, like top or of a file", stat_command},
-    {"blkin status", "show how the running services are", status_command},
-    {"blkin work", "put traces together from Kafka, count and keep them", work_command},
+    {"blkin stat", "show statistics of spans: like top, or for a file", stat_command},
+    {"blkin status", "show the state of the running services", status_command},
+    {"blkin work", "assemble traces from Kafka, count them, keep some", work_command},
 };
 
 /* What services do in children. */

@@ -210,7 +210,7 @@ const struct counter counters[] = {
      "Samples of hosts' metrics whose names had not come yet: they are recorded once a minute."},
     {"metrics_invalid", COUNTER, SECTION_NOTES, "metrics unreadable", AT(input.hosts.invalid),
      "Samples of hosts' metrics whose names or values make no sense."},
-    {"metrics_anew", COUNTER, SECTION_NOTES, "metrics begun anew", AT(input.hosts.anew),
+    {"metrics_anew", COUNTER, SECTION_NOTES, "metrics begun again", AT(input.hosts.anew),
      "Samples of hosts' metrics with a counter that is smaller than before."},
     {"metrics_no_room", COUNTER, SECTION_NOTES, "metrics without room", AT(input.hosts.no_room),
      "Samples of hosts' metrics of more hosts or groups than there is room for."},

@@ -220,7 +220,7 @@ case $scenario in
 reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it has missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
 live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
-sessiond) says "session daemon was restarted: it is made anew\|session daemon is gone" ;;
+sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone" ;;
 esac
 case $scenario in

@@ -42,9 +42,10 @@ static const char *const texts[][2] = {
      "MiB (4 MiB for blkin live), or less on a host of many CPUs, so that four users have room in "
      "rings-max-bytes."},
     {"ring-users",
-     "So many users may have rings. Programs of further users are not recorded."},
+     "The most users that may have rings. Programs of further users are not recorded."},
     {"rings-max-bytes",
-     "The memory of all rings. A user whose rings would exceed it gets none."},
+     "The memory of all rings. A user whose rings would exceed it gets none. Raise the service's "
+     "limit, MemoryMax= of its unit, with it."},
     {"log-level",
      "The least important messages that go to the standard error."},
     {"hub-ca-file",
@@ -83,13 +84,13 @@ static const char *const texts[][2] = {
     {"rotate-ms",
      "How long a chunk of the recording is."},
     {"rotate-bytes",
-     "A chunk also ends when it has so many bytes; 0: it ends by time only."},
+     "A chunk also ends when it reaches this size; 0: it ends by time only."},
     {"output",
      "The folder of chunks until their spans are delivered. The default is STATE-DIR/rotate."},
     {"max-disk-bytes",
-     "The most bytes of chunks on the disk; 0: as much as the file system has, less 5 % or 1 "
-     "GiB. Beyond that the oldest chunk is deleted unread: its spans are lost, counted, and an "
-     "error in blkin-status(1)."},
+     "The most bytes of chunks on the disk; 0: the whole file system, except 5 % or 1 GiB. "
+     "Beyond that, the oldest chunk is deleted unread: its spans are lost and counted, and "
+     "blkin-status(1) shows an error."},
     {"shm-path",
      "The folder of LTTng's buffers: they can be read from there when LTTng's daemons die. "
      "none: LTTng's own place, which is lost then. The default is /dev/shm/blkin-rotate-UID."},
@@ -106,14 +107,14 @@ static const char *const texts[][2] = {
     {"fetch-traces",
      "The most traces of one copy; more are dropped, and counted."},
     {"otlp-listen",
-     "Where the recorder takes spans of OpenTelemetry's SDKs, as OTLP over HTTP with protobuf: "
-     "127.0.0.1:4318, as the SDKs have it. Not set: it takes none at a port."},
+     "Where the recorder accepts spans of OpenTelemetry's SDKs, as OTLP over HTTP with protobuf. "
+     "The SDKs' default is 127.0.0.1:4318. Not set: it listens at no port."},
     {"otlp-socket",
      "The same at a Unix socket: its path. Not set: none."},
     {"otlp-bytes",
      "The memory for these spans. A new one overwrites the oldest."},
     {"otlp-spans-per-s",
-     "The most of these spans a second; beyond that senders are told to come again. 0: no limit."},
+     "The most of these spans a second. Beyond that, senders are told to retry. 0: no limit."},
     {"kept-max-bytes",
      "The most bytes of fetched records on the disk; beyond that the oldest is deleted, and counted."},
     {"answer-timeout-ms",
@@ -123,8 +124,8 @@ static const char *const texts[][2] = {
      "blkin host: hub (recorders of other hosts, and this host), local (this host), or none. "
      "Slow traces are sent in any case."},
     {"keep-minute-bytes",
-     "The most bytes of the last seconds that are sent for such requests in a minute. A "
-     "request beyond that is told so."},
+     "The most bytes that the recorder sends for such requests in a minute. It tells whoever "
+     "asks for more."},
     {"hub",
      "Where the recorders of all hosts meet: http://HOST:PORT or https://HOST:PORT of blkin "
      "hub, or kafka://BROKER[:PORT],.../TOPIC if BlkKin was built with librdkafka. Not set: "
@@ -140,7 +141,7 @@ static const char *const texts[][2] = {
      "The file with a line \"HOST TOKEN\" for each host. Only its owner may read it."},
     {"hub-traces-per-s",
      "The most traces a second that all recorders together may ask for; more are dropped, and "
-     "counted. Of blkin hub, and of blkin record with kafka://."},
+     "counted. For blkin hub, and for blkin record with kafka://."},
     {"expose-hub",
      "yes: the hub may listen without tokens and certificates at an address that other hosts "
      "reach. Everybody there can speak for any host."},
@@ -154,9 +155,8 @@ static const char *const texts[][2] = {
     {"group",
      "The consumer group. Its workers share the partitions of the topic."},
     {"instance",
-     "The name of the worker. It must stay the same over restarts, and belong to no other "
-     "worker: then the worker gets its partitions back without a rebalance. Not set: a new "
-     "name at each start."},
+     "The name of the worker. If it is unique and stays the same over restarts, the worker gets "
+     "its partitions back without a rebalance. Not set: a new name at each start."},
     {"wait-ms",
      "How long after its first span a trace is closed, by the time of the topic. Later spans "
      "are counted as late."},
@@ -195,7 +195,7 @@ static const char *const texts[][2] = {
      "A topic of Kafka that gets the metrics of this host: kafka://BROKER[,BROKER]/TOPIC. "
      "Secrets are in kafka-file. Empty: none."},
     {"host-send-ms",
-     "A message to host-endpoint has the samples of so long."},
+     "How much time the samples in one message to host-endpoint cover."},
     {"host-listen",
      "[ADDRESS:]PORT of a page of this host for Prometheus. Empty: none."},
     {"config-topic",
@@ -208,13 +208,13 @@ static const char *const texts[][2] = {
      "zipkin (JSON v2), otlp (OTLP/HTTP with protobuf), or auto: the one that the path of the "
      "endpoint tells, else zipkin."},
     {"idle-timeout-ms",
-     "A span of the original API that no annotation ends is sent so long after its last event, "
-     "by the time of the trace."},
+     "How long after its last event a span of the original API is sent if no annotation ends "
+     "it, by the time of the trace."},
     {"end-timeout-ms",
-     "A span of the original API with one of closing-annotations is sent so long after its "
-     "last event."},
+     "How long after its last event a span of the original API is sent if it has one of "
+     "closing-annotations."},
     {"open-timeout-ms",
-     "A streamed span without its end is sent so long after its begin, marked incomplete."},
+     "How long after its begin a streamed span without an end is sent, marked incomplete."},
     {"max-open-spans",
      "The most spans under assembly. Beyond that the oldest are sent early, marked."},
     {"max-open-bytes",
@@ -235,20 +235,20 @@ static const char *const texts[][2] = {
     {"request-timeout-ms",
      "How long a request may take."},
     {"retry-timeout-ms",
-     "How long one batch is tried. A conversion that blocks then ends with an error. One that "
-     "drops goes on, and gives up only spans that a working collector does not accept."},
+     "How long the sink retries one batch. A conversion that blocks then ends with an error. One "
+     "that drops goes on, and gives up only spans that a working collector does not accept."},
     {"flush-timeout-ms",
-     "How long spans are delivered after an interruption."},
+     "How long the sink still delivers spans after SIGINT or SIGTERM."},
     {"spool",
-     "The folder in which spans wait that the collector does not accept now, also for the next "
-     "start. Not set: they wait in memory only (queue-bytes)."},
+     "The folder where spans wait while the collector does not accept them, also over a restart. "
+     "Not set: they wait in memory only (queue-bytes)."},
     {"spool-bytes",
      "The most bytes of the spool. A live session beyond that drops the oldest."},
     {"spool-age-ms",
      "Spans that wait longer in the spool are dropped."},
     {"spool-fsync",
-     "When spooled spans are on the disk itself: second (within one), batch (before a batch "
-     "counts as spooled), or never (when the kernel likes)."},
+     "When spooled spans reach the disk itself: second (within a second), batch (before a batch "
+     "counts as spooled), or never (whenever the kernel writes them)."},
     {"spool-senders",
      "The number of requests at once that empty the spool."},
     {"require-collector",
@@ -263,46 +263,45 @@ static const char *const texts[][2] = {
      "Certificates (PEM): the collector's must be signed by one of them. Not set: by one that "
      "the system trusts."},
     {"tls-cert",
-     "The own certificate (PEM), for a collector that asks for one."},
+     "The sink's own certificate (PEM), for a collector that asks for one."},
     {"tls-key",
      "The private key (PEM) of tls-cert."},
     {"bearer-token-file",
      "The file with a token for the collector, sent as \"Authorization: Bearer\"."},
     {"bearer-token-env",
-     "The variable of the environment with such a token."},
+     "The environment variable with the token."},
     {"basic-auth-file",
      "The file with USER:PASSWORD for the collector."},
     {"basic-auth-env",
-     "The variable of the environment with USER:PASSWORD."},
+     "The environment variable with USER:PASSWORD."},
     {"rules",
-     "Spans of the events of any program: the file, or the folder with files NAME.rules, that says "
-     "which events begin and end spans; a NAME without /: the file of that name that comes with "
-     "BlkKin; or several of these, with commas in between. Not for blkin record. Not set: such "
-     "events are passed over."},
+     "A file, or a folder with files NAME.rules, that says which events of other programs begin "
+      "and end spans. A NAME without / is a file that comes with BlkKin. Several of these have "
+      "commas in between. Not for blkin record. Not set: such events are ignored."},
     {"tail-sampling",
-     "The file with rules, one a line, of which traces are sent: error, gateway:read > 20ms, * "
-     "> p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. It is read again when it changes. "
-     "Not set: all traces are sent."},
+     "The file with rules, one a line, that say which traces are sent: error, gateway:read > "
+     "20ms, * > p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. The sink reads it again when "
+     "it changes. Not set: all traces are sent."},
     {"tail-wait-ms",
      "How long after its last span a trace counts as whole, by the time of the trace."},
     {"tail-max-bytes",
      "The most bytes of spans that wait for the rest of their trace."},
     {"join-wait-ms",
-     "How long the server's half of a request waits for the client's half, by the time of the "
-     "trace, so that both become one trace; 0: they are not joined. Of programs under "
-     "libblkin-preload.so."},
+     "For programs under blkin run: how long the server's half of a request waits for the "
+     "client's half, by the time of the trace, so that both become one trace. 0: they are not "
+     "joined."},
     {"join-max-bytes",
      "The most bytes of halves that wait."},
     {"join-skew-us",
-     "How much the clocks of two hosts may differ for that."},
+     "How much the clocks of two hosts may differ when halves are joined."},
     {"host-groups",
      "Groups of hosts whose metrics are added up, by patterns of host names: "
      "NAME=GLOB,GLOB;NAME=GLOB."},
     {"host-min-ms",
-     "Spans that take so long or longer are tagged with what their host did meanwhile; 0: all "
-     "spans, -1: none."},
+     "Spans that take at least this long get tags that say what their host did meanwhile; 0: "
+     "all spans, -1: none."},
     {"stats-file",
-     "A file that gets the counters, as JSON."},
+     "The file to which the sink writes the counters, as JSON."},
     {"stats-period-ms",
      "How often stats-file is written."},
     {"prometheus-listen",
@@ -315,7 +314,7 @@ static const char *const texts[][2] = {
      "cr,ss."},
     /* parameters of the sink that are no keys: the services set them */
     {"checkpoint",
-     "The file in which the sink keeps what its next run has to know. Not set: none."},
+     "The file in which the sink keeps what its next run must know. Not set: none."},
     {"checkpoint-trace",
      "The name of the trace that is read, which is a part of a recording. Not set: the "
      "checkpoint is for a live session."},
@@ -325,16 +324,16 @@ static const char *const texts[][2] = {
      "yes: the live session is read again from its beginning. The sink passes over what the run "
      "before has read, and does not count it. blkin live does this when a reader has died."},
     {"checkpoint-until",
-     "Up to when there was recording, in seconds since 1970. What has timed out by then is sent."},
+     "When the recording ended, in seconds since 1970. The sink sends what has timed out by then."},
     {"only-traces",
      "A file that names traces, a line for each: TRACE-ID FROM UNTIL WHY. The sink sends only "
      "these, and tags their spans blkin.kept. FROM and UNTIL are ns since 1970, or 0; TRACE-ID "
      "may be *."},
     {"rules-report",
-     "A file that gets, at the end, what became of each rule of rules, with examples; -: the standard "
-     "output."},
+     "The file to which the sink writes, at its end, what each rule matched, with examples; -: the "
+     "standard output."},
     {"only-found",
-     "A file that gets which of their spans were found, as JSON."},
+     "The file to which the sink writes which spans of only-traces it found, as JSON."},
     {"tap",
      "A Unix socket that shows the spans to programs such as blkin stat."},
 };

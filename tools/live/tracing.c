@@ -254,7 +254,7 @@ const struct job tracing_look_job = {.name = "live-look",
 
 static void tracing_make_again(struct tracing *tracing, const char *why)
 {
-    say(BK2023, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
+    say(BK2023, "session \"%s\": %s: it is made again", tracing->spec.name, why);
     tracing_set_state(tracing, TRACING_NOT_YET);
     tracing_make(tracing);
 }
