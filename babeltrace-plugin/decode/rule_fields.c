@@ -240,45 +240,59 @@ static void path_read_any(const struct rule_path *path, const bt_field *field,
         value->type = VALUE_NONE;
 }
 
-static const bt_field *path_member(const struct rule_path *path, const bt_event *event)
+static inline const bt_field *path_member(const struct rule_path *path, const bt_event *event)
 {
     return bt_field_structure_borrow_member_field_by_index_const(path->borrow(event), path->index);
 }
 
 /* The value is of this path only: an integer's other members are those that it was given once. */
-static void value_set_signed(struct rule_value *value, int64_t integer)
+static inline void value_set_signed(struct rule_value *value, int64_t integer)
 {
     value->type = VALUE_INTEGER;
     value->is_negative = integer < 0;
     value->integer = (uint64_t)integer;
 }
 
+static inline void value_set_unsigned(struct rule_value *value, uint64_t integer)
+{
+    value->type = VALUE_INTEGER;
+    value->integer = integer;
+}
+
 static void path_read(const struct rule_path *path, const bt_event *event, struct rule_value *value)
 {
     const bt_field *field = path_member(path, event);
 
-    if (path->leaf == LEAF_ANY) {
+    if (path->leaf == LEAF_ANY)
         path_read_any(path, field, value);
-    } else if (path->leaf == LEAF_UNSIGNED || path->leaf == LEAF_HEX) {
-        value->type = VALUE_INTEGER;
-        value->integer = bt_field_integer_unsigned_get_value(field);
-    } else {
+    else if (path->leaf == LEAF_UNSIGNED || path->leaf == LEAF_HEX)
+        value_set_unsigned(value, bt_field_integer_unsigned_get_value(field));
+    else
         value_set_signed(value, bt_field_integer_signed_get_value(field));
-    }
 }
 
 /* One that is asked for anyway: unless it is to be looked for. */
-static void path_read_first(const struct rule_path *path, const bt_event *event,
-                            const struct origin *origin, struct rule_value *value)
+static inline void path_read_first(const struct rule_path *path, const bt_event *event,
+                                   const struct origin *origin, struct rule_value *value)
 {
-    if (path->leaf == LEAF_PID)
-        value_set_signed(value, origin->pid);
-    else if (path->leaf == LEAF_TID)
-        value_set_signed(value, origin->tid);
-    else if (path->leaf == LEAF_ANY)
+    switch (path->leaf) {
+    case LEAF_ANY:
         value->type = path->at_first;
-    else
-        path_read(path, event, value);
+        break;
+    case LEAF_PID:
+        value_set_signed(value, origin->pid);
+        break;
+    case LEAF_TID:
+        value_set_signed(value, origin->tid);
+        break;
+    case LEAF_SIGNED:
+        value_set_signed(value, bt_field_integer_signed_get_value(path_member(path, event)));
+        break;
+    case LEAF_UNSIGNED:
+    case LEAF_HEX:
+        value_set_unsigned(value, bt_field_integer_unsigned_get_value(path_member(path, event)));
+        break;
+    }
 }
 
 /* ---- the event, as pairing asks it ----------------------------------------------------------- */

@@ -250,7 +250,8 @@ static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 
 /* ---- what an event does ---------------------------------------------------------------------- */
 
-static bool pair_key_of(struct pairing *pairing, uint16_t number, const struct span_rule *rule)
+static inline bool pair_key_of(struct pairing *pairing, uint16_t number,
+                               const struct span_rule *rule)
 {
     if (pair_key_make(pairing, number, rule->scope, &rule->key))
         return true;
@@ -291,7 +292,8 @@ static void pair_begin(struct pairing *pairing, uint16_t number)
 }
 
 /* Its span, unless it is too short. */
-static void pair_make_or_count(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
+static inline void pair_make_or_count(struct pairing *pairing, struct pair_open *open,
+                                      int64_t end_ns)
 {
     if (end_ns < open->begin_ns)
         end_ns = open->begin_ns;
@@ -303,8 +305,8 @@ static void pair_make_or_count(struct pairing *pairing, struct pair_open *open, 
 }
 
 /* What the event at hand is about; what has no begin is counted there. */
-static struct pair_open *pair_find_open(struct pairing *pairing, uint16_t number,
-                                        uint64_t *unmatched)
+static inline struct pair_open *pair_find_open(struct pairing *pairing, uint16_t number,
+                                               uint64_t *unmatched)
 {
     struct pair_open *open = NULL;
 
