@@ -158,7 +158,7 @@ parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLA
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster; SERVERS=1: servers as they are
 	@scripts/deps --install demo
-	@$(MAKE) --no-print-directory all $(if $(SCALE),$(kafka_tests))
+	@$(MAKE) --no-print-directory all
 	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' SERVERS='$(SERVERS)' scripts/demo
 
 check: ## run all tests (sets itself up)
@@ -169,7 +169,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(rotate_writers) $(record_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 

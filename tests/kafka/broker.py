@@ -1,4 +1,4 @@
-# A broker of Kafka for tests, and what is in its topics. `BUILD/tests/kafka/topic` speaks to it.
+# A broker of Kafka for tests, and how to fetch it; kafka.py asks it.
 # SPDX-License-Identifier: BSD-2-Clause
 import os
 import socket
@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+import kafka  # noqa: E402
 from common import ENVIRONMENT, free_port, wait_until  # noqa: E402,F401
 from part import Part  # noqa: E402
 
-TOPIC = os.path.join(os.environ["BUILD"], "tests/kafka/topic")
 START_S = 100  # of a broker, on a busy machine
 PASSWORD = "open-sesame"  # of user blkin
 JAVA = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
@@ -25,8 +25,9 @@ def fetch_kafka():
     fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, check=False)
     reason = "no Kafka: " + fetched.stderr.strip().splitlines()[-1] if fetched.returncode else ""
-    if not reason and not os.path.exists(TOPIC):
-        reason = "this build is without librdkafka"
+    with open(os.environ["BUILD"] + "/bin/blkin", "rb") as program:
+        if not reason and b"librdkafka.so" not in program.read():
+            reason = "this build is without librdkafka"
     if reason:
         print(reason)
         sys.exit(77)
@@ -88,21 +89,6 @@ group.initial.rebalance.delay.ms=0
             return is_listened(self.port)
         wait_until(listens, "Kafka listens", START_S)
 
-    # ---- topics
-
-    def topic(self, *args, **how):
-        return subprocess.run([TOPIC, self.address, *map(str, args)], check=True, stdout=subprocess.PIPE, timeout=120,
-                              **how).stdout
-
-    def create(self, topic, partitions=1, **settings):
-        self.topic("create", topic, partitions, *(f"{name.replace('_', '.')}={value}" for name, value in settings.items()))
-
-    def read(self, topic, *options):
-        """All messages of the topic: (partition, offset, bytes)."""
-        text, at, messages = self.topic("read", topic, *options), 0, []
-        while at < len(text):
-            end = text.index(b"\n", at)
-            partition, offset, length = map(int, text[at:end].split())
-            messages.append((partition, offset, text[end + 1:end + 1 + length]))
-            at = end + length + 2
-        return messages
+    # what is in its topics
+    create, grow, delete, trim = kafka.create, kafka.grow, kafka.delete, kafka.trim
+    read, produce = kafka.read, kafka.produce

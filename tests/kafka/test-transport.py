@@ -190,7 +190,7 @@ class Transport(unittest.TestCase):
         self.broker.create(self.topic, 2)
         run = Driver(self.url(), "add:2000", "wait:accepted:2000", "pause", "add:2000", "flush", "close", per_trace=2)
         wait_until(lambda: len(self.spans()) == 2000, "the first half")
-        self.broker.topic("grow", self.topic, 16)
+        self.broker.grow(self.topic, 16)
         run.go_on()
         self.assertEqual(run.end().counts["accepted"], 4000)
         again = drive(self.url(), "number:4000", "add:2000", "flush", "close", per_trace=2)

@@ -97,7 +97,7 @@ class Pushed:
 
     def produce(self, key, data):
         """Another client."""
-        self.broker.topic("produce", self.topic, 0, key, input=data)
+        self.broker.produce(self.topic, 0, data, key.encode())
 
     def test_pushed(self):
         self.begin_pushing("pushed")

@@ -419,7 +419,7 @@ class Hosts(Pushed, unittest.TestCase):
     def test_what_is_no_metric(self):
         self.begin("broken")
         worker = self.service("worker", group=self.topic)
-        self.broker.topic("produce", self.topic, 0, input=b"of somebody else")
+        self.broker.produce(self.topic, 0, b"of somebody else")
         nodes = self.nodes("hosts=1", "seconds=2", "period-ms=100", "send-ms=100")
         sent = self.sent(nodes)
 

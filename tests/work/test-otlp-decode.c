@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "seed.h"
 #include "tools/otlp/otlp_decode.h"
 #include "tools/otlp/otlp_fields.h"
 #include "tools/otlp/otlp_write.h"
@@ -337,177 +336,6 @@ static void test_foreign_remote(void)
     check_remote(OTLP_KIND_CLIENT, unix_socket, "{\"serviceName\":\"/run/db\"}");
 }
 
-/* ---- fields in any order --------------------------------------------------------------------- */
-
-enum level { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, SPAN, EVENT, ATTRIBUTE, LEAF };
-
-/* What is in the field of such a message. */
-static enum level level_of(enum level in, uint32_t tag)
-{
-    switch (in) {
-    case REQUEST:
-        return RESOURCE_SPANS;
-    case RESOURCE_SPANS:
-        return tag == OTLP_RESOURCE_SPANS_RESOURCE ? RESOURCE : SCOPE_SPANS;
-    case RESOURCE:
-        return ATTRIBUTE;
-    case SCOPE_SPANS:
-        return tag == OTLP_SCOPE_SPANS_SPAN ? SPAN : LEAF;
-    case SPAN:
-        return tag == OTLP_SPAN_ATTRIBUTE ? ATTRIBUTE : tag == OTLP_SPAN_EVENT ? EVENT : LEAF;
-    case EVENT:
-        return tag == OTLP_EVENT_ATTRIBUTE ? ATTRIBUTE : LEAF;
-    default:
-        return LEAF;
-    }
-}
-
-#define FIELDS_MAX 64
-
-static void put_varint(struct buffer *buffer, uint64_t value)
-{
-    for (; value >= 128; value >>= 7)
-        buffer->data[buffer->length++] = (char)(value | 128);
-    buffer->data[buffer->length++] = (char)value;
-}
-
-/* The same message with its fields, and those of its parts, in another order; fields of one number
- * stay in theirs, as protobuf has it. */
-static void put_shuffled(struct buffer *buffer, struct text message, enum level level)
-{
-    struct pb_member fields[FIELDS_MAX];
-    const char *ends[FIELDS_MAX + 1] = {message.data};
-    struct pb_reader reader = pb_reader_of(message);
-    bool is_done[FIELDS_MAX] = {false};
-    unsigned count = 0;
-
-    while (count < FIELDS_MAX && pb_next(&reader, &fields[count]))
-        ends[++count] = (const char *)reader.at;
-    for (unsigned left = count; left; left--) {
-        unsigned chosen = (unsigned)dice(count), first;
-        enum level inner;
-
-        while (is_done[chosen])
-            chosen = (chosen + 1) % count;
-        for (first = 0; is_done[first] || fields[first].tag != fields[chosen].tag;)
-            first++;
-        is_done[first] = true;
-        inner = level_of(level, fields[first].tag);
-        if (inner == LEAF || (fields[first].tag & 7) != PB_TYPE_BYTES) {
-            memcpy(buffer->data + buffer->length, ends[first],
-                   (size_t)(ends[first + 1] - ends[first]));
-            buffer->length += (size_t)(ends[first + 1] - ends[first]);
-        } else {
-            struct buffer part = {.limit = 1 << 16};
-
-            CHECK(buffer_reserve(&part, 1 << 15));
-            put_shuffled(&part, pb_text(&fields[first]), inner);
-            put_varint(buffer, fields[first].tag);
-            put_varint(buffer, part.length);
-            memcpy(buffer->data + buffer->length, part.data, part.length);
-            buffer->length += part.length;
-            buffer_free(&part);
-        }
-    }
-}
-
-static struct span random_span(void)
-{
-    static const char *const texts[] = {
-        "peer.service", "a",       "network.peer.address", "pool", "error",
-        "twelve.bytes", "host.ip", "net.peer.name"};
-    struct span span = {.trace_id_high = (unsigned)dice(3),
-                        .trace_id = 1 + dice(1000),
-                        .id = 1 + dice(1000),
-                        .parent_id = (unsigned)dice(2),
-                        .kind = (enum span_kind)(unsigned)dice(5),
-                        .start_ns = 1 + (unsigned)dice(1000000),
-                        .end_ns = 2000000 + (unsigned)dice(1000)};
-
-    span.endpoint = endpoint_get(endpoints, text_of(texts[dice(8)]), text_of("10.0.0.1"), 0);
-    if (dice(2))
-        span.remote = endpoint_get(endpoints, text_of(texts[dice(8)]), text_of("10.0.0.2"), 80);
-    CHECK(span_set_name(&span, text_of(texts[dice(8)])));
-    for (unsigned i = (unsigned)dice(6); i; i--) {
-        if (dice(3) == 0)
-            CHECK(span_add(&span, SPAN_ANNOTATION, text_of(""), text_of(texts[dice(8)]),
-                           1 + (unsigned)dice(99)));
-        else if (dice(2))
-            CHECK(span_add(&span, SPAN_TAG_TEXT, text_of(texts[dice(8)]), text_of(texts[dice(8)]),
-                           0));
-        else
-            CHECK(span_add(&span, SPAN_TAG_INTEGER, text_of(texts[dice(8)]), text_of(""),
-                           (unsigned)dice(9999)));
-    }
-    return span;
-}
-
-static char told[1 << 16];
-
-static void tell(void *context, const struct otlp_origin *origin, const struct otlp_span *fast)
-{
-    size_t length = strlen(told);
-#define TELL(...)  length += (size_t)snprintf(told + length, sizeof(told) - length, __VA_ARGS__)
-#define TEXT(text) (int)(text).length, (text).data
-
-    (void)context;
-    CHECK(otlp_decode_span(origin, fast, endpoints, &read_back));
-    TELL("%llx %llx %llx %llx %d %d %lld %lld %.*s peer %.*s of %p to %p\n",
-         (unsigned long long)fast->trace_id_high, (unsigned long long)fast->trace_id,
-         (unsigned long long)fast->id, (unsigned long long)fast->parent_id, (int)fast->kind,
-         fast->is_error, (long long)fast->start_ns, (long long)fast->end_ns, TEXT(fast->name),
-         TEXT(fast->peer_service), (const void *)read_back.endpoint,
-         (const void *)read_back.remote);
-    for (int is_annotation = 0; is_annotation < 2; is_annotation++)
-        SPAN_FOR_EACH_ENTRY(&read_back, entry)
-        {
-            if ((entry->type == SPAN_ANNOTATION) == is_annotation)
-                TELL("  %d %.*s=%.*s %lld\n", (int)entry->type, TEXT(span_entry_key(entry)),
-                     TEXT(span_entry_value(entry)), (long long)entry->integer);
-        }
-}
-
-/* Collectors write fields backwards. RUNS=N: so many messages. */
-static void test_any_order(void)
-{
-    const char *runs = getenv("RUNS");
-    struct encoder *encoder = otlp_protocol.encoder_new();
-    static char expected[sizeof(told)];
-
-    dice_state = seed_begin();
-    for (int run = runs ? atoi(runs) : 20000; run > 0; run--) {
-        struct buffer buffer = {.limit = 1 << 20}, shuffled = {.limit = 1 << 20};
-        struct span spans[3];
-        uint32_t starts[4];
-        const unsigned count = 1 + (unsigned)dice(3);
-        struct text request;
-        bool cut;
-
-        for (unsigned i = 0; i < count; i++) {
-            spans[i] = random_span();
-            starts[i] = (uint32_t)buffer.length;
-            CHECK(encoder->encode(encoder, &buffer, &spans[i], NULL, &cut));
-            free(spans[i].log);
-        }
-        encoder->frame(buffer.data, starts, 0, count, buffer.length);
-        request = (struct text){buffer.data + starts[0], buffer.length - starts[0]};
-        CHECK(buffer_reserve(&shuffled, 1 << 16));
-        put_shuffled(&shuffled, request, REQUEST);
-        told[0] = '\0';
-        CHECK(!otlp_decode(request, tell, NULL).is_broken);
-        strcpy(expected, told);
-        told[0] = '\0';
-        CHECK(!otlp_decode((struct text){shuffled.data, shuffled.length}, tell, NULL).is_broken);
-        if (strcmp(told, expected) != 0) {
-            CHECK_TEXT(told, expected);
-            run = 0;
-        }
-        buffer_free(&buffer);
-        buffer_free(&shuffled);
-    }
-    encoder->free(encoder);
-}
-
 int main(void)
 {
     endpoints = endpoint_table_new();
@@ -516,7 +344,6 @@ int main(void)
     test_foreign_tags();
     test_foreign_remote();
     test_overlap();
-    test_any_order();
     endpoint_table_free(endpoints);
     free(read_back.log);
     return check_status();

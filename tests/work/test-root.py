@@ -135,14 +135,14 @@ class RootTest(unittest.TestCase):
         # in order: what it has kept is all
         self.assertEqual(root.end(), 0)
         self.assertEqual(os.stat(self.folder + "/state/work-root.json").st_mode & 0o777, 0o600)
-        self.broker.topic("delete", self.topic_name)
+        self.broker.delete(self.topic_name)
         self.broker.create(self.topic_name, 2)
         with open(self.folder + "/state/work-root.json", encoding="utf-8") as file:
             self.check_same(json.load(file)["statistics"], expected)
 
     def test_page_and_once(self):
         expected = self.fed(self.feed(3, 0))
-        self.broker.topic("produce", self.topic_name, 0, input=b"of somebody else")
+        self.broker.produce(self.topic_name, 0, b"of somebody else")
         root = self.root()
         document = root.wait_spans(expected["spans"])
         self.check_same(document, expected)
@@ -265,7 +265,7 @@ class RootTest(unittest.TestCase):
         root.wait_spans(first["spans"])
         self.assertEqual(root.end(), 0)
         self.fed(self.feed(2, 0))
-        self.broker.topic("trim", self.topic_name)
+        self.broker.trim(self.topic_name)
         last = self.fed(self.feed(1, 0))
         root.start()
         document = root.wait_spans(first["spans"] + last["spans"])
@@ -420,14 +420,14 @@ class RootTest(unittest.TestCase):
         self.assertEqual([found[check][0] for check in ("broker.answers", "input.topic", "input.time", "deltas.topic",
                                                          "deltas.kept", "transactions.log")], ["ok"] * 6, found)
         self.assertIn("3 partitions", found["input.topic"][1])
-        self.broker.topic("produce", "right", 1, input=b'[{"traceId":"1"}]')
+        self.broker.produce("right", 1, b'[{"traceId":"1"}]')
         names("input.messages", "bad", "Zipkin's JSON?", "right", mine)
         span = b"\x0a\x10" + b"t" * 16 + b"\x12\x08" + b"i" * 8 + b"\x2a\x01n"
         scope = b"\x12" + bytes([len(span)]) + span
         resource = b"\x12" + bytes([len(scope)]) + scope
-        self.broker.topic("produce", "right", 2, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("right", 2, b"\x0a" + bytes([len(resource)]) + resource)
         self.broker.create("read", 1, message_timestamp_type="LogAppendTime")
-        self.broker.topic("produce", "read", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("read", 0, b"\x0a" + bytes([len(resource)]) + resource)
         names("input.messages", "ok", "OTLP traces, one of 1 spans", "read", mine)
         self.broker.create("compacted", 1, cleanup_policy="compact", max_message_bytes=1000)
         names("deltas.kept", "bad", "cleanup.policy=delete", "right", "--deltas=compacted")
@@ -441,7 +441,7 @@ class RootTest(unittest.TestCase):
         self.broker.create("hosts", 1, message_timestamp_type="LogAppendTime")
         names("hosts.messages", "note", f"host-endpoint = kafka://{self.broker.address}/hosts", "right", mine,
               "--host-input=hosts")
-        self.broker.topic("produce", "hosts", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("hosts", 0, b"\x0a" + bytes([len(resource)]) + resource)
         names("hosts.messages", "bad", "expected OTLP metrics", "right", mine, "--host-input=hosts")
 
         def part(number, data):
@@ -450,7 +450,7 @@ class RootTest(unittest.TestCase):
         metric = part(1, b"m") + part(7, part(1, point) + b"\x10\x01\x18\x01")
         host = part(1, part(1, part(1, b"host.name") + part(2, part(1, b"h"))))
         self.broker.create("sampled", 1, message_timestamp_type="LogAppendTime")
-        self.broker.topic("produce", "sampled", 0, input=part(1, host + part(2, part(2, metric))))
+        self.broker.produce("sampled", 0, part(1, host + part(2, part(2, metric))))
         found = names("hosts.messages", "ok", "1 of one from", "sampled", mine, "--host-input=sampled")
         self.assertNotIn("input.messages", found)
         self.assertEqual(found["hosts.topic"][0], "ok", found)
