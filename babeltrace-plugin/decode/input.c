@@ -96,8 +96,6 @@ static void use_event(struct input *input, const bt_message *message)
     enum decoded decoded = DECODED_NO_MEMORY;
 
     input->intake->counts.events++;
-    if (input->hold)
-        *event = (struct event){.log = {NULL, 0}}; /* all of it is kept */
     if (decoder)
         decoded = stream_decoder_decode(decoder, message, input->only, event);
     if (input->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
@@ -110,6 +108,8 @@ static void use_event(struct input *input, const bt_message *message)
         hold_event(input, event);
     else
         assembler_add(input->assembler, event);
+    if (input->hold)
+        *event = (struct event){.log = {NULL, 0}}; /* all of one is kept: of this no text is left */
 }
 
 /* How far the trace goes, also where nothing has happened. */

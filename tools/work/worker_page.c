@@ -10,7 +10,6 @@
 #include "tools/base/totals.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 static void worker_print(struct printer *printer, const char *prefix, const char *name,
                          bool is_counter, const char *help, uint64_t value)
