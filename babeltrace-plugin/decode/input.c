@@ -99,8 +99,6 @@ static void use_event(struct input *input, const bt_message *message)
     enum decoded decoded;
 
     input->intake->counts.events++;
-    if (input->hold)
-        *event = (struct event){.log = {NULL, 0}}; /* all of it is kept */
     decoded = streams_decode(input->streams, message, input->only, event);
     if (input->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
         only_note_time(input->only, event->time_ns);
@@ -112,6 +110,8 @@ static void use_event(struct input *input, const bt_message *message)
         hold_event(input, event);
     else
         assembler_add(input->assembler, event);
+    if (input->hold)
+        *event = (struct event){.log = {NULL, 0}}; /* all of one is kept: of this no text is left */
 }
 
 /* How far the trace goes, also where nothing has happened. */

@@ -172,6 +172,16 @@ void connection_forget(int fd)
         connection_set_slot(slot, PRELOAD_UNKNOWN);
 }
 
+void connection_fd_is_new(int fd)
+{
+    if (fd >= 0 && !preload_is_off()) {
+        const int saved_errno = preload_enter();
+
+        connection_forget(fd);
+        preload_leave(saved_errno);
+    }
+}
+
 void connection_shared(int fd)
 {
     struct connection *connection = connection_of(preload_slot(fd), 0);

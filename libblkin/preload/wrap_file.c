@@ -120,24 +120,12 @@ PRELOAD_PUBLIC int sync_file_range(int fd, off64_t offset, off64_t length, unsig
 
 /* ---- opening and closing: what was known of a descriptor of this number is over ---- */
 
-/* Also where nothing is recorded: that may begin at any time. */
-static void wrap_file_forget(int fd)
-{
-    int saved_errno;
-
-    if (fd < 0 || preload_is_off())
-        return;
-    saved_errno = preload_enter();
-    connection_forget(fd);
-    preload_leave(saved_errno);
-}
-
 /* It was closed behind our back if anything is known of it. */
 static int wrap_file_opened(int fd, const char *path)
 {
     int saved_errno;
 
-    wrap_file_forget(fd);
+    connection_fd_is_new(fd);
     if (fd < 0 || !preload_is_on() || preload_config()->file_calls == PRELOAD_FILES_OFF)
         return fd;
     saved_errno = preload_enter();
@@ -197,7 +185,7 @@ static void wrap_file_forget_stream(FILE *stream)
 {
     const int saved_errno = errno;
 
-    wrap_file_forget(fileno(stream));
+    connection_fd_is_new(fileno(stream));
     errno = saved_errno;
 }
 
