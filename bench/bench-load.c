@@ -6,7 +6,7 @@
  * span: one blkin:span event with two annotations and two tags. original: the four events of the
  * original library (sr, a text, an integer, ss). layers: a request of an nbdkit that has our filter
  * and two layers below, as three spans. steps: the same as a span with two steps. Prints "produced
- * COUNT SECONDS".
+ * COUNT SECONDS". BENCH_AWAIT_RINGS in the environment: waits first until they are there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -15,6 +15,7 @@
 #include <blkin.h>
 #include <zipkin_c.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,23 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second, i
     }
 }
 
+/* An agent's rings come a moment after the start. The first span that goes there is one more. */
+static bool await_rings(void)
+{
+    const uint64_t until = now_ns() + UINT64_C(10) * 1000000000;
+    bool is_recorded = false;
+
+    while (!is_recorded && now_ns() < until) {
+        struct blkin_span span;
+
+        blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
+        is_recorded = blkin_span_is_recorded(&span);
+        blkin_span_end(&span);
+        sleep_until((int64_t)now_ns() + 10 * TICK_NS);
+    }
+    return is_recorded;
+}
+
 int main(int argc, char **argv)
 {
     const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
@@ -136,6 +154,10 @@ int main(int argc, char **argv)
     }
     blkin_set_service(kinds[kind].service->name, kinds[kind].service->ip,
                       (uint16_t)kinds[kind].service->port);
+    if (getenv("BENCH_AWAIT_RINGS") && !await_rings()) {
+        fprintf(stderr, "bench-load: nothing records at BLKIN_RINGS\n");
+        return 1;
+    }
     start = (int64_t)now_ns();
     produce(kinds[kind].make, count, per_second, start);
     printf("produced %llu %.3f\n", (unsigned long long)count,
