@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -42,12 +43,23 @@ static int rules_run(const char *const arguments[])
     return 1;
 }
 
+/* Says what it is if it is no folder: babeltrace2 would say so in many lines. */
+static bool rules_is_trace(const char *path)
+{
+    struct stat status;
+
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return true;
+    fprintf(stderr, "blkin rules: %s: expected the folder of a recorded trace\n", path);
+    return false;
+}
+
 static int rules_events(const char *trace)
 {
     const char *const arguments[] = {"babeltrace2", trace, "--component=sink.blkin.events",
                                      "--log-level=ERROR", NULL};
 
-    return rules_run(arguments);
+    return rules_is_trace(trace) ? rules_run(arguments) : 1;
 }
 
 static int rules_try(const char *path, const char *trace)
@@ -56,7 +68,7 @@ static int rules_try(const char *path, const char *trace)
     const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
 
-    if (rules_check_file(path, false) != 0)
+    if (rules_check_file(path, false) != 0 || !rules_is_trace(trace))
         return 1;
     if (strpbrk(path, "\"\\")) {
         fprintf(stderr, "blkin rules: expected a path without quotes and backslashes, got %s\n",

@@ -141,11 +141,16 @@ static bool read_trace(const char *path, struct buffer *bytes)
     return false;
 }
 
-static bool is_folder(const char *path)
+bool is_url(const char *source)
+{
+    return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
+}
+
+bool is_trace(const char *source)
 {
     struct stat status;
 
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return !is_url(source) && stat(source, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 static size_t receive(char *data, size_t size, size_t count, void *bytes)
@@ -200,15 +205,10 @@ static bool read_url(const char *given, struct buffer *bytes)
     return code == CURLE_OK && status == 200;
 }
 
-bool is_url(const char *source)
-{
-    return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
-}
-
 bool read_source(const char *source, struct buffer *bytes)
 {
     *bytes = (struct buffer){.limit = MAX_LENGTH};
-    if (!is_url(source) && is_folder(source))
+    if (is_trace(source))
         return read_trace(source, bytes);
     if (read_rules)
         fprintf(stderr,

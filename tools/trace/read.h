@@ -12,6 +12,9 @@
 
 bool is_url(const char *source);
 
+/* Is it a folder, as a recorded trace is? */
+bool is_trace(const char *source);
+
 /* How messages name it. */
 static inline const char *source_text(const char *source)
 {
