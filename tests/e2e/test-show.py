@@ -310,6 +310,12 @@ class Show(unittest.TestCase):
             self.refused("--rules: given twice", f"--rules={good}", f"--rules={bad}", steps, status=2)
             self.refused('rules "nosuch": there is neither such a file or folder, nor "/', "--rules=nosuch", steps)
             self.assertEqual(show(f"--rules={good}", steps).returncode, 0)
+            odd = os.path.join(folder, 'an "odd" \\ name')
+            os.rename(good, odd)
+            self.assertEqual(show(f"--rules={odd}", steps).returncode, 0)
+            tried = subprocess.run([BLKIN, "rules", "try", odd, steps], text=True, capture_output=True, timeout=60)
+            self.assertEqual((tried.returncode, "[span s]" in tried.stdout), (0, True), tried.stderr)
+            os.rename(odd, good)
             beside = show(f"--rules={good}", "-", text=json.dumps(WRITE))
             self.assertEqual((beside.returncode, "--rules is not used: standard input" in beside.stderr), (0, True))
             for args, said in ((("try", bad, steps), f'rules "{bad}", line 2'), (("try", good, "/nowhere"), "expected the folder"),

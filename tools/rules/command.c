@@ -6,12 +6,13 @@
 #include "command.h"
 
 #include "babeltrace-plugin/rules/rules.h"
+#include "tools/trace/read.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -43,12 +44,10 @@ static int rules_run(const char *const arguments[])
     return 1;
 }
 
-/* Says what it is if it is no folder: babeltrace2 would say so in many lines. */
+/* Says so if not: babeltrace2 would in many lines. */
 static bool rules_is_trace(const char *path)
 {
-    struct stat status;
-
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+    if (is_trace(path))
         return true;
     fprintf(stderr, "blkin rules: %s: expected the folder of a recorded trace\n", path);
     return false;
@@ -64,25 +63,15 @@ static int rules_events(const char *trace)
 
 static int rules_try(const char *path, const char *trace)
 {
-    char params[4352];
+    char *params =
+        read_params("endpoint=\"file:/dev/null\",host-min-ms=-1,rules-report=\"-\"", path);
     const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
+    const bool is_right = rules_check_file(path, false) == 0 && rules_is_trace(trace);
+    const int status = params && is_right ? rules_run(arguments) : 1;
 
-    if (rules_check_file(path, false) != 0 || !rules_is_trace(trace))
-        return 1;
-    if (strpbrk(path, "\"\\")) {
-        fprintf(stderr, "blkin rules: expected a path without quotes and backslashes, got %s\n",
-                path);
-        return 2;
-    }
-    if (snprintf(params, sizeof(params),
-                 "--params=endpoint=\"file:/dev/null\",host-min-ms=-1,rules=\"%s\","
-                 "rules-report=\"-\"",
-                 path) >= (int)sizeof(params)) {
-        fputs("blkin rules: the path of the rules is too long\n", stderr);
-        return 2;
-    }
-    return rules_run(arguments);
+    free(params);
+    return status;
 }
 
 int rules_command(int argc, char *argv[])

@@ -87,18 +87,22 @@ static int start(const char *const arguments[], pid_t *child)
 
 const char *read_rules;
 
-/* False, and says why: babeltrace2's parameters cannot have such a path. */
-static bool make_params(char *params, size_t size)
+char *read_params(const char *params, const char *rules)
 {
-    const char *rules = read_rules ? read_rules : "";
-    const int length = snprintf(params, size, "--params=endpoint=\"file:/dev/stdout\"%s%s%s",
-                                rules[0] ? ",rules=\"" : "", rules, rules[0] ? "\"" : "");
+    const size_t size =
+        strlen("--params=,rules=\"\"") + strlen(params) + (rules ? 2 * strlen(rules) : 0) + 1;
+    char *const text = malloc(size);
+    int length = text ? snprintf(text, size, "--params=%s%s", params, rules ? ",rules=\"" : "") : 0;
 
-    if (length < (int)size && !strpbrk(rules, "\"\\"))
-        return true;
-    fputs("blkin: --rules: expected a path without quotes and backslashes, of up to 4000 bytes\n",
-          stderr);
-    return false;
+    if (!text || !rules)
+        return text;
+    for (; *rules; rules++) {
+        if (*rules == '"' || *rules == '\\')
+            text[length++] = '\\';
+        text[length++] = *rules;
+    }
+    memcpy(text + length, "\"", sizeof("\""));
+    return text;
 }
 
 /* False, and says why: what the sink would say of wrong rules is among babeltrace2's messages. */
@@ -117,19 +121,20 @@ static bool rules_are_right(void)
 /* A recorded trace: the sink makes spans of it. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
-    char params[4096];
+    char *params =
+        rules_are_right() ? read_params("endpoint=\"file:/dev/stdout\"", read_rules) : NULL;
     const char *const arguments[] = {"babeltrace2",       path,   "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
     pid_t child;
-    const int output =
-        rules_are_right() && make_params(params, sizeof(params)) ? start(arguments, &child) : -2;
+    const int output = params ? start(arguments, &child) : -1;
     FILE *file = output < 0 ? NULL : fdopen(output, "r");
     bool done = file && read_stream(file, bytes);
     int status = 0;
 
-    if (!done && output != -2)
+    if (!done && params)
         fprintf(stderr, "blkin: cannot read the trace \"%s\" with babeltrace2: %s\n", path,
                 strerror(errno));
+    free(params);
     if (file)
         fclose(file);
     if (output < 0 || waitpid(child, &status, 0) < 0 || status == 0)
