@@ -109,16 +109,31 @@ LOOP(run_integer, lttng_ust_tracepoint(bench, integer, (int)i))
                          (long)trace.info.trace_id, (long)trace.info.span_id,              \
                          (long)trace.info.parent_span_id, __VA_ARGS__)
 
-LOOP(run_raw_timestamp, RAW(timestamp, "queued"))
-LOOP(run_raw_string, RAW(keyval_string, "object", "rbd_data.4f2a.01"))
-LOOP(run_raw_integer, RAW(keyval_integer, "offset", (int64_t)i))
+static void raw_timestamp(const char *text)
+{
+    RAW(timestamp, text);
+}
+
+static void raw_string(const char *key, const char *value)
+{
+    RAW(keyval_string, key, value);
+}
+
+static void raw_integer(const char *key, int64_t value)
+{
+    RAW(keyval_integer, key, value);
+}
+
+LOOP(run_raw_timestamp, raw_timestamp("queued"))
+LOOP(run_raw_string, raw_string("object", "rbd_data.4f2a.01"))
+LOOP(run_raw_integer, raw_integer("offset", i))
 
 /* The same span as four events of the original; its ids are not counted. */
 LOOP(run_original_span, {
-    RAW(timestamp, "queued");
-    RAW(keyval_string, "object", "rbd_data.4f2a.01");
-    RAW(keyval_integer, "offset", (int64_t)i);
-    RAW(timestamp, "committed");
+    raw_timestamp("queued");
+    raw_string("object", "rbd_data.4f2a.01");
+    raw_integer("offset", i);
+    raw_timestamp("committed");
 })
 
 /* The same events by the original's calls. */

@@ -121,7 +121,7 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second, i
 /* An agent's rings come a moment after the start. The first span that goes there is one more. */
 static bool await_rings(void)
 {
-    const uint64_t until = now_ns() + UINT64_C(10000000000);
+    const uint64_t until = now_ns() + UINT64_C(10) * 1000000000;
     bool is_recorded = false;
 
     while (!is_recorded && now_ns() < until) {

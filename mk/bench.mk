@@ -17,14 +17,14 @@ $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
-$(BUILD)/bench/bench-cold: $(call obj,bench/batch.c bench/cold.c)
+$(BUILD)/bench/bench-cold: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 # with what is hidden in libblkin; -count: with restartable sequences that valgrind does not need to know
 $(call obj,bench/bench-ring.c): flags = $(internal) $(steady) $(public_flags) -Ibench -Itests
 $(BUILD)/bench/bench-ring $(BUILD)/bench/bench-ring-count: $(BUILD)/obj/bench/bench-ring.c.o \
-		$(call obj,bench/batch.c $(if $(filter x86_64,$(shell uname -m)),bench/cold.c)) $(ring_obj) $(lib_static)
+		$(call obj,bench/batch.c) $(ring_obj) $(lib_static)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(lib_static) -pthread
 $(BUILD)/bench/bench-ring-count: ldflags += -rdynamic

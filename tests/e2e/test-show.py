@@ -296,6 +296,33 @@ class Show(unittest.TestCase):
         evil = self.printed([on("\x1b[2J", "1", None, "\x1b[3J", 0, 9, service="\x1b[4J")], "--around=0")
         self.assertFalse([c for c in evil if c != "\n" and not c.isprintable()], repr(evil))
 
+    def test_rules(self):
+        """Of a recorded trace alone, once, and told in a line if they are wrong."""
+        steps = os.path.join(TRACES, "steps")
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad = os.path.join(folder, "good.rules"), os.path.join(folder, "bad.rules")
+            for path, text in ((good, "[span s]\nbegin = t:a\nend = t:b\n"), (bad, "[span s]\nbegin =\n")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.refused(f'blkin: rules "{bad}", line 2: expected', f"--rules={bad}", steps)
+            self.refused(f'blkin: rules "{bad}", line 2: expected', f"--rules={folder}", steps)
+            self.refused("--rules: given twice", f"--rules={good}", f"--rules={bad}", steps, status=2)
+            self.refused('rules "nosuch": there is neither such a file or folder, nor "/', "--rules=nosuch", steps)
+            self.assertEqual(show(f"--rules={good}", steps).returncode, 0)
+            odd = os.path.join(folder, 'an "odd" \\ name')
+            os.rename(good, odd)
+            self.assertEqual(show(f"--rules={odd}", steps).returncode, 0)
+            tried = subprocess.run([BLKIN, "rules", "try", odd, steps], text=True, capture_output=True, timeout=60)
+            self.assertEqual((tried.returncode, "[span s]" in tried.stdout), (0, True), tried.stderr)
+            os.rename(odd, good)
+            beside = show(f"--rules={good}", "-", text=json.dumps(WRITE))
+            self.assertEqual((beside.returncode, "--rules is not used: standard input" in beside.stderr), (0, True))
+            for args, said in ((("try", bad, steps), f'rules "{bad}", line 2'), (("try", good, "/nowhere"), "expected the folder"),
+                               (("events", "/nowhere"), "expected the folder")):
+                wrong = subprocess.run([BLKIN, "rules", *args], text=True, capture_output=True, timeout=60)
+                self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (1, 1), wrong.stderr)
+                self.assertIn(said, wrong.stderr)
+
     def test_what_is_no_trace(self):
         self.refused('cannot read "/nowhere": No such file', "/nowhere")
         with tempfile.TemporaryDirectory() as empty:
@@ -314,6 +341,7 @@ class Show(unittest.TestCase):
         self.refused("expected FILE|FOLDER|URL", status=2)
         self.refused("unrecognized option", "--frob", status=2)
         self.refused("--width: expected a number", "-w", "x", "-", status=2)
+        self.refused("expected one of --list", "--list", "--around=1", "-", status=2)
         self.assertIn("usage: blkin show", show("--help").stdout)
         version = subprocess.run([BLKIN, "--version"], stdout=subprocess.PIPE, text=True)
         self.assertRegex(version.stdout, r"^blkin \d+\.\d+")

@@ -28,7 +28,7 @@ static json_t *call_json(const struct landscape *landscape, const struct landsca
                      figure_json(&call->duration, false));
 }
 
-bool graph_json(const struct landscape *landscape, const struct graph_period *period)
+bool graph_json(const struct landscape *landscape)
 {
     json_t *services = json_array(), *calls = json_array(), *json;
     bool is_done = services && calls;
@@ -37,8 +37,8 @@ bool graph_json(const struct landscape *landscape, const struct graph_period *pe
         is_done = json_array_append_new(services, service_json(&landscape->services[i])) == 0;
     for (size_t i = 0; is_done && i < landscape->calls_count; i++)
         is_done = json_array_append_new(calls, call_json(landscape, &landscape->calls[i])) == 0;
-    json = json_pack("{s:f, s:o, s:o, s:o, s:o}", "seconds", period->seconds, "spans",
-                     integer(period->spans), "traces", integer(period->traces), "services",
+    json = json_pack("{s:f, s:o, s:o, s:o, s:o}", "seconds", landscape->seconds, "spans",
+                     integer(landscape->spans), "traces", integer(landscape->traces), "services",
                      services, "calls", calls);
     is_done =
         is_done && json && json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;

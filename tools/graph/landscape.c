@@ -41,6 +41,8 @@ static bool add_services(struct landscape *landscape, const struct statistics *s
         service->spans += row->spans;
         service->errors += row->errors;
         service->self_ns += row->self.sum;
+        landscape->spans += row->spans;
+        landscape->errors += row->errors;
         landscape->self_ns += row->self.sum;
         if (!histogram_merge(&service->duration, &row->duration))
             return false;
@@ -155,14 +157,17 @@ static bool add_calls(struct landscape *landscape, const struct statistics *stat
 
 /* ---- all of it */
 
-bool landscape_make(struct landscape *landscape, const struct statistics *statistics, size_t limit)
+bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit)
 {
+    const struct statistics *statistics = summary->statistics;
     const size_t names = names_count(statistics_names(statistics));
 
     *landscape = (struct landscape){
         .services = calloc(names + 1, sizeof(*landscape->services)),
         .calls = calloc(statistics_edges(statistics) + 1, sizeof(*landscape->calls)),
         .places = calloc(names + 1, sizeof(*landscape->places)),
+        .traces = summary->traces_count,
+        .seconds = summary->seconds,
     };
     return landscape->services && landscape->calls && landscape->places &&
            add_services(landscape, statistics) && sort_services(landscape, limit) &&

@@ -40,7 +40,6 @@ struct area {
 struct picture {
     FILE *file;
     const struct landscape *landscape;
-    const struct graph_period *period;
     struct layout layout;
     uint64_t most_calls;
     struct area *labels; /* by call; without a width: there is no room for it */
@@ -226,7 +225,7 @@ static struct label label_of(const struct picture *picture, const struct landsca
     size_t length;
 
     length = (size_t)snprintf(label.text, sizeof(label.text), "%s",
-                              graph_rate(picture->period, call->calls, "").text);
+                              graph_rate(picture->landscape, call->calls, "").text);
     if (call->duration.count)
         snprintf(label.text + length, sizeof(label.text) - length, " · p99 %s",
                  svg_quantile(&call->duration, 0.99).text);
@@ -320,12 +319,12 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
         return;
     }
     fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38,
-            graph_rate(picture->period, service->spans, " spans").text);
+            graph_rate(picture->landscape, service->spans, " spans").text);
     svg_put_errors(file, service->errors);
     fprintf(file, "</text><text x=\"%.1f\" y=\"%.1f\">%s self", x, y + 55,
             figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
-        fprintf(file, " · ↻ %s", graph_rate(picture->period, own->calls, "").text);
+        fprintf(file, " · ↻ %s", graph_rate(picture->landscape, own->calls, "").text);
     fputs("</text>", file);
 }
 
@@ -417,14 +416,12 @@ static void put_all(struct picture *picture, struct point *points, bool is_page)
     fputs("</svg>\n", picture->file);
 }
 
-bool graph_svg(FILE *file, const struct landscape *landscape, const struct graph_period *period,
-               bool is_page)
+bool graph_svg(FILE *file, const struct landscape *landscape, bool is_page)
 {
     static const struct layout_sizes sizes = {BOX_WIDTH, GAP_X, WAY};
     struct picture picture = {
         .file = file,
         .landscape = landscape,
-        .period = period,
         .labels = calloc(landscape->calls_count + 1, sizeof(*picture.labels)),
     };
     struct point *points = calloc(2 * landscape->services_count + 2, sizeof(*points));

@@ -22,7 +22,6 @@
 
 struct drawing {
     const struct landscape *landscape;
-    const struct graph_period *period;
     size_t label;
     size_t levels;  /* that are indented: fewer where there is no room for names otherwise */
     bool *is_shown; /* by service: its calls are */
@@ -36,8 +35,9 @@ static void put_cell(struct figure figure)
 
 static struct figure rate(const struct drawing *drawing, uint64_t count)
 {
-    return drawing->period->seconds > 0 ? figure_number((double)count / drawing->period->seconds)
-                                        : (struct figure){"-"};
+    return drawing->landscape->seconds > 0
+               ? figure_number((double)count / drawing->landscape->seconds)
+               : (struct figure){"-"};
 }
 
 static void put_figures(const struct drawing *drawing, uint64_t count, uint64_t errors,
@@ -164,17 +164,12 @@ static void put_services(const struct drawing *drawing)
 
 /* ---- all of it */
 
-static void put_head(const struct drawing *drawing)
+static void put_head(const struct landscape *landscape)
 {
-    const struct graph_period *period = drawing->period;
-    uint64_t errors = 0;
-
-    for (size_t i = 0; i < drawing->landscape->services_count; i++)
-        errors += drawing->landscape->services[i].errors;
-    printf("%" PRIu64 " span%s", period->spans, period->spans == 1 ? "" : "s");
-    if (period->traces)
-        printf(" of %" PRIu64 " trace%s", period->traces, period->traces == 1 ? "" : "s");
-    printf(" in %.1f s, %" PRIu64 " with an error\n\n", period->seconds, errors);
+    printf("%" PRIu64 " span%s", landscape->spans, landscape->spans == 1 ? "" : "s");
+    if (landscape->traces)
+        printf(" of %" PRIu64 " trace%s", landscape->traces, landscape->traces == 1 ? "" : "s");
+    printf(" in %.1f s, %" PRIu64 " with an error\n\n", landscape->seconds, landscape->errors);
 }
 
 /* As wide as the names want, where all of them are at a moderate depth. */
@@ -193,12 +188,11 @@ static void tree_lay_out(struct drawing *drawing, size_t width)
     drawing->levels = drawing->label > LABEL_MIN ? (drawing->label - LABEL_MIN) / INDENT : 0;
 }
 
-bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width)
+bool graph_text(const struct landscape *landscape, size_t width)
 {
     const size_t count = landscape->services_count + 3;
     struct drawing drawing = {
         .landscape = landscape,
-        .period = period,
         .is_shown = calloc(count, sizeof(bool)),
         .has_more = calloc(count, sizeof(bool)),
     };
@@ -206,7 +200,7 @@ bool graph_text(const struct landscape *landscape, const struct graph_period *pe
 
     if (has_memory) {
         tree_lay_out(&drawing, width);
-        put_head(&drawing);
+        put_head(landscape);
         put_calls(&drawing);
         putchar('\n');
         put_services(&drawing);

@@ -18,7 +18,6 @@
 struct page {
     FILE *file;
     const char *source;
-    struct graph_period period;
     int64_t start_ns; /* of the first span; 0: not known */
     int64_t end_ns;
     const struct statistics *statistics;

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/rules/rules.h"
 #include "sessions.h"
+#include "tools/trace/read.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -68,6 +69,15 @@ static int rules_run(const char *const arguments[])
     return 1;
 }
 
+/* Says so if not: babeltrace2 would in many lines. */
+static bool rules_is_trace(const char *path)
+{
+    if (is_trace(path))
+        return true;
+    fprintf(stderr, "blkin rules: %s: expected the folder of a recorded trace\n", path);
+    return false;
+}
+
 /* Of a folder all events, of a live session those of some seconds. */
 static int rules_events(const char *source, const char *relayd, const char *seconds)
 {
@@ -86,7 +96,7 @@ static int rules_events(const char *source, const char *relayd, const char *seco
         return 2;
     }
     if (stat(source, &status) == 0)
-        return rules_run(of_trace);
+        return rules_is_trace(source) ? rules_run(of_trace) : 1;
     if (!session_url(source, relayd, url, sizeof(url)))
         return 1;
     (void)snprintf(params, sizeof(params), "--params=seconds=%ld", count);
@@ -96,25 +106,15 @@ static int rules_events(const char *source, const char *relayd, const char *seco
 
 static int rules_try(const char *path, const char *trace)
 {
-    char params[4352];
+    char *params =
+        read_params("endpoint=\"file:/dev/null\",host-min-ms=-1,rules-report=\"-\"", path);
     const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
+    const bool is_right = rules_check_file(path, false) == 0 && rules_is_trace(trace);
+    const int status = params && is_right ? rules_run(arguments) : 1;
 
-    if (rules_check_file(path, false) != 0)
-        return 1;
-    if (strpbrk(path, "\"\\")) {
-        fprintf(stderr, "blkin rules: expected a path without quotes and backslashes, got %s\n",
-                path);
-        return 2;
-    }
-    if (snprintf(params, sizeof(params),
-                 "--params=endpoint=\"file:/dev/null\",host-min-ms=-1,rules=\"%s\","
-                 "rules-report=\"-\"",
-                 path) >= (int)sizeof(params)) {
-        fputs("blkin rules: the path of the rules is too long\n", stderr);
-        return 2;
-    }
-    return rules_run(arguments);
+    free(params);
+    return status;
 }
 
 int rules_command(int argc, char *argv[])

@@ -171,6 +171,10 @@ int show(int argc, char *argv[])
 
     if (status >= 0)
         return status;
+    if (options.list + (options.around != NULL) + (options.is_perfetto != 0) > 1) {
+        fputs("blkin show: expected one of --list, --around and --format=perfetto\n", stderr);
+        return 2;
+    }
     options.source = argv[optind];
     options.id = argv[optind + 1];
     status = 1;
