@@ -186,7 +186,7 @@ static bool open_folders(struct rotate *rotate, struct error *error)
     (void)snprintf(converter->tap, sizeof(converter->tap), "%.100s/rotate.tap",
                    config_text(rotate->frame.config, "runtime-dir"));
     if (!rotate_totals_load(&steps->totals, converter->totals_file))
-        say(BK3002, "%s is damaged: the totals begin anew", converter->totals_file);
+        say(BK3002, "%s is damaged: the totals begin at 0 again", converter->totals_file);
     return true;
 }
 

@@ -19,6 +19,7 @@
 #include "tools/merged/fleet_deltas.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

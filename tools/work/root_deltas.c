@@ -94,7 +94,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);
     (void)rename(path, aside);
-    say(BK7051, "%s: it is put aside, and what the topic has is counted anew", error.text);
+    say(BK7051, "%s: it is put aside, and all that the topic has is counted again", error.text);
     merged_free(deltas->merged);
     deltas->merged = merged_new();
     return deltas->merged != NULL;
