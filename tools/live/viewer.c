@@ -6,13 +6,13 @@
  */
 #include "viewer_parts.h"
 
+#include "babeltrace-plugin/base/thread.h"
+
 #include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -331,20 +331,13 @@ static int viewer_connect_to_relay(const char *live_url)
     return fd;
 }
 
+/* A signal that ends babeltrace2 interrupts its thread, not this one. */
 static bool viewer_start_thread(struct viewer *viewer)
 {
-    sigset_t all, before;
     pthread_t thread;
-    int cause;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* an end interrupts babeltrace2, not us */
-    cause = pthread_create(&thread, NULL, viewer_run, viewer);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (cause == 0)
-        cause = pthread_detach(thread);
-    errno = cause;
-    return cause == 0;
+    errno = EAGAIN;
+    return thread_start(&thread, viewer_run, viewer, "blkin-viewer") && pthread_detach(thread) == 0;
 }
 
 int viewer_start(const char *live_url, bool from_beginning)

@@ -82,7 +82,8 @@ struct viewer {
 
 /* ---- bytes: viewer.c ------------------------------------------------------------------------- */
 
-/* All of them, or false: the connection is gone. (write_all() likewise: the thread takes no SIGPIPE.)
+/* All of them, or false: the connection is gone. (write_all() likewise: the thread takes no
+ * SIGPIPE.)
  */
 bool viewer_get(int fd, void *bytes, size_t count);
 
