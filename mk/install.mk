@@ -9,14 +9,15 @@ documented := libblkin/blkin.h $(filter-out %/blkin.h %/blkin_inline.h,$(headers
 api: ## write doc/api.html from the headers
 	$(PYTHON) scripts/reference --html $(documented) >doc/api.html.new && mv doc/api.html.new doc/api.html
 
+man_table = BUILD='$(BUILD)' $(PYTHON) scripts/tables --man=
 man: $(BUILD)/man/made ## make the man pages: of the command, the headers and each function
-$(BUILD)/man/made: scripts/reference $(headers) $(man_pages) Makefile mk/install.mk $(tool)
+$(BUILD)/man/made: scripts/reference scripts/tables tools/base/messages.def tools/config/texts.def $(headers) $(man_pages) Makefile mk/install.mk $(tool)
 	@rm -rf $(@D)
 	$(PYTHON) scripts/reference $(VERSION) $(RELEASED) $(@D) $(documented)
 	@for page in $(man_pages); do \
 		sed -e 's/@VERSION@/$(VERSION)/; s/@RELEASED@/$(RELEASED)/' \
-			-e "s|^@MESSAGES@|'$(tool)' config messages|e" \
-			-e "s|^@KEYS \([a-z]*\)@|'$(tool)' config table \1|e" $$page >$(@D)/$${page##*/}; done
+			-e "s|^@MESSAGES@|$(man_table)messages|e" \
+			-e "s|^@KEYS \([a-z]*\)@|$(man_table)\1|e" $$page >$(@D)/$${page##*/}; done
 	@touch $@
 
 # of these, doc/ has pages for people who work on BlkKin, too

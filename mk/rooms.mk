@@ -41,7 +41,7 @@ $(BUILD)/texts/%.inc: % mk/rooms.mk
 
 # The help of the sink has the texts of its parameters.
 plugin_help := $(BUILD)/texts/babeltrace-plugin/help.inc
-$(plugin_help): scripts/tables babeltrace-plugin/params.c tools/config/texts.c
+$(plugin_help): scripts/tables babeltrace-plugin/params.c tools/config/texts.def
 	@mkdir -p $(@D)
 	@$(PYTHON) scripts/tables --plugin-help >$@.new && mv $@.new $@
 $(call obj,babeltrace-plugin/plugin.c): | $(plugin_help)

@@ -217,8 +217,9 @@ done
 
 page=$SRC/tools/config/blkin.conf.5
 for section in $(sed -n 's/^@KEYS \(.*\)@$/\1/p' "$page"); do
-    blkin config table "$section" || wrong "blkin config table $section fails"
-done >"$work/table"
+    "$PYTHON" "$SRC/scripts/tables" --man="$section" >"$work/table.$section" || wrong "tables --man=$section fails"
+done
+cat "$work"/table.* >"$work/table"
 sed -n '/^\.TP$/{n;s/^\.B //p}' "$work/table" | sed 's/\\-/-/g' | sort | diff - <(sort "$work/keys") ||
     wrong "blkin.conf.5 (<) has other keys than there are (>)"
 while read -r key default section effect expected; do
@@ -227,7 +228,7 @@ while read -r key default section effect expected; do
     [[ $text == [A-Za-z[]*[.\)] ]] || wrong "blkin.conf.5 does not say what $key means: $text"
     [ "$default" = - ] && default='' || default="; default: $default"
     [ "$facts" = "($expected$default; takes effect: $effect)" ] || wrong "blkin.conf.5 has of $key: $facts"
-    [ "$section" = - ] || blkin config table "${section//[][]/}" | grep -qFx ".B ${key//-/\\-}" ||
+    [ "$section" = - ] || grep -qFx ".B ${key//-/\\-}" "$work/table.${section//[][]/}" ||
         wrong "blkin.conf.5 has $key in another section than $section"
 done < <(blkin config keys)
 exit "$status"

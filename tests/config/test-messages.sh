@@ -30,8 +30,8 @@ plant live/relay.c 's/say(BK2014, /fprintf(stderr, /' 'prints to the standard er
 plant base/messages.def 's/^M(2014,/M(2999,/' 'BK2999 is said nowhere'
 plant base/messages.def 's/^M(2015,/M(2014,/' 'BK2014 comes after BK2014'
 
-# what the command prints has each, with what it means
-"$BUILD/bin/blkin" config messages >"$work/list" || fail "no list"
+# the man page has each, with what it means
+"$PYTHON" "$SRC/scripts/tables" --man=messages >"$work/list" || fail "no list"
 count=$(grep -c '^M(' "$SRC/tools/base/messages.def")
 [ "$(grep -c '^\.TP$' "$work/list")" = "$count" ] || fail "the list has $(grep -c '^\.TP$' "$work/list") of $count messages"
 grep -A1 '^\\fBBK2031' "$work/list" | tail -n 1 | grep -q 'It is started again' || fail "BK2031: $(grep -A1 BK2031 "$work/list")"

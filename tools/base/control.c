@@ -382,7 +382,7 @@ json_t *control_ask(const char *folder, const char *name, const char *request, s
 {
     struct control_answer answer = {.deadline_ms = clock_ms() + CLIENT_TIME_MS};
     struct sockaddr_un address = {0};
-    json_error_t where;
+    json_error_t where = {.line = 0};
     json_t *json = NULL;
 
     if (!set_address(&address, folder, name, error))

@@ -17,7 +17,4 @@ enum message_id {
 
 bt_logging_level message_level(enum message_id id);
 
-/* The table as a list for a man page, on the standard output. */
-void messages_print(void);
-
 #endif

@@ -5,7 +5,9 @@
  */
 #include "saver.h"
 
+#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/thread.h"
 #include "folders.h"
 #include "say.h"
 #include "totals.h"
@@ -14,7 +16,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,16 +120,11 @@ static void *saver_serve(void *context)
     return context;
 }
 
-/* Signals are the loop's. */
 static bool saver_start(void)
 {
     pthread_t thread;
-    sigset_t all, before;
 
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_BLOCK, &all, &before);
-    has_thread = has_thread || pthread_create(&thread, NULL, saver_serve, NULL) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    has_thread = has_thread || thread_start(&thread, saver_serve, NULL, "blkin-saver");
     return has_thread;
 }
 
@@ -145,12 +141,10 @@ static struct job *saver_find(const char *path)
 
 static struct error take_problem(void)
 {
-    struct error error;
+    LOCK_GUARD(&lock);
+    const struct error error = problem;
 
-    (void)pthread_mutex_lock(&lock);
-    error = problem;
     problem.text[0] = '\0';
-    (void)pthread_mutex_unlock(&lock);
     return error;
 }
 
@@ -164,16 +158,15 @@ static void say_problem(void)
 
 static void say_if_slow(void)
 {
+    const int64_t busy_ms = saver_busy_ms();
     char path[PATH_ROOM];
-    int64_t busy_ms;
 
-    (void)pthread_mutex_lock(&lock);
-    busy_ms = begun_ms ? clock_ms() - begun_ms : 0;
-    path_set(path, "%s", begun_path);
-    (void)pthread_mutex_unlock(&lock);
     if (busy_ms < SLOW_MS || (said_ms && clock_ms() - said_ms < SAID_AGAIN_MS))
         return;
     said_ms = clock_ms();
+    (void)pthread_mutex_lock(&lock);
+    path_set(path, "%s", begun_path);
+    (void)pthread_mutex_unlock(&lock);
     say(BK1041, "the disk has taken nothing for %" PRId64 " s: %s waits", busy_ms / 1000, path);
 }
 
@@ -187,12 +180,9 @@ static void look_again(void *context)
 
 static uint64_t done_until_now(void)
 {
-    uint64_t count;
+    LOCK_GUARD(&lock);
 
-    (void)pthread_mutex_lock(&lock);
-    count = done;
-    (void)pthread_mutex_unlock(&lock);
-    return count;
+    return done;
 }
 
 /* A function that is called may set its wait again. */
@@ -332,14 +322,11 @@ bool saver_finish(int64_t limit_ms)
 {
     const int64_t until_ms = wall_clock_ns() / 1000000 + limit_ms;
     const struct timespec until = {until_ms / 1000, until_ms % 1000 * 1000000};
-    bool is_done;
+    LOCK_GUARD(&lock);
 
-    (void)pthread_mutex_lock(&lock);
     while ((first || begun_ms) && pthread_cond_timedwait(&changed, &lock, &until) == 0)
         continue;
-    is_done = !first && !begun_ms;
-    (void)pthread_mutex_unlock(&lock);
-    return is_done;
+    return !first && !begun_ms;
 }
 
 bool saver_end(void)
@@ -354,10 +341,7 @@ bool saver_end(void)
 
 int64_t saver_busy_ms(void)
 {
-    int64_t busy_ms;
+    LOCK_GUARD(&lock);
 
-    (void)pthread_mutex_lock(&lock);
-    busy_ms = begun_ms ? clock_ms() - begun_ms : 0;
-    (void)pthread_mutex_unlock(&lock);
-    return busy_ms;
+    return begun_ms ? clock_ms() - begun_ms : 0;
 }

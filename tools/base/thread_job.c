@@ -5,9 +5,10 @@
  */
 #include "thread_job.h"
 
+#include "babeltrace-plugin/base/thread.h"
+
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -40,19 +41,6 @@ static void job_take_end(void *context, short events)
     job->done(job->context);
 }
 
-/* Signals are the loop's. */
-static int thread_job_create(struct thread_job *job)
-{
-    sigset_t all, before;
-    int cause;
-
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    cause = pthread_create(&job->thread, NULL, job_run, job);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return cause;
-}
-
 bool thread_job_start(struct loop *loop, struct thread_job *job)
 {
     job->loop = loop;
@@ -60,12 +48,9 @@ bool thread_job_start(struct loop *loop, struct thread_job *job)
         (struct watched){eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), POLLIN, job_take_end, job, NULL};
     if (job->end.fd < 0)
         return false;
-    errno = thread_job_create(job);
-    if (errno) {
-        const int cause = errno;
-
+    if (!thread_start(&job->thread, job_run, job, "blkin-job")) {
         close(job->end.fd);
-        errno = cause;
+        errno = EAGAIN;
         return false;
     }
     job->is_running = true;

@@ -37,9 +37,6 @@ enum key_when {
 };
 enum key_when key_when(int key);
 
-/* What the key means, for blkin.conf(5); NULL: there is no text, which is a bug. */
-const char *key_text(const char *name);
-
 /* The known name that was probably meant, or NULL. */
 const char *key_like(const char *name);
 const char *key_section_like(const char *name);

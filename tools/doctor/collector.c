@@ -11,6 +11,7 @@
 #include "babeltrace-plugin/deliver/kafka_url.h"
 #include "babeltrace-plugin/params.h"
 #include "tools/config/sink_params.h"
+#include "tools/reader/graph.h"
 
 #include <babeltrace2/babeltrace.h>
 #include <dlfcn.h>
@@ -25,22 +26,6 @@
 #define PLUGIN_FILE "babeltrace-plugin-blkin.so"
 
 /* ---- the plugin ------------------------------------------------------------------------------ */
-
-static const bt_plugin *find_in(const char *folder)
-{
-    const bt_plugin_set *set = NULL;
-
-    if (bt_plugin_find_all_from_dir(folder, BT_FALSE, BT_FALSE, &set) !=
-        BT_PLUGIN_FIND_ALL_FROM_DIR_STATUS_OK)
-        return NULL;
-    for (uint64_t i = 0; i < bt_plugin_set_get_plugin_count(set); i++) {
-        const bt_plugin *plugin = bt_plugin_set_borrow_plugin_by_index_const(set, i);
-
-        if (strcmp(bt_plugin_get_name(plugin), "blkin") == 0)
-            return plugin;
-    }
-    return NULL;
-}
 
 /* babeltrace2 passes over a file that it cannot load: in $BABELTRACE_PLUGIN_PATH or PLUGIN_DIR. */
 static bool find_file(char *path, size_t size)
@@ -96,18 +81,14 @@ static void check_version(const struct doctor *doctor, const bt_plugin *plugin)
 
 void check_plugin(const struct doctor *doctor)
 {
-    const bt_plugin *plugin = NULL, *source = NULL;
+    const bt_plugin *plugin = graph_blkin(), *source = graph_ctf();
 
-    (void)bt_plugin_find("blkin", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &plugin);
-    if (!plugin)
-        plugin = find_in(PLUGIN_DIR);
     if (!plugin || !bt_plugin_borrow_sink_component_class_by_name_const(plugin, "zipkin")) {
         explain_missing(doctor);
     } else {
         saw(doctor, LEVEL_OK, "plugin.found", "babeltrace2 has sink.blkin.zipkin");
         check_version(doctor, plugin);
     }
-    (void)bt_plugin_find("ctf", BT_TRUE, BT_TRUE, BT_TRUE, BT_TRUE, BT_FALSE, &source);
     if (source && bt_plugin_borrow_source_component_class_by_name_const(source, "lttng-live")) {
         saw(doctor, LEVEL_OK, "plugin.source", "babeltrace2 reads LTTng's traces");
         return;

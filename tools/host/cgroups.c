@@ -1,5 +1,10 @@
 /*
- * Control groups: which are wanted, and the processes of units.
+ * Control groups: their files and what is in them, which are wanted, and the processes of units.
+ *
+ * Version 2 has all of a group in one folder. Version 1 has a tree for each controller, with the
+ * same path in each; and a host may have both, with some controllers here and some there. So each
+ * file is looked for where version 1 has it, and then where version 2 does: a controller is in one
+ * of them only, but for what version 2 counts without controllers (CPU time, pressure).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -12,6 +17,248 @@
 
 #define DEPTH_MAX   8
 #define FOLDERS_MAX 8192 /* that are looked at; in a fake tree, links could make a circle */
+
+enum group_file {
+    GROUP_CPU,
+    GROUP_THROTTLED,
+    GROUP_MEMORY,
+    GROUP_PROCESSES,
+    GROUP_IO,
+    GROUP_OPERATIONS,
+    GROUP_CPU_PRESSURE,
+    GROUP_IO_PRESSURE,
+    GROUP_MEMORY_PRESSURE,
+    GROUP_FILES
+};
+_Static_assert(GROUP_FILES <= SLOT_FILES, "an instance has no room for them");
+
+/* Below sys/fs/cgroup. On a host with both versions the second one is in "unified". */
+static const char *const trees[CGROUP_TREES] = {
+    [CGROUP_V2] = "unified",         [CGROUP_V1_CPU] = "cpu",   [CGROUP_V1_CPUACCT] = "cpuacct",
+    [CGROUP_V1_MEMORY] = "memory",   [CGROUP_V1_PIDS] = "pids", [CGROUP_V1_BLKIO] = "blkio",
+    [CGROUP_V1_SYSTEMD] = "systemd",
+};
+
+static const struct {
+    const char *v2; /* NULL: none */
+    enum cgroup_tree tree;
+    const char *v1;
+} files[GROUP_FILES] = {
+    [GROUP_CPU] = {"cpu.stat", CGROUP_V1_CPUACCT, "cpuacct.stat"},
+    [GROUP_THROTTLED] = {NULL, CGROUP_V1_CPU, "cpu.stat"},
+    [GROUP_MEMORY] = {"memory.current", CGROUP_V1_MEMORY, "memory.usage_in_bytes"},
+    [GROUP_PROCESSES] = {"pids.current", CGROUP_V1_PIDS, "pids.current"},
+    /* with the groups below, as in version 2 */
+    [GROUP_IO] = {"io.stat", CGROUP_V1_BLKIO, "blkio.throttle.io_service_bytes_recursive"},
+    [GROUP_OPERATIONS] = {NULL, CGROUP_V1_BLKIO, "blkio.throttle.io_serviced_recursive"},
+    [GROUP_CPU_PRESSURE] = {"cpu.pressure", CGROUP_V2, NULL},
+    [GROUP_IO_PRESSURE] = {"io.pressure", CGROUP_V2, NULL},
+    [GROUP_MEMORY_PRESSURE] = {"memory.pressure", CGROUP_V2, NULL},
+};
+
+/* ---- trees and files */
+
+void cgroups_open(struct host *host, int folder)
+{
+    const int root = open_at(folder, "sys/fs/cgroup", true);
+    const int controllers = root < 0 ? -1 : open_at(root, "cgroup.controllers", false);
+    bool has_tree = false;
+
+    if (root < 0)
+        return;
+    for (int tree = 0; tree < CGROUP_TREES && controllers < 0; tree++) {
+        host->cgroups[tree] = open_at(root, trees[tree], true);
+        has_tree = has_tree || host->cgroups[tree] >= 0;
+    }
+    if (controllers >= 0)
+        close(controllers);
+    if (has_tree)
+        close(root);
+    else
+        host->cgroups[CGROUP_V2] = root;
+}
+
+void cgroups_close(struct host *host)
+{
+    for (int tree = 0; tree < CGROUP_TREES; tree++)
+        if (host->cgroups[tree] >= 0)
+            close(host->cgroups[tree]);
+}
+
+static int open_file(const struct host *host, enum cgroup_tree tree, const char *path,
+                     const char *file)
+{
+    char name[HOST_NAME_BYTES + 64];
+
+    if (!file || host->cgroups[tree] < 0)
+        return -1;
+    (void)snprintf(name, sizeof(name), "%s/%s", path, file);
+    return open_at(host->cgroups[tree], name, false);
+}
+
+/* The files of the group that is called as the slot is. Returns false if there are none. */
+static bool cgroup_open(const struct host *host, struct slot *slot)
+{
+    bool has_any = false;
+
+    for (int i = 0; i < GROUP_FILES; i++) {
+        slot->fds[i] = open_file(host, files[i].tree, slot->name, files[i].v1);
+        if (slot->fds[i] < 0)
+            slot->fds[i] = open_file(host, CGROUP_V2, slot->name, files[i].v2);
+        has_any = has_any || slot->fds[i] >= 0;
+    }
+    return has_any;
+}
+
+/* ---- values: what the lines begin with, or are made of, tells the version */
+
+static void put_times(struct reading *reading)
+{
+    const uint64_t ns_per_tick = NS_PER_S / reading->host->ticks_per_s;
+    const struct field fields[] = {
+        FIELD("user_usec", CGROUP_USER, NS_PER_US),
+        FIELD("system_usec", CGROUP_SYSTEM, NS_PER_US),
+        FIELD("throttled_usec", CGROUP_THROTTLED, NS_PER_US),
+        FIELD("user", CGROUP_USER, ns_per_tick),
+        FIELD("system", CGROUP_SYSTEM, ns_per_tick),
+        FIELD("throttled_time", CGROUP_THROTTLED, 1),
+    };
+
+    read_named_fields(reading, FIELDS(fields));
+}
+
+static void put_number(struct reading *reading, size_t i)
+{
+    struct host *const host = reading->host;
+    struct piece line;
+    uint64_t value;
+
+    if (!lines_next(&host->lines, &line))
+        return;
+    if (piece_next_number(&line, &value))
+        put_value(reading, i, value);
+    else
+        host->counts.not_understood++;
+}
+
+static void add_value(struct reading *reading, size_t i, struct piece number)
+{
+    uint64_t value;
+
+    if (piece_number(number, &value))
+        put_value(reading, i, (reading->present >> i & 1 ? reading->values[i] : 0) + value);
+    else
+        reading->host->counts.not_understood++;
+}
+
+/* "rbytes=1 wbytes=2 rios=3 wios=4 dbytes=0 dios=0", after a device. */
+static void add_io(struct reading *reading, struct piece line)
+{
+    static const struct {
+        const char *name;
+        size_t i;
+    } keys[] = {{"rbytes=", CGROUP_READ_BYTES},
+                {"wbytes=", CGROUP_WRITTEN_BYTES},
+                {"rios=", CGROUP_READS},
+                {"wios=", CGROUP_WRITES}};
+    struct piece word;
+
+    while (piece_word(&line, &word)) {
+        for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
+            const size_t length = strlen(keys[key].name);
+
+            if (piece_begins(word, keys[key].name, length))
+                add_value(reading, keys[key].i, (struct piece){word.at + length, word.end});
+        }
+    }
+}
+
+/* "Read 1" or "Write 2", after a device. */
+static void add_io_v1(struct reading *reading, struct piece name, struct piece line, size_t reads)
+{
+    struct piece word;
+
+    if (PIECE_IS(name, "Read") && piece_word(&line, &word))
+        add_value(reading, reads, word);
+    else if (PIECE_IS(name, "Write") && piece_word(&line, &word))
+        add_value(reading, reads + 1, word);
+}
+
+/* Sums of all devices. In version 2 there is no line when nothing was done yet; in version 1 there
+ * is but "Total 0", then or because the kernel counts nothing: so nothing is known. */
+static void cgroup_put_io(struct reading *reading, size_t reads, bool is_v1)
+{
+    struct host *const host = reading->host;
+    struct piece line;
+    struct piece device;
+
+    while (lines_next(&host->lines, &line)) {
+        struct piece rest;
+        struct piece word;
+
+        if (!piece_word(&line, &device))
+            continue;
+        rest = line;
+        if (!piece_word(&rest, &word) || PIECE_IS(device, "Total")) {
+            is_v1 = is_v1 || PIECE_IS(device, "Total");
+        } else if (memchr(word.at, '=', piece_length(word))) {
+            add_io(reading, line);
+        } else {
+            is_v1 = true;
+            add_io_v1(reading, word, rest, reads);
+        }
+    }
+    for (size_t i = CGROUP_READ_BYTES; i <= CGROUP_WRITES && !is_v1 && !host->lines.error; i++)
+        if (!(reading->present >> i & 1))
+            put_value(reading, i, 0);
+}
+
+static void put_file(struct reading *reading, enum group_file file)
+{
+    switch (file) {
+    case GROUP_CPU:
+    case GROUP_THROTTLED:
+        put_times(reading);
+        break;
+    case GROUP_MEMORY:
+        put_number(reading, CGROUP_MEMORY);
+        break;
+    case GROUP_PROCESSES:
+        put_number(reading, CGROUP_PROCESSES);
+        break;
+    case GROUP_IO:
+        cgroup_put_io(reading, CGROUP_READ_BYTES, false);
+        break;
+    case GROUP_OPERATIONS:
+        cgroup_put_io(reading, CGROUP_READS, true);
+        break;
+    default:
+        read_pressure_lines(reading, CGROUP_PRESSURE + 2 * (size_t)(file - GROUP_CPU_PRESSURE));
+    }
+}
+
+/* Returns false when the group is no more. */
+static bool cgroup_put(struct reading *reading, struct slot *slot)
+{
+    struct host *const host = reading->host;
+    bool is_there = false;
+
+    for (int file = 0; file < GROUP_FILES; file++) {
+        if (slot->fds[file] < 0)
+            continue;
+        lines_begin(&host->lines, slot->fds[file], RECORD_WHOLE);
+        put_file(reading, (enum group_file)file);
+        if (!host->lines.error) {
+            is_there = true;
+            continue;
+        }
+        close(slot->fds[file]); /* the group's end, or pressure that is switched off */
+        slot->fds[file] = -1;
+    }
+    return is_there;
+}
+
+/* ---- reading */
 
 void read_cgroups(struct reading *reading)
 {

@@ -186,10 +186,6 @@ void entries(int folder, entry_fn *entry, void *context);
 
 void cgroups_open(struct host *host, int folder); /* that sys is in */
 void cgroups_close(struct host *host);
-/* The files of the group that is called as the slot is. Returns false if there are none. */
-bool cgroup_open(const struct host *host, struct slot *slot);
-/* Returns false when the group is no more. */
-bool cgroup_put(struct reading *reading, struct slot *slot);
 
 /* openat(2) for reading; never waits, as it would for a pipe. */
 int open_at(int folder, const char *path, bool is_folder);

@@ -11,7 +11,6 @@
 
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/base/table.h"
-#include "cap.h"
 #include "tools/exchange/message.h"
 #include "tools/exchange/seen.h"
 
@@ -28,6 +27,25 @@
 #define BOARD_NAMED_MAX 1024    /* hosts that others have named, and that were never here */
 #define HOST_NAMED_MAX  64      /* of them, that one host may name in HOST_NAMED_MS */
 #define HOST_NAMED_MS   120000
+
+/* The cap on what all recorders together ask each other for: hub-traces-per-s. */
+struct cap {
+    int64_t traces_per_s;
+    double allowance;   /* traces that may be asked for now */
+    int64_t allowed_ms; /* as of then */
+    struct seen asked;  /* traces: to ask for one again costs nothing */
+};
+
+/*
+ * One host's part of the cap: while less than half of the allowance is left, a host may ask for its
+ * part of the rate only. So a host that asks for everything cannot use up what the others need, and
+ * has nearly all of the cap while they ask for little.
+ */
+struct cap_share {
+    double allowance; /* as in struct cap */
+    int64_t allowed_ms;
+    unsigned shares; /* so many hosts share the cap */
+};
 
 struct host_counts {
     uint64_t posted;         /* messages that came from it: */

@@ -1,5 +1,5 @@
 /*
- * /v1/messages: what recorders get, and post.
+ * /v1/messages: what recorders get, wait for, and post.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,120 @@
 #define POST_ADD     1024        /* what a post takes beside its bytes */
 #define POSTED_ADD   4096        /* and each message: all others are to read it */
 #define POSTED_MAX   4096        /* messages of one post: each may have its line in the answer */
+#define WOKEN_PER_MS 50          /* who waits: for each ms that has passed since the last time */
 #define PARTS_MAX    100000      /* of its JSON: 1 MiB of empty arrays would take 100 MiB */
+
+/* ---- those who wait for messages: their connections are suspended ---------------------------- */
+
+void waiting_end(struct request *request)
+{
+    if (!request->host)
+        return;
+    request->host->waiting = NULL;
+    request->host = NULL;
+    cds_list_del(&request->in_waiting);
+    request->server->waiting_count--;
+}
+
+void waiting_resume(struct request *request)
+{
+    struct server *server = request->server;
+
+    waiting_end(request);
+    MHD_resume_connection(request->connection);
+    http_run_soon(&server->http);
+}
+
+void waiting_wake(struct server *server)
+{
+    struct request *request, *next;
+
+    server->woken_ms = clock_ms();
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+    {
+        if (board_has_news(server->board, request->host))
+            waiting_resume(request);
+    }
+}
+
+/* With many hosts not at once: posts that come in a row are given to them together. */
+static void waiting_wake_soon(struct server *server)
+{
+    const int64_t due_ms = server->woken_ms + (int64_t)server->waiting_count / WOKEN_PER_MS;
+    const int64_t now_ms = clock_ms();
+
+    if (now_ms >= due_ms)
+        waiting_wake(server);
+    else
+        timer_set(server->loop, &server->wake, due_ms - now_ms);
+}
+
+/* Suspends it, until there are messages for the host. */
+static void waiting_begin(struct request *request, struct host *host)
+{
+    struct server *server = request->server;
+
+    request->host = host;
+    host->waiting = request;
+    cds_list_add(&request->in_waiting, &server->waiting);
+    server->waiting_count++;
+    MHD_suspend_connection(request->connection);
+}
+
+static int fd_of(const struct request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+    return info ? info->connect_fd : -1;
+}
+
+/* Has its other end gone? */
+static bool waiting_is_gone(const struct request *request)
+{
+    struct pollfd fd = {fd_of(request), POLLRDHUP, 0};
+
+    return poll(&fd, 1, 0) > 0;
+}
+
+void waiting_look_for_gone(struct server *server)
+{
+    struct request *request, *next;
+    size_t count = 0;
+
+    if (server->waiting_count > server->fds_room) {
+        struct pollfd *fds =
+            reallocarray(server->fds, server->waiting_count * 2, sizeof(*server->fds));
+
+        if (!fds)
+            return;
+        server->fds = fds;
+        server->fds_room = server->waiting_count * 2;
+    }
+    cds_list_for_each_entry(request, &server->waiting, in_waiting) server->fds[count++] =
+        (struct pollfd){fd_of(request), POLLRDHUP, 0};
+    if (poll(server->fds, count, 0) <= 0)
+        return;
+    count = 0;
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+    {
+        if (server->fds[count++].revents)
+            waiting_resume(request);
+    }
+}
+
+void waiting_answer_late(struct server *server, int64_t now_ms)
+{
+    struct request *request, *next;
+    const bool is_news = server->told_version != server->board->hosts_version;
+
+    server->told_version = server->board->hosts_version;
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+    {
+        if (is_news || now_ms >= request->until_ms)
+            waiting_resume(request);
+    }
+}
 
 /* ---- what is asked --------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /*
  * What the files of the hub's HTTP share: connections (gate.c accepts them, clients.c bounds their
- * number), recorders that wait for messages (waiting.c), what they get and post (messages.c), and
- * libmicrohttpd in the loop, and answers (server.c).
+ * number), what recorders get, wait for and post (messages.c), libmicrohttpd in the loop, and
+ * answers (server.c).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -127,25 +127,17 @@ void clients_notify(void *server, struct MHD_Connection *connection, void **plac
 /* The connection speaks for this host. Closes the host's oldest one, if there are too many. */
 void clients_know(struct server *server, struct MHD_Connection *connection, struct host *host);
 
-/* ---- waiting.c ---- */
+/* ---- messages.c ---- */
 
-/* Suspends it, until there are messages for the host. */
-void waiting_begin(struct request *request, struct host *host);
 void waiting_end(struct request *request);
 /* Its handler is called again, and answers. */
 void waiting_resume(struct request *request);
-/* Those for whom there are messages; with many hosts not at once: posts that come in a row are
- * given to them together. */
+/* Those for whom there are messages. */
 void waiting_wake(struct server *server);
-void waiting_wake_soon(struct server *server);
 /* Those who have waited for long enough, and all, if other hosts are there now. */
 void waiting_answer_late(struct server *server, int64_t now_ms);
-/* Has its other end gone? */
-bool waiting_is_gone(const struct request *request);
 /* libmicrohttpd does not look at suspended connections: whose other end has gone is seen here. */
 void waiting_look_for_gone(struct server *server);
-
-/* ---- messages.c ---- */
 
 /* The host whose name the request has; NULL after it has answered. */
 struct host *messages_host(struct server *server, struct MHD_Connection *connection,

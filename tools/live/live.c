@@ -92,7 +92,7 @@ static json_t *status_json(void *context)
         (json_int_t)(service->tracing.names - 1));
 }
 
-/* After the counters that each sink has. */
+/* And the counters that each sink has. */
 static char *page(void *context)
 {
     struct service *service = context;
@@ -101,7 +101,6 @@ static char *page(void *context)
     char *of_sinks = prometheus_page(&counts, &info);
     struct printer printer = {.has_failed = !of_sinks};
 
-    print_string(&printer, of_sinks ? of_sinks : "");
     print_metric(&printer, "blkin_readers", "gauge", "Sessions that are read now.",
                  readers_running(&service->readers));
     print_metric(&printer, "blkin_readers_died_total", "counter",
@@ -112,6 +111,7 @@ static char *page(void *context)
                  service->tracing.state == TRACING_ACTIVE);
     print_metric(&printer, "blkin_sessions_stalled_total", "counter",
                  "Sessions given up as they stood still.", service->tracing.names - 1);
+    print_string(&printer, of_sinks ? of_sinks : "");
     free(of_sinks);
     return print_end(&printer);
 }

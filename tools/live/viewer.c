@@ -6,13 +6,13 @@
  */
 #include "viewer_parts.h"
 
+#include "babeltrace-plugin/base/thread.h"
+
 #include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -29,21 +29,6 @@ bool viewer_get(int fd, void *bytes, size_t count)
     return count == 0 || recv(fd, bytes, count, MSG_WAITALL) == (ssize_t)count;
 }
 
-bool viewer_put(int fd, const void *bytes, size_t count)
-{
-    const char *at = bytes;
-
-    while (count) {
-        const ssize_t sent = send(fd, at, count, MSG_NOSIGNAL);
-
-        if (sent <= 0)
-            return false;
-        at += sent;
-        count -= (size_t)sent;
-    }
-    return true;
-}
-
 bool viewer_pass(const struct viewer *viewer, uint64_t count)
 {
     char bytes[16384];
@@ -51,7 +36,7 @@ bool viewer_pass(const struct viewer *viewer, uint64_t count)
     while (count) {
         const size_t some = count < sizeof(bytes) ? (size_t)count : sizeof(bytes);
 
-        if (!viewer_get(viewer->relay, bytes, some) || !viewer_put(viewer->reader, bytes, some))
+        if (!viewer_get(viewer->relay, bytes, some) || !write_all(viewer->reader, bytes, some))
             return false;
         count -= some;
     }
@@ -68,7 +53,7 @@ bool viewer_ask(const struct viewer *viewer, uint32_t command, const void *data,
     memcpy(request + 8, &command_sent, 4);
     memcpy(request + 12, &version, 4);
     memcpy(request + 16, data, size);
-    return viewer_put(viewer->relay, request, 16 + size);
+    return write_all(viewer->relay, request, 16 + size);
 }
 
 /* ---- streams: which there are, and which of them babeltrace2 knows --------------------------- */
@@ -152,7 +137,7 @@ static bool viewer_attach(struct viewer *viewer, unsigned char *request, size_t 
         return false;
     if (viewer_number_at(reply) == STATUS_OK)
         viewer->sessions[viewer->session_count++] = (struct session){.id = viewer_long_at(request)};
-    is_good = viewer_put(viewer->reader, reply, bytes);
+    is_good = write_all(viewer->reader, reply, bytes);
     free(reply);
     return is_good;
 }
@@ -222,7 +207,7 @@ static bool viewer_give_new_streams(struct viewer *viewer, const unsigned char *
                (reply = viewer_take_streams(viewer, &bytes)) == NULL) {
         return false;
     }
-    is_good = viewer_put(viewer->reader, reply, bytes);
+    is_good = write_all(viewer->reader, reply, bytes);
     free(reply);
     return is_good;
 }
@@ -234,7 +219,7 @@ static bool viewer_pass_list(const struct viewer *viewer)
 {
     unsigned char head[4];
 
-    return viewer_get(viewer->relay, head, 4) && viewer_put(viewer->reader, head, 4) &&
+    return viewer_get(viewer->relay, head, 4) && write_all(viewer->reader, head, 4) &&
            viewer_pass(viewer, (uint64_t)viewer_number_at(head) * LISTED_BYTES);
 }
 
@@ -259,7 +244,7 @@ static bool viewer_connect(const struct viewer *viewer, unsigned char *request, 
         !viewer_get(viewer->relay, reply, sizeof(reply)))
         return false;
     viewer_limit_minor(reply);
-    return viewer_put(viewer->reader, reply, sizeof(reply));
+    return write_all(viewer->reader, reply, sizeof(reply));
 }
 
 static bool viewer_serve(struct viewer *viewer)
@@ -346,20 +331,13 @@ static int viewer_connect_to_relay(const char *live_url)
     return fd;
 }
 
+/* A signal that ends babeltrace2 interrupts its thread, not this one. */
 static bool viewer_start_thread(struct viewer *viewer)
 {
-    sigset_t all, before;
     pthread_t thread;
-    int cause;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* an end interrupts babeltrace2, not us */
-    cause = pthread_create(&thread, NULL, viewer_run, viewer);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (cause == 0)
-        cause = pthread_detach(thread);
-    errno = cause;
-    return cause == 0;
+    errno = EAGAIN;
+    return thread_start(&thread, viewer_run, viewer, "blkin-viewer") && pthread_detach(thread) == 0;
 }
 
 int viewer_start(const char *live_url, bool from_beginning)

@@ -121,10 +121,10 @@ bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *requ
     status = htobe32(status);
     memcpy(head, &count, 8);
     memcpy(head + 8, &status, 4);
-    is_good = viewer_put(viewer->reader, head, sizeof(head));
+    is_good = write_all(viewer->reader, head, sizeof(head));
     if (!text || viewer_number_at(head + 8) != STATUS_OK)
         return is_good;
-    is_good = is_good && viewer_put(viewer->reader, text->bytes, text->size);
+    is_good = is_good && write_all(viewer->reader, text->bytes, text->size);
     free(text->bytes);
     text->bytes = NULL;
     text->size = 0;
@@ -213,7 +213,7 @@ static bool viewer_hold(const struct viewer *viewer, struct stream *stream,
 
     stream->is_held = true;
     stream->held = *reply;
-    return viewer_put(viewer->reader, &later, sizeof(later));
+    return write_all(viewer->reader, &later, sizeof(later));
 }
 
 bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size_t size)
@@ -230,7 +230,7 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
              !viewer_get(viewer->relay, &reply, sizeof(reply)))
         return false;
     if (!stream || (be32toh(reply.status) != STATUS_OK && be32toh(reply.status) != INDEX_INACTIVE))
-        return viewer_put(viewer->reader, &reply, sizeof(reply));
+        return write_all(viewer->reader, &reply, sizeof(reply));
     due = viewer_due_ns(viewer, be64toh(reply.end), now);
     if (viewer_minus(due, viewer->asked_ns) > 0 && viewer_minus(due, now) > 0)
         return viewer_hold(viewer, stream, &reply);
@@ -263,7 +263,7 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
         reply.flags |= htobe32(FLAG_NEW_METADATA);
     if (be32toh(reply.status) == STATUS_OK)
         stream->packet_at = be64toh(reply.offset);
-    return viewer_put(viewer->reader, &reply, sizeof(reply));
+    return write_all(viewer->reader, &reply, sizeof(reply));
 }
 
 /* ---- packets --------------------------------------------------------------------------------- */
@@ -281,17 +281,17 @@ bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, siz
         length <= stream->header_bytes - (offset - NO_PLACE)) {
         const uint32_t answer[3] = {htobe32(STATUS_OK), htobe32(length), 0};
 
-        return viewer_put(viewer->reader, answer, sizeof(answer)) &&
-               viewer_put(viewer->reader, stream->header + (offset - NO_PLACE), length);
+        return write_all(viewer->reader, answer, sizeof(answer)) &&
+               write_all(viewer->reader, stream->header + (offset - NO_PLACE), length);
     }
     if (!viewer_ask(viewer, CMD_PACKET, request, size) ||
         !viewer_get(viewer->relay, head, sizeof(head)) ||
-        !viewer_put(viewer->reader, head, sizeof(head)))
+        !write_all(viewer->reader, head, sizeof(head)))
         return false;
     rest = viewer_number_at(head) == STATUS_OK ? viewer_number_at(head + 4) : 0;
     if (stream && stream->header_bytes && offset == stream->packet_at && rest >= HEADER_BYTES) {
         if (!viewer_get(viewer->relay, header, sizeof(header)) ||
-            !viewer_put(viewer->reader, header, sizeof(header)))
+            !write_all(viewer->reader, header, sizeof(header)))
             return false;
         stream->has_header = memcmp(header, ours, sizeof(ours)) == 0;
         memcpy(stream->header, header, sizeof(header));

@@ -9,6 +9,7 @@
 #include "viewer.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/write_all.h"
 #include "metadata.h"
 
 #include <endian.h>
@@ -81,9 +82,10 @@ struct viewer {
 
 /* ---- bytes: viewer.c ------------------------------------------------------------------------- */
 
-/* All of them, or false: the connection is gone. */
+/* All of them, or false: the connection is gone. (write_all() likewise: the thread takes no
+ * SIGPIPE.)
+ */
 bool viewer_get(int fd, void *bytes, size_t count);
-bool viewer_put(int fd, const void *bytes, size_t count);
 
 /* Passes so many bytes of the relay daemon's reply on. */
 bool viewer_pass(const struct viewer *viewer, uint64_t count);

@@ -176,7 +176,6 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
     channel->attr.num_subbuf = spec->subbuf_count;
     channel->attr.tracefile_size = spec->trace_file_bytes;
     channel->attr.tracefile_count = spec->trace_file_count;
-    channel->attr.switch_timer_interval = (unsigned int)spec->switch_timer_us;
     code = lttng_enable_channel(handle, channel);
     lttng_channel_destroy(channel);
     return code == -LTTNG_ERR_UST_CHAN_EXIST ? 0 : code;

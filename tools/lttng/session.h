@@ -25,8 +25,7 @@ struct session_spec {
     char filter[1024]; /* LTTng's filter expression; "": none. Not for blkin:metric by its name */
     bool only_adopt;   /* it is not made if it is not there */
     uint64_t subbuf_bytes;
-    uint64_t subbuf_count;    /* both of a channel, per CPU (and user or process) */
-    uint64_t switch_timer_us; /* 0: none */
+    uint64_t subbuf_count; /* both of a channel, per CPU (and user or process) */
     /* live */
     uint64_t live_timer_us;
     char relay_url[512];       /* net://127.0.0.1:5342:5343 */

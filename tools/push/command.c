@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/http_url.h"
 #include "push.h"
-#include "tools/base/messages.h"
 #include "tools/config/config.h"
 #include "tools/config/keys.h"
 
@@ -110,53 +109,6 @@ static int config_list_keys(void)
     return 0;
 }
 
-/* In roff, pages such as blkin-host(1) in bold. */
-static void config_print_roff(const char *text)
-{
-    while (*text) {
-        const size_t name = strspn(text, "abcdefghijklmnopqrstuvwxyz-.");
-        const bool is_page = name && text[name] == '(' && strchr("15", text[name + 1]);
-        const char *const end = text + (name ? name : 1);
-
-        fputs(is_page ? "\\fB" : "", stdout);
-        for (; text < end; text++) {
-            fputs(*text == '-' || *text == '\\' ? "\\" : "", stdout);
-            putchar(*text == '\\' ? 'e' : *text);
-        }
-        fputs(is_page ? "\\fP" : "", stdout);
-    }
-}
-
-/* The keys of a section as blkin.conf(5) has them: for the Makefile, which puts them in. */
-static int config_print_table(const char *section)
-{
-    const bool is_sinks = strcmp(section, "sink") == 0;
-    const int only = strcmp(section, "all") == 0 ? 0 : key_find_section(section);
-    char expected[128], value[128];
-
-    for (int key = 0; key_rule(key); key++) {
-        const struct param_rule *rule = key_rule(key);
-        const char *text = key_text(rule->name);
-
-        if (key_is_sinks(key) != is_sinks || (!is_sinks && key_only_section(key) != only))
-            continue;
-        if (!text) {
-            fprintf(stderr, "blkin config table: no text of \"%s\"\n", rule->name);
-            return 1;
-        }
-        key_expected(rule, expected, sizeof(expected));
-        key_default(rule, value, sizeof(value));
-        fputs(".TP\n.B ", stdout);
-        config_print_roff(rule->name);
-        putchar('\n');
-        config_print_roff(text);
-        printf("\n.br\n(%s%s", expected, *value ? "; default: " : "");
-        config_print_roff(value);
-        printf("; takes effect: %s)\n", times[key_when(key)]);
-    }
-    return 0;
-}
-
 int config_command(int argc, char *argv[])
 {
     const char *command = argc > 1 ? argv[1] : "";
@@ -173,12 +125,6 @@ int config_command(int argc, char *argv[])
         return config_show_keys(argc - 1, argv + 1);
     if (strcmp(command, "keys") == 0 && argc == 2)
         return config_list_keys();
-    if (strcmp(command, "table") == 0 && argc == 3)
-        return config_print_table(argv[2]);
-    if (strcmp(command, "messages") == 0 && argc == 2) { /* for the Makefile, too */
-        messages_print();
-        return 0;
-    }
     if (strcmp(command, "push") == 0)
         return config_push(argc - 1, argv + 1, usage);
     fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);

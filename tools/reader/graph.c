@@ -162,9 +162,19 @@ const bt_plugin *graph_ctf(void)
     return plugins.ctf;
 }
 
+const bt_plugin *graph_blkin(void)
+{
+    if (!plugins.blkin)
+        (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE,
+                             &plugins.blkin);
+    if (!plugins.blkin)
+        plugins.blkin = graph_find_installed();
+    return plugins.blkin;
+}
+
 bool graph_can_run(void)
 {
-    if (plugins.blkin)
+    if (plugins.utils && plugins.blkin)
         return true;
     plugins.utils = graph_find_plugin("utils");
     if (!graph_ctf() || !plugins.utils) {
@@ -172,10 +182,7 @@ bool graph_can_run(void)
                           "libbabeltrace2-0 whole?");
         return false;
     }
-    (void)bt_plugin_find("blkin", BT_TRUE, BT_FALSE, BT_FALSE, BT_FALSE, BT_FALSE, &plugins.blkin);
-    if (!plugins.blkin)
-        plugins.blkin = graph_find_installed();
-    if (!plugins.blkin)
+    if (!graph_blkin())
         graph_print_error("BlkKin's plugin for babeltrace2 is not found, neither in " PLUGIN_DIR
                           " nor in $BABELTRACE_PLUGIN_PATH: install it, or name its folder there");
     return plugins.blkin != NULL;

@@ -36,7 +36,8 @@ enum graph_status graph_run(const struct graph_spec *spec);
 /* Are all plugins there? Says so if not. */
 bool graph_can_run(void);
 
-/* babeltrace2's plugin "ctf"; NULL: it is not there. */
+/* babeltrace2's plugin "ctf", and ours; NULL: it is not there. */
 const bt_plugin *graph_ctf(void);
+const bt_plugin *graph_blkin(void);
 
 #endif
