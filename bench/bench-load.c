@@ -10,6 +10,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "batch.h"
+
 #include <blkin.h>
 #include <zipkin_c.h>
 
@@ -18,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TICK_NS 1000000 /* at a rate, the spans of a ms are made at once */
 
@@ -92,14 +93,6 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void sleep_until(int64_t ns)
 {
     const struct timespec then = {ns / 1000000000, ns % 1000000000};
@@ -128,7 +121,7 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second, i
 /* An agent's rings come a moment after the start. The first span that goes there is one more. */
 static bool await_rings(void)
 {
-    const int64_t until = now_ns() + (int64_t)10 * 1000000000;
+    const uint64_t until = now_ns() + UINT64_C(10) * 1000000000;
     bool is_recorded = false;
 
     while (!is_recorded && now_ns() < until) {
@@ -137,7 +130,7 @@ static bool await_rings(void)
         blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
         is_recorded = blkin_span_is_recorded(&span);
         blkin_span_end(&span);
-        sleep_until(now_ns() + 10 * TICK_NS);
+        sleep_until((int64_t)now_ns() + 10 * TICK_NS);
     }
     return is_recorded;
 }
@@ -165,8 +158,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-load: nothing records at BLKIN_RINGS\n");
         return 1;
     }
-    start = now_ns();
+    start = (int64_t)now_ns();
     produce(kinds[kind].make, count, per_second, start);
-    printf("produced %llu %.3f\n", (unsigned long long)count, (double)(now_ns() - start) / 1e9);
+    printf("produced %llu %.3f\n", (unsigned long long)count,
+           (double)((int64_t)now_ns() - start) / 1e9);
     return 0;
 }

@@ -86,18 +86,10 @@ static void prepare(void)
 
 /* ---- warm ---- */
 
-#define SUBJECT(name, where, loop)   \
-    static void name(unsigned calls) \
-    {                                \
-        if (calls == 0)              \
-            where();                 \
-        loop(calls);                 \
-    }
-
-SUBJECT(run_nowhere, go_nowhere, run_child_span)
-SUBJECT(run_ring, go_to_ring, run_child_span)
-SUBJECT(run_bare_nowhere, go_nowhere, run_bare_span)
-SUBJECT(run_bare_ring, go_to_ring, run_bare_span)
+SUBJECT(run_nowhere, go_nowhere(), run_child_span)
+SUBJECT(run_ring, go_to_ring(), run_child_span)
+SUBJECT(run_bare_nowhere, go_nowhere(), run_bare_span)
+SUBJECT(run_bare_ring, go_to_ring(), run_bare_span)
 
 static void mode_warm(void)
 {
@@ -141,18 +133,7 @@ static void mode_first(unsigned pass)
 
 /* ---- without a session, and with the folder of a socket that is not there ---- */
 
-static void run_bare_root_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
-        FORGET();
-        blkin_span_end(&span);
-        FORGET();
-    }
-}
+BARE_SPANS(run_bare_root_span, BEGIN_ROOT)
 
 static void mode_off(const char *name, const char *path)
 {

@@ -13,7 +13,7 @@ plugin_archives := $(call archive,$(plugin_rooms))
 tool_archives := $(call archive,$(tool_rooms))
 
 # A worker is nothing without librdkafka.
-kafka_src := $(patsubst %,tools/work/%.c,group topics transaction worker worker_page)
+kafka_src := $(patsubst %,tools/work/%.c,group topics transaction worker)
 # plugin.c is what babeltrace2 finds in the plugin; tests and the command have the rest.
 room_src = $(filter-out babeltrace-plugin/plugin.c $(if $(kafka_pkg),,$(kafka_src)),$(wildcard $(1)/*.c))
 define room_rule

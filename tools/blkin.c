@@ -77,7 +77,6 @@ static const struct job *const jobs[] = {
     &ending_job,
     &keeper_job,
     &keeper_list_job,
-    &ending_at_once_job,
     &host_job,
     &listing_job,
     &readers_job,
@@ -89,8 +88,7 @@ static const struct job *const jobs[] = {
     &tracing_destroy_job,
     &fetch_job,
     &incomplete_job,
-    &kept_sender_job,
-    &kept_looker_job,
+    &kept_job,
     &vault_job,
     NULL,
 };

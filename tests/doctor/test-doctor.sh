@@ -324,6 +324,8 @@ export BLKIN_HOST=no
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
+head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (rotate, record, work)\.$' ||
+    fail "the table does not say for which service it is: $(<"$WORK/table")"
 grep -q '^All is well for blkin live' "$WORK/table" || fail "the table has no last line: $(<"$WORK/table")"
 grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"
 grep -q '^ok' "$WORK/table" && fail "--quiet shows what is well"

@@ -45,8 +45,8 @@ fresh_tree
 objects=$tree/objects
 mkdir -p "$objects" && cp -rs "$BUILD/obj/"{tracepoints,libblkin,babeltrace-plugin,tools} "$objects" || exit 1
 rooms --objects="$objects" || fail "the objects of this checkout are not straight"
-echo 'void watchdog_start(void); void planted(void); void planted(void) { watchdog_start(); }' \
+echo 'void notify_has_store(void); void planted(void); void planted(void) { notify_has_store(); }' \
     >"$tree/babeltrace-plugin/base/planted.c"
 "${CC:-cc}" -c -o "$objects/babeltrace-plugin/base/planted.c.o" "$tree/babeltrace-plugin/base/planted.c" || fail "cc"
-refused 'babeltrace-plugin/base/planted.c needs watchdog_start of tools/base/watchdog.c' --objects="$objects"
+refused 'babeltrace-plugin/base/planted.c needs notify_has_store of tools/base/notify.c' --objects="$objects"
 exit 0

@@ -115,11 +115,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         const struct text from = take_bytes(&input, has_lines ? take(&input, 1) : 0);
         const size_t length = make_lines(from, lines.bytes, sizeof(lines.bytes));
         struct pushed_text text = {.bytes = lines.bytes, .size = length};
-        const struct pushed_message message = {
+        const struct topic_message message = {
             .key = kind < KEYS ? keys[kind] : own.data,
             .key_length = kind < KEYS ? strlen(keys[kind]) : own.length,
-            .bytes = has_lines ? lines.bytes : NULL,
-            .size = has_lines ? length : 0,
+            .data = has_lines ? lines.bytes : NULL,
+            .length = has_lines ? length : 0,
         };
         struct error error = {""};
         enum pushed_result result;

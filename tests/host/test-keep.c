@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static struct loop *loop;
@@ -132,7 +133,7 @@ static void test_no_recorder(void)
 
     /* a folder that no socket can be in */
     begin();
-    memset(keep.address.sun_path, 'x', sizeof(keep.address.sun_path) - 1);
+    memset(keep.folder, 'x', 200);
     run(1, 10000);
     CHECK(keep.counts.unasked == 1);
     end();

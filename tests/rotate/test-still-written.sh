@@ -1,10 +1,10 @@
 #!/bin/bash
 # blkin rotate as a plain user, as its unit runs it: what a dead session has left is not converted and deleted while a
-# process of another user, whose descriptors it may not look at, has a file of it open for writing.
+# process has a file of it open for writing. The log names that process: for certain if it is of the same user; if it is
+# another user's, whose descriptors rotate may not look at, an orphaned lttng-consumerd is the likely one.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 [ "$(id -u)" = 0 ] || skip "only root can be another user"
 tracing=$(getent group tracing | cut -d : -f 3)
@@ -40,16 +40,37 @@ stop_part sessiond KILL 2>/dev/null
 stream=$(find "$OUTPUT" -name 'blkin_*' ! -name '*.idx' -size +0 | head -n 1)
 [ -n "$stream" ] || fail "LTTng has written no stream: $(find "$OUTPUT")"
 
-# nothing has changed for long, but root has it open
-exec {held}>>"$stream"
+# nothing has changed for long, but a process has it open
 find "$OUTPUT" -exec touch -d '10 minutes ago' {} +
 size=$(stat -c %s "$stream")
-start_part rotate "${as[@]}" "$BUILD/bin/blkin" rotate --once {held}>&-
-wait_for 40 rotate "a word about the open file" waits_or_ended || exit 1
-says "still has a file of it open" || fail "it did not wait: $(<"$WORK/rotate.log")"
-says "has died" && fail "it says that the session has died"
-[ "$(stat -c %s "$stream")" = "$size" ] || fail "the file that root writes was touched"
 
+# once_waits WHO: --once waits, and names who has the file open.
+once_waits() {
+    start_part rotate "${as[@]}" "$BUILD/bin/blkin" rotate --once {held}>&-
+    wait_for 40 rotate "a word about the open file" waits_or_ended || exit 1
+    says "but $1 still has a file of it open for writing: waiting. The file is $stream" ||
+        fail "it does not name $1: $(<"$WORK/rotate.log")"
+    says "has died" && fail "it says that the session has died"
+    [ "$(stat -c %s "$stream")" = "$size" ] || fail "the file that $1 writes was touched"
+}
+
+exec {held}>>"$stream"
+"${as[@]}" sleep 300 >&"$held" {held}>&- &
+sleeper=$!
+exec {held}>&-
+once_waits "process $sleeper (sleep)"
+stop_part rotate TERM
+kill "$sleeper"
+
+cp "$(command -v sleep)" "$WORK/lttng-consumerd"
+"$WORK/lttng-consumerd" 300 >>"$stream" &
+consumer=$!
+once_waits "a process of another user, most likely process $consumer (lttng-consumerd)"
+stop_part rotate TERM
+kill "$consumer"
+
+exec {held}>>"$stream"
+once_waits "a process that cannot be seen from here"
 exec {held}>&-
 wait_for 40 - "the end of --once" has_ended || exit 1
 # what came in the last 100 ms waits for the next trace (hold.h), and there is none

@@ -17,11 +17,11 @@ static int64_t offset;
 
 static enum pushed_result take(const char *key, const char *lines)
 {
-    const struct pushed_message message = {.key = key,
-                                           .key_length = strlen(key),
-                                           .bytes = lines,
-                                           .size = lines ? strlen(lines) : 0,
-                                           .offset = offset++};
+    const struct topic_message message = {.key = key,
+                                          .key_length = strlen(key),
+                                          .data = lines,
+                                          .length = lines ? strlen(lines) : 0,
+                                          .offset = offset++};
 
     return pushed_take(pushed, &message, &error);
 }

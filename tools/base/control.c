@@ -320,31 +320,30 @@ static bool send_request(int fd, const char *request)
            send(fd, line, (size_t)length, MSG_NOSIGNAL) == length;
 }
 
-/* Returns what comes until the end, for free(), or NULL with errno set. */
-static char *receive_all(int fd, int64_t deadline_ms, size_t *length)
+struct control_answer {
+    int fd;
+    int64_t deadline_ms;
+    size_t bytes;
+    int failure; /* errno of it; 0: none */
+};
+
+/* For jansson, until the end. */
+static size_t control_receive(void *buffer, size_t size, void *context)
 {
-    size_t room = 65536;
-    char *text = malloc(room);
+    struct control_answer *answer = context;
+    ssize_t n = -1;
 
-    *length = 0;
-    while (text && *length < ANSWER_MAX && wait_until(fd, POLLIN, deadline_ms)) {
-        const ssize_t n = recv(fd, text + *length, room - *length, 0);
-
-        if (n == 0)
-            return text;
-        if (n < 0 && errno != EAGAIN && errno != EINTR)
+    errno = EFBIG;
+    while (answer->bytes < ANSWER_MAX && wait_until(answer->fd, POLLIN, answer->deadline_ms)) {
+        n = recv(answer->fd, buffer, size, 0);
+        if (n >= 0 || (errno != EAGAIN && errno != EINTR))
             break;
-        *length += n > 0 ? (size_t)n : 0;
-        if (*length == room) {
-            char *grown = realloc(text, room *= 2);
-
-            if (!grown)
-                break;
-            text = grown;
-        }
     }
-    free(text);
-    return NULL;
+    if (n < 0)
+        answer->failure = errno;
+    else
+        answer->bytes += (size_t)n;
+    return (size_t)n;
 }
 
 /* With many who ask at once there may be no room in the service's queue for a moment: that is
@@ -366,49 +365,46 @@ static int connect_to(const struct sockaddr_un *address)
     return fd;
 }
 
-static json_t *parse_answer(const char *path, const char *text, size_t length, struct error *error)
+/* The answer, or NULL with error set. A status has more than its error. */
+static json_t *control_without_problem(json_t *answer, struct error *error)
 {
-    json_error_t where;
-    json_t *json = json_loadb(text, length, 0, &where);
-    /* a status has more than its error */
     const char *problem =
-        json_object_size(json) == 1 ? json_string_value(json_object_get(json, "error")) : NULL;
+        json_object_size(answer) == 1 ? json_string_value(json_object_get(answer, "error")) : NULL;
 
-    if (!json)
-        error_set(error, "%s: its answer is not JSON, line %d: %s", path, where.line, where.text);
-    else if (problem)
-        error_set(error, "%s", problem);
     if (!problem)
-        return json;
-    json_decref(json);
+        return answer;
+    error_set(error, "%s", problem);
+    json_decref(answer);
     return NULL;
 }
 
 json_t *control_ask(const char *folder, const char *name, const char *request, struct error *error)
 {
-    const int64_t deadline_ms = clock_ms() + CLIENT_TIME_MS;
+    struct control_answer answer = {.deadline_ms = clock_ms() + CLIENT_TIME_MS};
     struct sockaddr_un address = {0};
+    json_error_t where;
     json_t *json = NULL;
-    char *text = NULL;
-    size_t length;
-    int fd;
 
     if (!set_address(&address, folder, name, error))
         return NULL;
-    fd = connect_to(&address);
-    if (fd < 0) {
+    answer.fd = connect_to(&address);
+    if (answer.fd < 0) {
         error_set(error, "no `blkin %s` runs here: %s: %s", name, address.sun_path,
                   strerror(errno));
         return NULL;
     }
-    if (send_request(fd, request))
-        text = receive_all(fd, deadline_ms, &length);
-    if (text)
-        json = parse_answer(address.sun_path, text, length, error);
+    if (send_request(answer.fd, request))
+        json = json_load_callback(control_receive, &answer, 0, &where);
     else
+        answer.failure = errno;
+    close(answer.fd);
+    if (json)
+        return control_without_problem(json, error);
+    if (answer.failure)
         error_set(error, "`blkin %s` does not answer: %s: %s", name, address.sun_path,
-                  strerror(errno));
-    free(text);
-    close(fd);
-    return json;
+                  strerror(answer.failure));
+    else
+        error_set(error, "%s: its answer is not JSON, line %d: %s", address.sun_path, where.line,
+                  where.text);
+    return NULL;
 }

@@ -36,7 +36,7 @@ struct config {
     unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */
 };
 
-/* What is not given gets its default: config_defaults.c. Returns false when out of memory. */
+/* What is not given gets its default: config_values.c. Returns false when out of memory. */
 bool config_fill_in(struct config *config);
 
 #endif

@@ -11,7 +11,6 @@
 #include "tools/base/control.h"
 #include "tools/base/loop.h"
 #include "tools/base/metrics.h"
-#include "tools/base/watchdog.h"
 
 /* What the service itself does. */
 struct frame_calls {
@@ -37,7 +36,7 @@ struct frame {
     struct loop *loop;
     struct control *control;
     struct metrics *metrics;
-    struct watchdog watchdog;
+    struct timer watchdog;
 };
 
 /* Reads the configuration; no operand is allowed. Returns false after it has said why, or has

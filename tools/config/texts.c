@@ -276,8 +276,8 @@ static const char *const texts[][2] = {
      "The environment variable with USER:PASSWORD."},
     {"rules",
      "A file, or a folder with files NAME.rules, that says which events of other programs begin "
-     "and end spans. A NAME without / is a file that comes with BlkKin. Not for blkin record. Not "
-     "set: such events are ignored."},
+      "and end spans. A NAME without / is a file that comes with BlkKin. Several of these have "
+      "commas in between. Not for blkin record. Not set: such events are ignored."},
     {"tail-sampling",
      "The file with rules, one a line, that say which traces are sent: error, gateway:read > "
      "20ms, * > p99, rare 100, tag KEY=VALUE, incomplete, 1/1000. The sink reads it again when "

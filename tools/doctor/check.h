@@ -126,8 +126,6 @@ void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
 void check_rings(const struct doctor *doctor);
 void check_preload(const struct doctor *doctor);
-struct process;
-void check_debug(const struct doctor *doctor, const struct process *process); /* a part of it */
 void check_sampling(const struct doctor *doctor);
 void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);

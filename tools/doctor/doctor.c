@@ -238,6 +238,24 @@ static void print_broken(const char *text, size_t width)
     puts(text);
 }
 
+/* Of which service, why of that one, and how to have those of another. */
+static void print_view(const struct doctor *patient)
+{
+    const char *folder = config_text(patient->config, "runtime-dir");
+    const char *why = section ? "as --section asks"
+                      : is_listening(folder, patient->section)
+                          ? "which runs here"
+                          : "as no service is seen to run here";
+    char others[64] = "";
+
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (!is_about(patient, sections[i]))
+            list_add(others, sizeof(others), sections[i]);
+    }
+    printf("These checks are for blkin %s, %s. For another: --section=NAME (%s).\n",
+           patient->section, why, others);
+}
+
 static void print_table(const struct doctor *patient)
 {
     static const char *const colours[LEVELS] = {"\033[32m", "\033[33m", "\033[1;31m", "\033[2m"};
@@ -245,6 +263,7 @@ static void print_table(const struct doctor *patient)
     const bool is_coloured = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
     const size_t width = isatty(STDOUT_FILENO) ? screen().width : 0; /* 0: lines are not broken */
 
+    print_view(patient);
     for (unsigned i = 0; i < *patient->count; i++) {
         const struct finding *finding = &patient->findings[i];
 

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "process.h"
+#include "tools/base/process.h"
 
 #include <fnmatch.h>
 #include <inttypes.h>

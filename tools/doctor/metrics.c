@@ -6,12 +6,11 @@
  */
 #include "check.h"
 
-#include "process.h"
 #include "tools/base/control.h"
+#include "tools/base/process.h"
 #include "tools/host/sample.h"
 #include "tools/host/send.h"
 #include "tools/host/settings.h"
-#include "tools/host/wait.h"
 
 #include <errno.h>
 #include <fcntl.h>

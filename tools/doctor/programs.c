@@ -6,7 +6,7 @@
  */
 #include "check.h"
 
-#include "process.h"
+#include "tools/base/process.h"
 
 #include <lttng/lttng.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  */
 #include "check.h"
 
-#include "process.h"
+#include "tools/base/process.h"
 #include "tools/reader/listing.h"
 
 #include <arpa/inet.h>

@@ -7,7 +7,7 @@
  */
 #include "check.h"
 
-#include "process.h"
+#include "tools/base/process.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,19 +5,23 @@
  */
 #include "command.h"
 
-#include "list.h"
 #include "print.h"
 #include "service.h"
 #include "settings.h"
 #include "tools/base/duration.h"
+#include "tools/base/text.h"
 #include "tools/config/config.h"
+#include "tools/points/otlp_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static const char usage[] =
 #include "tools/host/usage.txt.inc"
@@ -69,6 +73,249 @@ static bool check_options(const char *command, struct options *options)
     if (options->is_json && !options->lists && !options->lists_metrics && !options->prints) {
         fprintf(stderr, "%s: --json is of --list, --metrics and --print\n", command);
         return false;
+    }
+    return true;
+}
+
+/* ---- listing what there is to choose from ---------------------------------------------------- */
+
+#define SECTOR_BYTES 512
+#define NAME_COLUMNS 40
+#define GIB          (1024.0 * 1024 * 1024)
+
+/* ---- what /sys says of a device */
+
+struct about {
+    uint64_t bytes;
+    bool is_partition;
+    char state[16]; /* of an interface: "up" */
+};
+
+/* The first word of a file of it; "": there is none. */
+static void read_word(const char *root, const char *class, const char *name, const char *file,
+                      char word[16])
+{
+    char path[PATH_MAX];
+    FILE *opened;
+    size_t at;
+
+    word[0] = '\0';
+    at = (size_t)snprintf(path, sizeof(path), "%s/sys/class/%s/", root, class);
+    if (at >= sizeof(path))
+        return;
+    (void)snprintf(path + at, sizeof(path) - at, "%s", name);
+    for (; path[at]; at++)
+        path[at] = path[at] == '/' ? '!' : path[at]; /* as the kernel does it */
+    (void)snprintf(path + at, sizeof(path) - at, "/%s", file);
+    opened = fopen(path, "re");
+    if (!opened)
+        return;
+    if (fscanf(opened, "%15s", word) != 1)
+        word[0] = '\0';
+    (void)fclose(opened);
+}
+
+static struct about about_of(const char *root, const struct observed *observed)
+{
+    struct about about = {0};
+    char word[16];
+
+    if (observed->kind == HOST_DISK) {
+        read_word(root, "block", observed->name, "size", word);
+        about.bytes = strtoull(word, NULL, 10) * SECTOR_BYTES;
+        read_word(root, "block", observed->name, "partition", word);
+        about.is_partition = word[0] != '\0';
+    } else if (observed->kind == HOST_NETWORK) {
+        read_word(root, "net", observed->name, "operstate", about.state);
+    }
+    return about;
+}
+
+/* ---- text, JSON */
+
+static const char *heading(enum host_kind kind)
+{
+    static const char *const headings[HOST_KINDS] = {
+        [HOST_CPU] = "CPUs (cpu = each)",
+        [HOST_DISK] = "disks and partitions (disk = NAME,...)",
+        [HOST_NETWORK] = "network interfaces (network = NAME,...)",
+        [HOST_PROCESS] = "processes (process = NAME, pid:NUMBER or unit:NAME.service,...)",
+        [HOST_CGROUP] = "control groups (cgroup = PATH,...)",
+    };
+
+    return headings[kind];
+}
+
+static uint64_t value_of(const struct observed *observed, const char *name)
+{
+    const int i = host_metric_find(observed->kind, observed->after_present, name, strlen(name));
+
+    return i < 0 ? 0 : observed->after[i];
+}
+
+static void print_instance(const struct observed *observed, const struct about *about)
+{
+    fputs("  ", stdout);
+    put_spaces(NAME_COLUMNS - put(observed->name, NAME_COLUMNS));
+    if (observed->kind == HOST_DISK)
+        printf(" %9.1f GiB  %s", (double)about->bytes / GIB,
+               about->is_partition ? "partition" : "disk");
+    else if (observed->kind == HOST_NETWORK)
+        printf(" %s", about->state);
+    else if (observed->kind == HOST_PROCESS)
+        printf(" %9.1f MiB  %" PRIu64 " threads",
+               (double)value_of(observed, "process.memory.usage") / 1024 / 1024,
+               value_of(observed, "process.thread.count"));
+    putchar('\n');
+}
+
+static bool instance_json(const struct observed *observed, const struct about *about)
+{
+    json_t *const json = json_pack("{ss, ss}", "group", host_definition(observed->kind)->name,
+                                   "instance", observed->name);
+
+    if (json && observed->kind == HOST_DISK) {
+        json_object_set_new(json, "bytes", json_integer((json_int_t)(about->bytes & INT64_MAX)));
+        json_object_set_new(json, "partition", json_boolean(about->is_partition));
+    } else if (json && observed->kind == HOST_NETWORK) {
+        json_object_set_new(json, "state", json_string(about->state));
+    }
+    if (!json || json_dumpf(json, stdout, JSON_COMPACT) != 0) {
+        json_decref(json);
+        return false;
+    }
+    putchar('\n');
+    json_decref(json);
+    return true;
+}
+
+static bool list_kind(const struct observer *observer, enum host_kind kind, const char *root,
+                      bool is_json)
+{
+    bool is_first = true;
+
+    if (!host_definition(kind)->has_instances)
+        return true;
+    for (size_t i = 0; i < observer->count; i++) {
+        const struct observed *const one = observer->seen[i];
+        struct about about;
+
+        if (one->kind != kind || (kind == HOST_CPU && !*one->name))
+            continue;
+        about = about_of(root, one);
+        if (is_json && !instance_json(one, &about))
+            return false;
+        if (!is_json && is_first)
+            printf("%s:\n", heading(kind));
+        if (!is_json)
+            print_instance(one, &about);
+        is_first = false;
+    }
+    return true;
+}
+
+static void print_missing(const struct observer *observer)
+{
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        bool is_there = kind == HOST_PROCESS || kind == HOST_CGROUP;
+
+        for (size_t i = 0; i < observer->count; i++)
+            is_there = is_there || observer->seen[i]->kind == (enum host_kind)kind;
+        if (!is_there)
+            printf("This host has no %s: %s.\n", host_definition((enum host_kind)kind)->name,
+                   kind == HOST_PRESSURE ? "its kernel has no pressure stall information, or it "
+                                           "is switched off (psi=1)"
+                                         : host_definition((enum host_kind)kind)->what);
+    }
+}
+
+static const char *or_all(const char *instances, const char *all)
+{
+    return instances && *instances ? instances : all;
+}
+
+/* The instances: those of the configuration where it names some, else all that there are; of
+ * processes and groups only those that it names. Returns false with error set. */
+static bool host_list_instances(const struct host_config *config, bool is_json, struct error *error)
+{
+    const char *const root = config->root ? config->root : "";
+    struct host_config all = *config;
+    struct observer *const observer = calloc(1, sizeof(*observer));
+    struct host *host = NULL;
+    bool is_well = false;
+
+    for (int kind = 0; kind < HOST_KINDS; kind++)
+        all.wanted[kind].period_ms = HOST_PERIOD_MAX_MS;
+    all.wanted[HOST_CPU].instances = "each";
+    all.wanted[HOST_DISK].instances = or_all(all.wanted[HOST_DISK].instances, "*");
+    all.wanted[HOST_NETWORK].instances = or_all(all.wanted[HOST_NETWORK].instances, "*");
+    all.wanted[HOST_CGROUP].instances = or_all(all.wanted[HOST_CGROUP].instances, "*,*/*,unit:*");
+    if (observer && (host = host_open(&all, error))) {
+        observe(observer, host);
+        is_well = true;
+    }
+    for (int kind = 0; is_well && kind < HOST_KINDS; kind++)
+        is_well = list_kind(observer, (enum host_kind)kind, root, is_json);
+    if (!observer || (host && !is_well))
+        error_set(error, "out of memory");
+    if (is_well && !is_json) {
+        print_missing(observer);
+        if (host_counts(host).no_room > 0)
+            printf("%" PRIu64 " more found no room here: name some.\n", host_counts(host).no_room);
+    }
+    host_close(host);
+    free(observer);
+    return is_well;
+}
+
+/* What it is called where it leaves as OTLP. NULL: out of memory. */
+static json_t *otlp_json(const struct host_metric *metric)
+{
+    const struct otlp_name *const theirs = otlp_name_of(text_of(metric->name));
+    const bool is_ns = otlp_is_ns(text_of(metric->unit));
+    char ours[sizeof(OTLP_OURS) + 128];
+    json_t *attributes = json_object(), *json;
+
+    (void)snprintf(ours, sizeof(ours), OTLP_OURS "%s", metric->name);
+    for (size_t i = 0; theirs && i < 2 && theirs->attributes[i].key; i++)
+        json_object_set_new(attributes, theirs->attributes[i].key,
+                            json_string(theirs->attributes[i].value));
+    json = json_pack("{ss, ss, sb, so}", "name", theirs ? theirs->name : ours, "unit",
+                     theirs  ? theirs->unit
+                     : is_ns ? "s"
+                             : metric->unit,
+                     "semantic_convention", theirs != NULL, "attributes", attributes);
+    return json;
+}
+
+/* The metrics of all groups. Returns false with error set. */
+static bool host_list_metrics(bool is_json, struct error *error)
+{
+    for (int kind = 0; kind < HOST_KINDS; kind++) {
+        const struct host_definition *const definition = host_definition((enum host_kind)kind);
+
+        if (!is_json)
+            printf("%s: %s\n", definition->name, definition->what);
+        for (size_t i = 0; i < definition->count; i++) {
+            const struct host_metric *const metric = &definition->metrics[i];
+            json_t *json;
+
+            if (!is_json) {
+                printf("  %-48s %-12s %-7s %s\n", metric->name, metric->unit,
+                       metric->is_counter ? "counter" : "gauge", metric->source);
+                continue;
+            }
+            json = json_pack("{ss, ss, ss, sb, ss, so}", "group", definition->name, "name",
+                             metric->name, "unit", metric->unit, "counter", metric->is_counter,
+                             "source", metric->source, "otlp", otlp_json(metric));
+            if (!json) {
+                error_set(error, "out of memory");
+                return false;
+            }
+            json_dumpf(json, stdout, JSON_COMPACT);
+            putchar('\n');
+            json_decref(json);
+        }
     }
     return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Asks the recorder of this host to keep the last seconds, as `blkin keep --last` does, while the
- * loop goes on: nothing here waits.
+ * Asks the recorder of this host to keep the last seconds, as `blkin keep --last` does, in a thread
+ * of its own: the loop waits for nothing.
  *
  * One question is under way at a time; what is asked meanwhile is asked as one after it, and goes
  * back as far as the oldest of it.
@@ -10,12 +10,11 @@
 #ifndef BLKIN_TOOLS_HOST_KEEP_H
 #define BLKIN_TOOLS_HOST_KEEP_H
 
-#include "tools/base/loop.h"
+#include "babeltrace-plugin/base/error.h"
+#include "tools/base/thread_job.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <sys/un.h>
 
 #define HOST_KEEP_WHY_BYTES 201
 
@@ -34,18 +33,18 @@ struct host_keep_question {
 
 struct host_keep {
     struct loop *loop;
-    struct sockaddr_un address;
+    char folder[256]; /* runtime-dir */
     struct host_keep_counts counts;
     struct host_keep_question now, next; /* under way, and after it */
-    struct watched watched;              /* fd -1: not connected */
-    struct timer retry, deadline;
-    char answer[1024];
-    size_t got;
-    bool is_away; /* which is said once */
+    struct thread_job job;               /* asks what is under way, */
+    struct error problem;                /* and was told that; "": it was taken */
+    bool is_away;                        /* which is said once */
 };
 
-/* folder: runtime-dir. One whose path is too long for a socket is as if no recorder ran. */
+/* folder: runtime-dir. */
 void host_keep_open(struct host_keep *keep, struct loop *loop, const char *folder);
+
+/* Waits for the answer to what is under way: 5 s at most. */
 void host_keep_close(struct host_keep *keep);
 
 /* why: a line of text, which the kept spans tell. */

@@ -14,6 +14,73 @@
 #define VALUE_COLUMNS 8
 #define LINES_BETWEEN 20 /* headings, if there is no screen */
 
+/* ---- the last two samples of each instance --------------------------------------------------- */
+
+static void put_name(char name[OBSERVED_NAME_BYTES], const char *bytes)
+{
+    const size_t length = strlen(bytes);
+    char *at = name;
+
+    for (size_t done = 0; done < length;)
+        done += utf8_put(&at, bytes + done, length - done);
+    *at = '\0';
+}
+
+static void observe_sample(void *context, const struct host_sample *sample)
+{
+    struct observer *const observer = context;
+    struct observed *const observed = &observer->slots[sample->slot];
+
+    if (observed->generation != sample->generation) {
+        memset(observed, 0, sizeof(*observed));
+        observed->kind = sample->kind;
+        observed->generation = sample->generation;
+        put_name(observed->name, sample->instance);
+    }
+    observed->before_ns = observed->after_ns;
+    observed->before_present = observed->after_present;
+    memcpy(observed->before, observed->after, sizeof(observed->before));
+    observed->after_ns = sample->monotonic;
+    observed->after_present = sample->present;
+    memcpy(observed->after, sample->values, sample->count * sizeof(*sample->values));
+    observer->seen[observer->count++] = observed;
+}
+
+void observe(struct observer *observer, struct host *host)
+{
+    observer->count = 0;
+    host_sample_all(host, observe_sample, observer);
+}
+
+static int observed_find_metric(const void *context, const char *name, size_t length)
+{
+    const struct observed *const observed = context;
+
+    return host_metric_find(observed->kind,
+                            observed->after_present &
+                                (observed->before_ns ? observed->before_present : UINT64_MAX),
+                            name, length);
+}
+
+/* Returns false if it is not known. */
+static bool observed_value(const struct observed *observed, const struct host_view *view,
+                           double *value)
+{
+    const struct host_interval interval = {
+        .from = observed->before_ns,
+        .to = observed->after_ns,
+        .before = observed->before_ns ? observed->before : NULL,
+        .after = observed->after,
+        .find = observed_find_metric,
+        .context = observed,
+    };
+
+    return strcmp(view->group, host_definition(observed->kind)->name) == 0 &&
+           host_view_value(view, &interval, value);
+}
+
+/* ---- values, and the time */
+
 struct value_text {
     char text[16];
 };

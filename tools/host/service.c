@@ -9,7 +9,6 @@
 #include "filter.h"
 #include "keep.h"
 #include "libblkin/metric/metric.h"
-#include "recording.h"
 #include "sample.h"
 #include "send.h"
 #include "settings.h"
@@ -19,9 +18,9 @@
 #include "tools/config/keys.h"
 #include "tools/push/config_topic.h"
 #include "tools/reader/host_child.h"
-#include "wait.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -30,6 +29,19 @@
 #define TAKE_OVER_MS 1000 /* for the lock */
 #define SILENT_MS    500  /* for a session that records */
 #define NS_PER_MS    1000000
+/*
+ * The names are told in the first event of an instance, when they have changed, and so often: the
+ * recorder's ring, and a chunk of `blkin rotate`, are to have them for their values.
+ */
+#define HOST_NAMES_NS UINT64_C(5000000000)
+
+/* All zero at first, and again where a session may have missed the names. */
+struct host_recording {
+    struct {
+        uint64_t generation, present;
+        uint64_t names_ns; /* when they were told last; 0: not yet */
+    } slots[HOST_SLOTS];
+};
 
 struct service {
     struct frame frame; /* without a control socket: another one samples this host */
@@ -76,6 +88,63 @@ static json_t *host_service_status(void *context)
         (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
         (json_int_t)counts.no_room, "sent", host_send_json(service->send), "configuration",
         config_topic_json(service->topic));
+}
+
+/* ---- samples to LTTng: blkin:metric, one event each ------------------------------------------ */
+
+_Static_assert(HOST_METRICS_MAX <= BLKIN_METRIC_VALUES_MAX, "no value is left out");
+_Static_assert(HOST_NAME_BYTES <= BLKIN_METRIC_INSTANCE_MAX + 1, "no instance is cut");
+
+static bool are_names_due(struct host_recording *recording, const struct host_sample *sample)
+{
+    const uint64_t last = recording->slots[sample->slot].names_ns;
+
+    return !last || recording->slots[sample->slot].generation != sample->generation ||
+           recording->slots[sample->slot].present != sample->present ||
+           sample->monotonic - last >= HOST_NAMES_NS;
+}
+
+/* Of those that are there. */
+static void put_names(const struct host_sample *sample, char text[BLKIN_METRIC_NAMES_MAX + 1])
+{
+    size_t length = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < sample->count && length < BLKIN_METRIC_NAMES_MAX; i++) {
+        const struct host_metric *metric = &sample->metrics[i];
+
+        if (host_has(sample, i))
+            length += (size_t)snprintf(text + length, BLKIN_METRIC_NAMES_MAX + 1 - length,
+                                       "%s%s:%s:%c", length ? " " : "", metric->name, metric->unit,
+                                       metric->is_counter ? 'c' : 'g');
+    }
+}
+
+static void host_record(struct host_recording *recording, const struct host_sample *sample)
+{
+    uint64_t values[HOST_METRICS_MAX];
+    char names[BLKIN_METRIC_NAMES_MAX + 1] = "";
+    size_t count = 0;
+
+    if (!sample->present || sample->slot >= HOST_SLOTS)
+        return;
+    for (size_t i = 0; i < sample->count && count < HOST_METRICS_MAX; i++) {
+        if (host_has(sample, i))
+            values[count++] = sample->values[i];
+    }
+    if (are_names_due(recording, sample)) {
+        put_names(sample, names);
+        recording->slots[sample->slot].generation = sample->generation;
+        recording->slots[sample->slot].present = sample->present;
+        recording->slots[sample->slot].names_ns = sample->monotonic;
+    }
+    blkin_metric_record(&(struct blkin_metric){.group = sample->group,
+                                               .instance = sample->instance,
+                                               .names = names,
+                                               .monotonic = sample->monotonic,
+                                               .period_ms = sample->period_ms,
+                                               .values = values,
+                                               .count = count});
 }
 
 /* ---- LTTng ----------------------------------------------------------------------------------- */
@@ -367,8 +436,7 @@ int host_serve(struct config *config)
     service.start_ns = wall_clock_ns();
     frame_begin(&service.frame, &calls, &service, config);
     is_right = host_service_run(&service);
-    if (service.keep.loop)
-        host_keep_close(&service.keep);
+    host_keep_close(&service.keep);
     config_topic_close(service.topic);
     host_send_close(service.send);
     host_close(service.host);

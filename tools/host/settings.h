@@ -20,4 +20,13 @@ bool host_settings_check(const char *key, const char *text, struct error *error)
  * which names where the value is from. */
 bool host_settings_read(const struct config *config, struct host_config *host, struct error *error);
 
+/*
+ * Tail sampling decides on a trace some time after its last span came; a span waits for its host's
+ * next samples before it comes. Is the first of a service (its configuration) as long as the second
+ * is at most, with this configuration of section [host]? Returns false with *why set. What cannot
+ * be read is not judged.
+ */
+bool host_wait_is_short_enough(const struct config *service, const struct config *host,
+                               struct error *why);
+
 #endif

@@ -8,11 +8,24 @@
 #define BLKIN_TOOLS_HUB_ACCESS_H
 
 #include "babeltrace-plugin/base/error.h"
-#include "tokens.h"
 #include "tools/config/config.h"
 
 #include <microhttpd.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOKEN_DIGEST 32 /* of SHA-256: which of them is compared first tells nothing of a token */
+
+/* The tokens of all hosts: a file of lines "HOST TOKEN". Whoever shows a token speaks for its host,
+ * and for no other. */
+struct tokens {
+    struct host_token {
+        uint8_t digest[TOKEN_DIGEST];
+        char *host;
+    } * list; /* by digest */
+    size_t count;
+};
 
 struct access {
     struct tokens tokens;     /* none: none is wanted */

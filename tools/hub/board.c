@@ -38,6 +38,7 @@ static struct host *add_host(struct board *board, const char *name, int64_t now_
         return NULL;
     (void)snprintf(host->name, sizeof(host->name), "%s", name);
     host->seen_ms = host->used_ms = now_ms;
+    CDS_INIT_LIST_HEAD(&host->clients.list);
     table_add(&board->hosts, &host->in_table, hash_text(board->hosts.seed, text_of(name)));
     return host;
 }

@@ -18,6 +18,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <urcu/list.h>
 
 #define BOARD_AGE_MS    60000 /* twice what an exchange may be away */
 #define BOARD_BYTES     (64U << 20)
@@ -39,9 +40,9 @@ struct host_counts {
     uint64_t missed;         /* for it, but gone before it came for them */
 };
 
-/* The server's connections. */
+/* The server's connections, the newest first. */
 struct clients {
-    struct client *newest;
+    struct cds_list_head list;
     unsigned count;
 };
 

@@ -21,11 +21,7 @@
 static void list_in(struct clients *list, struct client *client)
 {
     client->of = list;
-    client->newer = NULL;
-    client->older = list->newest;
-    if (client->older)
-        client->older->newer = client;
-    list->newest = client;
+    cds_list_add(&client->in_clients, &list->list);
     list->count++;
 }
 
@@ -33,12 +29,7 @@ static void list_out(struct client *client)
 {
     if (!client->of)
         return;
-    if (client->newer)
-        client->newer->older = client->older;
-    else
-        client->of->newest = client->older;
-    if (client->older)
-        client->older->newer = client->newer;
+    cds_list_del(&client->in_clients);
     client->of->count--;
     client->of = NULL;
 }
@@ -85,10 +76,11 @@ void clients_hang_up(struct server *server, struct client *client)
 static struct client *beyond(const struct clients *list, const struct in6_addr *address,
                              unsigned most, const struct request *waiting)
 {
-    struct client *oldest = NULL;
+    struct client *client, *oldest = NULL;
     unsigned count = 0;
 
-    for (struct client *client = list->newest; client; client = client->older) {
+    cds_list_for_each_entry(client, &list->list, in_clients)
+    {
         if (address && memcmp(&client->address, address, sizeof(*address)) != 0)
             continue;
         if (!waiting || waiting->connection != client->connection)
@@ -156,10 +148,10 @@ void clients_go_on(struct MHD_Connection *connection)
 void clients_look_for_slow(struct server *server)
 {
     const int64_t late_ms = clock_ms() - STRANGER_S * 1000;
-    struct client *client = server->strangers.newest, *older;
+    struct client *client, *older;
 
-    for (; client; client = older) {
-        older = client->older;
+    cds_list_for_each_entry_safe(client, older, &server->strangers.list, in_clients)
+    {
         if (client->since_ms < late_ms)
             clients_hang_up(server, client);
     }

@@ -309,10 +309,10 @@ bool gate_open(struct server *server, int fd, unsigned most)
 void gate_close(struct server *server)
 {
     struct gate *gate = &server->gate;
-    struct client *client = server->strangers.newest, *older;
+    struct client *client, *older;
 
-    for (; client; client = older) {
-        older = client->older;
+    cds_list_for_each_entry_safe(client, older, &server->strangers.list, in_clients)
+    {
         if (!client->connection)
             clients_hang_up(server, client);
     }

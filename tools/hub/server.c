@@ -5,6 +5,7 @@
  */
 #include "server_parts.h"
 
+#include "babeltrace-plugin/account/http_answer.h"
 #include "babeltrace-plugin/account/prometheus.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
@@ -19,6 +20,40 @@
 #define CONNECTION_MAX 65536
 #define HEAD_BYTES     8192 /* of a request, at most */
 #define TICK_MS        1000
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
+                       char *text)
+{
+    static const struct http_header headers[] = {
+        {0, "Cache-Control", "no-store"},
+        {MHD_HTTP_UNAUTHORIZED, "WWW-Authenticate", "Bearer"},
+        {MHD_HTTP_METHOD_NOT_ALLOWED, "Allow", "GET, HEAD, POST"},
+        {MHD_HTTP_TOO_MANY_REQUESTS, "Retry-After", "1"},
+        {0, NULL, NULL},
+    };
+
+    return http_answer(connection, status, type, text, headers);
+}
+
+enum MHD_Result answer_json(struct MHD_Connection *connection, unsigned status, json_t *json)
+{
+    char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+
+    json_decref(json);
+    return answer(connection, status, "application/json", text);
+}
+
+enum MHD_Result deny(struct server *server, struct MHD_Connection *connection, unsigned status,
+                     const char *why)
+{
+    if (status == MHD_HTTP_UNAUTHORIZED || status == MHD_HTTP_FORBIDDEN)
+        server->counts.unauthorized++;
+    else if (status != MHD_HTTP_TOO_MANY_REQUESTS)
+        server->counts.malformed++;
+    return answer_json(connection, status, json_pack("{ss}", "error", why));
+}
 
 /* ---- the other pages ------------------------------------------------------------------------- */
 
@@ -249,6 +284,8 @@ struct server *server_open(struct loop *loop, int fd, struct board *board, struc
                               .page_context = context,
                               .tick = {.due = tick, .context = server},
                               .wake = {.due = wake, .context = server}};
+    CDS_INIT_LIST_HEAD(&server->waiting);
+    CDS_INIT_LIST_HEAD(&server->strangers.list);
     if (!http_begin(&server->http, loop, start_daemon(server))) {
         error_set(error, "cannot start the HTTP server%s",
                   access->is_tls ? ": is hub-key-file the key of hub-cert-file?" : "");
@@ -268,10 +305,12 @@ struct server *server_open(struct loop *loop, int fd, struct board *board, struc
 
 void server_close(struct server *server)
 {
+    struct request *request, *next;
+
     if (!server)
         return;
-    while (server->waiting)
-        waiting_resume(server->waiting);
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+        waiting_resume(request);
     (void)MHD_run(server->http.daemon);
     gate_close(server);
     http_end(&server->http);

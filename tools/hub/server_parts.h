@@ -1,7 +1,7 @@
 /*
- * What the files of the hub's HTTP share: answers (answer.c), connections (gate.c accepts them,
- * clients.c bounds their number), recorders that wait for messages (waiting.c), what they get and
- * post (messages.c), and libmicrohttpd in the loop (server.c).
+ * What the files of the hub's HTTP share: connections (gate.c accepts them, clients.c bounds their
+ * number), recorders that wait for messages (waiting.c), what they get and post (messages.c), and
+ * libmicrohttpd in the loop, and answers (server.c).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,8 +10,6 @@
 
 #include "server.h"
 #include "tools/http/http.h"
-
-#include <urcu/list.h>
 
 #define BODY_MAX   MESSAGE_MAX
 #define STRANGER_S 10 /* a connection has so long to show who it is */
@@ -25,7 +23,7 @@ struct client {
     struct in6_addr address; /* of IPv6 the network's half: the owner of one address has them all */
     int64_t since_ms;        /* of a stranger: it came, or it was allowed a request */
     struct clients *of;      /* the list that it is in; NULL: it is being closed */
-    struct client *newer, *older;
+    struct cds_list_head in_clients;
     /* the gate's: */
     bool has_shaken_hands;
     struct client_queue *queue; /* NULL: none */
@@ -64,7 +62,7 @@ struct request {
     /* one that waits: */
     struct host *host; /* NULL: it does not wait */
     int64_t until_ms;
-    struct request *next, **link;
+    struct cds_list_head in_waiting;
 };
 
 struct server {
@@ -77,7 +75,7 @@ struct server {
     struct timer tick, wake;
     struct clients strangers; /* connections that have not shown who they are */
     struct gate gate;
-    struct request *waiting;
+    struct cds_list_head waiting; /* requests */
     size_t waiting_count;
     struct pollfd *fds; /* of those who wait */
     size_t fds_room;
@@ -87,7 +85,7 @@ struct server {
     struct server_counts counts;
 };
 
-/* ---- answer.c ---- */
+/* ---- server.c ---- */
 
 /* text is freed, also if this fails; NULL: there was no memory for it. */
 enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,

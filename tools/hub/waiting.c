@@ -18,9 +18,7 @@ void waiting_end(struct request *request)
         return;
     request->host->waiting = NULL;
     request->host = NULL;
-    *request->link = request->next;
-    if (request->next)
-        request->next->link = request->link;
+    cds_list_del(&request->in_waiting);
     request->server->waiting_count--;
 }
 
@@ -35,11 +33,11 @@ void waiting_resume(struct request *request)
 
 void waiting_wake(struct server *server)
 {
-    struct request *request = server->waiting, *next;
+    struct request *request, *next;
 
     server->woken_ms = clock_ms();
-    for (; request; request = next) {
-        next = request->next;
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+    {
         if (board_has_news(server->board, request->host))
             waiting_resume(request);
     }
@@ -62,11 +60,7 @@ void waiting_begin(struct request *request, struct host *host)
 
     request->host = host;
     host->waiting = request;
-    request->next = server->waiting;
-    request->link = &server->waiting;
-    if (request->next)
-        request->next->link = &request->next;
-    server->waiting = request;
+    cds_list_add(&request->in_waiting, &server->waiting);
     server->waiting_count++;
     MHD_suspend_connection(request->connection);
 }
@@ -88,7 +82,7 @@ bool waiting_is_gone(const struct request *request)
 
 void waiting_look_for_gone(struct server *server)
 {
-    struct request *request = server->waiting, *next;
+    struct request *request, *next;
     size_t count = 0;
 
     if (server->waiting_count > server->fds_room) {
@@ -100,26 +94,26 @@ void waiting_look_for_gone(struct server *server)
         server->fds = fds;
         server->fds_room = server->waiting_count * 2;
     }
-    for (; request; request = request->next)
-        server->fds[count++] = (struct pollfd){fd_of(request), POLLRDHUP, 0};
+    cds_list_for_each_entry(request, &server->waiting, in_waiting) server->fds[count++] =
+        (struct pollfd){fd_of(request), POLLRDHUP, 0};
     if (poll(server->fds, count, 0) <= 0)
         return;
-    request = server->waiting;
-    for (size_t i = 0; i < count; i++, request = next) {
-        next = request->next;
-        if (server->fds[i].revents)
+    count = 0;
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+    {
+        if (server->fds[count++].revents)
             waiting_resume(request);
     }
 }
 
 void waiting_answer_late(struct server *server, int64_t now_ms)
 {
-    struct request *request = server->waiting, *next;
+    struct request *request, *next;
     const bool is_news = server->told_version != server->board->hosts_version;
 
     server->told_version = server->board->hosts_version;
-    for (; request; request = next) {
-        next = request->next;
+    cds_list_for_each_entry_safe(request, next, &server->waiting, in_waiting)
+    {
         if (is_news || now_ms >= request->until_ms)
             waiting_resume(request);
     }

@@ -9,20 +9,23 @@
 #include "babeltrace-plugin/account/stats_file.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "tools/reader/listing.h"
-#include "options.h"
+#include "babeltrace-plugin/base/printer.h"
+#include "readers.h"
+#include "relay.h"
 #include "rings.h"
-
 #include "sweep.h"
+#include "tracing.h"
 #include "tools/base/notify.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
+#include "tools/base/totals.h"
 #include "tools/config/frame.h"
 #include "tools/reader/graph.h"
 #include "tools/reader/host_child.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -95,28 +98,22 @@ static char *page(void *context)
     struct service *service = context;
     const struct counts counts = readers_counts(&service->readers);
     const struct run_info info = run_info(service);
-    char *text = prometheus_page(&counts, &info);
-    char *whole = NULL;
+    char *of_sinks = prometheus_page(&counts, &info);
+    struct printer printer = {.has_failed = !of_sinks};
 
-    if (text &&
-        asprintf(&whole,
-                 "%s"
-                 "# HELP blkin_readers Sessions that are read now.\n"
-                 "# TYPE blkin_readers gauge\nblkin_readers %u\n"
-                 "# HELP blkin_readers_died_total Readers that died and were started again.\n"
-                 "# TYPE blkin_readers_died_total counter\nblkin_readers_died_total %" PRIu64 "\n"
-                 "# HELP blkin_relayd_starts_total Starts of the relay daemon.\n"
-                 "# TYPE blkin_relayd_starts_total counter\nblkin_relayd_starts_total %u\n"
-                 "# HELP blkin_session_active Is our session recording?\n"
-                 "# TYPE blkin_session_active gauge\nblkin_session_active %d\n"
-                 "# HELP blkin_sessions_stalled_total Sessions given up as they stood still.\n"
-                 "# TYPE blkin_sessions_stalled_total counter\nblkin_sessions_stalled_total %u\n",
-                 text, readers_running(&service->readers), service->readers.killed,
-                 service->relay.starts, service->tracing.state == TRACING_ACTIVE,
-                 service->tracing.names - 1) < 0)
-        whole = NULL;
-    free(text);
-    return whole;
+    print_string(&printer, of_sinks ? of_sinks : "");
+    print_metric(&printer, "blkin_readers", "gauge", "Sessions that are read now.",
+                 readers_running(&service->readers));
+    print_metric(&printer, "blkin_readers_died_total", "counter",
+                 "Readers that died and were started again.", service->readers.killed);
+    print_metric(&printer, "blkin_relayd_starts_total", "counter", "Starts of the relay daemon.",
+                 service->relay.starts);
+    print_metric(&printer, "blkin_session_active", "gauge", "Is our session recording?",
+                 service->tracing.state == TRACING_ACTIVE);
+    print_metric(&printer, "blkin_sessions_stalled_total", "counter",
+                 "Sessions given up as they stood still.", service->tracing.names - 1);
+    free(of_sinks);
+    return print_end(&printer);
 }
 
 /* By the saver: the place that the sink's own file has, and its lock. */
@@ -344,7 +341,7 @@ static bool take_configuration(void *context, struct config **given, struct erro
 
     say_open(service->frame.calls->title,
              config_text(config, "log-level")); /* readers get it, too */
-    if (!options_of_readers(config, &service->relay.options, &options, error))
+    if (!readers_read_options(config, &service->relay.options, &options, error))
         return false;
     readers_reload(&service->readers, &options);
     host_child_reload(&service->host_child, config);
@@ -370,16 +367,19 @@ static bool open_parts(struct service *service, struct error *error)
     const struct readers_callbacks of_readers = {session_stands_still, session_is_gone,
                                                  readers_have_ended, service};
     const char *stats = config_text(service->frame.config, "stats-file");
-    struct relay_options relay;
+    struct relay_options relay, reached;
     struct session_spec spec;
     struct readers_options readers;
-    char note[256];
+    char note[256], url[sizeof(spec.relay_url)];
 
-    if (!options_of_relay(service->frame.config, &relay, error) ||
-        !options_of_session(service->frame.config, &relay, &spec, error) ||
+    if (!relay_read_options(service->frame.config, &relay, error))
+        return false;
+    reached = relay_reached(&relay);
+    relay_url(&reached, url, sizeof(url));
+    if (!tracing_read_spec(service->frame.config, url, &spec, error) ||
         !frame_open_page(&service->frame, error) ||
         (stats && !stats_file_open(&service->stats_file, stats, error)) ||
-        !options_of_readers(service->frame.config, &relay, &readers, error))
+        !readers_read_options(service->frame.config, &relay, &readers, error))
         return false;
     (void)snprintf(note, sizeof(note), "%s/live.session",
                    config_text(service->frame.config, "runtime-dir"));

@@ -30,6 +30,10 @@ struct readers_options {
     bt_logging_level level;
 };
 
+/* Returns false with error set. */
+bool readers_read_options(const struct config *config, const struct relay_options *relay,
+                          struct readers_options *options, struct error *error);
+
 enum reader_state {
     READER_WAITING, /* to be started: at once, after a back-off, or when the relay daemon is back */
     READER_RUNNING,

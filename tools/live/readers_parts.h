@@ -11,20 +11,11 @@
 #define READERS_PATH_SIZE 192
 #define READERS_STATS_MS  500 /* how often they write */
 
-/* ---- the child: readers_child.c -------------------------------------------------------------- */
+/* ---- its files: readers.c -------------------------------------------------------------------- */
 
 /* FOLDER/live-HOST-SESSION-HASH.END */
 const char *readers_path_of(const struct live_reader *reader, const char *end,
                             char path[READERS_PATH_SIZE]);
-
-/*
- * Our relay daemon has a session's packets until it ends: a reader reads them from the first one,
- * and passes over what the one before it has read. Not if that kills readers.
- */
-bool readers_reads_all(const struct live_reader *reader);
-
-/* Returns false with errno set. */
-bool readers_start_child(struct live_reader *reader);
 
 /* ---- the account: readers_account.c ---------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "sweep.h"
+#include "tools/base/folders.h"
 #include "tools/base/say.h"
 
 #include <arpa/inet.h>
@@ -57,6 +58,15 @@ void relay_live_url(const struct relay_options *options, char *url, size_t size)
                    options->live_port);
 }
 
+struct relay_options relay_reached(const struct relay_options *options)
+{
+    struct relay_options at = *options;
+
+    if (strcmp(at.host, "0.0.0.0") == 0)
+        (void)snprintf(at.host, sizeof(at.host), "127.0.0.1");
+    return at;
+}
+
 /* IPv4, as babeltrace2 knows no other for viewers. Returns false if the name is none of ours. */
 static bool resolve(const char *host, int port, struct sockaddr_in *address)
 {
@@ -69,6 +79,82 @@ static bool resolve(const char *host, int port, struct sockaddr_in *address)
     address->sin_port = htons((uint16_t)port);
     freeaddrinfo(found);
     return true;
+}
+
+/* ---- the configuration ----------------------------------------------------------------------- */
+
+static bool is_loopback(const char *host)
+{
+    struct sockaddr_in address;
+
+    return resolve(host, 0, &address) && ntohl(address.sin_addr.s_addr) >> 24 == 127;
+}
+
+static bool check_address(const struct config *config, const char *address, struct error *error)
+{
+    if (strchr(address, ':') || !*address) {
+        error_set(error,
+                  "%s: relayd-address \"%s\": expected an IPv4 address or a host's name: "
+                  "babeltrace2 reads live sessions over IPv4 only",
+                  config_origin(config, "relayd-address"), address);
+        return false;
+    }
+    if (is_loopback(address) || config_boolean(config, "expose-relayd"))
+        return true;
+    error_set(
+        error,
+        "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has neither passwords nor "
+        "TLS, and in LTTng 2.13 known holes; whoever reaches it can read all traces and write "
+        "files. Tunnel to 127.0.0.1 (ssh, WireGuard); or, on a network that you trust, say "
+        "expose-relayd=yes",
+        config_origin(config, "relayd-address"), address);
+    return false;
+}
+
+static bool parse_relayd(const char *text, struct relay_options *options, struct error *error)
+{
+    const char *colon = strrchr(text, ':');
+    const size_t length = colon ? (size_t)(colon - text) : strlen(text);
+    char *end;
+
+    options->live_port = 5344;
+    if (colon) {
+        const long port = strtol(colon + 1, &end, 10);
+
+        options->live_port = *end || end == colon + 1 || port < 1 || port > 65535 ? 0 : (int)port;
+    }
+    if (length == 0 || length >= sizeof(options->host) || memchr(text, ':', length) ||
+        options->live_port == 0) {
+        error_set(error,
+                  "relayd \"%s\": expected \"own\" or HOST[:PORT], the port for live viewers",
+                  text);
+        return false;
+    }
+    memcpy(options->host, text, length);
+    options->host[length] = '\0';
+    return true;
+}
+
+bool relay_read_options(const struct config *config, struct relay_options *options,
+                        struct error *error)
+{
+    const char *address = config_text(config, "relayd-address");
+
+    *options = (struct relay_options){
+        .is_own = strcmp(config_text(config, "relayd"), "own") == 0,
+        .control_port = (int)config_integer(config, "relayd-control-port"),
+        .data_port = (int)config_integer(config, "relayd-data-port"),
+        .live_port = (int)config_integer(config, "relayd-live-port"),
+    };
+    if (!options->is_own)
+        return parse_relayd(config_text(config, "relayd"), options, error);
+    if (!check_address(config, address, error))
+        return false;
+    (void)snprintf(options->host, sizeof(options->host), "%s", address);
+    (void)snprintf(options->output, sizeof(options->output), "%s/relayd",
+                   config_text(config, "state-dir"));
+    return folder_own(config_text(config, "state-dir"), "state-dir", error) &&
+           folder_own(options->output, "state-dir", error);
 }
 
 /* ---- our own: may it be started? ------------------------------------------------------------- */

@@ -10,6 +10,7 @@
 #include "tools/reader/listing.h"
 #include "tools/base/loop.h"
 #include "tools/base/output_lines.h"
+#include "tools/config/config.h"
 
 #include <jansson.h>
 #include <time.h>
@@ -22,6 +23,13 @@ struct relay_options {
     int control_port, data_port, live_port;
     char output[4096]; /* ours: its folder */
 };
+
+/* Returns false with error set. */
+bool relay_read_options(const struct config *config, struct relay_options *options,
+                        struct error *error);
+
+/* As others reach it, who cannot use an address that stands for all of this host's. */
+struct relay_options relay_reached(const struct relay_options *options);
 
 /* It has come up, gone down, or told which sessions it has. */
 struct relay_callbacks {

@@ -25,6 +25,39 @@
 #define LIMIT_MS        10000 /* for what LTTng is asked */
 #define UNLISTED_MAX_MS 2500
 #define STALL_PERIOD_MS 30000
+/* What the relay daemon keeps on disk for a reader that is slow: of each CPU and user. Once it is
+ * full the oldest is overwritten, which the sink counts. */
+#define KEPT_FILE_BYTES (UINT64_C(32) << 20)
+#define KEPT_FILES      4
+
+/* ---- the configuration ----------------------------------------------------------------------- */
+
+bool tracing_read_spec(const struct config *config, const char *relay_url,
+                       struct session_spec *spec, struct error *error)
+{
+    const char *name = config_text(config, "session");
+
+    *spec = (struct session_spec){
+        .mode = SESSION_LIVE,
+        .subbuf_bytes = (uint64_t)config_integer(config, "subbuf-bytes"),
+        .subbuf_count = (uint64_t)config_integer(config, "subbuf-count"),
+        .live_timer_us = (uint64_t)config_integer(config, "live-timer-us"),
+        .trace_file_bytes = KEPT_FILE_BYTES,
+        .trace_file_count = KEPT_FILES,
+    };
+    while (spec->trace_file_bytes < spec->subbuf_bytes)
+        spec->trace_file_bytes *= 2;
+    if (!*name || strchr(name, '/') || strlen(name) > 200) {
+        error_set(error, "%s: session \"%s\": expected 1 to 200 characters, without /",
+                  config_origin(config, "session"), name);
+        return false;
+    }
+    (void)snprintf(spec->name, sizeof(spec->name), "%s", name);
+    session_set_events(spec, config_text(config, "events"), config_boolean(config, "host"));
+    (void)snprintf(spec->filter, sizeof(spec->filter), "%s", config_text(config, "filter"));
+    (void)snprintf(spec->relay_url, sizeof(spec->relay_url), "%s", relay_url);
+    return true;
+}
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
 #define BLKIN_LIVE_TRACING_H
 
 #include "tools/base/child.h"
+#include "tools/config/config.h"
 #include "tools/lttng/session.h"
 
 #include <jansson.h>
@@ -54,6 +55,10 @@ struct tracing {
     const struct job *end;
     void (*ended)(void *context);
 };
+
+/* Returns false with error set. */
+bool tracing_read_spec(const struct config *config, const char *relay_url,
+                       struct session_spec *spec, struct error *error);
 
 /*
  * note: a file of ours in the runtime folder. kept: where the relay daemon that starts with us has

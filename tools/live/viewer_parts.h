@@ -8,6 +8,7 @@
 
 #include "viewer.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "metadata.h"
 
 #include <endian.h>
@@ -78,7 +79,7 @@ struct viewer {
     struct viewer_text *texts;
 };
 
-/* ---- bytes: viewer_wire.c -------------------------------------------------------------------- */
+/* ---- bytes: viewer.c ------------------------------------------------------------------------- */
 
 /* All of them, or false: the connection is gone. */
 bool viewer_get(int fd, void *bytes, size_t count);
@@ -106,49 +107,23 @@ static inline uint64_t viewer_long_at(const unsigned char *bytes)
     return be64toh(number);
 }
 
-/* CLOCK_MONOTONIC. */
-int64_t viewer_now_ns(void);
-
-/* ---- streams: viewer_streams.c --------------------------------------------------------------- */
+/* ---- streams: viewer.c ----------------------------------------------------------------------- */
 
 /* NULL: there is none. */
 struct stream *viewer_find_stream(const struct viewer *viewer, uint64_t id);
-
-/* What babeltrace2 asks for: false if it makes no sense, or if a connection is gone. */
-bool viewer_attach(struct viewer *viewer, unsigned char *request, size_t size);
-bool viewer_give_new_streams(struct viewer *viewer, const unsigned char *request, size_t size);
-
-/* babeltrace2 leaves a session that has ended, and waits for the next one of its name. */
-void viewer_forget_session(struct viewer *viewer, const unsigned char *request, size_t size);
 
 /* Asks for streams that babeltrace2 does not know of: what it has not asked for is kept. */
 bool viewer_look_for_streams(struct viewer *viewer);
 bool viewer_has_new_streams(const struct viewer *viewer);
 
-/* ---- metadata: viewer_metadata.c ------------------------------------------------------------- */
-
-enum text_key { BY_STREAM, BY_TRACE };
-
-/* NULL: there is none. */
-struct viewer_text *viewer_find_text(const struct viewer *viewer, enum text_key key, uint64_t id);
+/* ---- metadata, times and packets: viewer_index.c --------------------------------------------- */
 
 /* Of a stream of metadata in a list. Returns false when out of memory. */
 bool viewer_add_text(struct viewer *viewer, const unsigned char *listed);
 void viewer_forget_texts(struct viewer *viewer);
 
-/* All that the relay daemon has. Returns false if the connection is gone. */
-bool viewer_take_metadata(const struct viewer *viewer, struct viewer_text *text);
-
-/* May babeltrace2 have it? */
-bool viewer_is_whole(const struct viewer_text *text);
-
-/* For metadata that is cut. Then babeltrace2 gets what there is. */
-#define METADATA_NS (INT64_C(10) * 1000000000)
-
+/* What babeltrace2 asks for: false if it makes no sense, or if a connection is gone. */
 bool viewer_give_metadata(const struct viewer *viewer, const unsigned char *request, size_t size);
-
-/* ---- times and packets: viewer_index.c ------------------------------------------------------- */
-
 bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size_t size);
 bool viewer_give_packet(struct viewer *viewer, const unsigned char *request, size_t size);
 

@@ -8,7 +8,7 @@
  */
 #include "merged.h"
 
-#include "babeltrace-plugin/base/label.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/hosts/fleet_page.h"
 
 #include <inttypes.h>

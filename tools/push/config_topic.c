@@ -81,13 +81,13 @@ static void config_topic_take_kept(struct config_topic *topic)
     struct error error = {""};
 
     if (from && strcmp(from, topic->parsed.shown) == 0 && key && json_is_string(lines)) {
-        const struct pushed_message message = {
+        const struct topic_message message = {
             .key = key,
             .key_length = strlen(key),
-            .bytes = json_string_value(lines),
-            .size = json_string_length(lines),
+            .data = json_string_value(lines),
+            .length = json_string_length(lines),
             .offset = json_integer_value(json_object_get(json, "offset")),
-            .written_ns = json_integer_value(json_object_get(json, "written_ns")),
+            .log_ns = json_integer_value(json_object_get(json, "written_ns")),
         };
 
         if (pushed_take(topic->pushed, &message, &error) == PUSHED_REFUSED)
@@ -186,17 +186,9 @@ static void config_topic_settle(void *context)
 static bool config_topic_take_message(void *context, const struct topic_message *message)
 {
     struct config_topic *topic = context;
-    const struct pushed_message told = {
-        .key = message->key ? message->key : "",
-        .key_length = message->key ? message->key_length : 0,
-        .bytes = message->data,
-        .size = message->length,
-        .offset = message->offset,
-        .written_ns = message->log_ns,
-    };
     const int64_t wait_ms = topic->applied_ms + APPLY_MS - clock_ms();
     struct error error = {""};
-    const enum pushed_result result = pushed_take(topic->pushed, &told, &error);
+    const enum pushed_result result = pushed_take(topic->pushed, message, &error);
 
     if (result == PUSHED_FOR_OTHERS)
         return true;

@@ -190,12 +190,13 @@ void pushed_free(struct pushed *pushed)
 }
 
 /* Is the message for this service and this host? Then key gets the key as a string. */
-static bool pushed_is_for_us(const struct pushed *pushed, const struct pushed_message *message,
+static bool pushed_is_for_us(const struct pushed *pushed, const struct topic_message *message,
                              char key[PUSHED_KEY_MAX + 1])
 {
     const size_t length = strlen(pushed->service);
 
-    if (message->key_length <= length + 1 || message->key_length > PUSHED_KEY_MAX ||
+    if (!message->key || message->key_length <= length + 1 ||
+        message->key_length > PUSHED_KEY_MAX ||
         memcmp(message->key, pushed->service, length) != 0 || message->key[length] != ' ' ||
         !pushed_is_hosts(message->key + length + 1, message->key_length - length - 1))
         return false;
@@ -228,27 +229,27 @@ static enum pushed_result pushed_note_refused(struct slot *slot)
     return PUSHED_REFUSED;
 }
 
-enum pushed_result pushed_take(struct pushed *pushed, const struct pushed_message *message,
+enum pushed_result pushed_take(struct pushed *pushed, const struct topic_message *message,
                                struct error *error)
 {
     struct pushed_text text = {
-        .size = message->size, .offset = message->offset, .written_ns = message->written_ns};
+        .size = message->length, .offset = message->offset, .written_ns = message->log_ns};
     char name[PUSHED_KEY_MAX + 64];
     struct slot *slot;
 
     if (!pushed_is_for_us(pushed, message, text.key))
         return PUSHED_FOR_OTHERS;
     slot = pushed_find_slot(pushed, text.key);
-    if (!message->bytes) {
+    if (!message->data) {
         if (slot)
             pushed_text_clear(&slot->text);
         return PUSHED_TAKEN;
     }
     (void)snprintf(name, sizeof(name), "\"%s\" at offset %lld", text.key,
                    (long long)message->offset);
-    if (!pushed_check(pushed->service, name, message->bytes, message->size, error))
+    if (!pushed_check(pushed->service, name, message->data, message->length, error))
         return pushed_note_refused(slot);
-    text.bytes = (char *)(uintptr_t)message->bytes; /* to be copied from */
+    text.bytes = (char *)(uintptr_t)message->data; /* to be copied from */
     if (slot && pushed_text_copy(&slot->text, &text)) {
         slot->has_come = true;
         return PUSHED_TAKEN;

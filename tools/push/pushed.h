@@ -15,6 +15,7 @@
 #define BLKIN_TOOLS_CONFIG_PUSHED_H
 
 #include "babeltrace-plugin/base/error.h"
+#include "tools/kafka/topic.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,15 +35,6 @@ bool pushed_check(const char *service, const char *name, const char *bytes, size
 
 /* Letters, digits, ".", "-", "_", and as wildcards ? and *. Returns false with error set. */
 bool pushed_check_hosts(const char *pattern, struct error *error);
-
-struct pushed_message {
-    const char *key;
-    size_t key_length;
-    const char *bytes; /* NULL: it is removed */
-    size_t size;
-    int64_t offset;
-    int64_t written_ns; /* 0: not known */
-};
 
 struct pushed_text {
     char key[PUSHED_KEY_MAX + 1];
@@ -65,7 +57,7 @@ void pushed_free(struct pushed *pushed);                          /* NULL is all
 enum pushed_result { PUSHED_FOR_OTHERS, PUSHED_TAKEN, PUSHED_REFUSED };
 
 /* Sets error if it refuses the message. */
-enum pushed_result pushed_take(struct pushed *pushed, const struct pushed_message *message,
+enum pushed_result pushed_take(struct pushed *pushed, const struct topic_message *message,
                                struct error *error);
 
 /* Reading of the topic begins again, and has reached the end: lines that did not come again in

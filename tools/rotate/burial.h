@@ -21,6 +21,8 @@ struct burial {
     struct task task;
     bool is_under_way;
     char place[PLACE_MAX];
+    struct error waits; /* why it was not buried, if it waits */
+    int64_t named_ms;   /* when the process that keeps a file open was looked for; 0: never */
 };
 
 /* Of a place in which nothing has changed for quiet_s. */

@@ -58,39 +58,30 @@ static enum bury_open is_written(const char *path)
 
 static bool note_written(void *context, const char *folder, const char *name)
 {
-    enum bury_open *state = context;
-    char path[PATH_ROOM];
+    struct bury_file *file = context;
 
-    path_set(path, "%s/%s", folder, name);
-    *state = is_written(path);
-    return *state == BURY_CLOSED;
-}
-
-static enum bury_open look_whether_written(const char *path)
-{
-    enum bury_open state = BURY_CLOSED;
-
-    (void)signal(SIGIO, SIG_IGN);
-    (void)tree_files(path, note_written, &state);
-    return state;
+    path_set(file->path, "%s/%s", folder, name);
+    file->open = is_written(file->path);
+    return file->open == BURY_CLOSED;
 }
 
 bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s,
-                   enum bury_open *open)
+                   struct bury_file *file)
 {
     char path[PATH_ROOM];
     time_t newest = 0;
     int64_t age_s;
 
-    *open = BURY_CLOSED;
+    file->open = BURY_CLOSED;
     path_set(path, "%s/%s", store->output, place);
     (void)tree_files(path, note_newest, &newest);
     age_s = (int64_t)time(NULL) - (int64_t)newest;
     /* after the wall clock was set back it is younger than nothing */
     if (age_s >= 0 && age_s < quiet_s)
         return false;
-    *open = look_whether_written(path);
-    return *open == BURY_CLOSED;
+    (void)signal(SIGIO, SIG_IGN);
+    (void)tree_files(path, note_written, file);
+    return file->open == BURY_CLOSED;
 }
 
 /* ---- unfinished packets ---------------------------------------------------------------------- */

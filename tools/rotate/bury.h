@@ -23,11 +23,17 @@ enum bury_open {
     BURY_UNKNOWN  /* the file is not ours, or its file system knows no leases */
 };
 
+/* The file that keeps a place from being quiet. */
+struct bury_file {
+    enum bury_open open;
+    char path[PATH_ROOM];
+};
+
 /* Does nobody write there any more: nothing has changed for so long, and no file is open for
- * writing? Where that cannot be known: no. open: what keeps it from being quiet, if it is not that
+ * writing? Where that cannot be known: no. file: what keeps it from being quiet, if it is not that
  * something has changed. For a child: it ignores SIGIO from then on. */
 bool bury_is_quiet(const struct store *store, const char *place, int64_t quiet_s,
-                   enum bury_open *open);
+                   struct bury_file *file);
 
 /*
  * Makes closed chunks of all that is in a place in which no session records any more: what the

@@ -207,10 +207,10 @@ static void damage_done(void *context, const void *result)
 static void look_for_damage(struct converter *converter)
 {
     const uint64_t max_bytes = (uint64_t)config_integer(converter->config, "max-disk-bytes");
-    struct damage_order order = {.chunk = converter->chunk,
+    struct damage_order order = {.store = store_folders(converter->store),
+                                 .chunk = converter->chunk,
                                  .max_bytes = max_bytes ? max_bytes / 10 : DAMAGED_BYTES};
 
-    (void)snprintf(order.store.output, sizeof(order.store.output), "%s", converter->store->output);
     converter->damage_task.done = damage_done;
     converter->damage_task.context = converter;
     converter->is_damage_task = task_start(converter->loop, &converter->damage_task, &damage_job,

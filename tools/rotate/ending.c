@@ -8,52 +8,41 @@
 #include "tools/base/say.h"
 #include "tools/lttng/session.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #define LIMIT_MS 60000
 
-/* Waits for what the buffers hold, as long as it is allowed to. */
+struct order {
+    char output[4096];
+    bool waits; /* for what the buffers hold, as long as it is allowed to */
+};
+
 static bool ending_run(const void *argument, void *result)
 {
+    const struct order *order = argument;
     struct session_places places;
     struct error *error = result;
-    bool is_well = session_below(argument, &places, error);
+    bool is_well = session_below(order->output, &places, error);
 
-    for (size_t i = 0; i < places.count && is_well; i++)
-        is_well = session_destroy(places.places[i].name, true, error);
-    return is_well || !places.has_daemon;
-}
-
-static bool ending_run_at_once(const void *argument, void *result)
-{
-    struct session_places places;
-    struct error *error = result;
-    bool is_well = session_below(argument, &places, error);
-
-    for (size_t i = 0; i < places.count; i++)
-        is_well &= session_destroy(places.places[i].name, false, error);
-    return is_well;
+    for (size_t i = 0; i < places.count && (is_well || !order->waits); i++)
+        is_well = session_destroy(places.places[i].name, order->waits, error) && is_well;
+    return is_well || (order->waits && !places.has_daemon);
 }
 
 const struct job ending_job = {
     .name = "rotate-end", .fill = ending_run, .result_size = sizeof(struct error)};
-const struct job ending_at_once_job = {
-    .name = "rotate-end-now", .fill = ending_run_at_once, .result_size = sizeof(struct error)};
 
-static void ending_begin(struct ending *ending, const struct job *job,
-                         void (*done)(void *context, const void *result))
-{
-    ending->task.done = done;
-    ending->task.context = ending;
-    if (!task_start(ending->loop, &ending->task, job, ending->output, strlen(ending->output) + 1,
-                    LIMIT_MS))
-        done(ending, NULL);
-}
+static void ending_begin(struct ending *ending, bool waits);
 
-static void ending_ended_at_once(void *context, const void *result)
+static void ending_ended(void *context, const void *result)
 {
     struct ending *ending = context;
 
+    if (!result && ending->waits) {
+        say(BK3047, "the session does not end: it is ended without what its buffers hold");
+        ending_begin(ending, false);
+        return;
+    }
     ending->has_ended = true;
     if (!result) {
         say(BK3046, "the session could not be ended");
@@ -61,18 +50,19 @@ static void ending_ended_at_once(void *context, const void *result)
     }
 }
 
-static void ending_ended(void *context, const void *result)
+static void ending_begin(struct ending *ending, bool waits)
 {
-    struct ending *ending = context;
+    struct order order = {.waits = waits};
 
-    ending->has_ended = result != NULL;
-    if (!result) {
-        say(BK3047, "the session does not end: it is ended without what its buffers hold");
-        ending_begin(ending, &ending_at_once_job, ending_ended_at_once);
-    }
+    (void)snprintf(order.output, sizeof(order.output), "%s", ending->output);
+    ending->waits = waits;
+    ending->task.done = ending_ended;
+    ending->task.context = ending;
+    if (!task_start(ending->loop, &ending->task, &ending_job, &order, sizeof(order), LIMIT_MS))
+        ending_ended(ending, NULL);
 }
 
 void ending_start(struct ending *ending)
 {
-    ending_begin(ending, &ending_job, ending_ended);
+    ending_begin(ending, true);
 }

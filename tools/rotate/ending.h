@@ -8,14 +8,14 @@
 
 #include "tools/base/child.h"
 
-extern const struct job ending_job, ending_at_once_job;
+extern const struct job ending_job;
 
 struct ending {
     struct loop *loop;
     const char *output;
     /* its own */
     struct task task;
-    bool has_ended, has_failed;
+    bool waits, has_ended, has_failed;
 };
 
 /* With what their buffers hold; if that does not come in time, without. */

@@ -218,10 +218,8 @@ static void keeper_looked(void *context, const void *result)
 static void keeper_look_again(void *context)
 {
     struct keeper *keeper = context;
-    struct order order = {.spec = keeper->spec};
+    struct order order = {.spec = keeper->spec, .store = store_folders(keeper->store)};
 
-    (void)snprintf(order.store.output, sizeof(order.store.output), "%s", keeper->store->output);
-    (void)snprintf(order.store.shm, sizeof(order.store.shm), "%s", keeper->store->shm);
     (void)snprintf(order.given_up, sizeof(order.given_up), "%s", keeper->given_up);
     store_new_place(keeper->store, order.new_place);
     keeper->task.done = keeper_looked;

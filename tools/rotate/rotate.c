@@ -1,21 +1,24 @@
 /*
- * blkin rotate: its steps as a service.
+ * blkin rotate: its steps as a service, and what that tells of itself: as JSON for `blkin status`,
+ * and to Prometheus.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "rotate.h"
 
+#include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "status.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "steps.h"
+#include "tools/base/metrics.h"
 #include "tools/base/privileges.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
-#include "tools/config/reload.h"
 #include "tools/reader/host_child.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char usage[] =
@@ -54,7 +57,7 @@ static bool take_configuration(void *context, struct config **given, struct erro
     struct rotate *rotate = context;
 
     if (!is_for_rotate(config)) {
-        error_set(error, "%s", reload_is_wrong);
+        error_set(error, "tail-sampling is not for blkin rotate: the old configuration holds");
         return false;
     }
     if (rotate->host.loop)
@@ -63,26 +66,68 @@ static bool take_configuration(void *context, struct config **given, struct erro
     return true;
 }
 
-static struct rotate_status status_of(const struct rotate *rotate)
-{
-    const struct steps *steps = &rotate->steps;
+/* ---- how it is ------------------------------------------------------------------------------- */
 
-    return (struct rotate_status){.store = &steps->store,
-                                  .totals = &steps->totals,
-                                  .dropped_ns = steps->room.dropped_ns,
-                                  .report = &steps->keeper.last,
-                                  .has_looked = steps->keeper.has_looked,
-                                  .host = &rotate->host,
-                                  .current = steps->totals.current,
-                                  .counts = converter_counts(&steps->converter),
-                                  .endpoint = config_text(rotate->frame.config, "endpoint")};
+static const char *const states[] = {
+    [KEEP_RECORDS] = "recording",
+    [KEEP_NO_DAEMON] = "no session daemon",
+    [KEEP_NO_CONSUMER] = "no consumer daemon",
+    [KEEP_FAILED] = "no session",
+};
+
+static bool rotate_records(const struct keeper *keeper)
+{
+    return keeper->has_looked && keeper->last.state == KEEP_RECORDS;
+}
+
+static int64_t oldest_age_s(const struct store *store)
+{
+    const int64_t age_s =
+        store->count ? (wall_clock_ns() - store->chunks[0].closed_ns) / 1000000000 : 0;
+
+    return age_s > 0 ? age_s : 0;
+}
+
+/* What is lost is a problem, also while LTTng records. */
+static const char *problem_of(const struct steps *steps)
+{
+    if (!rotate_records(&steps->keeper))
+        return steps->keeper.last.error.text;
+    return steps->room.dropped_ns ? "the oldest chunks were deleted unread for want of disk: see "
+                                    "chunks_dropped, and give the folder output more room"
+                                  : NULL;
+}
+
+static json_t *chunks_json(const struct steps *steps)
+{
+    const struct store *store = &steps->store;
+
+    return json_pack("{ss, sI, sI, sI, sI, ss, sI}", "output", store->output, "waiting",
+                     (json_int_t)store->count, "bytes", (json_int_t)store->bytes, "oldest_age_s",
+                     (json_int_t)oldest_age_s(store), "dropped_at_ns",
+                     (json_int_t)steps->room.dropped_ns, "converting", steps->totals.current,
+                     "saving_ms", (json_int_t)saver_busy_ms());
 }
 
 static json_t *rotate_json(void *context)
 {
-    struct rotate_status status = status_of(context);
+    const struct rotate *rotate = context;
+    const struct steps *steps = &rotate->steps;
+    const struct keep_report *report = &steps->keeper.last;
+    const char *endpoint = config_text(rotate->frame.config, "endpoint");
+    const struct counts counts = converter_counts(&steps->converter);
+    char *shown = endpoint_shown(endpoint ? endpoint : "");
+    json_t *status = json_pack(
+        "{ss, ss, ss*, ss, so, so, s{sI, sI}, so, so}", "state",
+        steps->keeper.has_looked ? states[report->state] : "starting", "session",
+        rotate_records(&steps->keeper) ? report->session : "", "problem", problem_of(steps),
+        "endpoint", shown, "chunks", chunks_json(steps), "totals",
+        totals_own_json(&rotate_table, &steps->totals), "lttng", "discarded_events",
+        (json_int_t)report->discarded_events, "lost_packets", (json_int_t)report->lost_packets,
+        "host_metrics", host_child_json(&rotate->host), "counters", counts_json(&counts));
 
-    return status_json(&status);
+    free(shown);
+    return status;
 }
 
 static json_t *ask(void *context, const char *request)
@@ -94,10 +139,24 @@ static json_t *ask(void *context, const char *request)
 
 static char *page(void *context)
 {
-    struct rotate_status status = status_of(context);
+    const struct rotate *rotate = context;
+    const struct store *store = &rotate->steps.store;
+    const struct counts counts = converter_counts(&rotate->steps.converter);
+    struct printer printer = {.has_failed = false};
 
-    return status_page(&status);
+    print_metric(&printer, "blkin_rotate_recording", "gauge", "1: a session of LTTng records.",
+                 rotate_records(&rotate->steps.keeper));
+    print_metric(&printer, "blkin_rotate_chunks_waiting", "gauge",
+                 "Closed chunks that are not converted yet.", store->count);
+    print_metric(&printer, "blkin_rotate_bytes_waiting", "gauge", "Bytes of them.", store->bytes);
+    print_metric(&printer, "blkin_rotate_oldest_age_seconds", "gauge",
+                 "Since the oldest of them was closed.", (uint64_t)oldest_age_s(store));
+    totals_own_print(&printer, &rotate_table, &rotate->steps.totals);
+    return metrics_page(&counts, config_text(rotate->frame.config, "endpoint"),
+                        print_end(&printer));
 }
+
+/* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* "none": LTTng's own, which are gone when it dies. */
 static void shm_of(const struct config *config, char path[4096])
@@ -153,7 +212,8 @@ static int run(struct rotate *rotate)
         rotate->steps.config = rotate->frame.config;
         serve(rotate);
         if (say_level() != BT_LOGGING_LEVEL_NONE)
-            status_print(&rotate->steps.totals);
+            totals_say(&rotate->steps.totals.readers, &rotate_table, &rotate->steps.totals,
+                       "chunks_converted");
     } else {
         say(BK1010, "%s", error.text);
         rotate->has_failed = true;

@@ -44,6 +44,15 @@ void store_close(struct store *store)
     free(store->places);
 }
 
+struct store store_folders(const struct store *store)
+{
+    struct store folders = {.count = 0};
+
+    memcpy(folders.output, store->output, sizeof(folders.output));
+    memcpy(folders.shm, store->shm, sizeof(folders.shm));
+    return folders;
+}
+
 void store_chunk_path(const struct store *store, const struct chunk *chunk, char path[PATH_ROOM])
 {
     path_set(path, "%s/%s/archives/%s", store->output, chunk->place, chunk->name);

@@ -46,6 +46,9 @@ struct store {
 bool store_open(struct store *store, const char *output, const char *shm, struct error *error);
 void store_close(struct store *store);
 
+/* Only its folders, for the order of a task. */
+struct store store_folders(const struct store *store);
+
 /* Looks what is there now. Returns false with errno set. */
 bool store_scan(struct store *store);
 

@@ -1,5 +1,6 @@
 /*
- * The traces of one partition: closed when they are due, remembered, and forgotten.
+ * The traces of one partition: their memory and table; closed when they are due, remembered, and
+ * forgotten.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,6 +9,119 @@
 #include <stdlib.h>
 
 #define FIRST_PLACES 256U
+#define SLAB_BYTES   (UINT32_C(1) << 20)
+
+/* ---- memory of traces and spans: slabs that are used again ----------------------------------- */
+
+struct slab {
+    struct slab *next;
+    union {
+        struct held_trace traces[1];
+        struct held_span spans[1];
+    } items;
+};
+
+static struct slab *partition_new_slab(struct assembly *assembly)
+{
+    struct slab *slab = malloc(SLAB_BYTES);
+
+    assembly->is_starved |= !slab;
+    if (slab) {
+        slab->next = assembly->slabs;
+        assembly->slabs = slab;
+    }
+    return slab;
+}
+
+#define SLAB_ITEMS(type) ((SLAB_BYTES - offsetof(struct slab, items)) / sizeof(type))
+
+void partition_add_traces(struct assembly *assembly)
+{
+    struct slab *slab = partition_new_slab(assembly);
+
+    for (size_t i = slab ? SLAB_ITEMS(struct held_trace) : 0; i; i--) {
+        slab->items.traces[i - 1].next = assembly->free_traces;
+        assembly->free_traces = &slab->items.traces[i - 1];
+    }
+}
+
+void partition_add_spans(struct assembly *assembly)
+{
+    struct slab *slab = partition_new_slab(assembly);
+
+    for (size_t i = slab ? SLAB_ITEMS(struct held_span) : 0; i; i--) {
+        slab->items.spans[i - 1].next = assembly->free_spans;
+        assembly->free_spans = &slab->items.spans[i - 1];
+    }
+}
+
+void assembly_open(struct assembly *assembly)
+{
+    assembly->seed = hash_seed(assembly);
+}
+
+void assembly_close(struct assembly *assembly)
+{
+    struct slab *next;
+
+    for (struct slab *slab = assembly->slabs; slab; slab = next) {
+        next = slab->next;
+        free(slab);
+    }
+    assembly->slabs = NULL;
+}
+
+/* ---- the table: it grows, and traces leave it ------------------------------------------------ */
+
+/* A free one, for one that is not there. */
+static struct table_place *partition_find_free(const struct partition *partition, uint64_t hash)
+{
+    uint32_t i = (uint32_t)hash & partition->table_mask;
+
+    while (partition->table[i].trace)
+        i = (i + 1) & partition->table_mask;
+    return &partition->table[i];
+}
+
+bool partition_set_table(struct partition *partition, uint32_t places)
+{
+    struct table_place *old = partition->table;
+    const uint32_t old_places = old ? partition->table_mask + 1 : 0;
+
+    partition->table = calloc(places, sizeof(*partition->table));
+    if (!partition->table) {
+        partition->table = old;
+        return false;
+    }
+    partition->table_mask = places - 1;
+    for (uint32_t i = 0; i < old_places; i++) {
+        if (old[i].trace)
+            *partition_find_free(partition, old[i].hash) = old[i];
+    }
+    free(old);
+    return true;
+}
+
+void partition_remove_place(struct partition *partition, struct table_place *place)
+{
+    uint32_t gap = (uint32_t)(place - partition->table);
+
+    partition->table_used--;
+    for (uint32_t i = gap;;) {
+        uint32_t home;
+
+        i = (i + 1) & partition->table_mask;
+        if (!partition->table[i].trace)
+            break;
+        home = (uint32_t)partition->table[i].hash & partition->table_mask;
+        /* does it lie between the gap and here, where it is found from? */
+        if (((i - home) & partition->table_mask) < ((i - gap) & partition->table_mask))
+            continue;
+        partition->table[gap] = partition->table[i];
+        gap = i;
+    }
+    partition->table[gap].trace = NULL;
+}
 
 /* ---- the log's time -------------------------------------------------------------------------- */
 

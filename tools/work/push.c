@@ -13,12 +13,13 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "babeltrace-plugin/params.h"
-#include "thread_job.h"
 #include "tools/base/say.h"
-#include "tools/merged/fleet_deltas.h"
+#include "tools/base/thread_job.h"
 #include "tools/config/sink_params.h"
+#include "tools/merged/fleet_deltas.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

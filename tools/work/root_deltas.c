@@ -5,10 +5,15 @@
  */
 #include "root_deltas.h"
 
-#include "root_state.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "tools/base/say.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 bool root_deltas_open(struct root_deltas *deltas, const struct config *config, struct error *error)
 {
@@ -37,22 +42,55 @@ void root_deltas_close(struct root_deltas *deltas)
     merged_free(deltas->merged);
 }
 
+/* ---- what it keeps over a restart ------------------------------------------------------------ */
+
+static bool root_deltas_take_state(struct root_deltas *deltas, const json_t *json, const char *path,
+                                   struct error *error)
+{
+    const json_t *offsets = json_object_get(json, "offsets");
+    const char *of = json_string_value(json_object_get(json, "topic"));
+    struct error cause;
+
+    if (!of) {
+        error_set(error, "%s: expected what `blkin work --root` keeps there", path);
+        return false;
+    }
+    if (strcmp(of, deltas->url.shown) != 0) {
+        error_set(error, "%s is of %s", path, of);
+        return false;
+    }
+    if (!merged_add_document(deltas->merged, json_object_get(json, "statistics"), &cause)) {
+        error_set(error, "%s: %s", path, cause.text);
+        return false;
+    }
+    for (size_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
+        const json_t *offset = json_array_get(offsets, i);
+
+        deltas->offsets[i] = json_is_integer(offset) ? json_integer_value(offset) : -1;
+    }
+    return true;
+}
+
 bool root_deltas_load(struct root_deltas *deltas, const char *path)
 {
+    json_error_t cause;
+    json_t *json;
     struct error error;
     char aside[4200];
+    bool is_taken;
 
-    switch (root_state_load(path, deltas->url.shown, deltas->merged, deltas->offsets, &error)) {
-    case STATE_READ:
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return true;
+    json = json_load_file(path, 0, &cause);
+    if (!json && json_error_code(&cause) == json_error_out_of_memory)
+        return false;
+    if (!json)
+        error_set(&error, "%s:%d: %s", path, cause.line, cause.text);
+    is_taken = json && root_deltas_take_state(deltas, json, path, &error);
+    json_decref(json);
+    if (is_taken) {
         say(BK7050, "goes on after %llu messages", (unsigned long long)deltas->merged->messages);
         return true;
-    case STATE_NONE:
-        return true;
-    case STATE_NO_MEMORY:
-        return false;
-    case STATE_DAMAGED:
-    case STATE_OF_ANOTHER:
-        break;
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);
     (void)rename(path, aside);
@@ -60,6 +98,27 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     merged_free(deltas->merged);
     deltas->merged = merged_new();
     return deltas->merged != NULL;
+}
+
+/* A topic's name has nothing that JSON would have to escape: see kafka_url.h. */
+char *root_deltas_state(const struct root_deltas *deltas, int64_t now_ns)
+{
+    char *document = merged_document(deltas->merged, now_ns);
+    struct printer text = {.has_failed = !document};
+    int last = TOPIC_PARTITIONS_MAX;
+
+    while (last > 0 && deltas->offsets[last - 1] < 0)
+        last--;
+    print_string(&text, "{\"topic\":\"");
+    print_string(&text, deltas->url.shown);
+    print_string(&text, "\",\"offsets\":[");
+    for (int i = 0; i < last; i++)
+        print(&text, "%s%" PRId64, i ? "," : "", deltas->offsets[i]);
+    print_string(&text, "],\n\"statistics\":");
+    print_string(&text, document ? document : "");
+    print_string(&text, "}\n");
+    free(document);
+    return print_end(&text);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */

@@ -14,16 +14,18 @@
  */
 #include "command.h"
 
+#include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/account/metrics_server.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/params.h"
 #include "ending.h"
 #include "group.h"
 #include "heap.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
+#include "tools/base/totals.h"
 #include "tools/config/sink_params.h"
-#include "worker_page.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -34,23 +36,8 @@
 #include <unistd.h>
 
 static const char usage[] =
-    "usage: blkin work [--KEY=VALUE]...\n"
-    "       blkin work --root | --advise (see their --help)\n"
-    "\n"
-    "Reads spans (OTLP) from a topic of Kafka, as one of any number of workers: puts\n"
-    "traces together, counts rates, errors, durations, self times and calls, and\n"
-    "keeps the traces that the rules of tail-sampling fit. May be killed at any time:\n"
-    "each span is counted once. It ends when a transaction fails: start it again.\n"
-    "\n"
-    "  --config=FILE  instead of $BLKIN_CONFIG and /etc/blkin/blkin.conf\n"
-    "  --KEY=VALUE    a key of the configuration; here matter: input\n"
-    "                 (kafka://BROKER/TOPIC), deltas (the topic of what is counted),\n"
-    "                 group, instance, wait-ms, commit-ms, tail-sampling, endpoint\n"
-    "                 and format (of kept traces), kafka-file, max-open-bytes,\n"
-    "                 prometheus-listen\n"
-    "  -h, --help     print this\n"
-    "\n"
-    "Exit status: 0 ended in order; 1 it failed; 2 wrong usage or configuration.\n";
+#include "tools/work/usage.txt.inc"
+    ;
 
 #define PAGE_MS   25   /* the page is served that often */
 #define QUIET_MS  5000 /* nothing new: a commit shows that the worker lives */
@@ -70,6 +57,71 @@ struct worker {
     int64_t window_ns; /* when the share of the time was measured last */
     int64_t committed_ms;
 };
+
+/* ---- what it shows of itself ----------------------------------------------------------------- */
+
+static void worker_print(struct printer *printer, const char *prefix, const char *name,
+                         bool is_counter, const char *help, uint64_t value)
+{
+    char whole[128];
+
+    (void)snprintf(whole, sizeof(whole), "%s%s%s", prefix, name, is_counter ? "_total" : "");
+    print_metric(printer, whole, is_counter ? "counter" : "gauge", help, value);
+}
+
+static void worker_print_own(struct printer *printer, const struct work_counter *counter,
+                             const struct work_counts *counts)
+{
+    const char *name = counter->name;
+
+    if (counter->kind == WORK_RATIO)
+        print(printer, "# HELP blkin_work_%s %s\n# TYPE blkin_work_%s gauge\nblkin_work_%s %.6g\n",
+              name, counter->help, name, name, work_counter_ratio(counter, counts));
+    else
+        worker_print(printer, "blkin_work_", name, counter->kind == WORK_COUNTER, counter->help,
+                     work_counter_value(counter, counts));
+}
+
+/* What has become of the spans of kept traces. */
+static void worker_print_exporter(struct printer *printer, const struct exporter_counts *output)
+{
+    const struct counts counts = {.output = *output};
+
+    for (size_t i = 0; i < counters_count; i++) {
+        const struct counter *counter = &counters[i];
+
+        if (counter->section == SECTION_SPANS || counter->section == SECTION_SPOOL)
+            worker_print(printer, "blkin_", counter->name, counter->kind == COUNTER, counter->help,
+                         counter_value(counter, &counts));
+    }
+}
+
+/* For Prometheus; a metrics_page_fn. */
+static char *worker_page(void *context)
+{
+    const struct work_stage *stage = context;
+    struct printer printer = {.has_failed = false};
+    struct exporter_counts output;
+
+    for (size_t i = 0; i < work_counters_count; i++)
+        worker_print_own(&printer, &work_counters[i], &stage->counts);
+    if (stage->keeper && keeper_exporter_counts(stage->keeper, &output))
+        worker_print_exporter(&printer, &output);
+    return print_end(&printer);
+}
+
+static void worker_say_account(const struct work_counts *counts)
+{
+    say(BK7021,
+        "spans: %" PRIu64 " in + %" PRIu64 " taken over = %" PRIu64 " counted + %" PRIu64
+        " late + %" PRIu64 " over + %" PRIu64 " invalid + %" PRIu64 " handed over + %" PRIu64
+        " open; %" PRIu64 " traces, %" PRIu64 " kept; %" PRIu64 " messages, %" PRIu64
+        " broken, %" PRIu64 " offsets missing",
+        counts->spans_in, counts->spans_taken_over, counts->spans_counted, counts->spans_late,
+        counts->spans_over, counts->spans_invalid, counts->spans_handed_over, counts->spans_open,
+        counts->traces_closed, counts->traces_kept, counts->messages, counts->messages_broken,
+        counts->offsets_missing);
+}
 
 /* ---- the loop -------------------------------------------------------------------------------- */
 
@@ -260,14 +312,11 @@ static _Noreturn void worker_give_up(struct worker *worker)
 
 static void worker_close(struct worker *worker)
 {
-    char line[ACCOUNT_LINE_MAX];
-
     (void)alarm(CLOSE_S);
     if (worker->has_joined) {
         if (!group_leave(worker->group))
             worker_give_up(worker);
-        worker_account_line(&worker->stage.counts, line);
-        say(BK7021, "%s", line);
+        worker_say_account(&worker->stage.counts);
     }
     group_close(worker->group);
     transactions_close(worker->transactions);

@@ -1,0 +1,341 @@
+/*
+ * Processes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static FILE *open_file(pid_t pid, const char *name)
+{
+    char path[320];
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    return fopen(path, "re");
+}
+
+/* Name: store / State: S (sleeping) / Uid: 0 0 0 0 / Seccomp: 0 */
+static bool read_status(struct process *process)
+{
+    FILE *file = open_file(process->pid, "status");
+    char line[256];
+    unsigned user, group, mode;
+    int parent;
+
+    if (!file)
+        return false;
+    while (fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "Uid: %*u %u", &user) == 1)
+            process->user = user;
+        if (sscanf(line, "Gid: %*u %u", &group) == 1)
+            process->group = group;
+        if (sscanf(line, "PPid: %d", &parent) == 1)
+            process->parent = parent;
+        if (sscanf(line, "Seccomp: %u", &mode) == 1)
+            process->is_filtered = mode != 0;
+        (void)sscanf(line, "State: %c", &process->state);
+        if (strncmp(line, "Name:\t", 6) == 0)
+            (void)snprintf(process->name, sizeof(process->name), "%.*s",
+                           (int)strcspn(line + 6, "\n"), line + 6);
+    }
+    (void)fclose(file);
+    return true;
+}
+
+void process_each(void (*look)(void *context, struct process *process), void *context)
+{
+    DIR *folder = opendir("/proc");
+    const struct dirent *entry;
+
+    while (folder && (entry = readdir(folder))) {
+        struct process process = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
+
+        if (process.pid > 0 && process.pid != getpid() && process.pid != getppid() &&
+            read_status(&process))
+            look(context, &process);
+    }
+    if (folder)
+        (void)closedir(folder);
+}
+
+static void take_path(const char *line, const char *wanted, char path[PROCESS_PATH_MAX])
+{
+    const char *start = strchr(line, '/');
+
+    if (path[0] == '\0' && start && strstr(start, wanted))
+        (void)snprintf(path, PROCESS_PATH_MAX, "%.*s", (int)strcspn(start, "\n"), start);
+}
+
+/* A kernel's thread has no maps, and no name of a program. */
+bool process_find_libraries(struct process *process, const char *library, const char *provider)
+{
+    FILE *file = open_file(process->pid, "maps");
+    char *line = NULL;
+    size_t size = 0;
+
+    if (!file)
+        return false;
+    while (getline(&line, &size, file) > 0) {
+        take_path(line, library, process->library);
+        take_path(line, provider, process->provider);
+    }
+    free(line);
+    (void)fclose(file);
+    return true;
+}
+
+bool process_variable(pid_t pid, const char *name, char *value, size_t size)
+{
+    FILE *file = open_file(pid, "environ");
+    const size_t length = strlen(name);
+    char *entry = NULL;
+    size_t room = 0;
+    bool is_there = false;
+
+    while (file && !is_there && getdelim(&entry, &room, '\0', file) > 0) {
+        is_there = strncmp(entry, name, length) == 0 && entry[length] == '=';
+        if (is_there)
+            (void)snprintf(value, size, "%s", entry + length + 1);
+    }
+    free(entry);
+    if (file)
+        (void)fclose(file);
+    return is_there;
+}
+
+#define GROUPS_MAX 256
+
+/* "Groups:\t4 24 27" */
+static int read_groups(pid_t pid, gid_t groups[GROUPS_MAX])
+{
+    FILE *file = open_file(pid, "status");
+    char *line = NULL, *at;
+    size_t size = 0;
+    int count = 0;
+
+    while (file && getline(&line, &size, file) > 0) {
+        if (strncmp(line, "Groups:", strlen("Groups:")) != 0)
+            continue;
+        at = line + strlen("Groups:");
+        while (count < GROUPS_MAX && *(at += strspn(at, " \t\n")))
+            groups[count++] = (gid_t)strtoul(at, &at, 10);
+        break;
+    }
+    free(line);
+    if (file)
+        (void)fclose(file);
+    return count;
+}
+
+/* The root folder is opened with our own rights: that of another user is not for it to see. */
+int process_open(const struct process *process, const char *path)
+{
+    gid_t groups[GROUPS_MAX], ours[GROUPS_MAX];
+    const bool is_root = geteuid() == 0;
+    char root[64];
+    int folder, fd, cause, count;
+
+    (void)snprintf(root, sizeof(root), "/proc/%d/root", (int)process->pid);
+    folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        return -1;
+    if (is_root) {
+        count = getgroups(GROUPS_MAX, ours);
+        (void)setgroups((size_t)read_groups(process->pid, groups), groups);
+        (void)setfsgid(process->group);
+        (void)setfsuid(process->user);
+    }
+    fd = openat(folder, path + strspn(path, "/"), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    cause = errno;
+    if (is_root) {
+        (void)setfsuid(geteuid());
+        (void)setfsgid(getegid());
+        (void)setgroups(count > 0 ? (size_t)count : 0, ours);
+    }
+    (void)close(folder);
+    errno = cause;
+    return fd;
+}
+
+/* Closes it; returns -1 with errno if it is none. */
+static ssize_t read_beginning(int fd, char *text, size_t size)
+{
+    const ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+
+    if (fd >= 0)
+        (void)close(fd);
+    return length;
+}
+
+bool process_line(const struct process *process, const char *path, char *line, size_t size)
+{
+    const int fd = process_open(process, path);
+    const ssize_t length = read_beginning(fd, line, size);
+
+    line[length > 0 ? length : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+    return fd >= 0;
+}
+
+static bool ends_so(const char *text, const char *end)
+{
+    return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+/* Does an entry of the folder lead to a path that ends so, or has it in its file `inside` a line
+ * that does? */
+static bool entry_ends_so(pid_t pid, const char *name, const char *inside, const char *end,
+                          char *text, size_t size)
+{
+    char path[320];
+    const struct dirent *entry;
+    ssize_t length = -1;
+    bool has = false;
+    DIR *folder;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    folder = opendir(path);
+    while (folder && !has && (entry = readdir(folder))) {
+        if (inside) {
+            (void)snprintf(path, sizeof(path), "%.255s/%s", entry->d_name, inside);
+            length = read_beginning(openat(dirfd(folder), path, O_RDONLY | O_CLOEXEC), text, size);
+        } else {
+            length = readlinkat(dirfd(folder), entry->d_name, text, size - 1);
+        }
+        text[length > 0 ? length : 0] = '\0';
+        text[strcspn(text, "\n")] = '\0';
+        has = ends_so(text, end);
+    }
+    if (folder)
+        (void)closedir(folder);
+    return has;
+}
+
+bool process_has_open(pid_t pid, const char *end, char *path, size_t size)
+{
+    return entry_ends_so(pid, "fd", NULL, end, path, size);
+}
+
+/* A descriptor's link can be written if the descriptor can. Only a file of the right name is looked
+ * at itself: a file on a server that does not answer would hang us. */
+static bool descriptor_writes(int folder, const char *fd, const struct stat *wanted,
+                              const char *name)
+{
+    char path[4096];
+    const ssize_t length = readlinkat(folder, fd, path, sizeof(path) - 1);
+    struct stat status;
+
+    path[length > 0 ? length : 0] = '\0';
+    return ends_so(path, name) && fstatat(folder, fd, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+           (status.st_mode & S_IWUSR) && fstatat(folder, fd, &status, 0) == 0 &&
+           status.st_dev == wanted->st_dev && status.st_ino == wanted->st_ino;
+}
+
+bool process_writes(pid_t pid, const char *path, bool *is_hidden)
+{
+    const char *slash = strrchr(path, '/');
+    char folder_path[64];
+    const struct dirent *entry;
+    struct stat wanted;
+    bool writes = false;
+    DIR *folder;
+
+    *is_hidden = false;
+    if (stat(path, &wanted) != 0)
+        return false;
+    (void)snprintf(folder_path, sizeof(folder_path), "/proc/%d/fd", (int)pid);
+    folder = opendir(folder_path);
+    *is_hidden = !folder && errno == EACCES;
+    while (folder && !writes && (entry = readdir(folder)))
+        writes = descriptor_writes(dirfd(folder), entry->d_name, &wanted, slash ? slash : path);
+    if (folder)
+        (void)closedir(folder);
+    return writes;
+}
+
+bool process_has_thread(pid_t pid, const char *end)
+{
+    char name[64];
+
+    return entry_ends_so(pid, "task", "comm", end, name, sizeof(name));
+}
+
+/* RLIM_INFINITY also where it cannot be seen. */
+static rlim_t limit_of(pid_t pid, enum __rlimit_resource resource)
+{
+    struct rlimit limit;
+
+    return prlimit(pid, resource, NULL, &limit) < 0 ? RLIM_INFINITY : limit.rlim_cur;
+}
+
+struct tasks {
+    uid_t user;
+    rlim_t count;
+};
+
+static void count_tasks(void *context, struct process *process)
+{
+    struct tasks *tasks = context;
+    char path[64];
+    struct stat folder;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+    if (process->user == tasks->user && stat(path, &folder) == 0)
+        tasks->count += folder.st_nlink - 2;
+}
+
+const char *process_limit_of_threads(const struct process *process, unsigned count)
+{
+    const rlim_t page = (rlim_t)sysconf(_SC_PAGESIZE);
+    rlim_t need = limit_of(process->pid, RLIMIT_STACK);
+    struct tasks tasks = {.user = process->user};
+    unsigned long size = 0, data = 0;
+    FILE *file = open_file(process->pid, "statm");
+
+    if (file) {
+        if (fscanf(file, "%lu %*u %*u %*u %*u %lu", &size, &data) != 2)
+            size = data = 0;
+        (void)fclose(file);
+    }
+    need = count *
+           (need == RLIM_INFINITY ? (rlim_t)2 << 20 : need); /* 2 MB: as the C library has it */
+    if (size * page + need > limit_of(process->pid, RLIMIT_AS))
+        return "RLIMIT_AS";
+    if (data * page + need > limit_of(process->pid, RLIMIT_DATA))
+        return "RLIMIT_DATA";
+    if (process->user != 0 && limit_of(process->pid, RLIMIT_NPROC) != RLIM_INFINITY) {
+        process_each(count_tasks, &tasks);
+        if (tasks.count + count > limit_of(process->pid, RLIMIT_NPROC))
+            return "RLIMIT_NPROC";
+    }
+    return NULL;
+}
+
+/* Its mount namespace alone does not tell: systemd gives one to many a service, with the same /run.
+ */
+bool process_is_elsewhere(pid_t pid, const char *folder)
+{
+    char path[320];
+    struct stat theirs, ours;
+    bool is_theirs;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    if (stat(path, &theirs) < 0)
+        return false; /* not for us to see */
+    (void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)pid, folder);
+    is_theirs = stat(path, &theirs) == 0;
+    if (stat(folder, &ours) < 0)
+        return is_theirs;
+    return !is_theirs || theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino;
+}
