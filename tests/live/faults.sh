@@ -217,7 +217,7 @@ says() {
     grep -q "$1" "$WORK/earlier.log" || fail "it has not said: $1"
 }
 case $scenario in
-reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it has missed' ;;
+reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
 live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;

@@ -204,7 +204,7 @@ class Pushed:
         missing = {"make the topic": f"{self.broker.address}/nothing", "refused": f"127.0.0.1:{free_port()}/{self.topic}"}
         missing = {why: self.begin_config(self.folder + "/right", url=f"kafka://{at}") for why, at in missing.items()}
         for text, why in (("cpu = 3\n", ':1: parameter "cpu": expected '),
-                          ("\nhost-endpoint = kafka://k/t\n", ':2: "host-endpoint" is not taken from a topic'),
+                          ("\nhost-endpoint = kafka://k/t\n", ':2: "host-endpoint" cannot be set by a topic'),
                           ("[live]\n", ""), ("[live]\nlog-level = info\n", ':2: section "live": expected "host", or none'),
                           ("cpus = 1s\n", ':1: key "cpus" is not known'), ("cpu = 1s\ncpu = 2s\n", ":2: ")):
             status, said = self.push(text)

@@ -271,7 +271,7 @@ class RootTest(unittest.TestCase):
         document = root.wait_spans(first["spans"] + last["spans"])
         self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
         for partition in (0, 1):
-            self.assertIn(f"partition {partition} has not kept what was to be read next", root.said())
+            self.assertIn(f"partition {partition} has not kept the next messages to read", root.said())
         self.assertTrue("blkin_work_root_gaps_total 2\n" in root.get("/metrics"))
         self.assertEqual(root.end(), 0)
         root.start()

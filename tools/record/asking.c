@@ -361,7 +361,7 @@ void asking_found(void *context, const struct kept_folder *folder, const json_t 
     if (!is_last)
         agent_save_fetched(asking->agent);
     asking_answer(asking, folder->requests, folder->held_from_ns, found,
-                  found ? NULL : "what was kept there could not be read, or had no room");
+                  found ? NULL : "what was kept there could not be read, or did not fit");
 }
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
