@@ -61,5 +61,5 @@ grep -q 'babeltrace2: hold mutex$' "$WORK/around" && [ "$(grep -c ' <$' "$WORK/a
     fail "show --around: $(head -n 5 "$WORK/around")"
 "$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around of no span"
 grep -q 'not a span id' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
-"$blkin" rules check "$WORK/rules" | grep -q ': 3 kinds of spans' || fail "rules check"
+"$blkin" rules check "$WORK/rules,$SRC/rules/pthread.rules" | grep -q ': 3 kinds of spans' || fail "rules check"
 exit 0

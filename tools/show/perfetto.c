@@ -51,6 +51,7 @@ struct export
     uint32_t *first_lanes; /* of processes, by the number of the name; NONE: it has none */
     struct lane *lanes;    /* as many as items at most */
     uint32_t lanes_count;
+    bool has_events; /* written */
 };
 
 /* ---- items */
@@ -194,36 +195,35 @@ static json_int_t tid_of(const struct export *export, uint32_t lane)
 }
 
 /* Takes it. Out of memory: returns false. */
-static bool put_event(json_t *event, bool *is_first)
+static bool put_event(struct export *export, json_t *event)
 {
     bool is_done;
 
     if (!event)
         return false;
-    fputs(*is_first ? "\n" : ",\n", stdout);
-    *is_first = false;
+    fputs(export->has_events ? ",\n" : "\n", stdout);
+    export->has_events = true;
     is_done = json_dumpf(event, stdout, JSON_COMPACT) == 0;
     json_decref(event);
     return is_done;
 }
 
-static bool put_names(const struct export *export, bool *is_first)
+static bool put_names(struct export *export)
 {
     bool is_done = true;
 
     for (uint32_t i = NAMES_OTHER + 1; is_done && i < names_count(export->names); i++)
-        is_done = put_event(json_pack("{s:s, s:s, s:I, s:{s:s}}", "ph", "M", "name", "process_name",
-                                      "pid", pid_of(i), "args", "name",
-                                      names_text(export->names, i).data),
-                            is_first);
+        is_done = put_event(export, json_pack("{s:s, s:s, s:I, s:{s:s}}", "ph", "M", "name",
+                                              "process_name", "pid", pid_of(i), "args", "name",
+                                              names_text(export->names, i).data));
     for (uint32_t i = 0; is_done && i < export->lanes_count; i++) {
         char name[32];
 
         snprintf(name, sizeof(name), "lane %" PRIu32, export->lanes[i].number);
-        is_done = put_event(json_pack("{s:s, s:s, s:I, s:I, s:{s:s}}", "ph", "M", "name",
-                                      "thread_name", "pid", pid_of(export->lanes[i].process), "tid",
-                                      tid_of(export, i), "args", "name", name),
-                            is_first);
+        is_done =
+            put_event(export, json_pack("{s:s, s:s, s:I, s:I, s:{s:s}}", "ph", "M", "name",
+                                        "thread_name", "pid", pid_of(export->lanes[i].process),
+                                        "tid", tid_of(export, i), "args", "name", name));
     }
     return is_done;
 }
@@ -236,14 +236,14 @@ static json_t *event(const struct export *export, const struct item *item, const
 }
 
 /* From the parent, or to the child, whose number is the flow's. */
-static bool put_flow(const struct export *export, const struct item *item, const char *phase,
-                     uint32_t child, bool *is_first)
+static bool put_flow(struct export *export, const struct item *item, const char *phase,
+                     uint32_t child)
 {
     json_t *json = event(export, item, phase, "call", item->start_us);
 
     return json_object_set_new(json, "cat", json_string("call")) == 0 &&
            json_object_set_new(json, "id", json_integer((json_int_t)child + 1)) == 0 &&
-           put_event(json, is_first);
+           put_event(export, json);
 }
 
 static json_t *details(const struct item *item)
@@ -259,7 +259,7 @@ static json_t *details(const struct item *item)
     return json;
 }
 
-static bool put_slice(const struct export *export, const struct item *item, bool *is_first)
+static bool put_slice(struct export *export, const struct item *item)
 {
     const struct json_span *span = item->span;
     json_t *json =
@@ -267,10 +267,10 @@ static bool put_slice(const struct export *export, const struct item *item, bool
 
     return json_object_set_new(json, "dur", json_integer(item->end_us - item->start_us)) == 0 &&
            json_object_set_new(json, "cat", json_string(span->error ? "error" : "span")) == 0 &&
-           json_object_set_new(json, "args", details(item)) == 0 && put_event(json, is_first);
+           json_object_set_new(json, "args", details(item)) == 0 && put_event(export, json);
 }
 
-static bool put_annotations(const struct export *export, const struct item *item, bool *is_first)
+static bool put_annotations(struct export *export, const struct item *item)
 {
     const json_t *annotations = json_object_get(item->span->json, "annotations");
     const json_t *annotation;
@@ -286,38 +286,38 @@ static bool put_annotations(const struct export *export, const struct item *item
         if (!text || us < item->start_us || us > item->end_us)
             continue;
         json = event(export, item, "i", text, us);
-        if (json_object_set_new(json, "s", json_string("t")) != 0 || !put_event(json, is_first))
+        if (json_object_set_new(json, "s", json_string("t")) != 0 || !put_event(export, json))
             return false;
     }
     return true;
 }
 
-static bool put_item(const struct export *export, uint32_t i, bool *is_first)
+static bool put_item(struct export *export, uint32_t i)
 {
     const struct item *item = &export->items[i];
     const struct item *parent = item->parent == NONE ? NULL : &export->items[item->parent];
     bool is_done = true;
 
     if (parent && parent->process != item->process && item->start_us >= parent->start_us)
-        is_done = put_flow(export, item, "f", i, is_first);
-    is_done = is_done && put_slice(export, item, is_first);
+        is_done = put_flow(export, item, "f", i);
+    is_done = is_done && put_slice(export, item);
     for (uint32_t child = item->first_flow; is_done && child != NONE;
          child = export->items[child].next_flow)
-        is_done = put_flow(export, item, "s", child, is_first);
-    return is_done && put_annotations(export, item, is_first);
+        is_done = put_flow(export, item, "s", child);
+    return is_done && put_annotations(export, item);
 }
 
-static bool put_all(const struct export *export, const char *source, size_t left_out)
+static bool put_all(struct export *export, const char *source, size_t left_out)
 {
-    bool is_first = true, is_done;
+    bool is_done;
     json_t *about =
         json_pack("{s:s, s:s, s:I}", "source", source, "writer", "blkin show " BLKIN_RELEASE,
                   "spans_without_start", (json_int_t)left_out);
 
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[", stdout);
-    is_done = put_names(export, &is_first);
+    is_done = put_names(export);
     for (uint32_t i = 0; is_done && i < export->count; i++)
-        is_done = put_item(export, export->order[i], &is_first);
+        is_done = put_item(export, export->order[i]);
     fputs("\n],\"otherData\":", stdout);
     is_done = is_done && about && json_dumpf(about, stdout, JSON_COMPACT) == 0;
     puts("}");

@@ -10,6 +10,7 @@
 #include "tools/base/text.h"
 #include "tools/config/config.h"
 #include "tools/trace/options.h"
+#include "tools/trace/read.h"
 #include "tools/trace/summary.h"
 
 #include <stdio.h>
@@ -116,7 +117,13 @@ int stat_command(int argc, char *argv[])
 
     if (status >= 0)
         return status;
-    if (!options.source)
-        return stat_services(&options, argv[0]);
-    return is_socket(options.source) ? watch_tap(&options, options.source) : stat_source(&options);
+    if (options.source && !is_socket(options.source))
+        return stat_source(&options);
+    if (read_rules) {
+        fprintf(stderr,
+                "%s: --rules is for the FOLDER of a recorded trace: what runs has its own\n",
+                argv[0]);
+        return 2;
+    }
+    return options.source ? watch_tap(&options, options.source) : stat_services(&options, argv[0]);
 }

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 /* Of more digits nobody would know what they mean. */
@@ -22,32 +23,67 @@ static json_t *integer(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-static double rate_of(const struct report *report, uint64_t count)
-{
-    return report->seconds > 0 ? (double)count * report_scale(report) / report->seconds : 0;
-}
-
 static json_t *row_json(const struct report *report, const struct operation *operation)
 {
     const struct statistics_row *row = operation->row;
-    json_t *json =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", operation->service, "name",
-                  operation->name, "spans", integer(row->spans), "rate",
-                  rounded(rate_of(report, row->spans)), "errors", integer(row->errors), "duration",
-                  figure_json(&row->duration, true), "self", figure_json(&row->self, true));
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", operation->service,
+                             "name", operation->name, "spans", integer(row->spans), "rate",
+                             rounded(report_rate(report, row->spans)), "errors",
+                             integer(row->errors), "duration", figure_json(&row->duration, true),
+                             "self", figure_json(&row->self, true));
 
     if (json && statistics_row_is_other(row))
         json_object_set_new(json, "other", json_true());
     return json;
 }
 
-static json_t *edge_json(const struct report *report, const struct report_edge *named)
+/* With the names that it has; those of the one for all others are "". */
+struct named_edge {
+    const struct statistics_edge *edge;
+    const char *caller;
+    const char *callee;
+};
+
+static int by_calls(const void *a, const void *b)
+{
+    const struct named_edge *left = a, *right = b;
+    int order = (left->edge->calls < right->edge->calls) - (left->edge->calls > right->edge->calls);
+
+    if (!order)
+        order = strcmp(left->caller, right->caller);
+    return order ? order : strcmp(left->callee, right->callee);
+}
+
+/* To or from the services that are asked for, most calls first; free(3) them. Returns NULL when out
+ * of memory. */
+static struct named_edge *find_edges(const struct statistics *statistics, const char *glob,
+                                     size_t *count)
+{
+    const size_t all = statistics_edges(statistics);
+    struct named_edge *edges = calloc(all + 1, sizeof(*edges));
+
+    *count = 0;
+    for (size_t i = 0; edges && i < all; i++) {
+        const struct statistics_edge *edge = statistics_edge(statistics, i);
+        const char *caller = names_text(statistics_names(statistics), edge->caller).data;
+        const char *callee = names_text(statistics_names(statistics), edge->callee).data;
+
+        if (edge->calls && (statistics_edge_is_other(edge) || operations_want(glob, caller) ||
+                            operations_want(glob, callee)))
+            edges[(*count)++] = (struct named_edge){edge, caller, callee};
+    }
+    if (edges)
+        qsort(edges, *count, sizeof(*edges), by_calls);
+    return edges;
+}
+
+static json_t *edge_json(const struct report *report, const struct named_edge *named)
 {
     const struct statistics_edge *edge = named->edge;
     json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "client", named->caller, "server",
                              named->callee, "calls", integer(edge->calls), "rate",
-                             rounded(rate_of(report, edge->calls)), "errors", integer(edge->errors),
-                             "duration", figure_json(&edge->duration, true));
+                             rounded(report_rate(report, edge->calls)), "errors",
+                             integer(edge->errors), "duration", figure_json(&edge->duration, true));
 
     if (json && statistics_edge_is_other(edge))
         json_object_set_new(json, "other", json_true());
@@ -71,7 +107,7 @@ static bool add_rows(json_t *json, const struct report *report, const struct opt
 static bool add_edges(json_t *json, const struct report *report, const struct options *options)
 {
     size_t count;
-    struct report_edge *edges = report_edges(report, options, &count);
+    struct named_edge *edges = find_edges(report->statistics, options->service, &count);
     json_t *array = json_array();
     bool done = edges && array;
 

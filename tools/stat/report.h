@@ -47,23 +47,15 @@ struct report {
     const json_t *accounts[SERVICES_MAX];    /* their counters; NULL: not known */
 };
 
-/* How many times as many spans passed as were seen. */
-double report_scale(const struct report *report);
+/* In a second; 0 where the time is not known. If not all that passed was seen, an estimate. */
+static inline double report_rate(const struct report *report, uint64_t count)
+{
+    const double scale = report->spans && report->passed > report->spans
+                             ? (double)report->passed / (double)report->spans
+                             : 1;
 
-/* An edge with the names that it has; of the one for all others they are "". */
-struct report_edge {
-    const struct statistics_edge *edge;
-    const char *caller;
-    const char *callee;
-};
-
-/* The edges to or from the services that are asked for, most calls first; free(3) them. Returns
- * NULL when out of memory. */
-struct report_edge *report_edges(const struct report *report, const struct options *options,
-                                 size_t *count);
-
-/* All self time that is in the statistics, in ns. */
-double report_self_sum(const struct report *report);
+    return report->seconds > 0 ? (double)count * scale / report->seconds : 0;
+}
 
 /* These write to the standard output. Out of memory: they return false. */
 bool print_table(const struct report *report, const struct options *options);

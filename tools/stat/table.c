@@ -51,9 +51,8 @@ static struct figure rate_cell(const struct table *table, const struct statistic
 {
     const struct report *report = table->report;
 
-    return report->seconds > 0
-               ? figure_number((double)row->spans * report_scale(report) / report->seconds)
-               : (struct figure){"-"};
+    return report->seconds > 0 ? figure_number(report_rate(report, row->spans))
+                               : (struct figure){"-"};
 }
 
 static struct figure errors_cell(const struct table *table, const struct statistics_row *row)
@@ -253,9 +252,11 @@ static size_t width_of_cells(int detail)
 static struct table layout(const struct report *report, const struct operation *rows, size_t count,
                            size_t width)
 {
-    struct table table = {report, LABEL_WISH, 2, report_self_sum(report)};
+    struct table table = {report, LABEL_WISH, 2, 0};
     size_t room;
 
+    for (size_t i = 0; i < statistics_rows(report->statistics); i++)
+        table.self_sum += statistics_row(report->statistics, i)->self.sum;
     while (table.detail > 0 && width_of_cells(table.detail) + LABEL_WISH > width)
         table.detail--;
     room = width - width_of_cells(table.detail);
