@@ -57,8 +57,8 @@ def root_and_build():
 
 
 def unit_tests(root, build):
-    return [str(path.relative_to(root)) for path in sorted(build.glob("tests/*/test-*")) if path.is_file()
-            and os.access(path, os.X_OK) and (root / path.relative_to(build)).with_suffix(".c").exists()]
+    return [str(path.relative_to(root)) for path in sorted([*build.glob("tests/*/test-*"), *build.glob("tests/fuzz/fuzz-*")])
+            if path.is_file() and os.access(path, os.X_OK) and (root / path.relative_to(build)).with_suffix(".c").exists()]
 
 
 def run(root, build, tests, data, limit_s=None):

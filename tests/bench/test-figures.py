@@ -88,7 +88,8 @@ class Texts(unittest.TestCase):
     """scripts/figures on a small tree."""
 
     def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
         for name in ("scripts/figures", "bench/figures.py", "bench/performance.py", "bench/plot.py", "bench/svg.py"):
             os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
             shutil.copy(f"{SRC}/{name}", f"{self.folder}/{name}")
