@@ -88,7 +88,6 @@ man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store
 example_common := $(filter-out $(example_programs:%=examples/%.c) examples/hello.c,$(wildcard examples/*.c))
 examples := $(example_programs:%=$(BUILD)/examples/%)
-dispatcher := $(BUILD)/examples/dispatcher
 nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 # optional: for who has no nbdkit, all else is built
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
@@ -97,7 +96,7 @@ test_programs := $(patsubst %,$(BUILD)/%, \
 	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
 	tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
-	$(if $(filter test-%,$(notdir $(program))),$(program)))
+	$(if $(filter test-%,$(notdir $(program))),$(program))) $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
 script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 # optional, too: who has no Kafka needs no librdkafka
@@ -159,7 +158,7 @@ parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLA
 # what a user types does all its own set-up
 demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster; SERVERS=1: servers as they are
 	@scripts/deps --install demo
-	@$(MAKE) --no-print-directory all $(if $(SCALE),$(kafka_tests))
+	@$(MAKE) --no-print-directory all
 	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' SERVERS='$(SERVERS)' scripts/demo
 
 check: ## run all tests (sets itself up)
@@ -170,7 +169,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(tool_tests) $(rotate_writers) $(record_load) $(kafka_tests) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(rotate_writers) $(record_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 

@@ -6,6 +6,7 @@
 #include "events.h"
 
 #include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/table.h"
 
 #include <inttypes.h>
@@ -27,6 +28,7 @@ struct kind {
 
 struct events {
     bt_message_iterator *iterator;
+    int64_t end_ms; /* by our clock: what comes later is not counted; INT64_MAX: all is */
     struct table kinds;
     uint64_t left_out; /* of more kinds than there is room for */
 };
@@ -229,6 +231,24 @@ static struct events *events_of(bt_self_component_sink *self)
     return bt_self_component_get_data(bt_self_component_sink_as_self_component(self));
 }
 
+#define SECONDS_MAX 86400
+
+/* The parameter "seconds", from now on. False: it is none. */
+static bool events_read_end(struct events *events, const bt_value *params)
+{
+    const bt_value *seconds = bt_value_map_borrow_entry_value_const(params, "seconds");
+    int64_t count;
+
+    events->end_ms = INT64_MAX;
+    if (!seconds)
+        return true;
+    if (!bt_value_is_signed_integer(seconds))
+        return false;
+    count = bt_value_integer_signed_get(seconds);
+    events->end_ms = clock_ms() + count * 1000;
+    return count >= 1 && count <= SECONDS_MAX;
+}
+
 bt_component_class_initialize_method_status
 events_initialize(bt_self_component_sink *self, bt_self_component_sink_configuration *configuration,
                   const bt_value *params, void *data)
@@ -236,11 +256,18 @@ events_initialize(bt_self_component_sink *self, bt_self_component_sink_configura
     struct events *events = calloc(1, sizeof(*events));
 
     (void)configuration;
-    (void)params;
     (void)data;
     if (!events || !table_init(&events->kinds)) {
         free(events);
         return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_MEMORY_ERROR;
+    }
+    if (!events_read_end(events, params)) {
+        table_destroy(&events->kinds, NULL);
+        free(events);
+        BT_CURRENT_THREAD_ERROR_APPEND_CAUSE_FROM_COMPONENT(
+            bt_self_component_sink_as_self_component(self), "seconds: expected a number of 1 to %d",
+            SECONDS_MAX);
+        return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_ERROR;
     }
     bt_self_component_set_data(bt_self_component_sink_as_self_component(self), events);
     return (bt_component_class_initialize_method_status)bt_self_component_sink_add_input_port(
@@ -264,16 +291,16 @@ bt_component_class_sink_consume_method_status events_consume(bt_self_component_s
     const bt_message_iterator_next_status status =
         bt_message_iterator_next(events->iterator, &messages, &count);
 
-    if (status == BT_MESSAGE_ITERATOR_NEXT_STATUS_END)
-        events_print(events);
-    if (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_OK)
-        return (bt_component_class_sink_consume_method_status)status;
-    for (uint64_t i = 0; i < count; i++) {
+    for (uint64_t i = 0; status == BT_MESSAGE_ITERATOR_NEXT_STATUS_OK && i < count; i++) {
         if (bt_message_get_type(messages[i]) == BT_MESSAGE_TYPE_EVENT)
             events_count(events, messages[i]);
         bt_message_put_ref(messages[i]);
     }
-    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_OK;
+    if (status < 0 || (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_END &&
+                       (events->end_ms == INT64_MAX || clock_ms() < events->end_ms)))
+        return (bt_component_class_sink_consume_method_status)status;
+    events_print(events);
+    return BT_COMPONENT_CLASS_SINK_CONSUME_METHOD_STATUS_END;
 }
 
 void events_finalize(bt_self_component_sink *self)

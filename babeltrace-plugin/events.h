@@ -1,6 +1,7 @@
 /*
  * sink.blkin.events: which events a trace has, how often, with which fields; and which of them
- * could begin and end spans, as rules. For who writes rules: `blkin rules events`.
+ * could begin and end spans, as rules. For who writes rules: `blkin rules events`. Of a live
+ * session it counts for some seconds.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -66,12 +66,6 @@ static const struct assembler_counts *pipeline_core_counts(struct pipeline *pipe
     return &pipeline->core;
 }
 
-static void pipeline_publish(struct pipeline *pipeline)
-{
-    pipeline_look_at_all(pipeline);
-    account_publish(pipeline->account, &pipeline->intake.counts, pipeline_core_counts(pipeline));
-}
-
 static void pipeline_publish_now(struct pipeline *pipeline)
 {
     pipeline_look_at_all(pipeline);
@@ -224,7 +218,8 @@ static void pipeline_keep_checkpoint(struct pipeline *pipeline)
 
 void pipeline_rest(struct pipeline *pipeline)
 {
-    pipeline_publish(pipeline);
+    if (account_is_due(pipeline->account))
+        pipeline_publish_now(pipeline);
     pipeline_keep_checkpoint(pipeline);
 }
 

@@ -1,16 +1,18 @@
-"""The processes that the application benchmark runs beside nbdkit: LTTng's daemons and the like.
+"""What benchmarks of applications run: nbdkit, LTTng's daemons and the like.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 import functools
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import time
 
-SRC = os.environ.get("SRC", str(pathlib.Path(__file__).resolve().parents[1]))
-sys.path.insert(0, os.path.join(SRC, "tests"))
+SRC = pathlib.Path(os.environ.get("SRC", pathlib.Path(__file__).resolve().parents[1]))
+BUILD = pathlib.Path(os.environ.get("BUILD", SRC / "build"))
+sys.path.insert(0, str(SRC / "tests"))
 import common
 import tracing
 from paired import Failed
@@ -19,6 +21,31 @@ QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": su
 
 
 wait_for = functools.partial(common.wait_until, fails=Failed, every_s=0.02)
+
+
+def isolated(main):
+    """main() of a program in namespaces of its own, and what it has failed of."""
+    if "BLKIN_PRIVATE" not in os.environ:
+        isolate = str(SRC / "scripts/isolate")
+        os.execv(isolate, [isolate, sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]])
+    try:
+        main()
+    except Failed as failure:
+        sys.exit(f"{os.path.basename(sys.argv[0])}: {failure}")
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def bytes_below(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def cpu_seconds(pid):
@@ -65,6 +92,24 @@ class Parts:
     def end_all(self):
         while self.running:
             self.end(self.running[-1])
+
+
+class Nbdkit:
+    """With these arguments, at a socket of its own. The environment's variables are those given, too."""
+    number = 0
+
+    def __init__(self, parts, work, *arguments, under=(), **environment):
+        Nbdkit.number += 1
+        self.parts = parts
+        self.path = work / f"socket{Nbdkit.number}"
+        self.process = parts.start(*under, "nbdkit", "-f", "-U", self.path, *arguments,
+                                   env={**os.environ, "LTTNG_UST_REGISTER_TIMEOUT": "-1", **environment})
+        wait_for(lambda: self.path.exists() or self.process.poll() is not None, "nbdkit's start")
+        if self.process.poll() is not None:
+            raise Failed(f"nbdkit ended with status {self.process.returncode}")
+
+    def end(self):
+        self.parts.end(self.process)
 
 
 class Tracing:

@@ -15,8 +15,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "batch.h"
-
-#include <blkin.h>
+#include "spans.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,8 +50,6 @@ struct kind {
     unsigned pass;
     double *ticks; /* by turns */
 };
-
-static struct blkin_span root;
 
 static struct structs usual[] = {{.size = sizeof(struct blkin_span)},
                                  {.size = sizeof(struct blkin_span)}};
@@ -121,16 +118,7 @@ static uint64_t run_whole(void *room, size_t size)
     struct blkin_span *span =
         blkin_span_begin_in(room, size, "osd_op write", BLKIN_INTERNAL, &root);
 
-    FORGET();
-    blkin_span_annotate(span, "queued");
-    FORGET();
-    blkin_span_tag_string(span, "object", "rbd_data.4f2a.01");
-    FORGET();
-    blkin_span_tag_int64(span, "offset", 4096);
-    FORGET();
-    blkin_span_annotate(span, "committed");
-    FORGET();
-    blkin_span_end(span);
+    REST_OF_SPAN(span, 4096);
     return ticks() - start;
 }
 

@@ -84,33 +84,14 @@ static void fork_one(size_t process, int has_child)
 
 /* ---- duplicates ---- */
 
-/* By the 56 bits that are not the bucket's, 14 at a time. */
-static void sort(uint64_t *ids, uint64_t *other, size_t count)
+static int compare(const void *a, const void *b)
 {
-    static size_t place[1 << 14];
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-    for (unsigned shift = 0; shift < 56; shift += 14) {
-        size_t next = 0;
-        uint64_t *swap = ids;
-
-        memset(place, 0, sizeof(place));
-        for (size_t i = 0; i < count; i++)
-            place[ids[i] >> shift & 0x3fff]++;
-        for (size_t i = 0; i < 1 << 14; i++) {
-            const size_t here = place[i];
-
-            place[i] = next;
-            next += here;
-        }
-        for (size_t i = 0; i < count; i++)
-            other[place[ids[i] >> shift & 0x3fff]++] = ids[i];
-        ids = other;
-        other = swap;
-    }
+    return (x > y) - (x < y);
 }
 
-static uint64_t duplicates_in(struct part bucket[MAKERS], uint64_t *ids, uint64_t *other,
-                              uint64_t *all)
+static uint64_t duplicates_in(struct part bucket[MAKERS], uint64_t *ids, uint64_t *all)
 {
     uint64_t found = 0;
     size_t count = 0;
@@ -119,7 +100,7 @@ static uint64_t duplicates_in(struct part bucket[MAKERS], uint64_t *ids, uint64_
         memcpy(ids + count, bucket[i].ids, bucket[i].count * sizeof(*ids));
         count += bucket[i].count;
     }
-    sort(ids, other, count);
+    qsort(ids, count, sizeof(*ids), compare);
     for (size_t i = 1; i < count; i++)
         found += ids[i] == ids[i - 1];
     *all += count;
@@ -130,13 +111,12 @@ int main(void)
 {
     const size_t size = sizeof(struct part) * BUCKETS * MAKERS;
     uint64_t *ids = malloc(sizeof(uint64_t) * PART * MAKERS);
-    uint64_t *other = malloc(sizeof(uint64_t) * PART * MAKERS);
     uint64_t found = 0, all = 0;
     struct blkin_trace_info info;
 
     parts =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (parts == MAP_FAILED || !ids || !other) {
+    if (parts == MAP_FAILED || !ids) {
         perror("bench-ids: memory");
         return 1;
     }
@@ -146,7 +126,7 @@ int main(void)
     fork_one(3, 1);
     make_process_ids(0);
     for (size_t i = 0; i < BUCKETS; i++)
-        found += duplicates_in(parts[i], ids, other, &all);
+        found += duplicates_in(parts[i], ids, &all);
     printf("ids_unique %llu %llu 0\n", (unsigned long long)found, (unsigned long long)all);
     return all == (uint64_t)IDS_EACH * MAKERS ? 0 : 1;
 }

@@ -15,6 +15,7 @@
 #include "libblkin/base/thread.h"
 #include "spans.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,33 +38,19 @@ static struct blkin_trace trace;
 
 /* ---- loops ---- */
 
-static void run_root_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
-        REST_OF_SPAN(&span, i);
-    }
-}
+SPANS(run_root_span, BEGIN_ROOT, REST_OF_SPAN(&span, i))
+SPANS(run_remote_span, blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled),
+      REST_OF_SPAN(&span, i))
 
 /* The compiler sees all calls and that nothing happens between them. */
-static void run_plain_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
-        blkin_span_annotate(&span, "queued");
-        blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
-        blkin_span_tag_int64(&span, "offset", i);
-        blkin_span_annotate(&span, "committed");
-        blkin_span_end(&span);
-        FORGET();
-    }
-}
+SPANS(run_plain_span, BEGIN_ROOT, {
+    blkin_span_annotate(&span, "queued");
+    blkin_span_tag_string(&span, "object", "rbd_data.4f2a.01");
+    blkin_span_tag_int64(&span, "offset", i);
+    blkin_span_annotate(&span, "committed");
+    blkin_span_end(&span);
+    FORGET();
+})
 
 /* No text is known to the compiler. */
 static void run_variable_span(unsigned calls)
@@ -82,254 +69,134 @@ static void run_variable_span(unsigned calls)
 }
 
 /* The thread's current one for its time. */
-static void run_current_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        FORGET();
-        {
-            BLKIN_CURRENT_SCOPE(&span);
-            FORGET();
-        }
-        blkin_span_end(&span);
+SPANS(run_current_span, BEGIN_CHILD, {
+    FORGET();
+    {
+        BLKIN_CURRENT_SCOPE(&span);
         FORGET();
     }
-}
+    blkin_span_end(&span);
+    FORGET();
+})
 
 /* The same with steps of the same name: half of what its log has room for. */
-static void run_stepped_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
+SPANS(run_stepped_span, BEGIN_CHILD, {
+    FORGET();
+    for (unsigned step = 0; step < STEPS; step++) {
+        blkin_step_begin(&span, "osd_op write", BLKIN_INTERNAL);
         FORGET();
-        for (unsigned step = 0; step < STEPS; step++) {
-            blkin_step_begin(&span, "osd_op write", BLKIN_INTERNAL);
-            FORGET();
-            blkin_step_end(&span);
-            FORGET();
-        }
-        blkin_span_end(&span);
+        blkin_step_end(&span);
         FORGET();
     }
-}
+    blkin_span_end(&span);
+    FORGET();
+})
 
 /* Of a span that is not recorded. */
-static void run_step(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_step_begin(&root, "osd_op write", BLKIN_INTERNAL);
-        FORGET();
-        blkin_step_end(&root);
-        FORGET();
-    }
-}
+LOOP(run_step, {
+    blkin_step_begin(&root, "osd_op write", BLKIN_INTERNAL);
+    FORGET();
+    blkin_step_end(&root);
+    FORGET();
+})
 
-static void run_remote_span(unsigned calls)
-{
-    struct blkin_span span;
+LOOP(run_annotation, blkin_span_annotate(&root, "queued"))
+LOOP(run_integer, lttng_ust_tracepoint(bench, integer, (int)i))
 
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin_remote(&span, "osd_op write", BLKIN_SERVER, &not_sampled);
-        REST_OF_SPAN(&span, i);
-    }
-}
-
-static void run_integer(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        lttng_ust_tracepoint(bench, integer, (int)i);
-}
+/* The original's events by LTTng's own macro. */
+#define RAW(event, ...)                                                                    \
+    lttng_ust_tracepoint(bench, event, trace.name, service.name, service.port, service.ip, \
+                         (long)trace.info.trace_id, (long)trace.info.span_id,              \
+                         (long)trace.info.parent_span_id, __VA_ARGS__)
 
 static void raw_timestamp(const char *text)
 {
-    lttng_ust_tracepoint(bench, timestamp, trace.name, service.name, service.port, service.ip,
-                         (long)trace.info.trace_id, (long)trace.info.span_id,
-                         (long)trace.info.parent_span_id, text);
+    RAW(timestamp, text);
 }
 
 static void raw_string(const char *key, const char *value)
 {
-    lttng_ust_tracepoint(bench, keyval_string, trace.name, service.name, service.port, service.ip,
-                         (long)trace.info.trace_id, (long)trace.info.span_id,
-                         (long)trace.info.parent_span_id, key, value);
+    RAW(keyval_string, key, value);
 }
 
 static void raw_integer(const char *key, int64_t value)
 {
-    lttng_ust_tracepoint(bench, keyval_integer, trace.name, service.name, service.port, service.ip,
-                         (long)trace.info.trace_id, (long)trace.info.span_id,
-                         (long)trace.info.parent_span_id, key, value);
+    RAW(keyval_integer, key, value);
 }
+
+LOOP(run_raw_timestamp, raw_timestamp("queued"))
+LOOP(run_raw_string, raw_string("object", "rbd_data.4f2a.01"))
+LOOP(run_raw_integer, raw_integer("offset", i))
 
 /* The same span as four events of the original; its ids are not counted. */
-static void run_original_span(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++) {
-        raw_timestamp("queued");
-        raw_string("object", "rbd_data.4f2a.01");
-        raw_integer("offset", i);
-        raw_timestamp("committed");
-    }
-}
+LOOP(run_original_span, {
+    raw_timestamp("queued");
+    raw_string("object", "rbd_data.4f2a.01");
+    raw_integer("offset", i);
+    raw_timestamp("committed");
+})
 
-static void run_raw_timestamp(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        raw_timestamp("queued");
-}
+/* The same events by the original's calls. */
+#define RECORDS(name, kind, ...)                                        \
+    LOOP(name, {                                                        \
+        struct blkin_annotation annotation;                             \
+                                                                        \
+        blkin_init_##kind##_annotation(&annotation, __VA_ARGS__, NULL); \
+        blkin_record(&trace, &annotation);                              \
+    })
 
-static void run_raw_string(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        raw_string("object", "rbd_data.4f2a.01");
-}
+RECORDS(run_record_timestamp, timestamp, "queued")
+RECORDS(run_record_string, string, "object", "rbd_data.4f2a.01")
+RECORDS(run_record_integer, integer, "offset", i)
 
-static void run_raw_integer(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        raw_integer("offset", i);
-}
-
-static void run_record_timestamp(unsigned calls)
-{
-    struct blkin_annotation annotation;
-
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_init_timestamp_annotation(&annotation, "queued", NULL);
-        blkin_record(&trace, &annotation);
-    }
-}
-
-static void run_record_string(unsigned calls)
-{
-    struct blkin_annotation annotation;
-
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_init_string_annotation(&annotation, "object", "rbd_data.4f2a.01", NULL);
-        blkin_record(&trace, &annotation);
-    }
-}
-
-static void run_record_integer(unsigned calls)
-{
-    struct blkin_annotation annotation;
-
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_init_integer_annotation(&annotation, "offset", i, NULL);
-        blkin_record(&trace, &annotation);
-    }
-}
-
-static void run_annotation(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        blkin_span_annotate(&root, "queued");
-}
-
-static void run_init_child(unsigned calls)
-{
+LOOP(run_init_child, {
     struct blkin_trace child;
 
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_init_child(&child, &trace, NULL, "write");
-        ESCAPE(&child);
-    }
-}
+    blkin_init_child(&child, &trace, NULL, "write");
+    ESCAPE(&child);
+})
 
-/* As libblkin itself makes one for each span; thread.c is linked in once more for this. */
-static void run_id(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        ESCAPE(blkin_id_next(&blkin_thread));
-}
-
-static void run_trace_info(unsigned calls)
-{
+LOOP(run_trace_info, {
     struct blkin_trace_info info;
 
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_init_trace_info(&info);
-        ESCAPE(&info);
-    }
-}
+    blkin_init_trace_info(&info);
+    ESCAPE(&info);
+})
+
+/* As libblkin itself makes one for each span; thread.c is linked in once more for this. */
+LOOP(run_id, ESCAPE(blkin_id_next(&blkin_thread)))
 
 #if defined(__x86_64__)
-static void run_counter(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        ESCAPE(__rdtsc());
-}
+LOOP(run_counter, ESCAPE(__rdtsc()))
 #endif
+LOOP(run_clock, ESCAPE(now_ns()))
 
-static void run_clock(unsigned calls)
+/* What the kernel takes for the CPU clock of usage levels 1 and 2, at a begin and an end. */
+static void read_cpu_clock(void)
 {
-    for (unsigned i = 0; i < calls; i++)
-        ESCAPE(now_ns());
+    struct timespec time;
+
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
 }
 
-/* ---- modes ---- */
+LOOP(run_cpu_clock, {
+    read_cpu_clock();
+    read_cpu_clock();
+})
 
-#define MEASURE(subjects) \
-    measure(&usual_batches, subjects, sizeof(subjects) / sizeof((subjects)[0]))
-
-static void mode_off(void)
+/* The same for all meters of these levels. */
+static void read_meters(void)
 {
-    static const struct subject subjects[] = {
-        {"empty", run_empty},
-        {"off_root_span", run_root_span},
-        {"off_plain_span", run_plain_span},
-        {"off_child_span", run_child_span},
-        {"off_remote_span", run_remote_span},
-        {"off_step", run_step},
-        {"init_child", run_init_child},
-        {"id", run_id},
-        {"trace_info", run_trace_info},
-        {"off_integer", run_integer},
-    };
+    struct rusage rusage;
 
-    MEASURE(subjects);
+    read_cpu_clock();
+    (void)getrusage(RUSAGE_THREAD, &rusage);
 }
 
-static void mode_on(void)
-{
-    static const struct subject subjects[] = {
-        {"integer", run_integer},
-        {"span", run_child_span},
-        {"root_span", run_root_span},
-        {"variable_span", run_variable_span},
-        {"bare_span", run_bare_span},
-        {"stepped_span", run_stepped_span},
-        {"original_span", run_original_span},
-        {"raw_timestamp", run_raw_timestamp},
-        {"record_timestamp", run_record_timestamp},
-        {"raw_string", run_raw_string},
-        {"record_string", run_record_string},
-        {"raw_integer", run_raw_integer},
-        {"record_integer", run_record_integer},
-#if defined(__x86_64__)
-        {"counter", run_counter},
-#endif
-        {"clock", run_clock},
-    };
-
-    MEASURE(subjects);
-}
-
-/* A loop, and what is set before each group of batches. */
-#define SUBJECT(name, set, loop)     \
-    static void name(unsigned calls) \
-    {                                \
-        if (calls == 0)              \
-            (void)(set);             \
-        loop(calls);                 \
-    }
+LOOP(run_meters, {
+    read_meters();
+    read_meters();
+})
 
 #define RULES "osd*:write>20ms, scrub>10s, "
 
@@ -340,90 +207,102 @@ SUBJECT(run_storm_span, blkin_set_slow(RULES "*>0ns, error, max=50/s"),
         run_child_span) /* fit all */
 SUBJECT(run_alarm_span, blkin_set_slow(RULES "*>0ns, error, max=1000000/s"), run_child_span)
 
-static void mode_rules(void)
-{
-    static const struct subject subjects[] = {
-        {"integer", run_integer},       {"span", run_unruled_span},
-        {"ruled_span", run_ruled_span}, {"storm_span", run_storm_span},
-        {"alarm_span", run_alarm_span},
-    };
-
-    MEASURE(subjects);
-}
-
 SUBJECT(run_level0_span, blkin_set_usage(0), run_bare_span)
 SUBJECT(run_level1_span, blkin_set_usage(1), run_bare_span)
 SUBJECT(run_level2_span, blkin_set_usage(2), run_bare_span)
 SUBJECT(run_level3_span, blkin_set_usage(3), run_bare_span)
 
-/* What the kernel takes for the meters of levels 1 and 2, at a begin and an end. */
-static void run_meters(unsigned calls)
-{
-    struct timespec time;
-    struct rusage rusage;
+/* ---- modes: what is measured in turns ---- */
 
-    for (unsigned i = 0; i < 2 * calls; i++) {
-        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-        (void)getrusage(RUSAGE_THREAD, &rusage);
-    }
-}
-
-static void run_cpu_clock(unsigned calls)
-{
-    struct timespec time;
-
-    for (unsigned i = 0; i < 2 * calls; i++)
-        (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-}
-
-static void mode_usage(void)
-{
-    static const struct subject subjects[] = {
-        {"integer", run_integer},     {"level0", run_level0_span}, {"level1", run_level1_span},
-        {"level2", run_level2_span},  {"level3", run_level3_span}, {"meters", run_meters},
-        {"cpu_clock", run_cpu_clock},
-    };
-
-    MEASURE(subjects);
-}
-
+static const struct subject off[] = {
+    {"empty", run_empty},
+    {"off_root_span", run_root_span},
+    {"off_plain_span", run_plain_span},
+    {"off_child_span", run_child_span},
+    {"off_remote_span", run_remote_span},
+    {"off_step", run_step},
+    {"init_child", run_init_child},
+    {"id", run_id},
+    {"trace_info", run_trace_info},
+    {"off_integer", run_integer},
+};
+static const struct subject on[] = {
+    {"integer", run_integer},
+    {"span", run_child_span},
+    {"root_span", run_root_span},
+    {"variable_span", run_variable_span},
+    {"bare_span", run_bare_span},
+    {"stepped_span", run_stepped_span},
+    {"original_span", run_original_span},
+    {"raw_timestamp", run_raw_timestamp},
+    {"record_timestamp", run_record_timestamp},
+    {"raw_string", run_raw_string},
+    {"record_string", run_record_string},
+    {"raw_integer", run_raw_integer},
+    {"record_integer", run_record_integer},
+#if defined(__x86_64__)
+    {"counter", run_counter},
+#endif
+    {"clock", run_clock},
+};
+static const struct subject rules[] = {
+    {"integer", run_integer},       {"span", run_unruled_span},     {"ruled_span", run_ruled_span},
+    {"storm_span", run_storm_span}, {"alarm_span", run_alarm_span},
+};
+static const struct subject of_usage[] = {
+    {"integer", run_integer},     {"level0", run_level0_span}, {"level1", run_level1_span},
+    {"level2", run_level2_span},  {"level3", run_level3_span}, {"meters", run_meters},
+    {"cpu_clock", run_cpu_clock},
+};
 /* What is compared with the library without usage, in processes that take turns. */
-static void mode_current(void)
+static const struct subject current[] = {{"current_span", run_current_span}};
+static const struct subject filter[] = {{"span", run_child_span}};
+static const struct subject streaming[] = {
+    {"integer", run_integer},
+    {"annotation", run_annotation},
+    {"streamed_span", run_child_span},
+};
+static const struct subject unsampled[] = {
+    {"empty", run_empty},
+    {"unsampled_remote_span", run_remote_span},
+    {"unsampled_child_span", run_child_span},
+    {"unsampled_root_span", run_root_span},
+    {"unsampled_step", run_step},
+};
+
+#define MODE(name, subjects)                                     \
+    {                                                            \
+        name, subjects, sizeof(subjects) / sizeof((subjects)[0]) \
+    }
+static const struct {
+    const char *name;
+    const struct subject *subjects;
+    size_t count;
+} modes[] = {
+    MODE("off", off),
+    MODE("on", on),
+    MODE("rules", rules),
+    MODE("usage", of_usage),
+    MODE("current", current),
+    MODE("filter", filter),
+    MODE("streaming", streaming),
+    MODE("unsampled", unsampled),
+};
+
+/* Returns whether there is such a mode. */
+static bool run_mode(const char *mode)
 {
-    static const struct subject subjects[] = {{"current_span", run_current_span}};
-
-    MEASURE(subjects);
-}
-
-static void mode_filter(void)
-{
-    static const struct subject subjects[] = {{"span", run_child_span}};
-
-    MEASURE(subjects);
-}
-
-static void mode_streaming(void)
-{
-    static const struct subject subjects[] = {
-        {"integer", run_integer},
-        {"annotation", run_annotation},
-        {"streamed_span", run_child_span},
-    };
-
-    MEASURE(subjects);
-}
-
-static void mode_unsampled(void)
-{
-    static const struct subject subjects[] = {
-        {"empty", run_empty},
-        {"unsampled_remote_span", run_remote_span},
-        {"unsampled_child_span", run_child_span},
-        {"unsampled_root_span", run_root_span},
-        {"unsampled_step", run_step},
-    };
-
-    MEASURE(subjects);
+    if (strcmp(mode, "threads") == 0) {
+        measure_threads(run_child_span);
+        return true;
+    }
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        if (strcmp(modes[i].name, mode) == 0) {
+            measure(&usual_batches, modes[i].subjects, modes[i].count);
+            return true;
+        }
+    }
+    return false;
 }
 
 static int usage(void)
@@ -473,23 +352,6 @@ static void need(int condition, const char *what)
     }
 }
 
-static void mode_threads(void)
-{
-    measure_threads(run_child_span);
-}
-
-static const struct {
-    const char *name;
-    void (*run)(void);
-} modes[] = {{"on", mode_on},
-             {"rules", mode_rules},
-             {"usage", mode_usage},
-             {"current", mode_current},
-             {"filter", mode_filter},
-             {"streaming", mode_streaming},
-             {"unsampled", mode_unsampled},
-             {"threads", mode_threads}};
-
 int main(int argc, char **argv)
 {
     const char *mode = argc > 1 ? argv[1] : "";
@@ -505,22 +367,14 @@ int main(int argc, char **argv)
     if (strcmp(mode, "unsampled") == 0)
         blkin_set_sampling("never");
     blkin_span_begin(&root, "client request", BLKIN_CLIENT, NULL);
+    if (strcmp(mode, "count") == 0 && argc == 4)
+        return mode_count(argv[2], (unsigned)atoi(argv[3]));
     if (strcmp(mode, "off") == 0) {
         need(!blkin_is_on() && !lttng_ust_tracepoint_enabled(bench, integer), "a session is on");
-        mode_off();
-    } else if (strcmp(mode, "count") == 0 && argc == 4) {
-        return mode_count(argv[2], (unsigned)atoi(argv[3]));
     } else {
         need(blkin_is_on() && lttng_ust_tracepoint_enabled(bench, integer), "no session is on");
         need(blkin_span_is_recorded(&root) == (strcmp(mode, "unsampled") != 0),
              "the sampling is not as it should be");
-        for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
-            if (strcmp(modes[i].name, mode) == 0) {
-                modes[i].run();
-                return 0;
-            }
-        }
-        return usage();
     }
-    return 0;
+    return run_mode(mode) ? 0 : usage();
 }

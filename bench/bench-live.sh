@@ -147,7 +147,9 @@ cpu_ms() {
 }
 
 # What the viewers take for the same load, from their being attached to the last span: "plain" is babeltrace2 with our
-# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted. 200 ms live timer, as by default.
+# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted; "rings" is `blkin live --from=rings`.
+# 200 ms live timer, as by default.
+CPU_RATE=${CPU_RATE:-50000}
 cpu_of_plain() {
     start_part viewer babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
         --component=sink.blkin.zipkin --params="endpoint=\"http://$server/api/v2/spans\",stats-file=\"$WORK/stats.json\""
@@ -160,48 +162,107 @@ cpu_of_blkin() {
         --events='zipkin:*,blkin:span,blkin:process'
     wait_for 20 viewer "the reader's attaching" viewer_attached
 }
+cpu_of_rings() {
+    export BLKIN_RINGS=$WORK/rings BENCH_AWAIT_RINGS=1
+    BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" live --runtime-dir="$WORK/run" \
+        --state-dir="$WORK/state" --from=rings --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
+    wait_for 20 viewer "the service" rings_run
+}
+rings_run() {
+    live_status .state | grep -q running
+}
+live_status() {
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live | jq -r "$1"
+}
 has_read() { # VIEWER SPANS
     case $1 in
     plain) jq -e ".counters.spans_accepted >= $2" "$WORK/stats.json" ;;
-    blkin) "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live | jq -e ".counters.spans_accepted >= $2" ;;
+    *) [ "$(live_status ".counters.spans_accepted >= $2")" = true ] ;;
     esac >/dev/null 2>&1
 }
-cpu_of_load() { # VIEWER: its ms are in $cpu
-    local viewer=$1 spans=${CPU_RATE:-50000} pid before=0 after=0
-    start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
+# part_family NAME...: the pids of parts, and of what they have started.
+part_family() {
+    local name
+    for name; do
+        echo "${private_pid[$name]}"
+        pgrep -P "${private_pid[$name]}"
+    done
+}
+cpu_of() { # PID...
+    local pid
+    for pid; do
+        cpu_ms "$pid"
+    done | awk '{ ms += $1 } END { printf "%.3f\n", ms }'
+}
+cpu_of_load() { # VIEWER: its ms are in $cpu, those of LTTng's daemons meanwhile in $daemons_cpu
+    local viewer=$1 spans=$((2 * CPU_RATE)) pids daemons before daemons_before
+    [ "$viewer" = rings ] ||
+        start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
     LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/cpu"
     "cpu_of_$viewer" || exit 1
     sleep 1
-    mapfile -t pids < <(pgrep -P "${private_pid[viewer]}" -x blkin-reader)
-    pids+=("${private_pid[viewer]}")
-    for pid in "${pids[@]}"; do
-        before=$(awk "BEGIN {print $before + $(cpu_ms "$pid")}")
-    done
-    timeout 60 "$bench/bench-load" span "$spans" "${CPU_RATE:-50000}" >/dev/null || die "bench-load failed"
+    mapfile -t pids < <(part_family viewer)
+    mapfile -t daemons < <(part_family sessiond relayd)
+    before=$(cpu_of "${pids[@]}") daemons_before=$(cpu_of "${daemons[@]}")
+    timeout 60 "$bench/bench-load" span "$spans" "$CPU_RATE" >/dev/null || die "bench-load failed"
     wait_for 20 viewer "all spans" has_read "$viewer" "$spans" || exit 1
-    for pid in "${pids[@]}"; do
-        after=$(awk "BEGIN {print $after + $(cpu_ms "$pid")}")
-    done
+    cpu=$(minus "$(cpu_of "${pids[@]}")" "$before")
+    daemons_cpu=$(minus "$(cpu_of "${daemons[@]}")" "$daemons_before")
     stop_part viewer TERM
-    lttng destroy cpu >/dev/null
+    [ "$viewer" = rings ] || lttng destroy cpu >/dev/null
+    unset BLKIN_RINGS BENCH_AWAIT_RINGS
     rm -f "$WORK/stats.json"
-    cpu=$(awk "BEGIN {print $after - $before}")
+}
+minus() {
+    awk -v of="$1" -v less="$2" 'BEGIN { printf "%.3f\n", of - less }'
 }
 cpu() {
-    local turn pass viewer
+    local turn pass viewer whole
     while read -r -u 3 turn pass viewer; do
         cpu_of_load "$viewer"
         echo "run live_cpu $turn.0 $pass $viewer $cpu"
-    done 3< <(plan "${CPU_TURNS:-10}" plain blkin)
+        whole=$cpu
+        [ "$viewer" = rings ] || whole=$(minus "$cpu" "-$daemons_cpu")
+        echo "run live_whole $turn.0 $pass $viewer $whole"
+    done 3< <(plan "${CPU_TURNS:-10}" plain blkin rings)
+}
+
+# From a span's end to the collector's answer, at 1000 spans/s, and how many of a million a second are overwritten.
+rings() {
+    local overwritten spans=4000000
+    start_part latency "$bench/null_server" latency
+    wait_for 10 latency "the start of the null server" part_address latency >/dev/null || exit 1
+    server=$(part_address latency) cpu_of_rings
+    timeout 60 "$bench/bench-load" span 10000 1000 >/dev/null || die "bench-load failed"
+    wait_for 20 viewer "all spans" has_read rings 10000 || exit 1
+    stop_part viewer TERM
+    stop_part latency
+    awk '$1 == "latency" { print "live rings_p50_ms", $3 / 1000; print "live rings_p99_ms", $5 / 1000 }' "$WORK/latency.log"
+    cpu_of_rings
+    timeout 60 "$bench/bench-load" span $spans 1000000 | awk -v spans=$spans '{ print "live rings_rate", spans / $3 }'
+    wait_for 60 viewer "all spans" rings_are_empty $spans || exit 1
+    overwritten=$(live_status .rings.overwritten_bytes) lost=$((spans - $(live_status .counters.spans_accepted)))
+    echo "live rings_lost $((lost > 0 ? lost : 0)) $overwritten"
+    stop_part viewer TERM
+    unset BLKIN_RINGS BENCH_AWAIT_RINGS
+}
+# Nothing more comes.
+rings_are_empty() { # SPANS
+    local before=${were_accepted--1}
+    were_accepted=$(live_status .counters.spans_accepted)
+    [ "$were_accepted" -ge "$1" ] && return
+    sleep 1
+    [ "$were_accepted" -gt 0 ] && [ "$were_accepted" = "$before" ]
 }
 
 start_sessiond && start_relayd || exit 1
 start_part server "$bench/null_server"
 wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
 server=$(part_address server)
-for part in ${PARTS:-latency rates cpu}; do
+for part in ${PARTS:-latency rates cpu rings}; do
     case $part in
     cpu) cpu ;;
+    rings) rings ;;
     latency) latency "${TIMER_MS:-100}" ;;
     rates) rates ;;
     esac

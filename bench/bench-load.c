@@ -6,18 +6,20 @@
  * span: one blkin:span event with two annotations and two tags. original: the four events of the
  * original library (sr, a text, an integer, ss). layers: a request of an nbdkit that has our filter
  * and two layers below, as three spans. steps: the same as a span with two steps. Prints "produced
- * COUNT SECONDS".
+ * COUNT SECONDS". BENCH_AWAIT_RINGS in the environment: waits first until they are there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "batch.h"
+
 #include <blkin.h>
 #include <zipkin_c.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define TICK_NS 1000000 /* at a rate, the spans of a ms are made at once */
 
@@ -91,14 +93,6 @@ static const struct {
 
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void sleep_until(int64_t ns)
 {
     const struct timespec then = {ns / 1000000000, ns % 1000000000};
@@ -124,6 +118,23 @@ static void produce(void (*make)(uint64_t), uint64_t count, double per_second, i
     }
 }
 
+/* An agent's rings come a moment after the start. The first span that goes there is one more. */
+static bool await_rings(void)
+{
+    const uint64_t until = now_ns() + UINT64_C(10) * 1000000000;
+    bool is_recorded = false;
+
+    while (!is_recorded && now_ns() < until) {
+        struct blkin_span span;
+
+        blkin_span_begin(&span, "the first", BLKIN_SERVER, NULL);
+        is_recorded = blkin_span_is_recorded(&span);
+        blkin_span_end(&span);
+        sleep_until((int64_t)now_ns() + 10 * TICK_NS);
+    }
+    return is_recorded;
+}
+
 int main(int argc, char **argv)
 {
     const uint64_t count = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
@@ -143,8 +154,13 @@ int main(int argc, char **argv)
     }
     blkin_set_service(kinds[kind].service->name, kinds[kind].service->ip,
                       (uint16_t)kinds[kind].service->port);
-    start = now_ns();
+    if (getenv("BENCH_AWAIT_RINGS") && !await_rings()) {
+        fprintf(stderr, "bench-load: nothing records at BLKIN_RINGS\n");
+        return 1;
+    }
+    start = (int64_t)now_ns();
     produce(kinds[kind].make, count, per_second, start);
-    printf("produced %llu %.3f\n", (unsigned long long)count, (double)(now_ns() - start) / 1e9);
+    printf("produced %llu %.3f\n", (unsigned long long)count,
+           (double)((int64_t)now_ns() - start) / 1e9);
     return 0;
 }

@@ -86,18 +86,10 @@ static void prepare(void)
 
 /* ---- warm ---- */
 
-#define SUBJECT(name, where, loop)   \
-    static void name(unsigned calls) \
-    {                                \
-        if (calls == 0)              \
-            where();                 \
-        loop(calls);                 \
-    }
-
-SUBJECT(run_nowhere, go_nowhere, run_child_span)
-SUBJECT(run_ring, go_to_ring, run_child_span)
-SUBJECT(run_bare_nowhere, go_nowhere, run_bare_span)
-SUBJECT(run_bare_ring, go_to_ring, run_bare_span)
+SUBJECT(run_nowhere, go_nowhere(), run_child_span)
+SUBJECT(run_ring, go_to_ring(), run_child_span)
+SUBJECT(run_bare_nowhere, go_nowhere(), run_bare_span)
+SUBJECT(run_bare_ring, go_to_ring(), run_bare_span)
 
 static void mode_warm(void)
 {
@@ -141,18 +133,7 @@ static void mode_first(unsigned pass)
 
 /* ---- without a session, and with the folder of a socket that is not there ---- */
 
-static void run_bare_root_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL);
-        FORGET();
-        blkin_span_end(&span);
-        FORGET();
-    }
-}
+BARE_SPANS(run_bare_root_span, BEGIN_ROOT)
 
 static void mode_off(const char *name, const char *path)
 {
@@ -210,17 +191,26 @@ static double middle(uint64_t *ticks, size_t count)
     return sum / (double)(count / 2);
 }
 
-static void mode_cold(unsigned pass, const char *name, void (*where)(void))
+/* Both kinds in one process, in random order, as two processes differ by more than the kinds do:
+ * by which of their pages share a cache's sets. */
+static void mode_cold(void)
 {
-    static uint64_t ticks[COLD_SPANS];
+    enum { KINDS = 2, RUNS = 2 * KINDS };
+    static const struct {
+        const char *name;
+        void (*where)(void);
+    } kinds[KINDS] = {{"nowhere_cold", go_nowhere}, {"ring_cold", go_to_ring}};
+    static uint64_t ticks[RUNS][COLD_SPANS];
+    size_t taken[RUNS] = {0};
+    const char *seed_text = getenv("BENCH_SEED");
+    unsigned seed = seed_text ? (unsigned)atoi(seed_text) : 1, cpu;
     char *data = mmap(NULL, COLD_DATA, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     char *code = make_code();
     uint64_t own = UINT64_MAX, first_ns, first;
     double ns;
-    unsigned cpu;
 
-    where();
+    go_to_ring();
     run_child_span(200000);
     for (unsigned i = 0; i < 1000; i++) {
         const uint64_t begin = __rdtscp(&cpu), took = __rdtscp(&cpu) - begin;
@@ -229,18 +219,22 @@ static void mode_cold(unsigned pass, const char *name, void (*where)(void))
     }
     first_ns = now_ns();
     first = __rdtsc();
-    for (unsigned i = 0; i < COLD_SPANS; i++) {
+    for (unsigned i = 0; i < RUNS * COLD_SPANS; i++) {
+        unsigned run = (unsigned)rand_r(&seed) % RUNS;
         uint64_t begin;
 
-        where();
+        while (taken[run] == COLD_SPANS)
+            run = (run + 1) % RUNS;
+        kinds[run % KINDS].where();
         walk(data, code);
         begin = __rdtscp(&cpu);
         run_child_span(1);
-        ticks[i] = __rdtscp(&cpu) - begin - own;
+        ticks[run][taken[run]++] = __rdtscp(&cpu) - begin - own;
     }
     ns = (double)(now_ns() - first_ns) / (double)(__rdtsc() - first);
-    ns *= middle(ticks, COLD_SPANS);
-    printf("run 0 %u %s %.4f\n", pass, name, ns);
+    for (unsigned run = 0; run < RUNS; run++)
+        printf("run 0 %u %s %.4f\n", run / KINDS, kinds[run % KINDS].name,
+               ns * middle(ticks[run], COLD_SPANS));
 }
 #endif
 
@@ -250,7 +244,7 @@ static int usage(void)
 {
     fprintf(stderr, "usage: bench-ring MODE\n"
                     "  warm                 ns per span, into a ring and nowhere, in turns\n"
-                    "  cold nowhere|ring    ns per span, caches walked over in between\n"
+                    "  cold                 the same, with caches walked over in between\n"
                     "  first                what the first lap of a ring adds to a span\n"
                     "  off PATH             ns per span where PATH is the agent's socket\n"
                     "  count KIND CALLS     only calls; KIND is empty, nowhere or ring\n");
@@ -280,10 +274,8 @@ int main(int argc, char **argv)
         run(0);
         run((unsigned)atoi(argv[3]));
 #if defined(__x86_64__)
-    } else if (strcmp(mode, "cold") == 0 && argc == 3 && strcmp(argv[2], "ring") == 0) {
-        mode_cold(pass, "ring_cold", go_to_ring);
-    } else if (strcmp(mode, "cold") == 0 && argc == 3) {
-        mode_cold(pass, "nowhere_cold", go_nowhere);
+    } else if (strcmp(mode, "cold") == 0) {
+        mode_cold();
 #endif
     } else {
         return usage();

@@ -22,18 +22,18 @@ instructions() {
 }
 
 runs ring "$processes" bench_ring warm
+runs ring $((4 * processes)) bench_ring cold
 while read -r -u 3 turn pass what; do
     case $what in
     awaiting) mode=(off "$WORK/no-agent") ;;
     off) mode=(off none) ;;
-    first) mode=(first) ;;
-    *) mode=(cold "$what") ;;
+    *) mode=(first) ;;
     esac
     BENCH_PASS=$pass bench_ring "${mode[@]}" | as_run ring "$turn" "$pass" || {
         complain "bench-ring ${mode[*]} failed"
         exit 1
     }
-done 3< <(plan "$processes" nowhere ring first off awaiting)
+done 3< <(plan "$processes" first off awaiting)
 for kind in nowhere ring; do
     few=$(instructions $kind 1000)
     many=$(instructions $kind 101000)

@@ -66,14 +66,15 @@ def span(low, high):
     return f"{number(low)} to {number(high)}"
 
 
-HEAD = ("figure", "value", "unit", "95 % interval", "A/A", "target", "", "anchor")
+HEAD = ("figure", "value", "unit", "95 % interval", "A/A", "target", "verdict", "anchor")
 
 
 def cells(name, figure):
     value = figure["why"] if figure["value"] is None else number(figure["value"])
     return (name, value, figure["unit"], span(figure["low"], figure["high"]) if "low" in figure else "",
             span(*figure["same"][1:]) if "same" in figure else "none" if figure.get("is_unpaired") else "",
-            (figure["target"] or "").replace("<=", "≤").replace(">=", "≥"), verdict(figure), figure["anchor"] or "")
+            (figure["target"] or "").replace("<=", "≤").replace(">=", "≥"),
+            verdict(figure) or ("not judged" if figure["target"] else ""), figure["anchor"] or "")
 
 
 def table(figures):

@@ -80,19 +80,11 @@ static void keep(struct connection *connection, const char *data, size_t length)
     connection->length += length;
 }
 
-static int64_t now_us(void)
+static int64_t clock_us(clockid_t clock)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
-
-static int64_t monotonic_us(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
@@ -138,7 +130,7 @@ static void count_body(const char *body, size_t length)
 {
     static const char mark[] = "\"traceId\":\"";
     const char *end = body + length;
-    const int64_t now = counting == COUNT_LATENCY ? now_us() : 0;
+    const int64_t now = counting == COUNT_LATENCY ? clock_us(CLOCK_REALTIME) : 0;
 
     while ((body = memmem(body, (size_t)(end - body), mark, sizeof(mark) - 1))) {
         spans++;
@@ -164,7 +156,7 @@ static bool answer(const struct connection *connection)
 static bool answer_later(struct connection *connection)
 {
     connection->is_waiting = true;
-    connection->due_us = monotonic_us() + pause_ms * 1000;
+    connection->due_us = clock_us(CLOCK_MONOTONIC) + pause_ms * 1000;
     connection->next = NULL;
     if (first_due)
         last_due->next = connection;
@@ -264,7 +256,7 @@ static int answer_due(void)
 {
     while (first_due) {
         struct connection *connection = first_due;
-        const int64_t left_us = connection->due_us - monotonic_us();
+        const int64_t left_us = connection->due_us - clock_us(CLOCK_MONOTONIC);
 
         if (left_us > 0)
             return (int)((left_us + 999) / 1000);

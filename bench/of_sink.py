@@ -68,6 +68,13 @@ def live():
                 f"live timer: {timer:.0f} ms; median: {got.number('live', 'latency_p50_ms'):.0f} ms")
     found.count("memory_base_mb", got.number("live", "base_kib") * 1024 / 1e6, "MB", "<= 24")
     cpu = Found("live", got)
+    cpu.compare("rings_vs_lttng", "live_whole", "rings", "blkin", ratio, "ratio", "<= 0.3",
+                f"`blkin live` by LTTng, with LTTng's daemons: {got.median('live_whole', 'blkin'):.0f} ms of CPU time")
+    cpu.count("rings_p99_ms", got.number("live", "rings_p99_ms"), "ms", None,
+              f"median: {got.number('live', 'rings_p50_ms'):.0f} ms")
+    cpu.count("rings_rate", got.number("live", "rings_rate"), "spans/s", None, "asked for: 1,000,000 spans/s for 4 s")
+    cpu.count("rings_lost", got.number("live", "rings_lost"), "spans", "<= 0",
+              f"of them: overwritten: {got.number('live', 'rings_lost', 1):,.0f} bytes")
     cpu.compare("cpu_vs_plain", "live_cpu", "blkin", "plain", ratio, "ratio", "<= 1.03",
                 f"babeltrace2 with the same sink at 50,000 spans/s: {got.median('live_cpu', 'plain'):.0f} ms of CPU time")
     return {**found, **cpu}

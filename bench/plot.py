@@ -2,9 +2,9 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-from html import escape
+import svg
 
-WIDTH, LABEL, ROW, BAR, VALUE = 760, 300, 22, 14, 110
+WIDTH, LABEL, ROW, VALUE = 760, 300, 22, 110
 OURS, OTHERS = "#2f6f9f", "#b8b8b8"
 
 
@@ -69,25 +69,16 @@ GROUPS = (
 )
 
 
-def draw_bar(top, label, size, colour, unit):
-    length = max(1, size * unit)
-    middle = top + ROW / 2 + 4
-    return (f'<text x="{LABEL - 10}" y="{middle}" text-anchor="end">{escape(label)}</text>'
-            f'<rect x="{LABEL}" y="{top + (ROW - BAR) / 2}" width="{length:.1f}" height="{BAR}"'
-            f' fill="{colour}"/>'
-            f'<text x="{LABEL + length + 6:.1f}" y="{middle}">{size:.3g}</text>')
-
-
 def draw_group(top, title, bars):
     """Returns the lines and where the next group begins."""
     bars = [bar for bar in bars if bar[1] is not None]
     if len(bars) < 2:
         return [], top
     unit = (WIDTH - LABEL - VALUE) / max(size for _, size, _ in bars)
-    lines = [f'<text x="10" y="{top + 18}" font-weight="bold">{escape(title)}</text>']
+    lines = [svg.title(top + 18, title)]
     top += 30
     for label, size, colour in bars:
-        lines.append(draw_bar(top, label, size, colour, unit))
+        lines.append(svg.bar(top, LABEL, size * unit, label, f"{size:.3g}", colour))
         top += ROW
     return lines, top + 16
 
@@ -102,8 +93,4 @@ def draw(results):
     for title, bars_of in GROUPS:
         group, top = draw_group(top, title, bars_of(value))
         lines += group
-    if not lines:
-        return None
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{top}"'
-            f' font-family="sans-serif" font-size="13">\n'
-            f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(lines) + "\n</svg>\n")
+    return svg.picture(WIDTH, top, lines) if lines else None

@@ -2,9 +2,9 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import math
 from html import escape
 
+import svg
 from tiers import PARTS
 
 WIDTH, HEIGHT, LEFT, TOP, BAR = 760, 260, 70, 54, 62
@@ -46,26 +46,19 @@ def bar(x, parts, scale, used):
     return lines
 
 
-def round_up(value):
-    unit = 10 ** math.floor(math.log10(max(value, 1)))
-    return next(step * unit for step in (1, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10) if step * unit >= value)
-
-
 def draw(title, rows):
     """rows: (number of clients, us by part) of each bar."""
     used = [part for part in PARTS
             if any(parts[part] > 0.005 * sum(parts.values()) for _, parts in rows)]
     highest = max(sum(parts.values()) for _, parts in rows)
-    top = round_up(highest)
+    top = svg.round_up(highest)
     scale = HEIGHT / top * 0.95
     step = (WIDTH - LEFT - 40) / len(rows)
-    lines = [f'<text x="10" y="18" font-weight="bold">{escape(title)}</text>', *legend(used),
+    lines = [svg.title(18, title), *legend(used),
              *axis(top, scale)]
     for i, (clients, parts) in enumerate(rows):
         x = LEFT + 20 + i * step + (step - BAR) / 2
         lines += bar(x, parts, scale, used)
         lines.append(f'<text x="{x + BAR / 2:.1f}" y="{TOP + HEIGHT + 18}" text-anchor="middle">{clients}</text>')
     lines.append(f'<text x="{WIDTH / 2}" y="{TOP + HEIGHT + 38}" text-anchor="middle">clients at once</text>')
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{TOP + HEIGHT + 50}"'
-            f' font-family="sans-serif" font-size="13">\n'
-            f'<rect width="100%" height="100%" fill="white"/>\n' + "\n".join(lines) + "\n</svg>\n")
+    return svg.picture(WIDTH, TOP + HEIGHT + 50, lines)

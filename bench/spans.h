@@ -15,11 +15,24 @@
 
 static struct blkin_span root; /* the parent of the spans: recorded, or not */
 
-static void run_empty(unsigned calls)
-{
-    for (unsigned i = 0; i < calls; i++)
-        FORGET();
-}
+/* A loop of something. */
+#define LOOP(name, ...)                                      \
+    __attribute__((unused)) static void name(unsigned calls) \
+    {                                                        \
+        for (unsigned i = 0; i < calls; i++)                 \
+            __VA_ARGS__;                                     \
+    }
+
+LOOP(run_empty, FORGET())
+
+/* A loop, and what is set before each group of batches. */
+#define SUBJECT(name, set, loop)     \
+    static void name(unsigned calls) \
+    {                                \
+        if (calls == 0)              \
+            (void)(set);             \
+        loop(calls);                 \
+    }
 
 /* What is between the calls of a real program makes the compiler read the span again. */
 #define REST_OF_SPAN(span, i) \
@@ -40,29 +53,26 @@ static void run_empty(unsigned calls)
         FORGET();                                                   \
     } while (0)
 
-static void run_child_span(unsigned calls)
-{
-    struct blkin_span span;
-
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        REST_OF_SPAN(&span, i);
+/* A loop of spans, which is given how one begins, and the rest of it. */
+#define SPANS(name, begin, ...)                              \
+    __attribute__((unused)) static void name(unsigned calls) \
+    {                                                        \
+        struct blkin_span span;                              \
+                                                             \
+        ESCAPE(&span);                                       \
+        for (unsigned i = 0; i < calls; i++) {               \
+            begin;                                           \
+            __VA_ARGS__;                                     \
+        }                                                    \
     }
-}
 
 /* Nothing is said of it. */
-static void run_bare_span(unsigned calls)
-{
-    struct blkin_span span;
+#define BARE_SPANS(name, begin) SPANS(name, begin, FORGET(); blkin_span_end(&span); FORGET())
 
-    ESCAPE(&span);
-    for (unsigned i = 0; i < calls; i++) {
-        blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root);
-        FORGET();
-        blkin_span_end(&span);
-        FORGET();
-    }
-}
+#define BEGIN_CHILD blkin_span_begin(&span, "osd_op write", BLKIN_INTERNAL, &root)
+#define BEGIN_ROOT  blkin_span_begin(&span, "osd_op write", BLKIN_SERVER, NULL)
+
+SPANS(run_child_span, BEGIN_CHILD, REST_OF_SPAN(&span, i))
+BARE_SPANS(run_bare_span, BEGIN_CHILD)
 
 #endif

@@ -21,31 +21,31 @@
  * not use one span at the same time. Do not copy a span: use its address.
  *
  * Parents. Any number of threads may begin children below one span, or read its context, without a
- * lock: from its begin until its memory is used for something else. So a parent may have ended.
+ * lock: from its begin until its memory is used for something else. The parent may have ended.
  *
- * Steps. A step is a child that begins and ends inside of its span, on one thread, nested like
- * brackets. It is two records of its span's event and costs a part of a span. Take a span for work
- * that another thread continues, that overlaps with its siblings, or that outlives its parent.
+ * Steps. A step is a child that begins and ends inside its span, on one thread, nested like
+ * brackets. It is two records of its span's event and costs a fraction of a span. Use a span for
+ * work that another thread continues, that overlaps with its siblings, or that outlives its parent.
  *
- * Recording. A span is recorded if an LTTng session has the event "blkin:span" enabled when the
- * span begins, and if its trace is sampled. Every other call on a span that is not recorded tests
- * one byte. What a span has no room for is dropped, and counted in the span.
+ * Recording. A span is recorded if, when it begins, a recorder runs or an LTTng session has the
+ * event "blkin:span" enabled, and if its trace is sampled. On a span that is not recorded, every
+ * call after the begin tests one byte. What does not fit into a span is dropped, and counted in it.
  *
- * Texts are copied, end with a NUL and are UTF-8; NULL is taken as "". Long ones are cut between
- * two characters: names after 120 bytes, keys after 100, values and annotations after 240. The
+ * Texts are copied, end with a NUL and are UTF-8; NULL means "". Long ones are cut between two
+ * characters: names after 120 bytes, keys after 100, values and annotations after 240. The
  * functions whose names end in _n take data that needs no NUL: they stop at `length`, or at a NUL.
  *
  * Times are in ns of the span clock, which is CLOCK_MONOTONIC: see blkin_now(). A time in the
- * future is taken as now.
+ * future counts as now.
  *
  * Threads and signals. Any thread may call every function. A signal handler may call
  * blkin_current(), and on spans of its own the functions on spans, except those that format a text
  * or an address. The first span of a process loads the LTTng provider: call blkin_init() before.
  * The first span of a thread allocates: call blkin_init_thread() before.
  *
- * Functions keep errno. -DBLKIN_DISABLE makes all functions empty, and needs no library. Files of
- * one program may differ in it and pass spans to each other. doc/library.md is the guide;
- * doc/compatibility.md says what the ABI promises. Names that end in _ are not for use.
+ * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. Files
+ * with and without it may pass spans to each other. doc/library.md is the guide;
+ * doc/compatibility.md says what the ABI promises. Do not use names that end in _.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -95,7 +95,7 @@ enum blkin_severity {
 
 /* A span of the usual size. Its first 64 bytes are the same in every version of the library. */
 struct blkin_span {
-    struct blkin_context context; /* to be read by blkin_span_context() */
+    struct blkin_context context; /* read it with blkin_span_context() */
     uint8_t state_;
     uint8_t has_context_;
     uint16_t inside_[7];
@@ -103,13 +103,13 @@ struct blkin_span {
 } __attribute__((may_alias));
 
 /*
- * A span that was never begun, which all functions accept: they do nothing. Memory of zeros is the
+ * A span that was never begun. All functions accept it, and do nothing. Memory of zeros is the
  * same. A span needs neither before blkin_span_begin*().
  */
 #define BLKIN_SPAN_INIT BLKIN_SPAN_INIT_
 
 /*
- * Room for a span of another size: a member of a request, say, of which there are many. The size is
+ * Room for a span of another size, for example as a member of a struct for requests. The size is
  * 192 to 2048 bytes, a multiple of 8.
  *
  *     struct request {
@@ -118,23 +118,23 @@ struct blkin_span {
  *     blkin_span_begin_in(&request->trace, sizeof(request->trace), "write", BLKIN_SERVER, NULL);
  *     blkin_span_end(blkin_span_in(&request->trace));
  *
- * What a span takes of it: 134 bytes and its name; an annotation 11 bytes and its text; a number as
- * a tag 14 bytes and its key; a text as a tag 5 bytes, the key and the text; a link 49 bytes; a
- * step 20 bytes and its name. A service of the span's own takes up to 132 bytes, its usage 64. The
- * first step reserves a quarter of what is left, 128 bytes at most, for steps that find no other
- * room: such a step becomes an event of its own at its end.
+ * A span takes 134 bytes and its name; an annotation 11 bytes and its text; a number as a tag 14
+ * bytes and its key; a text as a tag 5 bytes, the key and the text; a link 49 bytes; a step 20
+ * bytes and its name. A service of the span's own takes up to 132 bytes, its usage 64. The first
+ * step reserves a quarter of what is left, 128 bytes at most, for steps that find no other room:
+ * such a step becomes an event of its own at its end.
  */
 #define BLKIN_SPAN_ROOM(size) BLKIN_SPAN_ROOM_(size)
 
 /* ---- the process ---- */
 
-/* The version of the library that is in use, as BLKIN_VERSION is that of the header. */
+/* The version of the library in use; BLKIN_VERSION is that of the header. */
 BLKIN_API_ unsigned blkin_version(void) BLKIN_ELSE_(BLKIN_VERSION);
 
 /*
  * The service of all spans without a service of their own: its name, its address as text ("" or
- * NULL: not known) and its listening port (0: not known). Copied. A name of NULL brings back the
- * default, the program's name. Meant for the start of main().
+ * NULL: unknown) and its listening port (0: unknown). Copied. A name of NULL restores the default,
+ * the program's name. Call it at the start of main().
  */
 BLKIN_API_ void blkin_set_service(const char *name, const char *ip, uint16_t port) BLKIN_ELSE_();
 
@@ -143,7 +143,7 @@ BLKIN_API_ void blkin_set_version(const char *version) BLKIN_ELSE_();
 
 /*
  * Emits the event "blkin:process" if it is due, as recorded spans do once a second. A daemon that
- * may be idle calls it from a timer, so that readers see time go on. Costs a few ns when not due.
+ * may be idle calls it from a timer, so that readers see time advance. Costs a few ns if not due.
  */
 BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
 
@@ -151,44 +151,44 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
  * Sets how the traces that this process starts are sampled: "always", "never", "ratio=0.01",
  * "rate=100" (traces per second), each optionally with rules for names of root spans, the least
  * severity of annotations and a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
- * A trace that comes with a decision keeps it. The environment variable BLKIN_SAMPLING and a file
- * set the same from outside: see doc/library.md. Returns 0, or -EINVAL for another text. Takes a
- * lock: not for signal handlers.
+ * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
+ * file set the same from outside: see doc/library.md. Returns 0, or -EINVAL for another text. Takes
+ * a lock: not for signal handlers.
  */
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
 /*
- * Sets what is measured of a span's thread while it works for the span, and recorded as tags: 0,
- * the default: nothing; 1: time on a CPU and off it; 2: also switches, preemptions, page faults and
- * dirtied pages; 3: also the time it waited for a CPU. See "Usage" in doc/library.md. Counts for
- * spans that begin from now on. Returns 0, or -EINVAL for another level. Takes a lock.
+ * Sets what to measure while a thread works for a span, and to record as tags: 0, the default:
+ * nothing; 1: time on a CPU and off it; 2: also switches, preemptions, page faults and dirtied
+ * pages; 3: also the time it waited for a CPU. See "Usage" in doc/library.md. Applies to spans that
+ * begin from now on. Returns 0, or -EINVAL for another level. Takes a lock.
  */
 BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
 /*
- * Sets which spans raise an alarm, the event "blkin:slow" at their end, by which "blkin record"
+ * Sets which spans raise an alarm, the event "blkin:slow" at their end, upon which "blkin record"
  * fetches their whole trace: "osd*:write>20ms, *>100ms, error, max=50/s" are globs of service and
- * name with durations, failed spans, and the most alarms per second. "" is no rule. The environment
+ * name with durations, failed spans, and the most alarms per second. "": no rule. The environment
  * variable BLKIN_SLOW and a file set the same from outside: see doc/library.md. Returns 0, or
  * -EINVAL for another text. Takes a lock.
  */
 BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 
-/* The span clock: ns of CLOCK_MONOTONIC, as spans have it. Costs half of clock_gettime(). */
+/* The span clock: CLOCK_MONOTONIC in ns, as in spans. Costs half of clock_gettime(). */
 BLKIN_API_ uint64_t blkin_now(void) BLKIN_ELSE_(0);
 
-/* A time that clock_gettime(CLOCK_MONOTONIC) gave, for the functions that take a time. */
+/* Converts a time of clock_gettime(CLOCK_MONOTONIC) for the functions that take a time. */
 BLKIN_API_ uint64_t blkin_time(const struct timespec *monotonic) BLKIN_ELSE_(0);
 
 /* ---- begin ---- */
 
-/* True if a session wants spans, or that is not known yet. Costs two loads and a test. */
+/* True if somebody records spans, or if that is not known yet. Costs two loads and a test. */
 static inline int blkin_is_on(void);
 
 /*
  * Begins a span below another span of this process, or a new trace if parent is NULL. The parent
- * may have ended. If the trace is sampled the child is recorded; not so below a root that began
- * while no session wanted spans: its trace has no ids.
+ * may have ended. The child is recorded if the trace is sampled, but not below a root that began
+ * while nobody recorded: its trace has no ids.
  */
 static inline void blkin_span_begin(struct blkin_span *span, const char *name, enum blkin_kind kind,
                                     const struct blkin_span *parent);
@@ -202,7 +202,7 @@ static inline void blkin_span_begin_remote(struct blkin_span *span, const char *
                                            enum blkin_kind kind,
                                            const struct blkin_context *context);
 
-/* The same two in a BLKIN_SPAN_ROOM() of so many bytes. They return the span for all calls. */
+/* The same two in a BLKIN_SPAN_ROOM() of `size` bytes. They return the span for all calls. */
 static inline struct blkin_span *blkin_span_begin_in(void *room, size_t size, const char *name,
                                                      enum blkin_kind kind,
                                                      const struct blkin_span *parent);
@@ -210,13 +210,13 @@ static inline struct blkin_span *blkin_span_begin_remote_in(void *room, size_t s
                                                             const char *name, enum blkin_kind kind,
                                                             const struct blkin_context *context);
 
-/* True if the span is recorded and has not ended: to skip costly preparations. */
+/* True if the span is recorded and has not ended. Use it to skip costly preparations. */
 static inline int blkin_span_is_recorded(const struct blkin_span *span);
 
 /*
  * What to send along with a request so that the receiver's spans become children of this one: see
- * the writers of blkin_context.h. Valid as long as the span, also after its end. Of a span that is
- * not recorded it is the context that the span was given, or one without ids.
+ * the writers of blkin_context.h. Valid as long as the span, also after its end. For a span that
+ * is not recorded, it is the context that the span was given, or one without ids.
  */
 static inline const struct blkin_context *blkin_span_context(const struct blkin_span *span);
 
@@ -233,14 +233,14 @@ static inline void blkin_span_log_n(struct blkin_span *span, enum blkin_severity
 static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
                                      const char *text, uint64_t time_ns);
 
-/* An annotation whose text printf(3) makes, if the span is recorded. Not for signal handlers. */
+/* An annotation formatted as by printf(3), if the span is recorded. Not for signal handlers. */
 BLKIN_API_ __attribute__((format(printf, 2, 3))) void blkin_span_annotatef(struct blkin_span *span,
                                                                            const char *format, ...)
     BLKIN_ELSE_();
 BLKIN_API_ __attribute__((format(printf, 2, 0))) void
 blkin_span_vannotatef(struct blkin_span *span, const char *format, va_list arguments) BLKIN_ELSE_();
 
-/* Tags: what describes the request, as keys and values. */
+/* Tags: keys and values that describe the request. */
 static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
                                          const char *value);
 static inline void blkin_span_tag_string_n(struct blkin_span *span, const char *key,
@@ -250,24 +250,24 @@ static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *ke
 static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value);
 static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value);
 
-/* The request failed: Zipkin shows the span in red. message is such as strerror() gives. */
+/* The request failed: Zipkin shows the span in red. message is, for example, that of strerror(). */
 static inline void blkin_span_error(struct blkin_span *span, const char *message);
 
 /*
- * Another span that this one has to do with and that is not its parent: each request, say, that one
+ * Another span that is related to this one, but not its parent: for example each request that one
  * commit of a journal serves. The ids are copied; a context without ids is no link.
  */
 static inline void blkin_span_link(struct blkin_span *span, const struct blkin_context *context);
 
 /*
- * Keeps this trace whole, however fast it was: the span's end raises an alarm as a slow span's
- * does, see blkin_set_slow(), and says why. The first call counts.
+ * Keeps this trace whole, however fast it was: like a slow span, the span raises an alarm at its
+ * end, with `why`; see blkin_set_slow(). The first call counts.
  */
 static inline void blkin_span_keep(struct blkin_span *span, const char *why);
 
 /* ---- what the begin did not know ---- */
 
-/* Another name: that of the operation, once the request is decoded. */
+/* Changes the name, for example to that of the operation once the request is decoded. */
 static inline void blkin_span_set_name(struct blkin_span *span, const char *name);
 static inline void blkin_span_set_name_n(struct blkin_span *span, const char *name, size_t length);
 
@@ -276,20 +276,20 @@ static inline void blkin_span_set_remote(struct blkin_span *span, const char *na
                                          uint16_t port);
 
 /*
- * The same of an address such as getpeername(2) gives: IPv4 or IPv6, also IPv4 in IPv6. Another
- * family tells the name alone. Not for signal handlers.
+ * The same for an address of getpeername(2): IPv4 or IPv6, also IPv4 in IPv6. For another family,
+ * only the name is set. Not for signal handlers.
  */
 BLKIN_API_ void blkin_span_set_remote_sockaddr(struct blkin_span *span, const char *name,
                                                const struct sockaddr *address, size_t length)
     BLKIN_ELSE_();
 
-/* Another service than the process's, as in blkin_set_service(). Copied. */
+/* A service other than the process's, as in blkin_set_service(). Copied. */
 static inline void blkin_span_set_service(struct blkin_span *span, const char *name, const char *ip,
                                           uint16_t port);
 
 /*
- * The span began at this time of the span clock: while the request waited in a queue, say.
- * Annotations stay where they are in time.
+ * The span began at this time of the span clock, for example when the request entered a queue.
+ * The times of annotations do not change.
  */
 static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns);
 
@@ -302,8 +302,8 @@ static inline void blkin_span_end(struct blkin_span *span);
 static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns);
 
 /*
- * Takes the span back: it is not recorded, nor is what begins below it from now on. Children that
- * have begun before are recorded below a parent that is missing. What was streamed stays: such a
+ * Discards the span: neither it nor what begins below it from now on is recorded. Children that
+ * have begun before are recorded, with a parent that is missing. What was streamed stays: such a
  * span just ends. No other thread may begin a child meanwhile.
  */
 static inline void blkin_span_drop(struct blkin_span *span);
@@ -312,10 +312,10 @@ static inline void blkin_span_drop(struct blkin_span *span);
 
 /*
  * Begins a step of the span: a child of it, or of its innermost open step. Until the step's end,
- * what is said of the span, annotations, tags, errors, links, the remote side, is said of the step;
- * name, service and start are the span's. A name is cut after 100 bytes. Twelve may be open at
- * once, a span may have a million. A step without room is dropped with all that is said of it, and
- * counted. A step that is open when its span ends, ends with it and has the tag "blkin.incomplete".
+ * annotations, tags, errors, links and the remote side of the span belong to the step; name,
+ * service and start are the span's. A name is cut after 100 bytes. Twelve may be open at once, a
+ * span may have a million. A step without room is dropped with everything added to it, and counted.
+ * A step that is open when its span ends, ends with it and has the tag "blkin.incomplete".
  */
 static inline void blkin_step_begin(struct blkin_span *span, const char *name,
                                     enum blkin_kind kind);
@@ -324,15 +324,15 @@ static inline void blkin_step_begin(struct blkin_span *span, const char *name,
 static inline void blkin_step_end(struct blkin_span *span);
 
 /*
- * Sets *context to that of the innermost open step, or of the span if none is: for a step that
- * sends a request, or to begin a span below the step by blkin_span_begin_remote(). A use of the
- * span, unlike blkin_span_context().
+ * Sets *context to that of the innermost open step, or of the span if none is open: for a step that
+ * sends a request, or to begin a span below the step with blkin_span_begin_remote(). Unlike
+ * blkin_span_context(), this is a use of the span: only one thread at a time.
  */
 static inline void blkin_step_context(const struct blkin_span *span, struct blkin_context *context);
 
 /*
- * Records a span that is over, in one call: for bindings, replay tools and programs with times of
- * their own. The buffer holds numbers in the host's order, at any alignment, without padding:
+ * Records a span that has ended, in one call: for bindings, replay tools and programs with times
+ * of their own. The buffer has numbers in the host's byte order, at any alignment, without padding:
  *
  *     at  bytes
  *      0      1  1, the version of this layout
@@ -353,8 +353,8 @@ static inline void blkin_step_context(const struct blkin_span *span, struct blki
  *     l       empty          24 bytes: trace id, high and low half, and span id of a link
  *     r e     service name   2 bytes: port; then the address as text: remote side, own service
  *
- * A tag "error" marks the span as failed. Returns 0, also if the span is not sampled or no session
- * wants it, or -EINVAL for a buffer that is not of this form: then nothing is recorded.
+ * A tag "error" marks the span as failed. Returns 0, also if the span is not sampled or nobody
+ * records, or -EINVAL for a buffer that is not of this form: then nothing is recorded.
  */
 BLKIN_API_ int blkin_record_span(const void *buffer, size_t length) BLKIN_ELSE_(0);
 
@@ -362,8 +362,8 @@ BLKIN_API_ int blkin_record_span(const void *buffer, size_t length) BLKIN_ELSE_(
 BLKIN_API_ struct blkin_span *blkin_current(void) BLKIN_ELSE_(NULL);
 
 /*
- * Makes span (or NULL) the current one and returns the one before, to be put back later. A span
- * must not end its life while it is current. BLKIN_CURRENT_SCOPE() does both.
+ * Makes span (or NULL) the current one and returns the one before, so that you can restore it
+ * later. A span's memory must not go away while it is current. BLKIN_CURRENT_SCOPE() does both.
  */
 BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_ELSE_(NULL);
 
@@ -392,7 +392,7 @@ BLKIN_API_ struct blkin_span *blkin_set_current(struct blkin_span *span) BLKIN_E
 #define BLKIN_LINK(span, context)      BLKIN_IF_(span, blkin_span_link(blkin_it_, (context)))
 #define BLKIN_KEEP(span, why)          BLKIN_IF_(span, blkin_span_keep(blkin_it_, (why)))
 
-/* A span, a step of a span, a current span for the rest of the block, whatever way leaves it. */
+/* A span, a step or a current span until the end of the block, however the program leaves it. */
 #define BLKIN_SCOPE(span, name, kind, parent) BLKIN_SCOPE_(span, name, kind, parent)
 #define BLKIN_STEP_SCOPE(span, name, kind)    BLKIN_STEP_SCOPE_(span, name, kind)
 #define BLKIN_CURRENT_SCOPE(span)             BLKIN_CURRENT_SCOPE_(span)

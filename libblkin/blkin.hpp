@@ -8,23 +8,23 @@
  *         ...
  *         if (failed)
  *             span.error("EIO");
- *     } // recorded here, whatever way leaves the scope
+ *     } // recorded here, however the program leaves the scope
  *
- * Header only, nothing allocates, nothing throws. What blkin.h says of recording, strings, times,
- * threads and signals holds here too. An argument that is costly to prepare is best guarded with
- * recorded().
+ * Header only; nothing allocates, nothing throws. What blkin.h says about recording, strings,
+ * times, threads and signals applies here too. If an argument is costly to prepare, check
+ * recorded() first.
  *
- * A span cannot be copied or moved: it holds its event, and a layer below may have its
- * address as the current span. For a request that one thread begins and another one ends, make the
- * span a member of the request object; one that is begun later than the object is made is declared
- * without arguments and begun with begin(). Only one thread may use it at a time: what passes the
- * request from thread to thread (a queue's lock, say) orders the uses of the span too. To be the
- * parent of other spans is no use in this sense, see blkin.h; it may have ended.
+ * A span cannot be copied or moved: it holds its event, and a layer below may have its address as
+ * the current span. For a request that one thread begins and another one ends, make the span a
+ * member of the request object. To begin it later than the object is constructed, declare it
+ * without arguments, and call begin(). Only one thread may use it at a time; whatever passes the
+ * request from thread to thread (a queue's lock, for example) also orders the uses of the span.
+ * Being the parent of other spans does not count as a use, see blkin.h; the parent may have ended.
  *
  * Texts are const char * or std::string, or a const char * and a length; they end at a NUL.
  *
- * -DBLKIN_DISABLE makes all of it empty and needs no library. Files that exchange a blkin::Span
- * must agree on it: else they do not link, instead of losing spans silently.
+ * With -DBLKIN_DISABLE, everything is empty and needs no library. Files that exchange a blkin::Span
+ * must all use it or none: if not, they do not link, instead of losing spans silently.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -67,8 +67,8 @@ public:
 
     // A child of parent, which is one of:
     //   const Span &, const Span *    a span of this process
-    //   const blkin_span *            the same, as C has it: blkin_current(), say
-    //   const blkin_context *         one of another process, see blkin_context.h
+    //   const blkin_span *            a span of C, such as blkin_current()
+    //   const blkin_context *         a span of another process, see blkin_context.h
     // A null pointer makes it a root.
     template <typename Parent>
     SpanOf(const char *name, blkin_kind kind, const Parent &parent) noexcept
@@ -84,7 +84,7 @@ public:
     SpanOf(const SpanOf &) = delete;
     SpanOf &operator=(const SpanOf &) = delete;
 
-    // Begins it, as the constructors of the same arguments do. One that has not ended is ended
+    // Begins it, like the constructors with the same arguments. If it has not ended, it is ended
     // first.
     void begin(const char *name, blkin_kind kind = BLKIN_INTERNAL) noexcept
     {
@@ -98,7 +98,7 @@ public:
         start(name, kind, parent);
     }
 
-    // Of no interest after all: not recorded, nor what begins below it from now on.
+    // Discards it: neither it nor what begins below it from now on is recorded.
     void drop() noexcept
     {
         blkin_span_drop(c_span());
@@ -110,19 +110,19 @@ public:
         blkin_span_end(c_span());
     }
 
-    // Ended at a time before now, in ns of CLOCK_MONOTONIC.
+    // Ends it at an earlier time, in ns of CLOCK_MONOTONIC.
     void end_at(std::uint64_t time_ns) noexcept
     {
         blkin_span_end_at(c_span(), time_ns);
     }
 
-    // Began at another time: while the request waited in a queue.
+    // Sets when it began, for example when the request entered a queue.
     void set_start(std::uint64_t time_ns) noexcept
     {
         blkin_span_set_start(c_span(), time_ns);
     }
 
-    // Another name: that of the operation, once the request is decoded.
+    // Changes the name, for example to that of the operation once the request is decoded.
     void set_name(const char *name) noexcept
     {
         blkin_span_set_name(c_span(), name);
@@ -138,7 +138,7 @@ public:
         blkin_span_set_name_n(c_span(), name, length);
     }
 
-    // True if what is recorded on it is seen by somebody: to skip costly preparations.
+    // True if it is recorded and has not ended. Use it to skip costly preparations.
     bool recorded() const noexcept
     {
         return blkin_span_is_recorded(c_span()) != 0;
@@ -160,7 +160,7 @@ public:
         blkin_span_log_n(c_span(), BLKIN_INFO, text, length);
     }
 
-    // The same of what printf(3) makes, which is not called if the span is not recorded.
+    // The same, formatted as by printf(3), if the span is recorded.
     __attribute__((format(printf, 2, 3))) void annotatef(const char *format, ...) noexcept
     {
         va_list arguments;
@@ -186,7 +186,7 @@ public:
         blkin_span_log_n(c_span(), severity, text, length);
     }
 
-    // The same at a time of the caller's, in ns of CLOCK_MONOTONIC.
+    // The same at the caller's time, in ns of CLOCK_MONOTONIC.
     void log_at(blkin_severity severity, const char *text, std::uint64_t time_ns) noexcept
     {
         blkin_span_log_at(c_span(), severity, text, time_ns);
@@ -258,7 +258,7 @@ public:
     template <typename T>
     void tag(const char *key, const T *value) = delete;
 
-    // The request failed; message is such as strerror() gives.
+    // The request failed; message may come from strerror().
     void error(const char *message) noexcept
     {
         blkin_span_error(c_span(), message);
@@ -274,7 +274,7 @@ public:
         blkin_span_tag_string_n(c_span(), "error", message, length);
     }
 
-    // The trace is worth to be kept whole, whatever it took.
+    // Keeps the whole trace, however fast it was.
     void keep(const char *why) noexcept
     {
         blkin_span_keep(c_span(), why);
@@ -285,7 +285,7 @@ public:
         blkin_span_keep(c_span(), why.c_str());
     }
 
-    // Another span that this one has to do with: of each request that one commit serves, say.
+    // A related span that is not the parent: for example each request that one commit serves.
     template <std::size_t Other>
     void link(const SpanOf<Other> &span) noexcept
     {
@@ -303,13 +303,13 @@ public:
         blkin_span_set_remote(c_span(), name, ip, port);
     }
 
-    // The same of an address such as getpeername(2) gives.
+    // The same for an address of getpeername(2).
     void set_remote(const char *name, const sockaddr *address, std::size_t length) noexcept
     {
         blkin_span_set_remote_sockaddr(c_span(), name, address, length);
     }
 
-    // Another service than the process's. Copied.
+    // A service other than the process's. Copied.
     void set_service(const char *name, const char *ip, std::uint16_t port) noexcept
     {
         blkin_span_set_service(c_span(), name, ip, port);
@@ -411,17 +411,17 @@ private:
 };
 
 /*
- * A step of a span for the rest of a scope: what its thread does one after the other, at a fifth of
- * the cost of a span (see "Steps" in blkin.h). Until then, what is said of the span is said of the
- * step; steps within it are its children. The span must outlive it.
+ * A step of a span for the rest of a scope, at a fraction of the cost of a span (see "Steps" in
+ * blkin.h). Until then, what the program adds to the span belongs to the step; steps within it are
+ * its children. The span must outlive it.
  *
  *     blkin::Step step(span, "look up");
  *     span.tag("extent", extent);
  *     if (failed)
  *         span.error("ENOENT");
  *
- * span is a Span &, or a blkin_span * as C has it, blkin_current(), say; of a null pointer it is no
- * step.
+ * span is a Span &, or a blkin_span * of C, such as blkin_current(); with a null pointer, there is
+ * no step.
  */
 class Step
 {
@@ -459,8 +459,8 @@ public:
     Step(const Step &) = delete;
     Step &operator=(const Step &) = delete;
 
-    // What a client's step sends along, so that the receiver's spans become its children: to be
-    // asked for before a step within this one is begun. Below none it is one without ids.
+    // What a client's step sends along, so that the receiver's spans become its children. Call it
+    // before you begin a step within this one. Without a span, it is a context without ids.
     blkin_context context() const noexcept
     {
         blkin_context context = {0, 0, 0, 0, 0, 0, nullptr};

@@ -57,17 +57,17 @@ struct blkin_context;
 
 /*
  * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
- * threads start: registering with a session daemon takes a few ms, and a recorder that is there but
- * busy is waited for, for 0.3 s at most. A program that never calls it pays for the first at its
- * first record, and waits for the recorder for 5 ms. A child of fork(2) is registered at its first
- * record, too, or when it calls this. Always returns 0.
+ * threads start: registering with a session daemon takes a few ms, and it waits up to 0.3 s for a
+ * recorder that is busy. A program that never calls it registers at its first record, and waits
+ * only 5 ms for the recorder. A child of fork(2) registers at its first record, too, or when it
+ * calls this. Always returns 0.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 
 /*
- * Prepares the calling thread for recording: to be called where a signal handler records on a
- * thread whose first record it may be, for that one allocates memory. Needs no counterpart, costs
- * nothing when called again.
+ * Prepares the calling thread for recording. Call it if a signal handler may make the thread's
+ * first record, because that one allocates memory. Needs no counterpart; another call costs
+ * nothing.
  */
 BLKIN_API_ void blkin_init_thread(void) BLKIN_ELSE_();
 

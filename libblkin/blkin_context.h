@@ -8,7 +8,7 @@
  *
  * Rules that hold for every function here:
  *  - A from_* function returns 0, or -EINVAL for input that the format does not allow (and for a
- *    NULL argument). On error *context is unchanged. On success every field of it is set anew.
+ *    NULL argument). On error *context is unchanged. On success every field of it is set.
  *  - Input is (text, length), length in bytes; it need not end with a NUL, and no byte behind it is
  *    read. It is read strictly, as it stands between the delimiters of the carrier: a caller that
  *    reads raw header lines strips white space around the value first, as HTTP libraries do.

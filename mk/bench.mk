@@ -18,6 +18,7 @@ $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/
 $(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/bench/bench-cold: $(call obj,bench/batch.c)
+$(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
 # with what is hidden in libblkin; -count: with restartable sequences that valgrind does not need to know
@@ -99,7 +100,7 @@ bench-sink: ## the sink's part of it only
 
 bench-kafka: ## what sending to a broker costs the sink
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(kafka_tests)
+	@$(MAKE) --no-print-directory all $(sink_bench_programs)
 	@$(PYTHON) bench/bench kafka
 
 bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
@@ -124,14 +125,14 @@ bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (
 bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an hour and a half (less: SCALE_PARTS=rate)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests)
+	@$(MAKE) --no-print-directory all $(scale_load)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) bench/bench scale
 
 .PHONY: bench-fleet
 bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 runs with kills: 40 minutes (less: RUNS=4 NODES='3 30')
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes $(kafka_tests)
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes
 	@$(PYTHON) bench/bench fleet
 
 .PHONY: bench-sysprof
@@ -159,7 +160,7 @@ bench-host: ## what `blkin host` reads and what that costs, beside node_exporter
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(kafka_tests) $(stage_bench)
+	@$(MAKE) --no-print-directory all $(scale_load) $(stage_bench)
 	@$(PYTHON) bench/bench work
 
 .PHONY: bench-foreign

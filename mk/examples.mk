@@ -18,14 +18,6 @@ $(filter %/gateway,$(examples)): $(BUILD)/examples/%: $(BUILD)/obj/examples/%.cp
 	@mkdir -p $(@D)
 	$(call say,LD)$(CXX) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib)
 
-# records nothing itself
-all: $(dispatcher)
-dispatcher_obj := $(call obj,$(wildcard examples/dispatcher/*.c))
-$(dispatcher_obj): flags = $(call pkg_cflags,jansson) -pthread
-$(dispatcher): $(dispatcher_obj) $(call obj,examples/net.c)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(call pkg_libs,jansson) $(LDLIBS)
-
 # nbdkit itself has the functions that a filter calls: no -z defs
 link_filter = $(CC) $(ldflags) -shared -o $@ $(filter %.o,$^) -L$(BUILD)/lib -lblkin
 filter_obj := $(call obj,$(nbdkit_src))

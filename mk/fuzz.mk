@@ -32,25 +32,34 @@ $(BUILD)/fuzz/obj/%.c.o: %.c $(makefiles) | $(BUILD)/deps.ok $(texts)
 	@mkdir -p $(@D)
 	$(call say,CC)$(FUZZ_CC) -MMD -MP $(fuzz_cflags) -fsanitize=fuzzer-no-link -c -o $@ $<
 
+# Each fuzzer is a test, too, built as any other and without a guide: tests/fuzz/parts/replay.c.
+fuzz_tests := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
+fuzz_both = $(foreach name,$(1),$(BUILD)/fuzz/$(name) $(BUILD)/tests/fuzz/$(name))
+
 # Sources that a fuzzer compiles for itself, with smaller tables so that their limits are met.
 fuzz_own =
-$(BUILD)/fuzz/fuzz-context: fuzz_own = $(wildcard libblkin/context/*.c)
+$(call fuzz_both,fuzz-context): fuzz_own = $(wildcard libblkin/context/*.c)
 small_spans := $(wildcard babeltrace-plugin/spans/*.c)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed $(BUILD)/fuzz/fuzz-rules: fuzz_own = $(small_spans)
-$(BUILD)/fuzz/fuzz-assembler $(BUILD)/fuzz/fuzz-checkpoint $(BUILD)/fuzz/fuzz-packed $(BUILD)/fuzz/fuzz-rules: fuzz_flags = \
+$(call fuzz_both,fuzz-assembler fuzz-checkpoint fuzz-packed fuzz-rules): fuzz_own = $(small_spans)
+$(call fuzz_both,fuzz-assembler fuzz-checkpoint fuzz-packed fuzz-rules): fuzz_flags = \
 	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DALIKE_MAX=4
-$(BUILD)/fuzz/fuzz-checkpoint: fuzz_own += $(addprefix babeltrace-plugin/,stages/tail_stage.c model/statistics.c model/tail.c)
-$(BUILD)/fuzz/fuzz-checkpoint: fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 -DSTATISTICS_ROWS_MAX=16 -DSTATISTICS_EDGES_MAX=16
-$(BUILD)/fuzz/fuzz-foreign: fuzz_own = tools/foreign/store.c
-$(BUILD)/fuzz/fuzz-foreign: fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
+$(call fuzz_both,fuzz-checkpoint): fuzz_own += $(addprefix babeltrace-plugin/,stages/tail_stage.c model/statistics.c model/tail.c)
+$(call fuzz_both,fuzz-checkpoint): fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 -DSTATISTICS_ROWS_MAX=16 -DSTATISTICS_EDGES_MAX=16
+$(call fuzz_both,fuzz-foreign): fuzz_own = tools/foreign/store.c
+$(call fuzz_both,fuzz-foreign): fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own
-$(BUILD)/fuzz/fuzz-outbox: fuzz_own = $(addprefix babeltrace-plugin/deliver/,outbox.c queue.c)
-$(BUILD)/fuzz/fuzz-outbox: fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
+$(call fuzz_both,fuzz-outbox): fuzz_own = $(addprefix babeltrace-plugin/deliver/,outbox.c queue.c)
+$(call fuzz_both,fuzz-outbox): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 fuzz_flags =
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) $(fuzz_archives)
 	$(call say,FUZZ)$(FUZZ_CC) $(fuzz_cflags) $(fuzz_flags) -fsanitize=fuzzer -o $@ $< $(fuzz_own) \
 		$(fuzz_archives) -Wl,--as-needed $(call pkg_libs,$(tool_pkgs)) -lm
+$(fuzz_tests): $(BUILD)/%: %.c tests/fuzz/parts/replay.c $(wildcard tests/fuzz/*.h tests/plugin/*.h tests/work/*.h) $(tool_parts)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(cppflags) $(cflags) -Wno-unknown-pragmas $(internal) $(has_kafka) -Itests/plugin -UNDEBUG \
+		-DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' $(call pkg_cflags,$(tool_pkgs)) $(fuzz_flags) \
+		$(ldflags) -o $@ $< tests/fuzz/parts/replay.c $(fuzz_own) $(tool_parts) -pthread $(tool_libs)
 
 .PHONY: fuzz
 fuzz: ## fuzz what reads untrusted input: FUZZ_RUNS executions each

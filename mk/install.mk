@@ -6,7 +6,7 @@
 # what people read: the inline half is not for them
 documented := libblkin/blkin.h $(filter-out %/blkin.h %/blkin_inline.h,$(headers))
 
-api: ## make doc/api.html anew, from the headers
+api: ## write doc/api.html from the headers
 	$(PYTHON) scripts/reference --html $(documented) >doc/api.html.new && mv doc/api.html.new doc/api.html
 
 man_table = BUILD='$(BUILD)' $(PYTHON) scripts/tables --man=

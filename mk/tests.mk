@@ -43,11 +43,6 @@ $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs) $(LDLIBS)
-kafka_tests := $(if $(kafka_pkg),$(BUILD)/tests/kafka/topic)
-$(kafka_tests:$(BUILD)/%=$(BUILD)/obj/%.c.o): flags = $(internal) $(call pkg_cflags,$(kafka_pkg))
-$(kafka_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(call pkg_libs,$(kafka_pkg))
 # the load of Kafka and workers
 scale_load := $(if $(kafka_pkg),$(BUILD)/tests/scale/produce $(BUILD)/tests/scale/slow.so)
 scale_obj := $(call obj,tests/scale/produce.c tests/scale/traces.c)

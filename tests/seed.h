@@ -29,4 +29,12 @@ static inline uint64_t seed_begin(void)
     return seed * 2 + 1; /* never 0 */
 }
 
+/* Of a test that always plays the same, unless it sets another state (not 0). */
+static uint64_t dice_state = 1;
+
+static inline uint64_t dice(uint64_t sides)
+{
+    return seed_next(&dice_state) % sides;
+}
+
 #endif

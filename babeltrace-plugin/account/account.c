@@ -69,18 +69,17 @@ void account_publish_now(struct account *account, const struct input_counts *inp
     pthread_mutex_unlock(&account->lock);
 }
 
-void account_publish(struct account *account, const struct input_counts *input,
-                     const struct assembler_counts *core)
+bool account_is_due(struct account *account)
 {
     int64_t now_ms;
 
     if (!account->has_thread)
-        return;
+        return false;
     now_ms = clock_ms();
     if (now_ms < account->next_publish_ms)
-        return;
+        return false;
     account->next_publish_ms = now_ms + ACCOUNT_PUBLISH_MS;
-    account_publish_now(account, input, core);
+    return true;
 }
 
 static struct counts read_counts(struct account *account, struct run_info *run)

@@ -48,11 +48,10 @@ struct account;
 struct account *account_open(const struct account_options *options,
                              const struct account_callbacks *callbacks, struct error *error);
 
-/* For the graph's thread, between two messages; cheap enough for each batch of them. */
-void account_publish(struct account *account, const struct input_counts *input,
-                     const struct assembler_counts *core);
+/* For the graph's thread, after each batch of messages: is it time to publish again? */
+bool account_is_due(struct account *account);
 
-/* The same at once: before a long wait. */
+/* What is shown from now on. */
 void account_publish_now(struct account *account, const struct input_counts *input,
                          const struct assembler_counts *core);
 

@@ -5,7 +5,7 @@
  */
 #include "prometheus.h"
 
-#include "babeltrace-plugin/base/label.h"
+#include "babeltrace-plugin/base/printer.h"
 
 #include <inttypes.h>
 

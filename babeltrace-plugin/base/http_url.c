@@ -5,9 +5,10 @@
  */
 #include "http_url.h"
 
+#include "utf8.h"
+
 #include <arpa/inet.h>
 #include <curl/curl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,19 +34,9 @@ static void remove_user(char *url)
         memmove(host, at + 1, strlen(at + 1) + 1);
 }
 
-/* As jansson sees it; without memory nothing is. */
-static bool is_utf8(const char *text)
-{
-    json_t *string = json_string(text);
-    const bool is_valid = string != NULL;
-
-    json_decref(string);
-    return is_valid;
-}
-
 static void make_printable(char *text)
 {
-    const bool is_text = is_utf8(text);
+    const bool is_text = utf8_is_valid(text_of(text));
 
     for (char *c = text; *c; c++) {
         const unsigned char byte = (unsigned char)*c;

@@ -1,5 +1,5 @@
 /*
- * A line in an array, put together piece by piece: what does not fit is cut.
+ * A line that is put together piece by piece: what does not fit is cut.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,15 +10,23 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Returns its new length. */
-__attribute__((format(printf, 4, 0))) static inline size_t
-line_add(char *line, size_t size, size_t length, const char *format, va_list values)
-{
-    const int wanted = vsnprintf(line + length, size - length, format, values);
+struct line {
+    size_t length;
+    char text[400];
+};
 
-    if (wanted <= 0)
-        return length;
-    return (size_t)wanted < size - length ? length + (size_t)wanted : size - 1;
+__attribute__((format(printf, 2, 3))) static inline void line_add(struct line *line,
+                                                                  const char *format, ...)
+{
+    const size_t room = sizeof(line->text) - line->length;
+    va_list values;
+    int wanted;
+
+    va_start(values, format);
+    wanted = vsnprintf(line->text + line->length, room, format, values);
+    va_end(values);
+    if (wanted > 0)
+        line->length += (size_t)wanted < room ? (size_t)wanted : room - 1;
 }
 
 #endif

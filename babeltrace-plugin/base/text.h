@@ -27,6 +27,36 @@ static inline struct text text_cut(struct text text, size_t limit)
     return (struct text){text.data, text.length < limit ? text.length : limit};
 }
 
+/* What is after its first bytes, of which there are at least so many. */
+static inline struct text text_after(struct text text, size_t length)
+{
+    return (struct text){text.data + length, text.length - length};
+}
+
+/* What is before the first such byte, or all of it; *text is what is after that byte then. */
+static inline struct text text_take(struct text *text, char end)
+{
+    const char *at = text->length ? memchr(text->data, end, text->length) : NULL;
+    const struct text taken = text_cut(*text, at ? (size_t)(at - text->data) : text->length);
+
+    *text = text_after(*text, taken.length + (at != NULL));
+    return taken;
+}
+
+/* All of it, which is decimal digits. */
+static inline bool text_read_number(struct text text, uint64_t *number)
+{
+    *number = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        const char digit = text.data[i];
+
+        if (digit < '0' || digit > '9' || __builtin_mul_overflow(*number, 10, number) ||
+            __builtin_add_overflow(*number, (uint64_t)(digit - '0'), number))
+            return false;
+    }
+    return text.length > 0;
+}
+
 /* Returns where the copy ends. */
 static inline char *text_copy(char *at, struct text text)
 {

@@ -5,6 +5,8 @@
  */
 #include "utf8.h"
 
+#define UTF8_BYTES_MAX 4 /* of a sequence */
+
 /* The range of a sequence's second byte; the third and fourth are 80..BF (Unicode, table 3-7). */
 struct lead {
     unsigned length; /* of the sequence; 0: not a lead byte */
@@ -76,4 +78,19 @@ struct text utf8_beginning(struct text text, size_t limit)
     while (length && limit - length < 3 && ((unsigned char)text.data[length] & 0xc0) == 0x80)
         length--;
     return (struct text){text.data, length};
+}
+
+size_t utf8_decode(const char *string, uint32_t *code)
+{
+    bool is_whole;
+    const size_t length = utf8_sequence(string, strnlen(string, UTF8_BYTES_MAX), &is_whole);
+
+    *code = (unsigned char)string[0];
+    if (!is_whole)
+        return 0;
+    if (length > 1)
+        *code &= 0xffu >> (length + 1);
+    for (size_t i = 1; i < length; i++)
+        *code = *code << 6 | ((unsigned char)string[i] & 0x3f);
+    return length;
 }

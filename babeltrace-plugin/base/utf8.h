@@ -9,6 +9,8 @@
 
 #include "text.h"
 
+#include <stdint.h>
+
 #define UTF8_REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
 /* Writes the sequence that begins here, or U+FFFD for as much of it as is there, and returns the
@@ -19,5 +21,9 @@ size_t utf8_put(char **at, const char *bytes, size_t length);
 struct text utf8_beginning(struct text text, size_t limit);
 
 bool utf8_is_valid(struct text text);
+
+/* The character at the beginning of a string, and how many bytes it has; 0: that is not UTF-8, and
+ * *code is its first byte. */
+size_t utf8_decode(const char *string, uint32_t *code);
 
 #endif

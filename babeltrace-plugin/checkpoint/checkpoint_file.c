@@ -4,6 +4,7 @@
 #include "checkpoint_file.h"
 
 #include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/write_all.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -298,28 +299,10 @@ char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *erro
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static bool write_at(int fd, const void *data, size_t length, off_t at)
-{
-    const char *from = data;
-
-    while (length) {
-        const ssize_t count = pwrite(fd, from, length, at);
-
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count < 0)
-            return false;
-        from += count;
-        at += count;
-        length -= (size_t)count;
-    }
-    return true;
-}
-
 /* A state on its way into the file. */
 struct output {
     int fd;
-    off_t at;
+    uint64_t at;
     uint32_t crc;
     size_t length;
     char data[65536];
@@ -327,10 +310,10 @@ struct output {
 
 static bool write_out(struct output *output)
 {
-    const bool is_written = write_at(output->fd, output->data, output->length, output->at);
+    const bool is_written = write_all_at(output->fd, output->data, output->length, output->at);
 
     output->crc = crc_of(output->crc, output->data, output->length);
-    output->at += (off_t)output->length;
+    output->at += output->length;
     output->length = 0;
     return is_written;
 }
@@ -368,7 +351,7 @@ static bool write_head(const struct checkpoint_file *file, const struct output *
     struct head head = {
         .version = htole32(VERSION),
         .kind = htole32(file->kind),
-        .state_length = htole64((uint64_t)(output->at - STATE_AT)),
+        .state_length = htole64(output->at - STATE_AT),
         .state_crc = htole32(output->crc),
     };
 
@@ -376,7 +359,7 @@ static bool write_head(const struct checkpoint_file *file, const struct output *
     head.written_ns = htole64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
     memcpy(head.magic, magic, sizeof(head.magic));
     head.crc = CRC_OF(head);
-    return write_at(output->fd, &head, sizeof(head), 0);
+    return write_all_at(output->fd, &head, sizeof(head), 0);
 }
 
 static bool write_slot(int fd, uint64_t serial, const struct progress *progress)
@@ -392,11 +375,11 @@ static bool write_slot(int fd, uint64_t serial, const struct progress *progress)
 
     memcpy(slot.trace, progress->trace, length);
     slot.crc = CRC_OF(slot);
-    return write_at(fd, &slot, sizeof(slot), SLOT_AT + (off_t)(serial % SLOTS) * SLOT_AT);
+    return write_all_at(fd, &slot, sizeof(slot), SLOT_AT + serial % SLOTS * SLOT_AT);
 }
 
-static bool write_all(struct checkpoint_file *file, int fd, const struct progress *progress,
-                      checkpoint_save_fn *save, void *context)
+static bool write_file(struct checkpoint_file *file, int fd, const struct progress *progress,
+                       checkpoint_save_fn *save, void *context)
 {
     struct output *output = malloc(sizeof(*output));
     bool is_written;
@@ -450,7 +433,7 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
         close(fd);
         return false;
     }
-    if (!write_all(file, fd, progress, save, context) || rename(file->temporary, file->path) < 0) {
+    if (!write_file(file, fd, progress, save, context) || rename(file->temporary, file->path) < 0) {
         checkpoint_file_error(error, file, "cannot be written");
         (void)unlink(file->temporary);
         close(fd);

@@ -130,8 +130,9 @@ struct moves {
 };
 
 /* An event class as its stream describes it. */
-struct plan {
+struct decode_plan {
     struct table_link in_table;
+    const struct stream_decoder *decoder;
     const bt_event_class *class; /* lives as long as the stream */
     enum decoded result;         /* DECODED: what follows holds */
     enum event_kind kind;
@@ -238,7 +239,7 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules 
 
 static void free_plan(struct table_link *link)
 {
-    struct plan *plan = caa_container_of(link, struct plan, in_table);
+    struct decode_plan *plan = caa_container_of(link, struct decode_plan, in_table);
 
     rule_fields_free(plan->rule);
     free(plan);
@@ -268,7 +269,8 @@ static const struct layout *find_layout(const char *event_name)
 }
 
 /* The moves to which a field of this class belongs; NULL: the event's member has another type. */
-static struct moves *moves_for(struct plan *plan, enum field_type type, const bt_field_class *class)
+static struct moves *moves_for(struct decode_plan *plan, enum field_type type,
+                               const bt_field_class *class)
 {
     const bt_field_class_type class_type = bt_field_class_get_type(class);
 
@@ -281,7 +283,8 @@ static struct moves *moves_for(struct plan *plan, enum field_type type, const bt
     return NULL;
 }
 
-static bool plan_field(struct plan *plan, const struct field *field, const bt_field_class *payload)
+static bool plan_field(struct decode_plan *plan, const struct field *field,
+                       const bt_field_class *payload)
 {
     const uint64_t count = bt_field_class_structure_get_member_count(payload);
 
@@ -320,7 +323,7 @@ static struct text severity_of(const char *event_name)
     return text_is(name, "info") ? (struct text){"", 0} : name;
 }
 
-static bool plan_layout(struct plan *plan, const struct layout *layout,
+static bool plan_layout(struct decode_plan *plan, const struct layout *layout,
                         const bt_field_class *payload)
 {
     plan->kind = layout->kind;
@@ -337,7 +340,7 @@ static bool plan_layout(struct plan *plan, const struct layout *layout,
 }
 
 /* What is no event of ours: does a rule name it? */
-static enum decoded plan_rule(struct plan *plan, struct rules *rules, const char *name)
+static enum decoded plan_rule(struct decode_plan *plan, struct rules *rules, const char *name)
 {
     const struct rule_class *class;
     bool is_starved = false;
@@ -352,7 +355,7 @@ static enum decoded plan_rule(struct plan *plan, struct rules *rules, const char
     return plan->rule ? DECODED : DECODED_NO_MEMORY;
 }
 
-static enum decoded make_plan(struct plan *plan, struct rules *rules)
+static enum decoded make_plan(struct decode_plan *plan, struct rules *rules)
 {
     const bt_field_class *payload = bt_event_class_borrow_payload_field_class_const(plan->class);
     const char *name = bt_event_class_get_name(plan->class);
@@ -366,24 +369,26 @@ static enum decoded make_plan(struct plan *plan, struct rules *rules)
 }
 
 /* Returns NULL when out of memory. */
-__attribute__((noinline)) static const struct plan *
-add_plan(struct stream_decoder *decoder, const bt_event_class *class, uint64_t hash)
+static const struct decode_plan *add_plan(struct stream_decoder *decoder,
+                                          const bt_event_class *class, uint64_t hash)
 {
-    struct plan *plan = calloc(1, sizeof(*plan));
+    struct decode_plan *plan = calloc(1, sizeof(*plan));
 
     if (!plan)
         return NULL;
+    plan->decoder = decoder;
     plan->class = class;
     plan->result = make_plan(plan, decoder->rules);
     table_add(&decoder->plans, &plan->in_table, hash);
     return plan;
 }
 
-static const struct plan *plan_of(struct stream_decoder *decoder, const bt_event_class *class)
+const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
+                                              const bt_event_class *class)
 {
     /* no trace chooses the addresses of classes: the upper bits of a product will do */
     const uint64_t hash = (uint64_t)(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-    const struct plan *plan;
+    const struct decode_plan *plan;
 
     table_find(plan, &decoder->plans, hash, in_table, plan->class == class);
     return plan ? plan : add_plan(decoder, class, hash);
@@ -420,7 +425,8 @@ static const bt_field *member(const bt_field *structure, uint64_t index)
     return bt_field_structure_borrow_member_field_by_index_const(structure, index);
 }
 
-static void read_payload(struct event *event, const struct plan *plan, const bt_field *payload)
+static void read_payload(struct event *event, const struct decode_plan *plan,
+                         const bt_field *payload)
 {
     char *const base = (char *)event;
 
@@ -444,8 +450,8 @@ static void read_payload(struct event *event, const struct plan *plan, const bt_
 }
 
 /* What is about no trace is wanted. Most events are of others: of them nothing else is read. */
-static bool may_be_wanted(const struct only *only, const struct plan *plan, const bt_field *payload,
-                          int64_t time_ns)
+static bool may_be_wanted(const struct only *only, const struct decode_plan *plan,
+                          const bt_field *payload, int64_t time_ns)
 {
     const bt_field *field;
 
@@ -499,17 +505,14 @@ static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snaps
                : 0;
 }
 
-enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
-                                   const struct only *only, struct event *event)
+enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
+                          const bt_event *bt_event, const struct only *only, struct event *event)
 {
-    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    const struct plan *plan = plan_of(decoder, bt_event_borrow_class_const(bt_event));
+    const struct stream_decoder *decoder = plan->decoder;
     const bt_clock_snapshot *now;
     const bt_field *payload;
     enum decoded decoded;
 
-    if (!plan)
-        return DECODED_NO_MEMORY;
     if (plan->result != DECODED)
         return plan->result;
     if (!decoder->has_clock)

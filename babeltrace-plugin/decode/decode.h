@@ -33,11 +33,17 @@ struct origin stream_decoder_origin(const struct stream_decoder *decoder);
  * known to its metadata. */
 bool stream_decoder_has_ours(struct stream_decoder *decoder, const bt_stream *stream);
 
+/* How events of a class of the stream's are decoded; as long as the decoder. Returns NULL when out
+ * of memory. */
+struct decode_plan;
+const struct decode_plan *stream_decoder_plan(struct stream_decoder *decoder,
+                                              const bt_event_class *class);
+
 /*
- * Fills the members that its kind has, if DECODED; texts live as long as the message. Of an event
- * that is not wanted only the time; only may be NULL: all are.
+ * The message's event. Fills the members that its kind has, if DECODED; texts live as long as the
+ * message. Of an event that is not wanted only the time; only may be NULL: all are.
  */
-enum decoded stream_decoder_decode(struct stream_decoder *decoder, const bt_message *message,
-                                   const struct only *only, struct event *event);
+enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
+                          const bt_event *bt_event, const struct only *only, struct event *event);
 
 #endif

@@ -11,19 +11,25 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Once: a program with another provider of this name may write millions. */
-static void say_unreadable(const struct input *input, const bt_event *bt_event)
+static const char *name_of(const bt_message *message)
 {
-    char message[512];
+    return bt_event_class_get_name(
+        bt_event_borrow_class_const(bt_message_event_borrow_event_const(message)));
+}
+
+/* Once: a program with another provider of this name may write millions. */
+static void say_unreadable(const struct input *input, const bt_message *message)
+{
+    char text[512];
 
     if (input->intake->counts.unreadable)
         return;
     snprintf(
-        message, sizeof(message),
+        text, sizeof(text),
         "event \"%s\" is unreadable: a field is missing or not as BlkKin's provider writes it, "
         "or the trace has no clock; further such events are only counted",
-        bt_event_class_get_name(bt_event_borrow_class_const(bt_event)));
-    input->warn(input->context, message);
+        name_of(message));
+    input->warn(input->context, text);
 }
 
 #define SHOWN_MAX 64
@@ -34,25 +40,25 @@ static int shown(struct text text)
 }
 
 /* Once, too. The text of the event is where its log would be. */
-static void say_newer(const struct input *input, const bt_event *bt_event)
+static void say_newer(const struct input *input, const bt_message *message)
 {
     const struct event *event = &input->event;
     const struct text process = event->origin.process, host = event->origin.host;
-    char message[512];
+    char text[512];
 
     if (input->intake->counts.newer)
         return;
-    snprintf(message, sizeof(message),
+    snprintf(text, sizeof(text),
              "event \"%s\" of process \"%.*s\" (pid %" PRId64 ") on host \"%.*s\" is of format %u, "
              "which this program does not know: upgrade BlkKin where events are read; further "
              "such events are only counted",
-             bt_event_class_get_name(bt_event_borrow_class_const(bt_event)), shown(process),
-             process.data, event->origin.pid, shown(host), host.data, packed_newer(event->log));
-    input->warn(input->context, message);
+             name_of(message), shown(process), process.data, event->origin.pid, shown(host),
+             host.data, packed_newer(event->log));
+    input->warn(input->context, text);
 }
 
 /* Counts an event that is not for the assembler. */
-static void pass_over(struct input *input, const bt_event *bt_event, enum decoded why)
+static void pass_over(struct input *input, const bt_message *message, enum decoded why)
 {
     switch (why) {
     case DECODED_FOREIGN:
@@ -65,11 +71,11 @@ static void pass_over(struct input *input, const bt_event *bt_event, enum decode
         input->intake->counts.unwanted++;
         break;
     case DECODED_UNREADABLE:
-        say_unreadable(input, bt_event);
+        say_unreadable(input, message);
         input->intake->counts.unreadable++;
         break;
     case DECODED_NEWER:
-        say_newer(input, bt_event);
+        say_newer(input, message);
         input->intake->counts.newer++;
         break;
     default:
@@ -89,25 +95,23 @@ static void hold_event(struct input *input, struct event *event)
 
 static void use_event(struct input *input, const bt_message *message)
 {
-    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    struct stream_decoder *decoder =
-        streams_decoder(input->streams, bt_event_borrow_stream_const(bt_event));
     struct event *event = &input->event;
-    enum decoded decoded = DECODED_NO_MEMORY;
+    enum decoded decoded;
 
     input->intake->counts.events++;
-    if (decoder)
-        decoded = stream_decoder_decode(decoder, message, input->only, event);
+    decoded = streams_decode(input->streams, message, input->only, event);
     if (input->only && (decoded == DECODED || decoded == DECODED_UNWANTED))
         only_note_time(input->only, event->time_ns);
     if (decoded != DECODED)
-        pass_over(input, bt_event, decoded);
+        pass_over(input, message, decoded);
     else if (input->is_second && assembler_has_read(input->assembler, event))
         input->intake->counts.events--; /* in the account of the run before */
     else if (input->hold)
         hold_event(input, event);
     else
         assembler_add(input->assembler, event);
+    if (input->hold)
+        *event = (struct event){.log = {NULL, 0}}; /* all of one is kept: of this no text is left */
 }
 
 /* How far the trace goes, also where nothing has happened. */

@@ -10,26 +10,23 @@
 
 #include <stdlib.h>
 
-enum rule_root { ROOT_NONE, ROOT_PAYLOAD, ROOT_COMMON, ROOT_SPECIFIC, ROOTS };
+/* What most fields are is known with their class. Two of them the event's origin has, too. */
+enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED, LEAF_HEX, LEAF_PID, LEAF_TID };
 
-/* What most fields are is known with their class. */
-enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED, LEAF_HEX };
+typedef const bt_field *borrow_fn(const bt_event *event);
 
 struct rule_path {
-    enum rule_root root;
+    borrow_fn *borrow; /* what the first member is of: payload or context; NULL: it is not there */
     enum rule_leaf leaf;
+    enum rule_value_type at_first; /* of each event: VALUE_UNREAD, or VALUE_NONE: it is not there */
     uint64_t index;
     struct text rest; /* of the path: "", "[2]", ".a.b" */
 };
 
-#define NO_PLACE SIZE_MAX
-
 struct rule_fields_plan {
     struct rule_event event; /* of which class is the one of rules */
     const bt_event *at_hand;
-    const bt_field *roots[ROOTS]; /* of the event at hand, as far as they were asked for */
     const bt_field_class *payload;
-    size_t pid_place, tid_place; /* which the event's origin has, too */
     struct rule_path process;
     struct rule_path paths[];
 };
@@ -50,8 +47,8 @@ static enum rule_leaf path_leaf(const bt_field_class *class)
                : LEAF_UNSIGNED;
 }
 
-static bool path_find_member(struct rule_path *path, enum rule_root root,
-                             const bt_field_class *class, struct text name)
+static bool path_find_member(struct rule_path *path, borrow_fn *borrow, const bt_field_class *class,
+                             struct text name)
 {
     const uint64_t count = class ? bt_field_class_structure_get_member_count(class) : 0;
 
@@ -61,7 +58,8 @@ static bool path_find_member(struct rule_path *path, enum rule_root root,
 
         if (!text_is(name, bt_field_class_structure_member_get_name(member)))
             continue;
-        path->root = root;
+        path->borrow = borrow;
+        path->at_first = VALUE_UNREAD;
         path->index = i;
         if (!path->rest.length)
             path->leaf =
@@ -92,17 +90,21 @@ static struct rule_path path_of(struct text field, const bt_event_class *event_c
     const bool is_context = field.length && field.data[0] == '$';
     const struct text text = path_after(field, is_context);
     const struct text name = path_first(text);
-    struct rule_path path = {.rest = path_after(text, name.length)};
+    struct rule_path path = {.at_first = VALUE_NONE, .rest = path_after(text, name.length)};
 
     if (!is_context)
-        (void)path_find_member(&path, ROOT_PAYLOAD,
+        (void)path_find_member(&path, bt_event_borrow_payload_field_const,
                                bt_event_class_borrow_payload_field_class_const(event_class), name);
     else if (!path_find_member(
-                 &path, ROOT_COMMON,
+                 &path, bt_event_borrow_common_context_field_const,
                  bt_stream_class_borrow_event_common_context_field_class_const(stream), name))
         (void)path_find_member(
-            &path, ROOT_SPECIFIC,
+            &path, bt_event_borrow_specific_context_field_const,
             bt_event_class_borrow_specific_context_field_class_const(event_class), name);
+    if (path.leaf == LEAF_SIGNED && text_is(field, "$vpid"))
+        path.leaf = LEAF_PID;
+    else if (path.leaf == LEAF_SIGNED && text_is(field, "$vtid"))
+        path.leaf = LEAF_TID;
     return path;
 }
 
@@ -228,49 +230,69 @@ static const bt_field *field_follow(const bt_field *field, struct text rest)
     return field;
 }
 
-static const bt_field *path_borrow_root(enum rule_root root, const bt_event *event)
+static void path_read_any(const struct rule_path *path, const bt_field *field,
+                          struct rule_value *value)
 {
-    switch (root) {
-    case ROOT_PAYLOAD:
-        return bt_event_borrow_payload_field_const(event);
-    case ROOT_COMMON:
-        return bt_event_borrow_common_context_field_const(event);
-    case ROOT_SPECIFIC:
-        return bt_event_borrow_specific_context_field_const(event);
-    default:
-        return NULL;
-    }
+    field = field_follow(field, path->rest);
+    if (field)
+        field_read(field, value);
+    else
+        value->type = VALUE_NONE;
 }
 
-static const bt_field *path_member(const struct rule_path *path, struct rule_fields_plan *plan)
+static inline const bt_field *path_member(const struct rule_path *path, const bt_event *event)
 {
-    if (!plan->roots[path->root])
-        plan->roots[path->root] = path_borrow_root(path->root, plan->at_hand);
-    return plan->roots[path->root] ? bt_field_structure_borrow_member_field_by_index_const(
-                                         plan->roots[path->root], path->index)
-                                   : NULL;
+    return bt_field_structure_borrow_member_field_by_index_const(path->borrow(event), path->index);
 }
 
-static void path_read(const struct rule_path *path, struct rule_fields_plan *plan,
-                      struct rule_value *value)
+/* The value is of this path only: an integer's other members are those that it was given once. */
+static inline void value_set_signed(struct rule_value *value, int64_t integer)
 {
-    const bt_field *field = path_member(path, plan);
-
-    value->type = VALUE_NONE;
-    if (!field)
-        return;
-    if (path->leaf == LEAF_ANY) {
-        field = field_follow(field, path->rest);
-        if (field)
-            field_read(field, value);
-        return;
-    }
     value->type = VALUE_INTEGER;
-    value->has_number = false;
-    value->is_hex = path->leaf == LEAF_HEX;
-    value->integer = path->leaf == LEAF_SIGNED ? (uint64_t)bt_field_integer_signed_get_value(field)
-                                               : bt_field_integer_unsigned_get_value(field);
-    value->is_negative = path->leaf == LEAF_SIGNED && (int64_t)value->integer < 0;
+    value->is_negative = integer < 0;
+    value->integer = (uint64_t)integer;
+}
+
+static inline void value_set_unsigned(struct rule_value *value, uint64_t integer)
+{
+    value->type = VALUE_INTEGER;
+    value->integer = integer;
+}
+
+static void path_read(const struct rule_path *path, const bt_event *event, struct rule_value *value)
+{
+    const bt_field *field = path_member(path, event);
+
+    if (path->leaf == LEAF_ANY)
+        path_read_any(path, field, value);
+    else if (path->leaf == LEAF_UNSIGNED || path->leaf == LEAF_HEX)
+        value_set_unsigned(value, bt_field_integer_unsigned_get_value(field));
+    else
+        value_set_signed(value, bt_field_integer_signed_get_value(field));
+}
+
+/* One that is asked for anyway: unless it is to be looked for. */
+static inline void path_read_first(const struct rule_path *path, const bt_event *event,
+                                   const struct origin *origin, struct rule_value *value)
+{
+    switch (path->leaf) {
+    case LEAF_ANY:
+        value->type = path->at_first;
+        break;
+    case LEAF_PID:
+        value_set_signed(value, origin->pid);
+        break;
+    case LEAF_TID:
+        value_set_signed(value, origin->tid);
+        break;
+    case LEAF_SIGNED:
+        value_set_signed(value, bt_field_integer_signed_get_value(path_member(path, event)));
+        break;
+    case LEAF_UNSIGNED:
+    case LEAF_HEX:
+        value_set_unsigned(value, bt_field_integer_unsigned_get_value(path_member(path, event)));
+        break;
+    }
 }
 
 /* ---- the event, as pairing asks it ----------------------------------------------------------- */
@@ -284,7 +306,7 @@ static void rule_fields_read(struct rule_event *event, size_t place)
 {
     struct rule_fields_plan *plan = rule_fields_of(event);
 
-    path_read(&plan->paths[place], plan, &event->values[place]);
+    path_read(&plan->paths[place], plan->at_hand, &event->values[place]);
 }
 
 static bool rule_fields_member(struct rule_event *event, size_t i, struct text *name,
@@ -308,9 +330,10 @@ static bool rule_fields_member(struct rule_event *event, size_t i, struct text *
 static struct text rule_fields_process(struct rule_event *event)
 {
     struct rule_fields_plan *plan = rule_fields_of(event);
-    struct rule_value value;
+    struct rule_value value = {.type = VALUE_NONE};
 
-    path_read(&plan->process, plan, &value);
+    if (plan->process.borrow)
+        path_read(&plan->process, plan->at_hand, &value);
     return value.type == VALUE_TEXT ? value.text : (struct text){NULL, 0};
 }
 
@@ -330,15 +353,9 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
                                       .process = rule_fields_process};
     plan->payload = bt_event_class_borrow_payload_field_class_const(event_class);
     plan->process = path_of(text_of("$procname"), event_class);
-    plan->pid_place = plan->tid_place = NO_PLACE;
     for (size_t i = 0; i < count; i++) {
-        const struct text field = rules->fields[class->fields[i]];
-
-        plan->paths[i] = path_of(field, event_class);
-        if (plan->paths[i].leaf == LEAF_SIGNED && text_is(field, "$vpid"))
-            plan->pid_place = i;
-        if (plan->paths[i].leaf == LEAF_SIGNED && text_is(field, "$vtid"))
-            plan->tid_place = i;
+        plan->paths[i] = path_of(rules->fields[class->fields[i]], event_class);
+        plan->event.values[i].is_hex = plan->paths[i].leaf == LEAF_HEX;
     }
     return plan;
 }
@@ -348,23 +365,16 @@ void rule_fields_free(struct rule_fields_plan *plan)
     free(plan);
 }
 
-static void rule_fields_set(struct rule_fields_plan *plan, size_t place, int64_t number)
-{
-    if (place != NO_PLACE)
-        plan->event.values[place] = (struct rule_value){
-            .type = VALUE_INTEGER, .is_negative = number < 0, .integer = (uint64_t)number};
-}
-
 struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
                                    const struct origin *origin)
 {
-    const size_t count = plan->event.class->field_count;
+    const struct rule_class *class = plan->event.class;
+    size_t i = 0;
 
     plan->at_hand = event;
-    memset((void *)plan->roots, 0, sizeof(plan->roots));
-    for (size_t i = 0; i < count; i++)
-        plan->event.values[i].type = plan->paths[i].root == ROOT_NONE ? VALUE_NONE : VALUE_UNREAD;
-    rule_fields_set(plan, plan->pid_place, origin->pid);
-    rule_fields_set(plan, plan->tid_place, origin->tid);
+    for (; i < class->first_count; i++)
+        path_read_first(&plan->paths[i], event, origin, &plan->event.values[i]);
+    for (; i < class->field_count; i++)
+        plan->event.values[i].type = plan->paths[i].at_first;
     return &plan->event;
 }

@@ -1,5 +1,7 @@
 /*
- * A table of streams, and a few places before it: the streams in use are found without a search.
+ * A table of streams, and places before it: what is to be done with an event is found by its class
+ * alone. A class belongs to one trace, and what one of its streams' decoders knows of the class is
+ * true of its other streams.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +13,7 @@
 #include <stdlib.h>
 #include <urcu/compiler.h>
 
-#define RECENT 16 /* a power of two */
+#define RECENT_BITS 8
 
 struct known {
     struct table_link in_table;
@@ -19,9 +21,14 @@ struct known {
     struct stream_decoder *decoder;
 };
 
+struct recent_class {
+    const bt_event_class *class;
+    const struct decode_plan *plan;
+};
+
 struct streams {
     struct table table;
-    struct known *recent[RECENT];
+    struct recent_class recent[1 << RECENT_BITS];
     struct rules *rules;
 };
 
@@ -86,25 +93,40 @@ static struct known *streams_add(struct streams *streams, const bt_stream *strea
     return known;
 }
 
-static struct known **recent_place(struct streams *streams, const bt_stream *stream)
-{
-    return &streams->recent[((uintptr_t)stream >> 6) % RECENT];
-}
-
 struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream)
 {
-    struct known **recent = recent_place(streams, stream);
-    struct known *known = *recent;
+    struct known *known = streams_find(streams, stream);
 
-    if (known && known->stream == stream)
-        return known->decoder;
-    known = streams_find(streams, stream);
     if (!known)
         known = streams_add(streams, stream);
-    if (!known)
-        return NULL;
-    *recent = known;
-    return known->decoder;
+    return known ? known->decoder : NULL;
+}
+
+/* Returns false when out of memory. */
+__attribute__((noinline)) static bool recent_fill(struct recent_class *recent,
+                                                  struct streams *streams, const bt_event *event)
+{
+    const bt_event_class *class = bt_event_borrow_class_const(event);
+    struct stream_decoder *decoder = streams_decoder(streams, bt_event_borrow_stream_const(event));
+    const struct decode_plan *plan = decoder ? stream_decoder_plan(decoder, class) : NULL;
+
+    if (plan)
+        *recent = (struct recent_class){class, plan};
+    return plan != NULL;
+}
+
+enum decoded streams_decode(struct streams *streams, const bt_message *message,
+                            const struct only *only, struct event *event)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    const bt_event_class *class = bt_event_borrow_class_const(bt_event);
+    /* no trace chooses the addresses of classes: the upper bits of a product will do */
+    struct recent_class *recent =
+        &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
+
+    if (recent->class != class && !recent_fill(recent, streams, bt_event))
+        return DECODED_NO_MEMORY;
+    return decode_event(recent->plan, message, bt_event, only, event);
 }
 
 void streams_end(struct streams *streams, const bt_stream *stream)
@@ -113,7 +135,7 @@ void streams_end(struct streams *streams, const bt_stream *stream)
 
     if (!known)
         return;
-    *recent_place(streams, stream) = NULL;
+    memset(streams->recent, 0, sizeof(streams->recent)); /* some are of this decoder */
     table_remove(&streams->table, &known->in_table);
     free_known(known);
 }

@@ -6,9 +6,82 @@
 #include "sender.h"
 
 #include "babeltrace-plugin/base/lock.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "dispatch.h"
-#include "spooler.h"
+
+/* ---- with a spool ---------------------------------------------------------------------------- */
+
+static void sender_say_lost(struct courier *courier)
+{
+    struct error error;
+
+    if (spool_has_lost(courier->spool, &error))
+        reporter_say(courier->reporter, REPORT_SPOOL_LOSES, "%s", error.text);
+}
+
+/* Sends records of the spool until it is stopped; is_main: or until it is empty. */
+static void sender_drain_spool(struct courier *courier, bool is_main)
+{
+    struct spool_record record;
+
+    while (spool_take(courier->spool, &record, courier->encoder, &courier->body, is_main)) {
+        dispatch_record(courier, &record);
+        spool_finish(courier->spool, &record);
+        sender_say_lost(courier);
+    }
+}
+
+/* Neither the disk nor the collector takes spans. If the graph waits, delivery fails, as it would
+ * without a spool. */
+static void sender_give_up(struct courier *courier, int64_t since_ms, const struct error *error)
+{
+    if (clock_ms() - since_ms >= courier->retry_timeout_ms &&
+        outbox_patience(courier->outbox).is_limited && spool_is_away(courier->spool))
+        outbox_fail(courier->outbox, error);
+}
+
+static void sender_put_in(struct courier *courier, struct batch *batch, int64_t *failing_since_ms)
+{
+    struct error error;
+
+    if (dispatch_to_spool(courier, batch, &error)) {
+        outbox_finish(courier->outbox, batch);
+        dispatch_say_settled(courier);
+        sender_say_lost(courier);
+        *failing_since_ms = CLOCK_NEVER;
+        return;
+    }
+    outbox_put_back(courier->outbox, batch);
+    reporter_say(courier->reporter, REPORT_SPOOL_FAILS, "%s; spans wait in the queue", error.text);
+    if (*failing_since_ms == CLOCK_NEVER)
+        *failing_since_ms = clock_ms();
+    sender_give_up(courier, *failing_since_ms, &error);
+}
+
+static void sender_store(struct courier *courier)
+{
+    struct error error;
+
+    if (!spool_sync(courier->spool, &error))
+        reporter_say(courier->reporter, REPORT_SPOOL_FAILS, "%s", error.text);
+}
+
+/* Puts batches into the spool, and has them stored on disk, until the outbox is done. */
+static void sender_fill_spool(struct courier *courier)
+{
+    int64_t failing_since_ms = CLOCK_NEVER;
+
+    while (!outbox_is_done(courier->outbox)) {
+        const int64_t sync_due_ms = spool_sync_due_ms(courier->spool);
+        struct batch *batch = outbox_take_aside(courier->outbox, sync_due_ms);
+
+        if (batch)
+            sender_put_in(courier, batch, &failing_since_ms);
+        if (clock_ms() >= sync_due_ms)
+            sender_store(courier);
+    }
+}
 
 /* ---- what a thread does ---------------------------------------------------------------------- */
 
@@ -39,7 +112,7 @@ static void sender_deliver(struct courier *courier)
 
     do {
         if (courier->spool)
-            spooler_drain(courier, true);
+            sender_drain_spool(courier, true);
         batch = outbox_take(courier->outbox);
         if (batch) {
             dispatch_batch(courier, batch);
@@ -64,10 +137,10 @@ static void *sender_run(void *context)
         sender_deliver(courier);
         break;
     case WORK_RECORDS:
-        spooler_drain(courier, false);
+        sender_drain_spool(courier, false);
         break;
     case WORK_SPOOL:
-        spooler_fill(courier);
+        sender_fill_spool(courier);
         break;
     }
     outbox_end(courier->outbox);

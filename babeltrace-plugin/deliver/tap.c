@@ -10,6 +10,7 @@
 #include "tap.h"
 
 #include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/hex.h"
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/base/unix_socket.h"
@@ -72,12 +73,11 @@ static bool reader_wants(const char *span, uint32_t share)
 {
     static const char before[] = "{\"traceId\":\"";
     const char *id = span + sizeof(before) - 1;
-    uint64_t value = 0;
+    uint64_t value;
 
     if (id[16] != '"')
         id += 16;
-    for (int i = 0; i < 16; i++)
-        value = value << 4 | (uint64_t)((id[i] & 0xf) + (id[i] > '9' ? 9 : 0));
+    (void)hex_read((struct text){id, 16}, &value);
     return hash_mix(value) % share == 0;
 }
 

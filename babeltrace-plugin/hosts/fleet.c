@@ -217,11 +217,8 @@ static struct fleet_row *row_of(struct fleet *fleet, uint32_t hosts, uint32_t me
 
 static struct text cut(struct text text)
 {
-    if (text.length > FLEET_NAME_MAX)
-        text.length = FLEET_NAME_MAX;
-    if (text.length && memchr(text.data, '\0', text.length))
-        text.length = strnlen(text.data, text.length);
-    return text;
+    text = text_cut(text, FLEET_NAME_MAX);
+    return text_take(&text, '\0');
 }
 
 struct fleet_row *fleet_row_of(struct fleet *fleet, struct text hosts, struct text metric,

@@ -13,21 +13,9 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* The next word of the text, which is what is after it then; blanks are single. */
-static struct text history_take_word(struct text *text)
-{
-    const char *blank = text->length ? memchr(text->data, ' ', text->length) : NULL;
-    const size_t length = blank ? (size_t)(blank - text->data) : text->length;
-    const struct text word = {text->data, length};
-
-    text->data += length + (blank ? 1 : 0);
-    text->length -= length + (blank ? 1 : 0);
-    return word;
-}
-
 bool history_read_name(struct text *names, struct sample_metric *name)
 {
-    const struct text word = history_take_word(names);
+    const struct text word = text_take(names, ' '); /* blanks are single */
     const char *colon;
 
     if (word.length < 5 || word.data[word.length - 2] != ':')
@@ -111,25 +99,12 @@ static int find_name(const void *context, const char *name, size_t length)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static bool history_read_number(struct text word, uint64_t *number)
-{
-    *number = 0;
-    for (size_t i = 0; i < word.length; i++) {
-        const char digit = word.data[i];
-
-        if (digit < '0' || digit > '9' || __builtin_mul_overflow(*number, 10, number) ||
-            __builtin_add_overflow(*number, (uint64_t)(digit - '0'), number))
-            return false;
-    }
-    return word.length > 0;
-}
-
 size_t history_read_values(struct text text, uint64_t *values, size_t max)
 {
     size_t count = 0;
 
     while (text.length) {
-        if (count == max || !history_read_number(history_take_word(&text), &values[count]))
+        if (count == max || !text_read_number(text_take(&text, ' '), &values[count]))
             return 0;
         count++;
     }

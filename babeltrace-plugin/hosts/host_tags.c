@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/base/line.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 /* ---- what is looked at ----------------------------------------------------------------------- */
@@ -81,8 +80,7 @@ struct tagging {
     bool has_times;
     int64_t from_ns; /* all that is told is of this time */
     int64_t until_ns;
-    char found[400]; /* what stood out */
-    size_t found_length;
+    struct line found; /* what stood out */
 };
 
 static void count_tag(struct tagging *tagging, bool is_there)
@@ -159,21 +157,11 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 #define STEAL_PERCENT           10
 #define RETRANSMIT_PER_TRANSMIT 0.01
 
-__attribute__((format(printf, 2, 3))) static void say(struct tagging *tagging, const char *format,
-                                                      ...)
+static struct line *next_finding(struct tagging *tagging)
 {
-    va_list values;
-
-    va_start(values, format);
-    tagging->found_length =
-        line_add(tagging->found, sizeof(tagging->found), tagging->found_length, format, values);
-    va_end(values);
-}
-
-static void begin_to_say(struct tagging *tagging)
-{
-    if (tagging->found_length)
-        say(tagging, "; ");
+    if (tagging->found.length)
+        line_add(&tagging->found, "; ");
+    return &tagging->found;
 }
 
 /* What would be printed as 0 is not said. */
@@ -228,11 +216,11 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
     tag_range(tagging, &wait, "system.disk.wait_us.min", "system.disk.wait_us.max");
     if (busy.mean < DISK_BUSY_PERCENT)
         return false;
-    begin_to_say(tagging);
-    say(tagging, "%.*s was %.0f %% busy", (int)disk->instance_length, disk->instance, busy.mean);
+    line_add(next_finding(tagging), "%.*s was %.0f %% busy", (int)disk->instance_length,
+             disk->instance, busy.mean);
     if (is_some(
             &queue)) /* of requests that are so short that the time counts as busy by its ticks */
-        say(tagging, ", %.0f in queue", queue.mean);
+        line_add(&tagging->found, ", %.0f in queue", queue.mean);
     return true;
 }
 
@@ -246,13 +234,10 @@ static void tag_pressure(struct tagging *tagging, struct host_part *pressure, bo
     tag_range(tagging, &io, "system.linux.pressure.io.min", "system.linux.pressure.io.max");
     tag_range(tagging, &memory, "system.linux.pressure.memory.min",
               "system.linux.pressure.memory.max");
-    if (memory.is_known && memory.mean >= MEMORY_PERCENT) {
-        begin_to_say(tagging);
-        say(tagging, "tasks waited for memory %.0f %% of the time", memory.mean);
-    } else if (io.is_known && io.mean >= IO_PERCENT && !has_busy_disk) {
-        begin_to_say(tagging);
-        say(tagging, "tasks waited for I/O %.0f %% of the time", io.mean);
-    }
+    if (memory.is_known && memory.mean >= MEMORY_PERCENT)
+        line_add(next_finding(tagging), "tasks waited for memory %.0f %% of the time", memory.mean);
+    else if (io.is_known && io.mean >= IO_PERCENT && !has_busy_disk)
+        line_add(next_finding(tagging), "tasks waited for I/O %.0f %% of the time", io.mean);
 }
 
 static bool is_crowded(const struct range *busy, const struct range *wait,
@@ -289,18 +274,15 @@ static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_
     tag_range(tagging, &threads, "system.process.count.running.min",
               "system.process.count.running.max");
     if (is_crowded(&busy, &wait, &threads, &cpus)) {
-        begin_to_say(tagging);
-        say(tagging, "the CPUs were %.0f %% busy", busy.mean);
+        line_add(next_finding(tagging), "the CPUs were %.0f %% busy", busy.mean);
         if (is_count_of(&threads, &busy, &cpus))
-            say(tagging, ", %.0f thread%s ran or wanted to", threads.mean,
-                threads.mean < 1.5 ? "" : "s");
+            line_add(&tagging->found, ", %.0f thread%s ran or wanted to", threads.mean,
+                     threads.mean < 1.5 ? "" : "s");
         else if (wait.is_known)
-            say(tagging, ", tasks waited for one %.0f %% of the time", wait.mean);
+            line_add(&tagging->found, ", tasks waited for one %.0f %% of the time", wait.mean);
     }
-    if (steal.is_known && steal.mean >= STEAL_PERCENT) {
-        begin_to_say(tagging);
-        say(tagging, "%.0f %% of the CPUs' time was stolen", steal.mean);
-    }
+    if (steal.is_known && steal.mean >= STEAL_PERCENT)
+        line_add(next_finding(tagging), "%.0f %% of the CPUs' time was stolen", steal.mean);
 }
 
 static void tag_memory(struct tagging *tagging, struct host_part *memory)
@@ -323,10 +305,9 @@ static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
         tag_number(tagging, "system.network.tcp.segments.transmit", sent.total);
     if (again.total < 1 || !sent.is_known || again.total < RETRANSMIT_PER_TRANSMIT * sent.total)
         return;
-    begin_to_say(tagging);
     /* the kernel's count of sent ones has each but once */
-    say(tagging, "%.0f of %.0f TCP segments were sent again", again.total,
-        again.total + sent.total);
+    line_add(next_finding(tagging), "%.0f of %.0f TCP segments were sent again", again.total,
+             again.total + sent.total);
 }
 
 unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS], bool *is_tagged)
@@ -342,8 +323,8 @@ unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS],
     if (tagging.has_times)
         tag_number(&tagging, "blkin.host_ms",
                    (double)((uint64_t)tagging.until_ns - (uint64_t)tagging.from_ns) / 1e6);
-    if (tagging.found_length)
-        tag_text(&tagging, "blkin.host", (struct text){tagging.found, tagging.found_length});
+    if (tagging.found.length)
+        tag_text(&tagging, "blkin.host", (struct text){tagging.found.text, tagging.found.length});
     *is_tagged = tagging.is_tagged;
     return tagging.lost;
 }

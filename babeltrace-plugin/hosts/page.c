@@ -5,8 +5,6 @@
  */
 #include "page.h"
 
-#include "babeltrace-plugin/base/label.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 

@@ -82,8 +82,8 @@ void samples_free(struct samples *table)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-static struct sample_series *series_find(const struct samples *table, struct text host,
-                                         struct text group, struct text instance)
+struct sample_series *samples_find(const struct samples *table, struct text host, struct text group,
+                                   struct text instance)
 {
     const uint64_t hash = series_hash(table->series.seed, host, group, instance);
     struct sample_series *series;
@@ -203,7 +203,7 @@ static bool has_nul(struct text text)
 bool samples_take(struct samples *table, const struct sample *sample)
 {
     struct sample_series *series =
-        series_find(table, sample->host, sample->group, sample->instance);
+        samples_find(table, sample->host, sample->group, sample->instance);
 
     if (series && !has_metrics(series, sample)) { /* other metrics: a new series */
         remove_series(table, series);
@@ -230,12 +230,6 @@ bool samples_take(struct samples *table, const struct sample *sample)
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
-
-const struct sample_series *samples_find(const struct samples *table, struct text host,
-                                         struct text group, struct text instance)
-{
-    return series_find(table, host, group, instance);
-}
 
 const struct table *samples_all(const struct samples *table)
 {

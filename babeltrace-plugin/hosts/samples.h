@@ -60,8 +60,8 @@ bool samples_take(struct samples *table, const struct sample *sample);
 void samples_forget(struct samples *table, int64_t before_ns);
 
 /* NULL: there is none of these names. */
-const struct sample_series *samples_find(const struct samples *table, struct text host,
-                                         struct text group, struct text instance);
+struct sample_series *samples_find(const struct samples *table, struct text host, struct text group,
+                                   struct text instance);
 
 /* All series, for table_for_each(): `in_table` is their link. */
 const struct table *samples_all(const struct samples *table);

@@ -227,10 +227,8 @@ static struct text tail_trim(struct text line)
         if (line.data[i] == '#' && (i == 0 || is_blank(line.data[i - 1])))
             line.length = i;
     }
-    while (line.length && is_blank(line.data[0])) {
-        line.data++;
-        line.length--;
-    }
+    while (line.length && is_blank(line.data[0]))
+        line = text_after(line, 1);
     while (line.length && is_blank(line.data[line.length - 1]))
         line.length--;
     return line;
@@ -266,15 +264,8 @@ struct tail_rules *tail_rules_parse(struct text text, const char *path, struct e
 
     if (!rules)
         error_set(error, "out of memory");
-    for (unsigned number = 1; done && text.length; number++) {
-        const char *end = memchr(text.data, '\n', text.length);
-        const size_t length = end ? (size_t)(end - text.data) : text.length;
-        const size_t taken = length + (end != NULL);
-
-        done = add_rule(rules, tail_trim((struct text){text.data, length}), path, number, error);
-        text.data += taken;
-        text.length -= taken;
-    }
+    for (unsigned number = 1; done && text.length; number++)
+        done = add_rule(rules, tail_trim(text_take(&text, '\n')), path, number, error);
     if (done)
         return rules;
     tail_rules_free(rules);

@@ -8,7 +8,8 @@
  */
 #include "pairing_parts.h"
 
-#define KEY_HEAD     4 /* words: whose, host, process and thread, types */
+#define KEY_HEAD     4 /* words: whose, host, process and thread, types (of four bits each) */
+#define KEY_TYPES    3
 #define KEY_LOOKUP   (UINT64_C(1) << 32)
 #define KEY_TEXT_MAX 256
 
@@ -20,21 +21,17 @@ static uint64_t key_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two words at a time. */
-static uint64_t key_hash(uint64_t seed, const uint64_t *words, size_t count)
+/* Two words at a time; behind an odd number of words there is a place for one more. */
+static inline void key_finish(struct pairing *pairing)
 {
-    const uint64_t secret = seed ^ UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t hash = seed;
-    size_t i = 0;
+    struct pair_key *key = &pairing->key;
+    const uint64_t secret = pairing->open.seed ^ UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = pairing->open.seed;
 
-    for (; i + 1 < count; i += 2)
-        hash = key_fold(hash ^ words[i], words[i + 1] ^ secret);
-    return i < count ? key_fold(hash ^ words[i], secret) : hash;
-}
-
-static void key_finish(struct pairing *pairing)
-{
-    pairing->key.hash = key_hash(pairing->open.seed, pairing->key.words, pairing->key.count);
+    key->words[key->count] = 0;
+    for (size_t i = 0; i < key->count; i += 2)
+        hash = key_fold(hash ^ key->words[i], key->words[i + 1] ^ secret);
+    key->hash = hash;
 }
 
 static void key_begin(struct pair_key *key, uint64_t owner, enum rule_scope scope, uint64_t host,
@@ -46,12 +43,12 @@ static void key_begin(struct pair_key *key, uint64_t owner, enum rule_scope scop
     key->words[1] = scope == SCOPE_SESSION ? 0 : host;
     key->words[2] = (has_process ? (uint64_t)pid << 32 : 0) |
                     (scope == SCOPE_THREAD ? (uint64_t)tid & UINT32_MAX : 0);
-    key->words[3] = 0;
+    key->words[KEY_TYPES] = 0;
     key->count = KEY_HEAD;
 }
 
 /* An enumeration's label, where it has one: as conditions and tags have it. */
-__attribute__((noinline)) static bool key_add(struct pair_key *key, const struct rule_value *value)
+static bool key_add(struct pair_key *key, const struct rule_value *value)
 {
     uint64_t words[KEY_TEXT_MAX / 8 + 1] = {0};
     size_t count = 1;
@@ -70,34 +67,53 @@ __attribute__((noinline)) static bool key_add(struct pair_key *key, const struct
     }
     if (key->count + count > PAIR_KEY_WORDS)
         return false;
-    key->words[3] = key->words[3] << 4 | (unsigned)value->type << 1 | value->is_negative;
+    key->words[KEY_TYPES] =
+        key->words[KEY_TYPES] << 4 | (unsigned)value->type << 1 | value->is_negative;
     memcpy(&key->words[key->count], words, count * sizeof(*words));
     key->count += count;
     return true;
 }
 
-/* Of integers, as most fields of keys are, in one loop. */
-bool pair_key_make(struct pairing *pairing, uint16_t owner, bool has_key, enum rule_scope scope,
+/* Of the fields from the i-th on. */
+__attribute__((noinline)) static bool key_add_rest(struct pairing *pairing,
+                                                   const struct rule_fields *fields, size_t i)
+{
+    for (; i < fields->count; i++) {
+        if (!key_add(&pairing->key, pair_value(pairing, fields->fields[i])))
+            return false;
+    }
+    key_finish(pairing);
+    return true;
+}
+
+/* Most keys are of integers that were read already: they make no calls. */
+bool pair_key_make(struct pairing *pairing, uint16_t owner, enum rule_scope scope,
                    const struct rule_fields *fields)
 {
     const struct origin *origin = &pairing->event->origin;
+    const struct rule_event *ruled = pairing->ruled;
+    const uint16_t *slots = ruled->class->slots;
     struct pair_key *key = &pairing->key;
+    const size_t count = fields->count;
+    uint64_t types = 0;
+    size_t i = 0;
 
-    if (!has_key)
-        scope = SCOPE_THREAD;
-    if ((scope == SCOPE_THREAD && !origin->tid) || fields->count > PAIR_KEY_FIELDS)
+    if (scope == SCOPE_THREAD && !origin->tid)
         return false;
-    key_begin(key, owner, scope, pairing->host, origin->pid, origin->tid);
-    for (size_t i = 0; i < fields->count; i++) {
-        const struct rule_value *value = pair_value(pairing, fields->fields[i]);
+    key_begin(key, owner, scope, ruled->host, origin->pid, origin->tid);
+    for (; i < count; i++) {
+        const uint16_t place = slots[fields->fields[i]];
+        const struct rule_value *value = &ruled->values[place];
 
-        if (value->type == VALUE_INTEGER && key->count < PAIR_KEY_WORDS) {
-            key->words[3] = key->words[3] << 4 | VALUE_INTEGER << 1 | value->is_negative;
-            key->words[key->count++] = value->integer;
-        } else if (!key_add(key, value)) {
-            return false;
-        }
+        if (place == RULE_NO_FIELD || value->type != VALUE_INTEGER)
+            break;
+        types = types << 4 | VALUE_INTEGER << 1 | value->is_negative;
+        key->words[KEY_HEAD + i] = value->integer;
     }
+    key->words[KEY_TYPES] = types;
+    key->count = KEY_HEAD + i;
+    if (i < count)
+        return key_add_rest(pairing, fields, i);
     key_finish(pairing);
     return true;
 }
@@ -118,7 +134,7 @@ bool pair_key_set(struct pairing *pairing, struct text bytes)
     struct pair_key *key = &pairing->key;
 
     if (bytes.length % sizeof(uint64_t) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
-        bytes.length > sizeof(key->words))
+        bytes.length > PAIR_KEY_WORDS * sizeof(uint64_t))
         return false;
     memcpy(key->words, bytes.data, bytes.length);
     key->count = bytes.length / sizeof(uint64_t);

@@ -75,7 +75,8 @@ void pair_lookup_note(struct pairing *pairing, uint16_t number)
 {
     const struct rule_lookup *lookup = &pairing->rules->lookups[number];
     const struct origin *origin = &pairing->event->origin;
-    const struct pair_open of = {.host = pairing->host, .pid = origin->pid, .tid = origin->tid};
+    const struct pair_open of = {
+        .host = pairing->ruled->host, .pid = origin->pid, .tid = origin->tid};
     char room[VALUE_SHOWN_MAX];
     const struct text value = value_show(pair_value(pairing, lookup->value), room);
     struct pair_lookup *found;
@@ -346,11 +347,7 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
     struct rule_counts *counts = &pairing->counts[open->rule];
     struct pair_view view = {.pairing = pairing, .open = open};
 
-    if (end_ns < open->begin_ns)
-        end_ns = open->begin_ns;
-    if ((uint64_t)end_ns - (uint64_t)open->begin_ns < (uint64_t)rule->least_ns) {
-        counts->shorter++;
-    } else if (!pair_fill_span(&view, rule, end_ns)) {
+    if (!pair_fill_span(&view, rule, end_ns)) {
         counts->unusable++;
     } else {
         counts->spans++;

@@ -10,14 +10,62 @@
 #include <stdlib.h>
 
 #define THREADS_KEPT 4096 /* also while nothing is open on them */
+#define POOL_MAX     4096
+#define DATA_FIRST   128 /* bytes: most need no more */
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory: what has ended is kept for the next --------------------------------------------- */
 
-static void open_count_bytes(struct pairing *pairing, const struct pair_open *open, bool is_more)
+static struct pair_open *open_allocate(void)
 {
-    const uint64_t bytes = sizeof(*open) + open->data.capacity;
+    struct pair_open *open = malloc(sizeof(*open));
 
-    pairing->open_bytes += is_more ? bytes : -bytes;
+    if (!open)
+        return NULL;
+    open->data =
+        (struct buffer){.data = malloc(DATA_FIRST), .capacity = DATA_FIRST, .limit = PAIR_KEPT_MAX};
+    if (open->data.data)
+        return open;
+    free(open);
+    return NULL;
+}
+
+struct pair_open *open_take(struct pairing *pairing)
+{
+    struct pair_open *open = pairing->pool;
+
+    if (open) {
+        pairing->pool = open->older;
+        pairing->pool_length--;
+        open->data.length = 0;
+    } else {
+        open = open_allocate();
+        if (!open)
+            return NULL;
+    }
+    pairing->open_bytes += sizeof(*open) + open->data.capacity;
+    return open;
+}
+
+void open_give(struct pairing *pairing, struct pair_open *open)
+{
+    pairing->open_bytes -= sizeof(*open) + open->data.capacity;
+    if (pairing->pool_length < POOL_MAX && open->data.capacity <= 4 * DATA_FIRST) {
+        open->older = pairing->pool;
+        pairing->pool = open;
+        pairing->pool_length++;
+        return;
+    }
+    free(open->data.data);
+    free(open);
+}
+
+bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes)
+{
+    const size_t before = open->data.capacity;
+    const bool has_room = buffer_reserve(&open->data, bytes);
+
+    pairing->open_bytes += open->data.capacity - before;
+    return has_room;
 }
 
 void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept)
@@ -28,8 +76,7 @@ void open_keep(struct pairing *pairing, struct pair_open *open, const struct kep
         return;
     if (!kept_put(&open->data, kept))
         pairing->counts[open->rule].no_room++;
-    if (open->is_entered) /* counted already */
-        pairing->open_bytes += open->data.capacity - before;
+    pairing->open_bytes += open->data.capacity - before;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
@@ -57,7 +104,8 @@ struct pair_thread *open_thread(struct pairing *pairing)
 {
     const struct origin *origin = &pairing->event->origin;
 
-    return origin->tid ? open_thread_of(pairing, pairing->host, origin->pid, origin->tid) : NULL;
+    return origin->tid ? open_thread_of(pairing, pairing->ruled->host, origin->pid, origin->tid)
+                       : NULL;
 }
 
 bool open_push(struct pairing *pairing, struct pair_open *open)
@@ -81,12 +129,11 @@ bool open_push(struct pairing *pairing, struct pair_open *open)
     return true;
 }
 
-void open_pop(struct pairing *pairing, struct pair_open *open)
+/* It is on one. */
+static void open_pop(struct pairing *pairing, struct pair_open *open)
 {
     struct pair_thread *thread = open->thread;
 
-    if (!thread)
-        return;
     if (open->above)
         open->above->below = open->below;
     else
@@ -171,38 +218,41 @@ void open_enter(struct pairing *pairing, struct pair_open *open)
     int64_t expiry_ns;
 
     open_add_to_table(pairing, open);
-    open->is_entered = true;
     cds_list_add_tail(&open->in_queue, &pairing->queues[open->rule]);
     pairing->counts[open->rule].open++;
     pairing->open_count++;
-    open_count_bytes(pairing, open, true);
     if (__builtin_add_overflow(open->begin_ns, rule->timeout_ns, &expiry_ns))
         expiry_ns = INT64_MAX;
     if (expiry_ns < pairing->next_expiry_ns)
         pairing->next_expiry_ns = expiry_ns;
 }
 
-struct pair_open *open_begin(struct pairing *pairing, uint16_t rule)
+struct pair_open *open_new(struct pairing *pairing, uint16_t rule)
 {
     struct pair_open *open = open_take(pairing);
     const struct event *event = pairing->event;
     const size_t bytes = pairing->key.count * sizeof(uint64_t);
 
-    if (!open || !buffer_reserve(&open->data, bytes)) {
+    if (!open || (bytes > open->data.capacity && !open_reserve(pairing, open, bytes))) {
         if (open)
             open_give(pairing, open);
         return NULL;
     }
+    pairing->ordinal = event->time_ns == pairing->last_begin_ns ? pairing->ordinal + 1 : 0;
+    pairing->last_begin_ns = event->time_ns;
+    /* each by itself: to clear all of it first takes longer than the rest */
+    open->older = open->newer = open->above = open->below = NULL;
+    open->thread = NULL;
+    open->has_notes = false;
     open->rule = rule;
+    open->ordinal = pairing->ordinal;
     open->serial = ++pairing->serial;
-    open->source = pairing->source;
-    open->host = pairing->host;
+    open->source = pairing->ruled->source;
+    open->host = pairing->ruled->host;
     open->begin_ns = event->time_ns;
     open->pid = event->origin.pid;
     open->tid = event->origin.tid;
-    pairing->ordinal = event->time_ns == pairing->last_begin_ns ? pairing->ordinal + 1 : 0;
-    pairing->last_begin_ns = event->time_ns;
-    open->ordinal = pairing->ordinal;
+    open->ids = (struct pair_ids){.trace = 0};
     open->key_bytes = bytes;
     buffer_put(&open->data, (const char *)pairing->key.words, bytes);
     return open;
@@ -210,8 +260,8 @@ struct pair_open *open_begin(struct pairing *pairing, uint16_t rule)
 
 void open_end(struct pairing *pairing, struct pair_open *open)
 {
-    open_pop(pairing, open);
-    open_count_bytes(pairing, open, false);
+    if (open->thread)
+        open_pop(pairing, open);
     open_remove_from_table(pairing, open);
     cds_list_del(&open->in_queue);
     pairing->counts[open->rule].open--;
@@ -248,8 +298,6 @@ static bool open_is_over(const struct pairing *pairing, const struct pair_open *
 
 void open_expire(struct pairing *pairing)
 {
-    if (pairing->now_ns <= pairing->next_expiry_ns)
-        return;
     pairing->next_expiry_ns = INT64_MAX;
     for (size_t rule = 0; rule < pairing->rules->count; rule++) {
         struct pair_open *open;
@@ -304,5 +352,11 @@ void open_free_thread(struct table_link *link)
 void open_free_all(struct pairing *pairing)
 {
     open_flush(pairing);
-    open_free_pool(pairing);
+    while (pairing->pool) {
+        struct pair_open *open = pairing->pool;
+
+        pairing->pool = open->older;
+        free(open->data.data);
+        free(open);
+    }
 }

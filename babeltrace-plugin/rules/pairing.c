@@ -72,7 +72,6 @@ static bool pairing_init(struct pairing *pairing)
 {
     const size_t count = pairing->rules ? pairing->rules->count : 0;
 
-    CDS_INIT_LIST_HEAD(&pairing->pool);
     if (!table_init(&pairing->open) || !table_init(&pairing->threads) ||
         !table_init(&pairing->lookups))
         return false;
@@ -190,7 +189,7 @@ static struct pair_open *pair_find_parent(struct pairing *pairing, const struct 
         return thread ? thread->top : NULL;
     }
     of = &pairing->rules->rules[rule->parent_rule];
-    return pair_key_make(pairing, rule->parent_rule, true, of->scope, &rule->parent_fields)
+    return pair_key_make(pairing, rule->parent_rule, of->scope, &rule->parent_fields)
                ? open_find(pairing)
                : NULL;
 }
@@ -201,8 +200,6 @@ static void pair_set_parent(struct pairing *pairing, const struct span_rule *rul
     struct pair_open *parent = NULL;
     bool has_parent = false;
 
-    if (rule->parent == PARENT_NONE)
-        return;
     if (rule->parent == PARENT_TRACEPARENT || rule->parent == PARENT_IDS)
         has_parent = pair_read_context(pairing, rule, ids);
     else
@@ -253,9 +250,10 @@ static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 
 /* ---- what an event does ---------------------------------------------------------------------- */
 
-static bool pair_key_of(struct pairing *pairing, uint16_t number, const struct span_rule *rule)
+static inline bool pair_key_of(struct pairing *pairing, uint16_t number,
+                               const struct span_rule *rule)
 {
-    if (pair_key_make(pairing, number, rule->has_key, rule->scope, &rule->key))
+    if (pair_key_make(pairing, number, rule->scope, &rule->key))
         return true;
     pairing->counts[number].keyless++;
     return false;
@@ -265,7 +263,6 @@ static void pair_begin(struct pairing *pairing, uint16_t number)
 {
     const struct span_rule *rule = &pairing->rules->rules[number];
     struct rule_counts *counts = &pairing->counts[number];
-    struct pair_ids ids = {.trace = 0};
     struct pair_open *open;
 
     if (!pair_key_of(pairing, number, rule))
@@ -275,25 +272,41 @@ static void pair_begin(struct pairing *pairing, uint16_t number)
         counts->begun_again++;
         open_end(pairing, open);
     }
-    pair_set_parent(pairing, rule, counts, &ids);
-    if (rule->parent == PARENT_RULE) /* which has changed the key */
-        (void)pair_key_make(pairing, number, rule->has_key, rule->scope, &rule->key);
-    open = open_begin(pairing, number);
+    open = open_new(pairing, number);
     if (!open) {
         counts->unusable++;
         return;
     }
-    open->ids = ids;
-    pair_keep_values(pairing, open);
+    if (rule->parent != PARENT_NONE)
+        pair_set_parent(pairing, rule, counts, &open->ids);
+    if (rule->parent == PARENT_RULE) /* which has changed the key */
+        (void)pair_key_make(pairing, number, rule->scope, &rule->key);
     open_enter(pairing, open);
+    if (rule->kept.count || rule->tags_all)
+        pair_keep_values(pairing, open);
     if (rule->encloses && pairing->rules->uses_stack && open->tid && !open_push(pairing, open))
         counts->no_room++;
-    open_make_room(pairing);
+    if (pairing->open_count > pairing->options.max_open ||
+        pairing->open_bytes > pairing->options.max_open_bytes)
+        open_make_room(pairing);
+}
+
+/* Its span, unless it is too short. */
+static inline void pair_make_or_count(struct pairing *pairing, struct pair_open *open,
+                                      int64_t end_ns)
+{
+    if (end_ns < open->begin_ns)
+        end_ns = open->begin_ns;
+    if ((uint64_t)end_ns - (uint64_t)open->begin_ns <
+        (uint64_t)pairing->rules->rules[open->rule].least_ns)
+        pairing->counts[open->rule].shorter++;
+    else
+        pair_make(pairing, open, end_ns);
 }
 
 /* What the event at hand is about; what has no begin is counted there. */
-static struct pair_open *pair_find_open(struct pairing *pairing, uint16_t number,
-                                        uint64_t *unmatched)
+static inline struct pair_open *pair_find_open(struct pairing *pairing, uint16_t number,
+                                               uint64_t *unmatched)
 {
     struct pair_open *open = NULL;
 
@@ -313,7 +326,7 @@ static void pair_end(struct pairing *pairing, uint16_t number)
     if (open) {
         if (!pairing->rules->rules[number].has_key)
             open_drop_above(pairing, open);
-        pair_make(pairing, open, pairing->event->time_ns);
+        pair_make_or_count(pairing, open, pairing->event->time_ns);
         open_end(pairing, open);
     } else if (pairing->examples && pairing->counts[number].ends_unmatched > before) {
         report_note_end(pairing, number);
@@ -321,7 +334,8 @@ static void pair_end(struct pairing *pairing, uint16_t number)
 }
 
 /* A stage's child begins here, or an annotation is here. */
-static void pair_note(struct pairing *pairing, uint16_t number, const struct rule_point *point)
+__attribute__((noinline)) static void pair_note(struct pairing *pairing, uint16_t number,
+                                                const struct rule_point *point)
 {
     struct pair_open *open =
         pair_find_open(pairing, number, &pairing->counts[number].stages_unmatched);
@@ -374,7 +388,8 @@ static bool pair_read_times(const struct event *event, const struct rule_point *
            (uint64_t)*end_ns - (uint64_t)*start_ns <= (uint64_t)timeout_ns;
 }
 
-static void pair_whole(struct pairing *pairing, uint16_t number, const struct rule_point *point)
+__attribute__((noinline)) static void pair_whole(struct pairing *pairing, uint16_t number,
+                                                 const struct rule_point *point)
 {
     const struct span_rule *rule = &pairing->rules->rules[number];
     struct rule_counts *counts = &pairing->counts[number];
@@ -383,15 +398,16 @@ static void pair_whole(struct pairing *pairing, uint16_t number, const struct ru
 
     counts->begins++;
     pairing->key.count = 0;
-    open = open_begin(pairing, number);
+    open = open_new(pairing, number);
     if (!open || !pair_read_times(pairing->event, point, pair_value(pairing, point->time_field),
                                   rule->timeout_ns, &start_ns, &end_ns)) {
         counts->unusable++;
     } else {
-        pair_set_parent(pairing, rule, counts, &open->ids);
+        if (rule->parent != PARENT_NONE)
+            pair_set_parent(pairing, rule, counts, &open->ids);
         (void)pair_ids_of(pairing, open); /* by the event's time */
         open->begin_ns = start_ns;
-        pair_make(pairing, open, end_ns);
+        pair_make_or_count(pairing, open, end_ns);
     }
     if (open)
         open_give(pairing, open);
@@ -421,12 +437,8 @@ static void pair_point(struct pairing *pairing, const struct rule_point *point)
 
 static void pair_set_source(struct pairing *pairing, const struct origin *origin)
 {
-    struct source *source = assembler_source(pairing->assembler, origin);
-
-    if (source == pairing->source && !source->is_overflow)
-        return;
-    pairing->source = source;
-    pairing->host = hash_text(0, origin->host);
+    pairing->ruled->source = assembler_source(pairing->assembler, origin);
+    pairing->ruled->host = hash_text(0, origin->host);
 }
 
 void pairing_take(struct stage *stage, const struct event *event)
@@ -440,11 +452,16 @@ void pairing_take(struct stage *stage, const struct event *event)
     pairing->event = event;
     if (event->time_ns > pairing->now_ns)
         pairing->now_ns = event->time_ns;
-    pair_set_source(pairing, &event->origin);
-    open_expire(pairing);
+    if (!pairing->ruled->source)
+        pair_set_source(pairing, &event->origin);
+    if (pairing->now_ns > pairing->next_expiry_ns)
+        open_expire(pairing);
     class = pairing->ruled->class;
     for (size_t i = 0; i < class->point_count; i++) {
-        if (pair_condition_holds(&class->points[i]->condition, pair_event_value, pairing))
-            pair_point(pairing, class->points[i]);
+        const struct rule_point *point = class->points[i];
+
+        if (!point->condition.count ||
+            pair_condition_holds(&point->condition, pair_event_value, pairing))
+            pair_point(pairing, point);
     }
 }

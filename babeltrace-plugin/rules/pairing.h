@@ -25,7 +25,10 @@
 
 #include <stdio.h>
 
-/* The fields of an event, each read when it is first asked for. Who reads the trace fills it in. */
+/*
+ * The fields of an event, each read when it is first asked for. Who reads the trace fills it in,
+ * and may use it again for events of the same class, host and clock.
+ */
 struct rule_event {
     const struct rule_class *class;
     struct rule_value *values; /* of each of the class's places */
@@ -33,6 +36,9 @@ struct rule_event {
     /* The event's own members, for `tags = all`: false after the last one. NULL: none. */
     bool (*member)(struct rule_event *event, size_t i, struct text *name, struct rule_value *value);
     struct text (*process)(struct rule_event *event); /* NULL: origin.process tells */
+    /* Pairing's own: where all events come from that this is used for. NULL before the first. */
+    struct source *source;
+    uint64_t host; /* a hash of its name */
 };
 
 struct pairing_options {

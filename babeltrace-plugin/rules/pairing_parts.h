@@ -12,9 +12,7 @@
 
 #include <urcu/list.h>
 
-/* Fields of a key; a longer one counts as none. */
-#define PAIR_KEY_FIELDS 16
-#define PAIR_KEY_WORDS  96
+#define PAIR_KEY_WORDS 96 /* one that is longer counts as none */
 
 /* Of stages, marks and values of one span. */
 #ifndef PAIR_KEPT_MAX
@@ -28,7 +26,7 @@
 struct pair_key {
     uint64_t hash;
     size_t count;
-    uint64_t words[PAIR_KEY_WORDS];
+    uint64_t words[PAIR_KEY_WORDS + 1];
 };
 
 struct pair_thread {
@@ -53,7 +51,6 @@ struct pair_open {
     struct cds_list_head in_queue;   /* of its rule, oldest first */
     struct pair_thread *thread;      /* on whose stack it is; NULL: on none */
     struct pair_open *above, *below;
-    bool is_entered;
     bool has_notes; /* stages or marks are kept */
     uint16_t rule;
     uint32_t ordinal; /* of what began at the same time */
@@ -90,7 +87,7 @@ struct pairing {
     struct rule_counts *counts;   /* the same */
     uint64_t open_count;
     uint64_t open_bytes;
-    struct cds_list_head pool;
+    struct pair_open *pool; /* that have ended, linked by older */
     size_t pool_length;
     uint64_t serial;
     int64_t now_ns;
@@ -100,8 +97,6 @@ struct pairing {
     /* the event at hand */
     const struct event *event;
     struct rule_event *ruled;
-    struct source *source;
-    uint64_t host; /* a hash of its name */
     struct pair_key key;
     struct pair_examples *examples; /* of each rule; NULL: none are kept */
     struct span span;               /* that is being made: its log is kept */
@@ -134,7 +129,7 @@ static inline const struct rule_value *pair_value(struct pairing *pairing, uint1
 /* ---- keys.c ---- */
 
 /* Of the event at hand, into pairing->key. False: a field is not there, or too long. */
-bool pair_key_make(struct pairing *pairing, uint16_t owner, bool has_key, enum rule_scope scope,
+bool pair_key_make(struct pairing *pairing, uint16_t owner, enum rule_scope scope,
                    const struct rule_fields *fields);
 
 /* A lookup's, for a value of a process. */
@@ -154,8 +149,9 @@ const struct rule_value *pair_event_value(void *pairing, uint16_t field);
 /* The newest one that is open with pairing->key, or NULL. */
 struct pair_open *open_find(struct pairing *pairing);
 
-/* One with pairing->key for the event at hand; NULL: there is no memory. */
-struct pair_open *open_begin(struct pairing *pairing, uint16_t rule);
+/* One with pairing->key for the event at hand, for open_enter() or open_give(). NULL: there is no
+ * memory. */
+struct pair_open *open_new(struct pairing *pairing, uint16_t rule);
 
 /* Takes it from all lists, and its memory back. */
 void open_end(struct pairing *pairing, struct pair_open *open);
@@ -163,23 +159,27 @@ void open_end(struct pairing *pairing, struct pair_open *open);
 /* For the thread of the event at hand; NULL: nothing is open on it. */
 struct pair_thread *open_thread(struct pairing *pairing);
 bool open_push(struct pairing *pairing, struct pair_open *open);
-void open_pop(struct pairing *pairing, struct pair_open *open);
 
 /* What is above it ends no more, or encloses nothing any more. */
 void open_drop_above(struct pairing *pairing, struct pair_open *open);
 
-/* Ends what is too old, and the oldest of too many. */
+/* Ends what is too old, after pairing->next_expiry_ns, and the oldest of too many. */
 void open_expire(struct pairing *pairing);
 void open_make_room(struct pairing *pairing);
 void open_flush(struct pairing *pairing);
 
-/* Puts a new or a restored one, whose data begins with its key, into table and queue. */
+/* Puts one whose data begin with pairing->key into table and queue. */
 void open_enter(struct pairing *pairing, struct pair_open *open);
-struct pair_open *open_take(struct pairing *pairing);
-void open_give(struct pairing *pairing, struct pair_open *open); /* of one that was not entered */
-void open_free_pool(struct pairing *pairing);
 void open_free_all(struct pairing *pairing);
 void open_free_thread(struct table_link *link);
+
+/* One that is in no table and no queue: only its data are set, and empty. Its bytes count as open
+ * until it is given back. NULL: there is no memory. */
+struct pair_open *open_take(struct pairing *pairing);
+void open_give(struct pairing *pairing, struct pair_open *open);
+
+/* Room for more data. */
+bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes);
 
 /* Keeps a value in it; what has no room is counted. */
 void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept);
@@ -189,7 +189,7 @@ void open_keep(struct pairing *pairing, struct pair_open *open, const struct kep
 /* Ids of what is open, made when they are first asked for. */
 const struct pair_ids *pair_ids_of(struct pairing *pairing, struct pair_open *open);
 
-/* The span, which the event at hand ends. */
+/* The span, which the event at hand ends, and which ends not before it begins. */
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns);
 
 /* For pairing->key. */

@@ -82,7 +82,7 @@ static bool open_fill(struct pairing *pairing, struct pair_open *open, bool is_o
 {
     if (!pair_key_set(pairing, key) || !open->source || !ids_are_sound(&open->ids))
         state_set_damaged(state);
-    else if (!buffer_reserve(&open->data, key.length + kept.length))
+    else if (!open_reserve(pairing, open, key.length + kept.length))
         state_set_no_memory(state);
     if (!state_is_good(state))
         return false;

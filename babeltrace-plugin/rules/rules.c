@@ -49,6 +49,38 @@ void *rules_alloc(struct rules_reader *reader, size_t size)
 
 /* ---- keys of a section ----------------------------------------------------------------------- */
 
+static bool rules_is_same_point(const struct rules *rules, const struct rule_point *a,
+                                const struct rule_point *b)
+{
+    return a->kind == b->kind && text_equal(a->pattern, b->pattern) &&
+           (a->kind == POINT_LOOKUP
+                ? text_equal(rules->lookups[a->owner].title, rules->lookups[b->owner].title)
+                : text_equal(rules->rules[a->owner].title, rules->rules[b->owner].title));
+}
+
+/* A file that is given twice, or a copy of it, would make each span twice. */
+static bool rules_check_again(struct rules_reader *reader, const struct rule_point *point)
+{
+    const struct rules *rules = reader->rules;
+
+    for (size_t i = 0; i < reader->points_before && point->kind != POINT_END; i++) {
+        const struct rule_point *other = &rules->points[i];
+        const bool is_lookup = point->kind == POINT_LOOKUP;
+
+        if (!rules_is_same_point(rules, point, other))
+            continue;
+        error_set(reader->error,
+                  "rules \"%s\", line %u: the same event %.*s is in the section of the same name "
+                  "in \"%s\", line %u: expected each in one file",
+                  reader->name, reader->line, (int)text_cut(point->pattern, 80).length,
+                  point->pattern.data,
+                  is_lookup ? rules->lookups[other->owner].file : rules->rules[other->owner].file,
+                  is_lookup ? rules->lookups[other->owner].line : rules->rules[other->owner].line);
+        return false;
+    }
+    return true;
+}
+
 static bool rules_add_point(struct rules_reader *reader, enum rule_point_kind kind,
                             struct text value)
 {
@@ -64,7 +96,7 @@ static bool rules_add_point(struct rules_reader *reader, enum rule_point_kind ki
     point->kind = kind;
     point->owner =
         (uint16_t)(reader->rule ? reader->rule - rules->rules : reader->lookup - rules->lookups);
-    return rules_read_point(reader, value, point);
+    return rules_read_point(reader, value, point) && rules_check_again(reader, point);
 }
 
 static bool rules_choose(struct rules_reader *reader, struct text value, const char *const *choices,
@@ -190,7 +222,9 @@ static bool rules_read_rule_key(struct rules_reader *reader, struct text key, st
         return rules_add_rule_point(reader, (enum rule_point_kind)kind, value);
     if (text_is(key, "key")) {
         rule->has_key = true;
-        return rules_read_fields(reader, value, &rule->key);
+        return rules_read_fields(reader, value, &rule->key) &&
+               (rule->key.count <= RULES_KEY_MAX ||
+                rules_fail(reader, "a key of at most 16 fields", value));
     }
     if (text_is(key, "parent"))
         return rules_read_parent(reader, value, rule);
@@ -254,6 +288,7 @@ static bool rules_begin_rule(struct rules_reader *reader, struct text title)
     reader->lookup = NULL;
     reader->rule = &array[rules->count++];
     *reader->rule = (struct span_rule){.title = title,
+                                       .file = reader->name,
                                        .line = reader->line,
                                        .scope = SCOPE_PROCESS,
                                        .error_field = RULE_NO_FIELD,
@@ -274,8 +309,11 @@ static bool rules_begin_lookup(struct rules_reader *reader, struct text title)
     rules->lookups = array;
     reader->rule = NULL;
     reader->lookup = &array[rules->lookup_count++];
-    *reader->lookup = (struct rule_lookup){
-        .title = title, .line = reader->line, .scope = SCOPE_PROCESS, .value = RULE_NO_FIELD};
+    *reader->lookup = (struct rule_lookup){.title = title,
+                                           .file = reader->name,
+                                           .line = reader->line,
+                                           .scope = SCOPE_PROCESS,
+                                           .value = RULE_NO_FIELD};
     return true;
 }
 
@@ -331,26 +369,31 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
 
 static bool rules_check_lookup(struct rules_reader *reader, const struct rule_lookup *lookup)
 {
+    reader->name = lookup->file;
     reader->line = lookup->line;
     if (lookup->has_event && lookup->key.count == 1 && lookup->value != RULE_NO_FIELD)
         return true;
     return rules_fail(reader, "event, value and a key of one field in a lookup", lookup->title);
 }
 
+/* The first one; of its own file, if there is one. */
 static bool rules_find_parent(struct rules_reader *reader, struct span_rule *rule)
 {
     const struct rules *rules = reader->rules;
+    const struct span_rule *found = NULL;
 
-    for (uint16_t i = 0; i < rules->count; i++) {
+    for (size_t i = rules->count; i-- > 0;) {
         const struct span_rule *parent = &rules->rules[i];
 
-        if (!text_equal(parent->title, rule->parent_title) || !parent->has_key)
-            continue;
-        rule->parent_rule = i;
-        return parent->key.count == rule->parent_fields.count ||
-               rules_fail(reader, "as many fields as the parent's key has", rule->parent_title);
+        if (text_equal(parent->title, rule->parent_title) && parent->has_key &&
+            (!found || found->file != rule->file || parent->file == rule->file))
+            found = parent;
     }
-    return rules_fail(reader, "a section with a key, by its name", rule->parent_title);
+    if (!found)
+        return rules_fail(reader, "a section with a key, by its name", rule->parent_title);
+    rule->parent_rule = (uint16_t)(found - rules->rules);
+    return found->key.count == rule->parent_fields.count ||
+           rules_fail(reader, "as many fields as the parent's key has", rule->parent_title);
 }
 
 static bool rules_is_by_thread(const struct rules *rules, const struct span_rule *rule)
@@ -359,24 +402,31 @@ static bool rules_is_by_thread(const struct rules *rules, const struct span_rule
         if (text_is(rules->fields[rule->key.fields[i]], "$vtid"))
             return true;
     }
-    return !rule->has_key || rule->scope == SCOPE_THREAD;
+    return rule->scope == SCOPE_THREAD;
 }
 
-static void rules_keep(struct rule_fields *kept, uint16_t field)
+static bool rules_has_field(const struct rule_fields *fields, uint16_t field)
 {
-    for (size_t i = 0; i < kept->count; i++) {
-        if (kept->fields[i] == field)
-            return;
+    for (size_t i = 0; i < fields->count; i++) {
+        if (fields->fields[i] == field)
+            return true;
     }
-    if (field != RULE_NO_FIELD)
-        kept->fields[kept->count++] = field;
+    return false;
 }
 
-static void rules_keep_template(struct rule_fields *kept, const struct rule_template *template)
+/* What is in the key, the end has, too. */
+static void rules_keep(struct span_rule *rule, uint16_t field)
+{
+    if (field != RULE_NO_FIELD && !rules_has_field(&rule->key, field) &&
+        !rules_has_field(&rule->kept, field))
+        rule->kept.fields[rule->kept.count++] = field;
+}
+
+static void rules_keep_template(struct span_rule *rule, const struct rule_template *template)
 {
     for (size_t i = 0; i < template->count; i++) {
         if (template->pieces[i].has_operand)
-            rules_keep(kept, template->pieces[i].operand.field);
+            rules_keep(rule, template->pieces[i].operand.field);
     }
 }
 
@@ -385,25 +435,28 @@ static bool rules_list_kept(struct rules_reader *reader, struct span_rule *rule)
     rule->kept.fields = rules_alloc(reader, (reader->rules->field_count + 1) * sizeof(uint16_t));
     if (!rule->kept.fields)
         return false;
-    rules_keep_template(&rule->kept, &rule->name);
-    rules_keep_template(&rule->kept, &rule->service);
+    rules_keep_template(rule, &rule->name);
+    rules_keep_template(rule, &rule->service);
     for (size_t i = 0; i < rule->tag_count; i++)
-        rules_keep(&rule->kept, rule->tags[i].operand.field);
+        rules_keep(rule, rule->tags[i].operand.field);
     for (size_t i = 0; i < rule->error.count; i++)
-        rules_keep(&rule->kept, rule->error.tests[i].field);
+        rules_keep(rule, rule->error.tests[i].field);
     for (size_t i = 0; i < rule->join.count; i++)
-        rules_keep(&rule->kept, rule->join.fields[i]);
-    rules_keep(&rule->kept, rule->error_field);
+        rules_keep(rule, rule->join.fields[i]);
+    rules_keep(rule, rule->error_field);
     return true;
 }
 
 static bool rules_check_rule(struct rules_reader *reader, struct span_rule *rule)
 {
+    reader->name = rule->file;
     reader->line = rule->line;
     if (!rule->has_event && (!rule->has_begin || !rule->has_end))
         return rules_fail(reader, "begin and end, or event, in the section", rule->title);
     if (rule->parent == PARENT_RULE && !rules_find_parent(reader, rule))
         return false;
+    if (!rule->has_key)
+        rule->scope = SCOPE_THREAD;
     rule->encloses = rules_is_by_thread(reader->rules, rule);
     rule->is_stack |= !rule->has_key;
     reader->rules->uses_stack |= !rule->has_key || rule->parent == PARENT_THREAD;

@@ -16,6 +16,7 @@
 
 #define RULES_COUNT_MAX  1000
 #define RULES_FIELDS_MAX 1000
+#define RULES_KEY_MAX    16 /* fields of a key */
 #define RULES_FILE_MAX   (1U << 20)
 
 /* A field of an event, or what a lookup has for the value of that field. */
@@ -101,11 +102,12 @@ enum rule_parent {
 
 struct span_rule {
     struct text title; /* as the file has it, without "span" */
+    const char *file;
     unsigned line;
     struct rule_template name;
     struct rule_template service; /* no pieces: the process's name */
     bool has_key, is_stack, encloses, has_begin, has_end, has_event, tags_all, has_error;
-    enum rule_scope scope;
+    enum rule_scope scope; /* without a key, of the thread */
     struct rule_fields key;
     enum rule_parent parent;
     uint16_t parent_rule;
@@ -119,11 +121,12 @@ struct span_rule {
     uint16_t error_field; /* RULE_NO_FIELD: not given */
     int64_t timeout_ns;
     int64_t least_ns;
-    struct rule_fields kept; /* that a begin keeps until the end */
+    struct rule_fields kept; /* that a begin keeps until the end: of none of its key */
 };
 
 struct rule_lookup {
     struct text title;
+    const char *file;
     unsigned line;
     enum rule_scope scope;
     struct rule_fields key; /* one */
@@ -148,10 +151,11 @@ struct rules {
 };
 
 /*
- * Reads a file, or each file NAME.rules of a folder in the order of their names. NULL with error
- * set, which names the file, the line, and what was expected.
+ * Reads a file, or each file NAME.rules of a folder in the order of their names, or the file NAME
+ * that comes with BlkKin; or several of these, with commas in between. NULL with error set, which
+ * names the file, the line, and what was expected.
  */
-struct rules *rules_read(const char *path, struct error *error);
+struct rules *rules_read(const char *paths, struct error *error);
 
 /* The same, of a text; name is for messages. */
 struct rules *rules_parse(struct text text, const char *name, struct error *error);
@@ -169,7 +173,8 @@ struct rule_class {
     uint16_t *slots;  /* of each field of the rules: its place among values; or RULE_NO_FIELD */
     uint16_t *fields; /* of each place: its field */
     size_t field_count;
-    bool wants_all; /* members of the event that no rule names, too */
+    size_t first_count; /* of these, that each event is asked for: keys and conditions */
+    bool wants_all;     /* members of the event that no rule names, too */
 };
 
 /* NULL: no rule names such events, or there is no memory for it (then *is_starved is set). */

@@ -42,12 +42,17 @@ static bool rules_read_fd(struct rules_reader *reader, int fd)
 
 static bool rules_read_file(struct rules_reader *reader, const char *path)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    char *name = rules_alloc(reader, strlen(path) + 1);
+    int fd;
     bool has_worked;
 
-    reader->name = path;
+    if (!name)
+        return false;
+    reader->name = strcpy(name, path);
+    reader->points_before = reader->rules->point_count;
     reader->rule = NULL;
     reader->lookup = NULL;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
         error_set(reader->error, "rules \"%s\": cannot be opened: %s", path, strerror(errno));
         return false;
@@ -82,7 +87,6 @@ static bool rules_read_folder(struct rules_reader *reader, const char *path)
     }
     if (count >= 0)
         free((void *)entries);
-    reader->name = path;
     return has_worked;
 }
 
@@ -107,22 +111,59 @@ static struct rules *rules_checked(struct rules_reader *reader, bool has_worked)
     return NULL;
 }
 
-struct rules *rules_read(const char *path, struct error *error)
+/* A file, a folder, or the name of a file that comes with BlkKin. */
+static bool rules_read_path(struct rules_reader *reader, const char *path)
 {
-    struct rules_reader reader;
     struct stat status;
     char shipped[PATH_MAX];
     const bool is_there = stat(path, &status) == 0;
 
+    if (is_there && S_ISDIR(status.st_mode))
+        return rules_read_folder(reader, path);
+    if (is_there || strchr(path, '/') ||
+        snprintf(shipped, sizeof(shipped), RULES_DIR "/%s.rules", path) >= (int)sizeof(shipped))
+        return rules_read_file(reader, path);
+    if (stat(shipped, &status) == 0)
+        return rules_read_file(reader, shipped);
+    error_set(reader->error, "rules \"%s\": there is neither such a file or folder, nor \"%s\"",
+              path, shipped);
+    return false;
+}
+
+static bool rules_read_list(struct rules_reader *reader, struct text paths)
+{
+    while (paths.length) {
+        const char *comma = memchr(paths.data, ',', paths.length);
+        const size_t length = comma ? (size_t)(comma - paths.data) : paths.length;
+        const struct text path = rules_trim(text_cut(paths, length));
+        char string[PATH_MAX];
+
+        if (!path.length || path.length >= sizeof(string)) {
+            error_set(reader->error,
+                      "rules \"%.*s\": expected files, folders or names with commas in between",
+                      (int)text_cut(paths, 80).length, paths.data);
+            return false;
+        }
+        *text_copy(string, path) = '\0';
+        if (!rules_read_path(reader, string))
+            return false;
+        paths = (struct text){paths.data + length + (comma != NULL),
+                              paths.length - length - (comma != NULL)};
+    }
+    return true;
+}
+
+struct rules *rules_read(const char *paths, struct error *error)
+{
+    struct rules_reader reader;
+    struct stat status;
+
     if (!rules_new(&reader, error))
         return NULL;
-    if (is_there && S_ISDIR(status.st_mode))
-        return rules_checked(&reader, rules_read_folder(&reader, path));
-    if (!is_there && !strchr(path, '/') &&
-        snprintf(shipped, sizeof(shipped), RULES_DIR "/%s.rules", path) < (int)sizeof(shipped) &&
-        stat(shipped, &status) == 0)
-        return rules_checked(&reader, rules_read_file(&reader, shipped));
-    return rules_checked(&reader, rules_read_file(&reader, path));
+    reader.name = paths;
+    return rules_checked(&reader, stat(paths, &status) == 0
+                                      ? rules_read_path(&reader, paths)
+                                      : rules_read_list(&reader, text_of(paths)));
 }
 
 struct rules *rules_parse(struct text text, const char *name, struct error *error)
@@ -196,10 +237,21 @@ static void class_add_fields(struct rule_class *class, const struct rule_fields 
         class_add_field(class, fields->fields[i]);
 }
 
-static void class_add_point(struct rule_class *class, const struct rules *rules,
+/* What is looked at first. */
+static void class_add_first(struct rule_class *class, const struct rules *rules,
                             const struct rule_point *point)
 {
-    class->points[class->point_count++] = point;
+    if (point->condition.count)
+        class_add_field(class, point->condition.tests[0].field);
+    else if (point->kind == POINT_LOOKUP)
+        class_add_fields(class, &rules->lookups[point->owner].key);
+    else if (point->kind != POINT_EVENT)
+        class_add_fields(class, &rules->rules[point->owner].key);
+}
+
+static void class_add_all(struct rule_class *class, const struct rules *rules,
+                          const struct rule_point *point)
+{
     for (size_t i = 0; i < point->condition.count; i++)
         class_add_field(class, point->condition.tests[i].field);
     if (point->kind == POINT_EVENT)
@@ -240,12 +292,19 @@ static struct rule_class *class_make(const struct rules *rules, struct text name
 {
     struct rule_class *class = class_new(rules, name);
 
-    for (int kind = POINT_LOOKUP; class && kind <= POINT_MARK; kind++) {
+    if (!class)
+        return NULL;
+    for (int kind = POINT_LOOKUP; kind <= POINT_MARK; kind++) {
         for (size_t i = 0; i < rules->point_count; i++) {
             if ((int)rules->points[i].kind == kind && rules_fits(rules->points[i].pattern, name))
-                class_add_point(class, rules, &rules->points[i]);
+                class->points[class->point_count++] = &rules->points[i];
         }
     }
+    for (size_t i = 0; i < class->point_count; i++)
+        class_add_first(class, rules, class->points[i]);
+    class->first_count = class->field_count;
+    for (size_t i = 0; i < class->point_count; i++)
+        class_add_all(class, rules, class->points[i]);
     return class;
 }
 

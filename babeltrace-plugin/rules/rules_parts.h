@@ -11,8 +11,9 @@
 struct rules_reader {
     struct rules *rules;
     struct error *error;
-    const char *name; /* of the file */
+    const char *name; /* of the file: lives as long as the rules */
     unsigned line;
+    size_t points_before;   /* of other files */
     struct span_rule *rule; /* the section at hand: one of the two, or none yet */
     struct rule_lookup *lookup;
 };

@@ -75,14 +75,20 @@ static void finish_expired(struct assembler *assembler, struct queue *queue)
         assembler_finish(assembler, open);
 }
 
+static void finish_all_expired(struct assembler *assembler)
+{
+    finish_expired(assembler, &assembler->closing);
+    finish_expired(assembler, &assembler->idle);
+    finish_expired(assembler, &assembler->streaming);
+}
+
 void assembler_advance(struct assembler *assembler, int64_t now_ns)
 {
     if (now_ns <= assembler->now_ns)
         return;
     assembler->now_ns = now_ns;
-    finish_expired(assembler, &assembler->closing);
-    finish_expired(assembler, &assembler->idle);
-    finish_expired(assembler, &assembler->streaming);
+    if (assembler->open.table.count)
+        finish_all_expired(assembler);
 }
 
 bool assembler_flush_some(struct assembler *assembler, unsigned spans)

@@ -80,15 +80,13 @@ void endpoint_table_free(struct endpoint_table *table)
 static void endpoint_set_address(struct endpoint *endpoint, struct text ip)
 {
     char string[INET6_ADDRSTRLEN];
-    const char *zone = ip.length ? memchr(ip.data, '%', ip.length) : NULL;
-    size_t length = zone ? (size_t)(zone - ip.data) : ip.length;
+    const struct text address = text_take(&ip, '%'); /* after it is an IPv6 address's zone */
     struct in_addr v4;
     struct in6_addr v6;
 
-    if (length == 0 || length >= sizeof(string))
+    if (address.length == 0 || address.length >= sizeof(string))
         return;
-    memcpy(string, ip.data, length);
-    string[length] = '\0';
+    *text_copy(string, address) = '\0';
 
     if (inet_pton(AF_INET, string, &v4) == 1) {
         inet_ntop(AF_INET, &v4, endpoint->ipv4, sizeof(endpoint->ipv4));

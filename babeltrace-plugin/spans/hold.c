@@ -46,31 +46,6 @@ static const size_t event_texts[] = {
     offsetof(struct event, value),       offsetof(struct event, log),
 };
 
-/* Those that an event of its kind has, a bit each: who decodes leaves the others as they were. */
-enum {
-    ORIGIN = 0x03,
-    NAME = 0x04,
-    NAMES = 0x1c,
-    GROUP = 0x0c,
-    KEY = 0x20,
-    VALUE = 0x40,
-    LOG = 0x80,
-};
-
-static const unsigned texts_of[] = {
-    [EVENT_TIMESTAMP] = ORIGIN | NAMES | VALUE,
-    [EVENT_KEYVAL_TEXT] = ORIGIN | NAMES | KEY | VALUE,
-    [EVENT_KEYVAL_INTEGER] = ORIGIN | NAMES | KEY,
-    [EVENT_SPAN] = ORIGIN | NAMES | LOG,
-    [EVENT_BEGIN] = ORIGIN | NAMES,
-    [EVENT_ANNOTATION] = ORIGIN | KEY | VALUE,
-    [EVENT_TAG] = ORIGIN | LOG,
-    [EVENT_END] = ORIGIN,
-    [EVENT_PROCESS] = ORIGIN,
-    [EVENT_METRIC] = ORIGIN | GROUP | VALUE | LOG,
-    [EVENT_RULE] = ORIGIN | NAME | LOG,
-};
-
 static const size_t loss_texts[] = {
     offsetof(struct loss, origin.host),
     offsetof(struct loss, origin.process),
@@ -227,12 +202,7 @@ static void hold_take(struct hold *hold, struct record *record)
 void hold_add(struct hold *hold, const struct event *event)
 {
     struct record record = {.time_ns = event->time_ns, .of.event = *event};
-    struct text *text;
 
-    for (size_t i = 0; (text = text_at(&record, i)); i++) {
-        if (!(texts_of[event->kind] >> i & 1))
-            *text = (struct text){NULL, 0};
-    }
     hold_take(hold, &record);
 }
 

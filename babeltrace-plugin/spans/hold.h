@@ -24,7 +24,8 @@ struct hold;
 struct hold *hold_new(struct assembler *assembler);
 void hold_free(struct hold *hold);
 
-/* Instead of assembler_add() and assembler_note_loss(). What finds no memory does not wait. */
+/* Instead of assembler_add() and assembler_note_loss(). What finds no memory does not wait. All
+ * texts of the event are kept: those that its kind does not have are empty. */
 void hold_add(struct hold *hold, const struct event *event);
 void hold_note_loss(struct hold *hold, const struct loss *loss);
 

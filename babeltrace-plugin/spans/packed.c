@@ -49,8 +49,7 @@ static bool read_whole(struct event *event, struct text packed)
     event->span_id = high << 48 | low;
     event->dropped = high >> 36;
     event->age_ns = (int64_t)digits_word(at + 32, &wrong);
-    return !wrong && read_tail(event, (struct text){packed.data + BLKIN_HEAD_SIZE,
-                                                    packed.length - BLKIN_HEAD_SIZE});
+    return !wrong && read_tail(event, text_after(packed, BLKIN_HEAD_SIZE));
 }
 
 static bool read_detail(struct event *event, struct text packed)
@@ -67,8 +66,7 @@ static bool read_detail(struct event *event, struct text packed)
     event->age_ns = (int64_t)digits_word(at + 16, &wrong);
     if (wrong)
         return false;
-    event->log =
-        (struct text){packed.data + BLKIN_DETAIL_HEAD_SIZE, packed.length - BLKIN_DETAIL_HEAD_SIZE};
+    event->log = text_after(packed, BLKIN_DETAIL_HEAD_SIZE);
     return event->kind == EVENT_TAG || event->log.length == 0;
 }
 

@@ -6,21 +6,24 @@
  */
 #include "assembler_parts.h"
 
-const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event)
+static const struct endpoint *get_endpoint(struct assembler *assembler, struct text service,
+                                           struct text ip, int64_t port)
 {
-    const struct endpoint *endpoint =
-        endpoint_get(assembler->endpoints, event->service, event->ip, event->port);
+    const struct endpoint *endpoint = endpoint_get(assembler->endpoints, service, ip, port);
 
     if (endpoint_is_overflow(assembler->endpoints, endpoint))
         assembler->counts.services_merged++;
     return endpoint;
 }
 
+const struct endpoint *assembler_endpoint(struct assembler *assembler, const struct event *event)
+{
+    return get_endpoint(assembler, event->service, event->ip, event->port);
+}
+
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service)
 {
-    const struct event event = {.service = service};
-
-    return assembler_endpoint(assembler, &event);
+    return get_endpoint(assembler, service, (struct text){NULL, 0}, 0);
 }
 
 struct source *assembler_source(struct assembler *assembler, const struct origin *origin)

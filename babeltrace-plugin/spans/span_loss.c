@@ -16,7 +16,6 @@
 #include "tracepoints/format/events.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 /* Ends with series 0, which there is none of. */
@@ -151,42 +150,28 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
         note_gap(assembler, event, missing, since_ns);
 }
 
-struct line {
-    char text[256];
-    size_t length;
-};
-
-__attribute__((format(printf, 2, 3))) static void put(struct line *line, const char *format, ...)
-{
-    va_list values;
-
-    va_start(values, format);
-    line->length = line_add(line->text, sizeof(line->text), line->length, format, values);
-    va_end(values);
-}
-
 static void put_number(struct line *line, uint64_t number, const char *what)
 {
-    put(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
+    line_add(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
 }
 
 /* An interval may reach beyond the span on both sides, so what is known is a maximum. */
 static void put_sum(struct line *line, const struct loss_sum *sum)
 {
     if (!sum->events && !sum->packets) {
-        put(line, "events");
+        line_add(line, "events");
         return;
     }
     if (!sum->is_more)
-        put(line, "up to ");
+        line_add(line, "up to ");
     if (sum->events)
         put_number(line, sum->events, "event");
     if (sum->events && sum->packets)
-        put(line, " and ");
+        line_add(line, " and ");
     if (sum->packets)
         put_number(line, sum->packets, "packet");
     if (sum->is_more)
-        put(line, " or more");
+        line_add(line, " or more");
 }
 
 static void tag(struct assembler *assembler, struct span *span, const struct source *source,
@@ -195,13 +180,13 @@ static void tag(struct assembler *assembler, struct span *span, const struct sou
     struct line line = {.length = 0};
 
     put_sum(&line, sum);
-    put(&line, " %s", how);
+    line_add(&line, " %s", how);
     if (source->host.length)
-        put(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
-            source->host.data);
+        line_add(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
+                 source->host.data);
     if (sum->pid)
-        put(&line, " in process %" PRId64, sum->pid);
-    put(&line, " while it was open: %s", consequence);
+        line_add(&line, " in process %" PRId64, sum->pid);
+    line_add(&line, " while it was open: %s", consequence);
     assembler->counts.spans_with_loss++;
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"), text_of(line.text), 0))
         assembler_lose_part(assembler, span);

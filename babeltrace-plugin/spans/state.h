@@ -124,7 +124,7 @@ static inline struct text state_get(struct state *state, uint64_t length)
         return (struct text){NULL, 0};
     }
     if (length)
-        state->left = (struct text){state->left.data + length, state->left.length - length};
+        state->left = text_after(state->left, length);
     return taken;
 }
 

@@ -370,6 +370,10 @@ static void hosts_add(struct hosts *hosts, const struct event *event, int64_t ti
     }
     hosts->counts.history_bytes -= hosts_part_bytes(part);
     added = history_add(&part->history, &hosts->layouts, event, time_ns);
+    if (hosts->counts.history_bytes + hosts_part_bytes(part) > hosts->options.max_history_bytes) {
+        history_free(&part->history); /* its samples have more values now than there is room for */
+        added = HISTORY_NO_ROOM;
+    }
     hosts->counts.history_bytes += hosts_part_bytes(part);
     hosts_count(hosts, added);
     part->heard_ns = now_ns;

@@ -79,17 +79,10 @@ static bool refuse(const struct line *line, const char *expected, struct text go
 /* The next word, and what blanks follow it are passed over. */
 static struct text only_take_word(struct line *line)
 {
-    struct text *rest = &line->rest;
-    struct text word = {rest->data, 0};
+    const struct text word = text_take(&line->rest, ' ');
 
-    while (word.length < rest->length && word.data[word.length] != ' ')
-        word.length++;
-    rest->data += word.length;
-    rest->length -= word.length;
-    while (rest->length && rest->data[0] == ' ') {
-        rest->data++;
-        rest->length--;
-    }
+    while (line->rest.length && line->rest.data[0] == ' ')
+        line->rest = text_after(line->rest, 1);
     return word;
 }
 
@@ -106,14 +99,12 @@ static bool read_id(struct line *line, struct wanted *wanted, bool *is_any)
 static bool only_read_time(struct line *line, const char *expected, int64_t *time_ns)
 {
     const struct text word = only_take_word(line);
-    bool is_good = word.length > 0;
+    uint64_t number;
 
-    *time_ns = 0;
-    for (size_t i = 0; i < word.length && is_good; i++)
-        is_good = word.data[i] >= '0' && word.data[i] <= '9' &&
-                  !__builtin_mul_overflow(*time_ns, 10, time_ns) &&
-                  !__builtin_add_overflow(*time_ns, word.data[i] - '0', time_ns);
-    return is_good || refuse(line, expected, word);
+    if (!text_read_number(word, &number) || number > INT64_MAX)
+        return refuse(line, expected, word);
+    *time_ns = (int64_t)number;
+    return true;
 }
 
 static bool read_window(struct line *line, struct wanted *wanted)
@@ -130,8 +121,7 @@ static bool read_window(struct line *line, struct wanted *wanted)
 static bool read_line(struct line *line, struct wanted *wanted, bool *is_any)
 {
     wanted->is_sent = line->rest.length && line->rest.data[0] == '-';
-    line->rest.data += wanted->is_sent;
-    line->rest.length -= wanted->is_sent;
+    line->rest = text_after(line->rest, wanted->is_sent);
     if (!read_id(line, wanted, is_any) || !read_window(line, wanted))
         return false;
     if (wanted->is_sent)
@@ -190,15 +180,10 @@ static bool add_lines(struct only *only, struct text text, const char *name, str
     struct wanted **last_any = &only->any;
 
     while (text.length) {
-        const char *end = memchr(text.data, '\n', text.length);
-        const size_t length = end ? (size_t)(end - text.data) : text.length;
-
         line.number++;
-        line.rest = (struct text){text.data, length};
+        line.rest = text_take(&text, '\n');
         if (!(is_clock(&line) ? read_clock(only, &line) : add_line(only, &line, &last_any)))
             return false;
-        text.data += length + (end ? 1 : 0);
-        text.length -= length + (end ? 1 : 0);
     }
     if (line.number > (only->clock_ns ? 1 : 0))
         return true;

@@ -7,6 +7,7 @@
 
 #include "libblkin/base/text.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #define PORT_MAX 65535
@@ -25,14 +26,13 @@ static bool read_number(const char *text, unsigned max, unsigned *number)
     return value <= max;
 }
 
-/* Which of the words, which end in NULL; -1: none. */
-static int read_word(const char *text, const char *const words[])
+static bool read_word(const char *text, const char *const words[], unsigned *index)
 {
-    for (int i = 0; words[i]; i++) {
-        if (strcmp(text, words[i]) == 0)
-            return i;
+    for (*index = 0; words[*index]; ++*index) {
+        if (strcmp(text, words[*index]) == 0)
+            return true;
     }
-    return -1;
+    return false;
 }
 
 /* Behind those that are there. It fits: all of them are parts of one text. */
@@ -58,7 +58,7 @@ static bool fits_one_of(const char *globs, const char *text)
     return does;
 }
 
-/* ---- keys: each reads one value; those of a list are called for each item of it ---- */
+/* ---- keys: each function reads one value, or one item of a list ---- */
 
 /* 6379 or 8000-8010 */
 static bool read_port(struct preload_config *config, char *item)
@@ -88,57 +88,12 @@ static bool read_file(struct preload_config *config, char *item)
     return add_glob(config->files, item);
 }
 
-static bool read_file_calls(struct preload_config *config, char *item)
-{
-    static const char *const words[] = {"auto", "each", "totals", "off", NULL};
-    const int word = read_word(item, words);
-
-    config->file_calls = (uint8_t)word;
-    return word >= 0;
-}
-
 static bool read_min_us(struct preload_config *config, char *item)
 {
     unsigned us = 0;
     const bool is_right = read_number(item, 1000000000, &us);
 
     config->least_ns = us * UINT64_C(1000);
-    return is_right;
-}
-
-static bool read_usage(struct preload_config *config, char *item)
-{
-    unsigned level = 0;
-    const bool is_right = read_number(item, 3, &level);
-
-    config->usage = (int8_t)level;
-    return is_right;
-}
-
-static bool read_seccomp(struct preload_config *config, char *item)
-{
-    static const char *const words[] = {"leave", "trace", NULL};
-    const int word = read_word(item, words);
-
-    config->trusts_filters = word == 1;
-    return word >= 0;
-}
-
-static bool read_guesses(struct preload_config *config, char *item)
-{
-    static const char *const words[] = {"mark", "link", NULL};
-    const int word = read_word(item, words);
-
-    config->guesses_are_linked = word == 1;
-    return word >= 0;
-}
-
-static bool read_payload(struct preload_config *config, char *item)
-{
-    unsigned bytes = 0;
-    const bool is_right = read_number(item, PRELOAD_PAYLOAD_MAX, &bytes);
-
-    config->payload = (uint8_t)bytes;
     return is_right;
 }
 
@@ -150,45 +105,38 @@ static bool read_service(struct preload_config *config, char *item)
     return true;
 }
 
-static void clear_ports(struct preload_config *config)
-{
-    config->range_count = 0;
-}
+static const char *const file_calls[] = {"auto", "each", "totals", "off", NULL};
+static const char *const guesses[] = {"mark", "link", NULL};
+static const char *const seccomp[] = {"leave", "trace", NULL};
 
-static void clear_programs(struct preload_config *config)
-{
-    config->programs[0] = '\0';
-}
+#define AT(member) offsetof(struct preload_config, member)
 
-static void clear_files(struct preload_config *config)
-{
-    config->files[0] = '\0';
-}
-
-static void clear_service(struct preload_config *config)
-{
-    config->service[0] = '\0';
-}
-
+/* A key without a function sets the byte `at`: to a number, or to the index of a word. */
 static const struct key {
     const char *name;
     bool (*read)(struct preload_config *config, char *item);
-    void (*clear)(struct preload_config *config); /* NULL: there must be a value */
-    char between;                                 /* items of a list; '\0': it is none */
+    size_t at;
+    unsigned max;             /* of a number */
+    const char *const *words; /* NULL: a number */
+    bool is_cleared;          /* `at` is set to 0 first: there need not be a value */
+    char between;             /* items of a list; '\0': it is none */
     const char *expected;
 } keys[] = {
-    {"ports", read_port, clear_ports, ',',
+    {"ports", read_port, AT(range_count), 0, NULL, true, ',',
      "up to 64 ports or ranges of them, as in ports=6379,8000-8010"},
-    {"programs", read_program, clear_programs, ',',
+    {"programs", read_program, AT(programs), 0, NULL, true, ',',
      "names of programs without their folder, as in programs=redis-server,nginx*"},
-    {"files", read_file, clear_files, ';', "paths, as in files=/var/lib/redis/*;/dev/nvme*"},
-    {"file-calls", read_file_calls, NULL, '\0', "file-calls=auto, each, totals or off"},
-    {"min-us", read_min_us, NULL, '\0', "microseconds, as in min-us=100"},
-    {"usage", read_usage, NULL, '\0', "usage=0, 1, 2 or 3"},
-    {"guesses", read_guesses, NULL, '\0', "guesses=mark or link"},
-    {"seccomp", read_seccomp, NULL, '\0', "seccomp=leave or trace"},
-    {"payload", read_payload, NULL, '\0', "bytes of each request, as in payload=0 to 64"},
-    {"service", read_service, clear_service, '\0',
+    {"files", read_file, AT(files), 0, NULL, true, ';',
+     "paths, as in files=/var/lib/redis/*;/dev/nvme*"},
+    {"file-calls", NULL, AT(file_calls), 0, file_calls, false, '\0',
+     "file-calls=auto, each, totals or off"},
+    {"min-us", read_min_us, 0, 0, NULL, false, '\0', "microseconds, as in min-us=100"},
+    {"usage", NULL, AT(usage), 3, NULL, false, '\0', "usage=0, 1, 2 or 3"},
+    {"guesses", NULL, AT(guesses_are_linked), 0, guesses, false, '\0', "guesses=mark or link"},
+    {"seccomp", NULL, AT(trusts_filters), 0, seccomp, false, '\0', "seccomp=leave or trace"},
+    {"payload", NULL, AT(payload), PRELOAD_PAYLOAD_MAX, NULL, false, '\0',
+     "bytes of each request, as in payload=0 to 64"},
+    {"service", read_service, AT(service), 0, NULL, true, '\0',
      "a name of less than 64 bytes, as in service=front"},
 };
 
@@ -211,6 +159,18 @@ struct reading {
     const char *expected;
 };
 
+static bool read_item(struct preload_config *config, const struct key *key, char *item)
+{
+    unsigned value;
+
+    if (key->read)
+        return key->read(config, item);
+    if (key->words ? !read_word(item, key->words, &value) : !read_number(item, key->max, &value))
+        return false;
+    ((char *)config)[key->at] = (char)value;
+    return true;
+}
+
 static bool read_items(struct reading *reading, char *value)
 {
     const char between[2] = {reading->key->between, '\0'};
@@ -218,7 +178,7 @@ static bool read_items(struct reading *reading, char *value)
 
     while ((item = strsep(&value, between))) {
         item = blkin_trimmed(item);
-        if (*item && !reading->key->read(reading->config, item))
+        if (*item && !read_item(reading->config, reading->key, item))
             return false;
     }
     return true;
@@ -238,9 +198,9 @@ static bool read_part(struct reading *reading, char *part)
     if (!reading->key)
         return false;
     reading->expected = reading->key->expected;
-    if (equals && reading->key->clear)
-        reading->key->clear(reading->config);
-    return (*part || reading->key->clear) && read_items(reading, part);
+    if (equals && reading->key->is_cleared)
+        ((char *)reading->config)[reading->key->at] = '\0';
+    return (*part || reading->key->is_cleared) && read_items(reading, part);
 }
 
 static bool read_line(struct reading *reading, char *line, char wrong[PRELOAD_CONFIG_MAX])

@@ -9,14 +9,11 @@
 #include "thread.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #ifndef SO_COOKIE
 #define SO_COOKIE 57
@@ -175,6 +172,16 @@ void connection_forget(int fd)
         connection_set_slot(slot, PRELOAD_UNKNOWN);
 }
 
+void connection_fd_is_new(int fd)
+{
+    if (fd >= 0 && !preload_is_off()) {
+        const int saved_errno = preload_enter();
+
+        connection_forget(fd);
+        preload_leave(saved_errno);
+    }
+}
+
 void connection_shared(int fd)
 {
     struct connection *connection = connection_of(preload_slot(fd), 0);
@@ -293,18 +300,10 @@ static bool connection_is_ephemeral(uint16_t port)
     static unsigned first, last; /* the same for all threads */
     unsigned low = 32768, high = 60999;
     char text[32];
-    ssize_t length;
-    int fd;
 
     if (!__atomic_load_n(&last, __ATOMIC_ACQUIRE)) {
-        fd = (int)real()->syscall(SYS_openat, AT_FDCWD, "/proc/sys/net/ipv4/ip_local_port_range",
-                                  O_RDONLY | O_CLOEXEC);
-        if (fd >= 0) {
-            length = real()->syscall(SYS_read, fd, text, sizeof(text) - 1);
-            text[length > 0 ? length : 0] = '\0';
+        if (preload_read_file("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text)) > 0)
             (void)sscanf(text, "%u %u", &low, &high);
-            (void)real()->syscall(SYS_close, fd);
-        }
         __atomic_store_n(&first, low, __ATOMIC_RELAXED);
         __atomic_store_n(&last, high, __ATOMIC_RELEASE);
     }

@@ -75,6 +75,9 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
 /* A new descriptor, of open(2) say: what was known of one of this number is over. In a child of
  * vfork(2), whose descriptors are its own, but whose memory is its parent's: nothing. */
 void connection_forget(int fd);
+/* The same outside of preload_enter(), also where nothing is recorded: that may begin at any time.
+ * fd may be what a call that has failed returned. */
+void connection_fd_is_new(int fd);
 
 /* All from first to last are about to be closed. */
 void connection_forget_range(unsigned first, unsigned last);

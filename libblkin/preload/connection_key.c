@@ -9,12 +9,10 @@
 #include "unix_peer.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Inodes are the same on all hosts, loopback addresses in all network namespaces, too. 0: unknown.
@@ -25,18 +23,11 @@ static uint64_t connection_hash_of_place(bool has_namespace)
     uint64_t hash = __atomic_load_n(&known[has_namespace], __ATOMIC_RELAXED);
     struct stat status;
     char text[64];
-    ssize_t length = -1;
-    int fd;
+    ssize_t length;
 
     if (hash)
         return hash;
-    /* not open(2) and so on, where a thread may be cancelled */
-    fd = (int)real()->syscall(SYS_openat, AT_FDCWD, "/proc/sys/kernel/random/boot_id",
-                              O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        length = real()->syscall(SYS_read, fd, text, sizeof(text));
-        (void)real()->syscall(SYS_close, fd);
-    }
+    length = preload_read_file("/proc/sys/kernel/random/boot_id", text, sizeof(text));
     if (length <= 0 || (has_namespace && stat("/proc/self/ns/net", &status) < 0))
         return 0;
     hash = key_add(KEY_BEGIN, text, (size_t)length);

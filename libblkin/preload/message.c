@@ -8,23 +8,26 @@
 #include "called.h"
 #include "served.h"
 
-void message_before_read(struct connection *connection)
+static void message_finish_whole(struct connection *connection)
 {
-    struct worker *worker = interaction_thread.worker;
-    struct interaction *interaction;
+    struct interaction *interaction = interaction_own(connection);
 
-    if (!worker)
-        return;
-    if (connection->role != ROLE_SERVER)
-        return;
-    if (interaction_thread.round == 0)
-        interaction_finish_held(worker, UINT64_MAX);
-    interaction = interaction_own(connection);
     if (!interaction)
         return;
     if (interaction_is_whole(interaction))
         interaction_finish(interaction);
     interaction_let_go(interaction);
+}
+
+void message_before_read(struct connection *connection)
+{
+    struct worker *worker = interaction_thread.worker;
+
+    if (!worker || connection->role != ROLE_SERVER)
+        return;
+    if (interaction_thread.round == 0)
+        interaction_finish_held(worker, UINT64_MAX);
+    message_finish_whole(connection);
 }
 
 void message_has_read(struct connection *connection, int fd, struct bytes head, size_t count)
@@ -37,13 +40,7 @@ void message_has_read(struct connection *connection, int fd, struct bytes head, 
 
 void message_has_read_end(struct connection *connection)
 {
-    struct interaction *interaction = interaction_own(connection);
-
-    if (!interaction)
-        return;
-    if (interaction_is_whole(interaction))
-        interaction_finish(interaction);
-    interaction_let_go(interaction);
+    message_finish_whole(connection);
 }
 
 void message_stops_sending(struct connection *connection)

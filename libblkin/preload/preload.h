@@ -48,6 +48,10 @@
 
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
 
+/* A second name: where long has 64 bits, as it has here, pread64 is pread, in glibc too. */
+#define PRELOAD_ALIAS(name, function) \
+    extern PRELOAD_PUBLIC __typeof__(function) name __attribute__((alias(#function)))
+
 /* ---- the calling thread ---- */
 
 struct preload_thread {
@@ -57,7 +61,12 @@ struct preload_thread {
 
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
-/* A seccomp filter may be there: filter.h. Never false again. */
+/*
+ * A seccomp filter may be there, which may end the process at a system call that it does not
+ * expect, and LTTng and this library make such calls. So the program is left alone: the wrappers
+ * only pass on. One that was inherited, as in a container, is seen at the start; one that the
+ * program installs is seen by the calls that install it, before they do. Never false again.
+ */
 extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
 
 /*

@@ -7,7 +7,9 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 struct preload_real preload_real_functions;
 bool preload_real_is_ready;
@@ -32,6 +34,17 @@ void preload_find_real(void)
     PRELOAD_REAL_FILES(FIND)
     __atomic_store_n(&preload_real_is_ready, true, __ATOMIC_RELEASE);
     errno = saved_errno;
+}
+
+ssize_t preload_read_file(const char *path, char *text, size_t size)
+{
+    const int fd = (int)real()->syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : real()->syscall(SYS_read, fd, text, size - 1);
+
+    if (fd >= 0)
+        (void)real()->syscall(SYS_close, fd);
+    text[length > 0 ? length : 0] = '\0';
+    return length;
 }
 
 /* As early as can be: before the constructors of libraries that are loaded after us. */

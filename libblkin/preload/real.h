@@ -37,38 +37,30 @@ ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
                        struct sockaddr *address, socklen_t *length);
 ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room);
-ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room);
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                 const sigset_t *mask, size_t room);
 int __open_2(const char *path, int flags);
-int __open64_2(const char *path, int flags);
 int __openat_2(int fd, const char *path, int flags);
-int __openat64_2(int fd, const char *path, int flags);
 
 /* clang-format off */
-#define PRELOAD_REAL_SOCKETS(X)                                                                    \
-    X(accept) X(listen)                                                                            \
-    X(accept4)                                                                                     \
-    X(connect) X(socket) X(socketpair) X(shutdown) X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) \
-        X(recvmmsg) X(__read_chk) X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send)       \
-            X(sendto) X(sendmsg) X(sendmmsg) X(sendfile) X(sendfile64) X(splice) X(close)          \
-                X(close_range) X(closefrom) X(dup) X(dup2) X(dup3) X(fcntl) X(fcntl64) X(_exit) \
-                X(prctl) X(syscall) X(pthread_cancel) X(setrlimit) X(setrlimit64) X(prlimit)    \
-                    X(prlimit64)
+#define PRELOAD_REAL_SOCKETS(X) \
+    X(accept) X(listen) X(accept4) X(connect) X(socket) X(socketpair) X(shutdown) \
+    X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(__read_chk) \
+    X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
+    X(sendmmsg) X(sendfile) X(splice) X(close) X(close_range) X(closefrom) X(dup) \
+    X(dup2) X(dup3) X(fcntl) X(_exit) X(prctl) X(syscall) X(pthread_cancel) X(setrlimit) \
+    X(prlimit)
 
 #define PRELOAD_REAL_WAITS(X) \
-    X(epoll_wait)             \
-    X(epoll_pwait)            \
-    X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) X(__ppoll_chk) X(select) X(pselect)
+    X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) \
+    X(__ppoll_chk) X(select) X(pselect)
 
 #define PRELOAD_REAL_FILES(X) \
-    X(open) X(open64) X(openat) X(openat64) X(creat) X(creat64) \
-    X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) X(fclose) X(freopen) X(freopen64) \
-    X(pread) X(pread64) X(preadv) X(preadv64) X(preadv2) X(preadv64v2) \
-    X(__pread_chk) X(__pread64_chk) X(pwrite) X(pwrite64) X(pwritev) X(pwritev64) \
-    X(pwritev2) X(pwritev64v2) X(fsync) X(fdatasync) X(sync_file_range) X(syncfs) \
-    X(fallocate) X(fallocate64) X(copy_file_range) X(ftruncate) X(ftruncate64)
+    X(open) X(openat) X(creat) X(__open_2) X(__openat_2) X(fclose) X(freopen) X(pread) \
+    X(preadv) X(preadv2) X(__pread_chk) X(pwrite) X(pwritev) X(pwritev2) X(fsync) \
+    X(fdatasync) X(sync_file_range) X(syncfs) X(fallocate) X(copy_file_range) \
+    X(ftruncate)
 /* clang-format on */
 
 #define PRELOAD_REAL_POINTER(name) __typeof__(name) *name;
@@ -93,5 +85,9 @@ static inline const struct preload_real *real(void)
         preload_find_real();
     return &preload_real_functions;
 }
+
+/* Reads the beginning of a file, NUL behind it; -1: it cannot be read. Async-signal-safe, no point
+ * where a thread may be cancelled, and the kernel sees no call that ld.so has not made before. */
+ssize_t preload_read_file(const char *path, char *text, size_t size);
 
 #endif

@@ -12,7 +12,6 @@
 #include "config.h"
 #include "real.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,19 +36,12 @@ void server_listens(void)
 
 static rlim_t server_size_before; /* 0: LTTng was not loaded by a server's wait */
 
-/* In bytes, by calls that ld.so has made before; 0: cannot be seen, as in a root folder of its own.
- */
+/* In bytes; 0: cannot be seen, as in a root folder of its own. */
 static rlim_t server_size(void)
 {
     char text[64];
-    const int fd = real()->open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd < 0 ? -1 : real()->read(fd, text, sizeof(text) - 1);
 
-    if (fd >= 0)
-        (void)real()->close(fd);
-    if (length <= 0)
-        return 0;
-    text[length] = '\0';
+    (void)preload_read_file("/proc/self/statm", text, sizeof(text));
     return strtoul(text, NULL, 10) * (rlim_t)getpagesize();
 }
 

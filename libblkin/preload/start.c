@@ -7,12 +7,12 @@
 
 #include "config.h"
 #include "file.h"
-#include "filter.h"
 #include "message.h"
 #include "preload.h"
 #include "thread.h"
 
 #include <pthread.h>
+#include <string.h>
 
 void start_flush_all(void)
 {
@@ -56,11 +56,24 @@ static const struct preload_hooks start_hooks = {
     .connection_ends = message_connection_ends,
 };
 
+static bool start_is_filtered(void)
+{
+    char text[4096];
+    const char *line;
+
+    (void)preload_read_file("/proc/self/status", text, sizeof(text));
+    line = strstr(text, "\nSeccomp:\t");
+    return line && line[strlen("\nSeccomp:\t")] != '0';
+}
+
 __attribute__((constructor(103))) static void start(void)
 {
+    const int saved_errno = errno;
+
     preload_note_process();
     preload_set_hooks(&start_hooks);
     preload_config_init();
-    filter_init();
+    preload_is_filtered = !preload_config()->trusts_filters && start_is_filtered();
+    errno = saved_errno;
     (void)pthread_atfork(NULL, NULL, start_after_fork);
 }

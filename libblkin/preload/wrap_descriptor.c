@@ -79,21 +79,11 @@ PRELOAD_PUBLIC int connect(int fd, const struct sockaddr *address, socklen_t len
 }
 
 /* What is known of descriptors that the kernel has given out is that of others, long closed. */
-static void descriptor_is_new(int fd)
-{
-    if (fd >= 0 && !preload_is_off()) {
-        const int saved_errno = preload_enter();
-
-        connection_forget(fd);
-        preload_leave(saved_errno);
-    }
-}
-
 PRELOAD_PUBLIC int socket(int domain, int type, int protocol)
 {
     const int fd = real()->socket(domain, type, protocol);
 
-    descriptor_is_new(fd);
+    connection_fd_is_new(fd);
     return fd;
 }
 
@@ -102,8 +92,8 @@ PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
     const int result = real()->socketpair(domain, type, protocol, fds);
 
     if (result == 0) {
-        descriptor_is_new(fds[0]);
-        descriptor_is_new(fds[1]);
+        connection_fd_is_new(fds[0]);
+        connection_fd_is_new(fds[1]);
     }
     return result;
 }
@@ -112,7 +102,7 @@ PRELOAD_PUBLIC int socketpair(int domain, int type, int protocol, int fds[2])
 static void descriptor_closes(int fd)
 {
     if (preload_is_known(preload_slot(fd)))
-        descriptor_is_new(fd);
+        connection_fd_is_new(fd);
 }
 
 /* LTTng's is none of the program's: as if there were no such number. */
@@ -206,23 +196,21 @@ PRELOAD_PUBLIC int dup3(int from, int to, int flags)
 }
 
 /* The third argument is a number or a pointer, and may be missing: passed on as it came. */
-#define FCNTL(function)                                       \
-    PRELOAD_PUBLIC int function(int fd, int command, ...)     \
-    {                                                         \
-        va_list arguments;                                    \
-        void *argument;                                       \
-        int result;                                           \
-                                                              \
-        va_start(arguments, command);                         \
-        argument = va_arg(arguments, void *);                 \
-        va_end(arguments);                                    \
-        result = real()->function(fd, command, argument);     \
-        if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) \
-            (void)descriptor_duplicated(fd, result);          \
-        return result;                                        \
-    }
-FCNTL(fcntl)
-FCNTL(fcntl64)
+PRELOAD_PUBLIC int fcntl(int fd, int command, ...)
+{
+    va_list arguments;
+    void *argument;
+    int result;
+
+    va_start(arguments, command);
+    argument = va_arg(arguments, void *);
+    va_end(arguments);
+    result = real()->fcntl(fd, command, argument);
+    if (command == F_DUPFD || command == F_DUPFD_CLOEXEC)
+        (void)descriptor_duplicated(fd, result);
+    return result;
+}
+PRELOAD_ALIAS(fcntl64, fcntl);
 
 /* Nothing more is sent: a response is complete. */
 PRELOAD_PUBLIC int shutdown(int fd, int how)

@@ -34,43 +34,26 @@ PRELOAD_PUBLIC ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
 {
     FILE_CALL(fd, "pread", offset, real()->pread(fd, buffer, size, offset));
 }
-
-PRELOAD_PUBLIC ssize_t pread64(int fd, void *buffer, size_t size, off64_t offset)
-{
-    FILE_CALL(fd, "pread", offset, real()->pread64(fd, buffer, size, offset));
-}
+PRELOAD_ALIAS(pread64, pread);
 
 PRELOAD_PUBLIC ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room)
 {
     FILE_CALL(fd, "pread", offset, real()->__pread_chk(fd, buffer, size, offset, room));
 }
-
-PRELOAD_PUBLIC ssize_t __pread64_chk(int fd, void *buffer, size_t size, off64_t offset, size_t room)
-{
-    FILE_CALL(fd, "pread", offset, real()->__pread64_chk(fd, buffer, size, offset, room));
-}
+PRELOAD_ALIAS(__pread64_chk, __pread_chk);
 
 PRELOAD_PUBLIC ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
 {
     FILE_CALL(fd, "preadv", offset, real()->preadv(fd, parts, count, offset));
 }
-
-PRELOAD_PUBLIC ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t offset)
-{
-    FILE_CALL(fd, "preadv", offset, real()->preadv64(fd, parts, count, offset));
-}
+PRELOAD_ALIAS(preadv64, preadv);
 
 PRELOAD_PUBLIC ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset,
                                int flags)
 {
     FILE_CALL(fd, "preadv", offset, real()->preadv2(fd, parts, count, offset, flags));
 }
-
-PRELOAD_PUBLIC ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t offset,
-                                  int flags)
-{
-    FILE_CALL(fd, "preadv", offset, real()->preadv64v2(fd, parts, count, offset, flags));
-}
+PRELOAD_ALIAS(preadv64v2, preadv2);
 
 /* ---- writing ---- */
 
@@ -78,33 +61,20 @@ PRELOAD_PUBLIC ssize_t pwrite(int fd, const void *buffer, size_t size, off_t off
 {
     FILE_CALL(fd, "pwrite", offset, real()->pwrite(fd, buffer, size, offset));
 }
-
-PRELOAD_PUBLIC ssize_t pwrite64(int fd, const void *buffer, size_t size, off64_t offset)
-{
-    FILE_CALL(fd, "pwrite", offset, real()->pwrite64(fd, buffer, size, offset));
-}
+PRELOAD_ALIAS(pwrite64, pwrite);
 
 PRELOAD_PUBLIC ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
     FILE_CALL(fd, "pwritev", offset, real()->pwritev(fd, parts, count, offset));
 }
-
-PRELOAD_PUBLIC ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
-{
-    FILE_CALL(fd, "pwritev", offset, real()->pwritev64(fd, parts, count, offset));
-}
+PRELOAD_ALIAS(pwritev64, pwritev);
 
 PRELOAD_PUBLIC ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset,
                                 int flags)
 {
     FILE_CALL(fd, "pwritev", offset, real()->pwritev2(fd, parts, count, offset, flags));
 }
-
-PRELOAD_PUBLIC ssize_t pwritev64v2(int fd, const struct iovec *parts, int count, off64_t offset,
-                                   int flags)
-{
-    FILE_CALL(fd, "pwritev", offset, real()->pwritev64v2(fd, parts, count, offset, flags));
-}
+PRELOAD_ALIAS(pwritev64v2, pwritev2);
 
 /* It is the target's: what is written. */
 PRELOAD_PUBLIC ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset,
@@ -118,21 +88,13 @@ PRELOAD_PUBLIC int fallocate(int fd, int mode, off_t offset, off_t length)
 {
     FILE_CALL(fd, "fallocate", offset, real()->fallocate(fd, mode, offset, length));
 }
-
-PRELOAD_PUBLIC int fallocate64(int fd, int mode, off64_t offset, off64_t length)
-{
-    FILE_CALL(fd, "fallocate", offset, real()->fallocate64(fd, mode, offset, length));
-}
+PRELOAD_ALIAS(fallocate64, fallocate);
 
 PRELOAD_PUBLIC int ftruncate(int fd, off_t length)
 {
     FILE_CALL(fd, "ftruncate", length, real()->ftruncate(fd, length));
 }
-
-PRELOAD_PUBLIC int ftruncate64(int fd, off64_t length)
-{
-    FILE_CALL(fd, "ftruncate", length, real()->ftruncate64(fd, length));
-}
+PRELOAD_ALIAS(ftruncate64, ftruncate);
 
 /* ---- waiting for the disk ---- */
 
@@ -158,24 +120,12 @@ PRELOAD_PUBLIC int sync_file_range(int fd, off64_t offset, off64_t length, unsig
 
 /* ---- opening and closing: what was known of a descriptor of this number is over ---- */
 
-/* Also where nothing is recorded: that may begin at any time. */
-static void wrap_file_forget(int fd)
-{
-    int saved_errno;
-
-    if (fd < 0 || preload_is_off())
-        return;
-    saved_errno = preload_enter();
-    connection_forget(fd);
-    preload_leave(saved_errno);
-}
-
 /* It was closed behind our back if anything is known of it. */
 static int wrap_file_opened(int fd, const char *path)
 {
     int saved_errno;
 
-    wrap_file_forget(fd);
+    connection_fd_is_new(fd);
     if (fd < 0 || !preload_is_on() || preload_config()->file_calls == PRELOAD_FILES_OFF)
         return fd;
     saved_errno = preload_enter();
@@ -203,61 +153,39 @@ PRELOAD_PUBLIC int open(const char *path, int flags, ...)
     READ_MODE;
     return wrap_file_opened(real()->open(path, flags, mode), path);
 }
-
-PRELOAD_PUBLIC int open64(const char *path, int flags, ...)
-{
-    READ_MODE;
-    return wrap_file_opened(real()->open64(path, flags, mode), path);
-}
+PRELOAD_ALIAS(open64, open);
 
 PRELOAD_PUBLIC int openat(int folder, const char *path, int flags, ...)
 {
     READ_MODE;
     return wrap_file_opened(real()->openat(folder, path, flags, mode), path);
 }
-
-PRELOAD_PUBLIC int openat64(int folder, const char *path, int flags, ...)
-{
-    READ_MODE;
-    return wrap_file_opened(real()->openat64(folder, path, flags, mode), path);
-}
+PRELOAD_ALIAS(openat64, openat);
 
 PRELOAD_PUBLIC int __open_2(const char *path, int flags)
 {
     return wrap_file_opened(real()->__open_2(path, flags), path);
 }
-
-PRELOAD_PUBLIC int __open64_2(const char *path, int flags)
-{
-    return wrap_file_opened(real()->__open64_2(path, flags), path);
-}
+PRELOAD_ALIAS(__open64_2, __open_2);
 
 PRELOAD_PUBLIC int __openat_2(int folder, const char *path, int flags)
 {
     return wrap_file_opened(real()->__openat_2(folder, path, flags), path);
 }
-
-PRELOAD_PUBLIC int __openat64_2(int folder, const char *path, int flags)
-{
-    return wrap_file_opened(real()->__openat64_2(folder, path, flags), path);
-}
+PRELOAD_ALIAS(__openat64_2, __openat_2);
 
 PRELOAD_PUBLIC int creat(const char *path, mode_t mode)
 {
     return wrap_file_opened(real()->creat(path, mode), path);
 }
-
-PRELOAD_PUBLIC int creat64(const char *path, mode_t mode)
-{
-    return wrap_file_opened(real()->creat64(path, mode), path);
-}
+PRELOAD_ALIAS(creat64, creat);
 
 /* These close by a function of libc's own. fileno(3) fails for a stream without a descriptor. */
 static void wrap_file_forget_stream(FILE *stream)
 {
     const int saved_errno = errno;
 
-    wrap_file_forget(fileno(stream));
+    connection_fd_is_new(fileno(stream));
     errno = saved_errno;
 }
 
@@ -272,9 +200,4 @@ PRELOAD_PUBLIC FILE *freopen(const char *path, const char *mode, FILE *stream)
     wrap_file_forget_stream(stream);
     return real()->freopen(path, mode, stream);
 }
-
-PRELOAD_PUBLIC FILE *freopen64(const char *path, const char *mode, FILE *stream)
-{
-    wrap_file_forget_stream(stream);
-    return real()->freopen64(path, mode, stream);
-}
+PRELOAD_ALIAS(freopen64, freopen);

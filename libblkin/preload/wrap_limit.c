@@ -78,8 +78,7 @@ PRELOAD_PUBLIC int prlimit(pid_t pid, enum __rlimit_resource resource, const str
     return real()->prlimit(pid, resource, limit, old);
 }
 
-/* Where long has 64 bits, the same. */
-#ifdef __LP64__
+/* Where long has 64 bits, as here, the same. */
 PRELOAD_PUBLIC int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
 {
     return setrlimit(resource, (const struct rlimit *)limit);
@@ -90,5 +89,4 @@ PRELOAD_PUBLIC int prlimit64(pid_t pid, enum __rlimit_resource resource,
 {
     return prlimit(pid, resource, (const struct rlimit *)limit, (struct rlimit *)old);
 }
-#endif
 #endif /* IS_SANITIZED */

@@ -109,34 +109,33 @@ static bool poll_copy_from_program(void *to, const void *from, size_t size)
 
 /* ---- the wrappers ---- */
 
-/* The real call twice: for HOLD, then for the rest. */
-#define WAIT(is_split, call_for_hold, call_for_rest) \
-    do {                                             \
-        if (is_split) {                              \
-            const int result = call_for_hold;        \
-                                                     \
-            if (result != 0)                         \
-                return result;                       \
-            poll_is_idle();                          \
-            return call_for_rest;                    \
-        }                                            \
-    } while (0)
+/* The body of a wrapper: the call as it is or, split, for HOLD and then for the rest. */
+#define WAIT(is_split, whole_call, call_for_hold, call_for_rest) \
+    int result;                                                  \
+                                                                 \
+    if (!(is_split))                                             \
+        return whole_call;                                       \
+    result = call_for_hold;                                      \
+    if (result != 0)                                             \
+        return result;                                           \
+    poll_is_idle();                                              \
+    return call_for_rest
 
 PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int timeout)
 {
     WAIT(poll_waits(true) && poll_is_long_ms(timeout),
+         real()->epoll_wait(fd, events, size, timeout),
          real()->epoll_wait(fd, events, size, HOLD_MS),
          real()->epoll_wait(fd, events, size, poll_rest_ms(timeout)));
-    return real()->epoll_wait(fd, events, size, timeout);
 }
 
 PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int timeout,
                                const sigset_t *mask)
 {
     WAIT(poll_waits(true) && poll_is_long_ms(timeout),
+         real()->epoll_pwait(fd, events, size, timeout, mask),
          real()->epoll_pwait(fd, events, size, HOLD_MS, mask),
          real()->epoll_pwait(fd, events, size, poll_rest_ms(timeout), mask));
-    return real()->epoll_pwait(fd, events, size, timeout, mask);
 }
 
 PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
@@ -153,44 +152,42 @@ PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
         poll_waits(true) && (!timeout || poll_copy_from_program(&copy, timeout, sizeof(copy)));
     if (is_split && timeout)
         is_split = poll_is_long(&copy);
-    WAIT(is_split, real()->epoll_pwait2(fd, events, size, &hold_time, mask),
+    WAIT(is_split, real()->epoll_pwait2(fd, events, size, timeout, mask),
+         real()->epoll_pwait2(fd, events, size, &hold_time, mask),
          real()->epoll_pwait2(fd, events, size,
                               timeout ? (const struct timespec[]){poll_rest_of(&copy)} : NULL,
                               mask));
-    return real()->epoll_pwait2(fd, events, size, timeout, mask);
 }
 
 PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout), real()->poll(fds, count, HOLD_MS),
-         real()->poll(fds, count, poll_rest_ms(timeout)));
-    return real()->poll(fds, count, timeout);
+    WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout), real()->poll(fds, count, timeout),
+         real()->poll(fds, count, HOLD_MS), real()->poll(fds, count, poll_rest_ms(timeout)));
 }
 
 PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
     WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout),
+         real()->__poll_chk(fds, count, timeout, room),
          real()->__poll_chk(fds, count, HOLD_MS, room),
          real()->__poll_chk(fds, count, poll_rest_ms(timeout), room));
-    return real()->__poll_chk(fds, count, timeout, room);
 }
 
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask)
 {
-    WAIT(poll_waits(count > 1) && poll_is_long(timeout),
+    WAIT(poll_waits(count > 1) && poll_is_long(timeout), real()->ppoll(fds, count, timeout, mask),
          real()->ppoll(fds, count, &hold_time, mask),
          real()->ppoll(fds, count, REST(timeout), mask));
-    return real()->ppoll(fds, count, timeout, mask);
 }
 
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                                const sigset_t *mask, size_t room)
 {
     WAIT(poll_waits(count > 1) && poll_is_long(timeout),
+         real()->__ppoll_chk(fds, count, timeout, mask, room),
          real()->__ppoll_chk(fds, count, &hold_time, mask, room),
          real()->__ppoll_chk(fds, count, REST(timeout), mask, room));
-    return real()->__ppoll_chk(fds, count, timeout, mask, room);
 }
 
 /* ---- sets: they are the program's question and the kernel's answer in one ---- */
@@ -270,11 +267,10 @@ PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set
 {
     struct sets sets;
 
-    if (!poll_waits(true) || !poll_is_long(timeout) ||
-        !poll_keep_sets(&sets, count, readable, writable, failed))
-        return real()->pselect(count, readable, writable, failed, timeout, mask);
-    WAIT(true, real()->pselect(count, readable, writable, failed, &hold_time, mask),
+    WAIT(poll_waits(true) && poll_is_long(timeout) &&
+             poll_keep_sets(&sets, count, readable, writable, failed),
+         real()->pselect(count, readable, writable, failed, timeout, mask),
+         real()->pselect(count, readable, writable, failed, &hold_time, mask),
          (poll_ask_again(&sets),
           real()->pselect(count, readable, writable, failed, REST(timeout), mask)));
-    return -1; /* not reached */
 }

@@ -253,53 +253,20 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
                                  : socket_end_write(&socket_call, head, wanted, socket_result); \
     } while (0)
 
-PRELOAD_PUBLIC ssize_t read(int fd, void *buffer, size_t size)
-{
-    const bool is_on = preload_is_on();
+/* The body of a wrapper of what may be a call of files, too. */
+#define READ_ANY(name, fd, head, wanted, real_call) \
+    const bool is_on = preload_is_on();             \
+                                                    \
+    if (!socket_is_socket(fd, is_on))               \
+        FILE_CALL(name, fd, real_call);             \
+    READ_CALL(fd, head, wanted, real_call)
 
-    if (!socket_is_socket(fd, is_on))
-        FILE_CALL("read", fd, real()->read(fd, buffer, size));
-    READ_CALL(fd, HEAD(buffer, size), size, real()->read(fd, buffer, size));
-}
-
-PRELOAD_PUBLIC ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room)
-{
-    const bool is_on = preload_is_on();
-
-    if (!socket_is_socket(fd, is_on))
-        FILE_CALL("read", fd, real()->__read_chk(fd, buffer, size, room));
-    READ_CALL(fd, HEAD(buffer, size), size, real()->__read_chk(fd, buffer, size, room));
-}
-
-PRELOAD_PUBLIC ssize_t write(int fd, const void *buffer, size_t size)
-{
-    const bool is_on = preload_is_on();
-
-    if (!socket_is_socket(fd, is_on))
-        FILE_CALL("write", fd, real()->write(fd, buffer, size));
-    WRITE_CALL(fd, HEAD(buffer, size), size, real()->write(fd, buffer, size));
-}
-
-PRELOAD_PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
-{
-    const bool is_on = preload_is_on();
-
-    if (!socket_is_socket(fd, is_on))
-        FILE_CALL("readv", fd, real()->readv(fd, vector, count));
-    READ_CALL(fd, socket_first_of(vector, (size_t)count), socket_length_of(vector, (size_t)count),
-              real()->readv(fd, vector, count));
-}
-
-PRELOAD_PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
-{
-    const bool is_on = preload_is_on();
-    char head[PRELOAD_PAYLOAD_MAX];
-
-    if (!socket_is_socket(fd, is_on))
-        FILE_CALL("writev", fd, real()->writev(fd, vector, count));
-    WRITE_CALL(fd, socket_gathered(vector, (size_t)count, socket_result, head),
-               socket_length_of(vector, (size_t)count), real()->writev(fd, vector, count));
-}
+#define WRITE_ANY(name, fd, head, wanted, real_call) \
+    const bool is_on = preload_is_on();              \
+                                                     \
+    if (!socket_is_socket(fd, is_on))                \
+        FILE_CALL(name, fd, real_call);              \
+    WRITE_CALL(fd, head, wanted, real_call)
 
 /* Reads that do not take bytes out of the stream; out-of-band data is not in it. */
 #define NOT_TAKEN (MSG_PEEK | MSG_ERRQUEUE | MSG_OOB)
@@ -307,45 +274,64 @@ PRELOAD_PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
 /* MSG_TRUNC: the bytes are thrown away. */
 #define RECEIVED(buffer, size, flags) (flags & MSG_TRUNC ? NO_BYTES : HEAD(buffer, size))
 
+/* And of a read of sockets only. */
+#define RECEIVE(fd, buffer, size, flags, real_call)        \
+    const bool is_on = preload_is_on();                    \
+                                                           \
+    if (flags & NOT_TAKEN || !socket_is_socket(fd, is_on)) \
+        return real_call;                                  \
+    READ_CALL(fd, RECEIVED(buffer, size, flags), size, real_call)
+
+PRELOAD_PUBLIC ssize_t read(int fd, void *buffer, size_t size)
+{
+    READ_ANY("read", fd, HEAD(buffer, size), size, real()->read(fd, buffer, size));
+}
+
+PRELOAD_PUBLIC ssize_t __read_chk(int fd, void *buffer, size_t size, size_t room)
+{
+    READ_ANY("read", fd, HEAD(buffer, size), size, real()->__read_chk(fd, buffer, size, room));
+}
+
+PRELOAD_PUBLIC ssize_t write(int fd, const void *buffer, size_t size)
+{
+    WRITE_ANY("write", fd, HEAD(buffer, size), size, real()->write(fd, buffer, size));
+}
+
+PRELOAD_PUBLIC ssize_t readv(int fd, const struct iovec *vector, int count)
+{
+    READ_ANY("readv", fd, socket_first_of(vector, (size_t)count),
+             socket_length_of(vector, (size_t)count), real()->readv(fd, vector, count));
+}
+
+PRELOAD_PUBLIC ssize_t writev(int fd, const struct iovec *vector, int count)
+{
+    char head[PRELOAD_PAYLOAD_MAX];
+
+    WRITE_ANY("writev", fd, socket_gathered(vector, (size_t)count, socket_result, head),
+              socket_length_of(vector, (size_t)count), real()->writev(fd, vector, count));
+}
+
 PRELOAD_PUBLIC ssize_t recv(int fd, void *buffer, size_t size, int flags)
 {
-    const bool is_on = preload_is_on();
-
-    if (flags & NOT_TAKEN || !socket_is_socket(fd, is_on))
-        return real()->recv(fd, buffer, size, flags);
-    READ_CALL(fd, RECEIVED(buffer, size, flags), size, real()->recv(fd, buffer, size, flags));
+    RECEIVE(fd, buffer, size, flags, real()->recv(fd, buffer, size, flags));
 }
 
 PRELOAD_PUBLIC ssize_t __recv_chk(int fd, void *buffer, size_t size, size_t room, int flags)
 {
-    const bool is_on = preload_is_on();
-
-    if (flags & NOT_TAKEN || !socket_is_socket(fd, is_on))
-        return real()->__recv_chk(fd, buffer, size, room, flags);
-    READ_CALL(fd, RECEIVED(buffer, size, flags), size,
-              real()->__recv_chk(fd, buffer, size, room, flags));
+    RECEIVE(fd, buffer, size, flags, real()->__recv_chk(fd, buffer, size, room, flags));
 }
 
 PRELOAD_PUBLIC ssize_t recvfrom(int fd, void *buffer, size_t size, int flags,
                                 struct sockaddr *address, socklen_t *length)
 {
-    const bool is_on = preload_is_on();
-
-    if (flags & NOT_TAKEN || !socket_is_socket(fd, is_on))
-        return real()->recvfrom(fd, buffer, size, flags, address, length);
-    READ_CALL(fd, RECEIVED(buffer, size, flags), size,
-              real()->recvfrom(fd, buffer, size, flags, address, length));
+    RECEIVE(fd, buffer, size, flags, real()->recvfrom(fd, buffer, size, flags, address, length));
 }
 
 PRELOAD_PUBLIC ssize_t __recvfrom_chk(int fd, void *buffer, size_t size, size_t room, int flags,
                                       struct sockaddr *address, socklen_t *length)
 {
-    const bool is_on = preload_is_on();
-
-    if (flags & NOT_TAKEN || !socket_is_socket(fd, is_on))
-        return real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length);
-    READ_CALL(fd, RECEIVED(buffer, size, flags), size,
-              real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
+    RECEIVE(fd, buffer, size, flags,
+            real()->__recvfrom_chk(fd, buffer, size, room, flags, address, length));
 }
 
 /* After the call, as who knows before what the pointers are. */
@@ -525,26 +511,23 @@ PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, in
 }
 
 /* The file's side is told to file.h, the socket's here. */
-#define SENDFILE(function)                                                                   \
-    PRELOAD_PUBLIC ssize_t function(int to, int from, off_t *offset, size_t count)           \
-    {                                                                                        \
-        const bool is_on = preload_is_on();                                                  \
-        const bool is_stream = socket_is_socket(to, is_on);                                  \
-        struct socket_call call = {0};                                                       \
-        struct file_call file_call;                                                          \
-        const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile");    \
-        ssize_t result;                                                                      \
-                                                                                             \
-        if (is_stream)                                                                       \
-            socket_begin_write(&call, to, is_on);                                            \
-        result = real()->function(to, from, offset, count);                                  \
-        if (is_file_call)                                                                    \
-            file_call_end(&file_call, result, offset &&result >= 0 ? *offset - result : -1); \
-        return is_stream ? socket_end_write(&call, NO_BYTES, result < 0 ? 1 : count, result) \
-                         : result;                                                           \
-    }
-SENDFILE(sendfile)
-SENDFILE(sendfile64)
+PRELOAD_PUBLIC ssize_t sendfile(int to, int from, off_t *offset, size_t count)
+{
+    const bool is_on = preload_is_on();
+    const bool is_stream = socket_is_socket(to, is_on);
+    struct socket_call call = {0};
+    struct file_call file_call;
+    const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile");
+    ssize_t result;
+
+    if (is_stream)
+        socket_begin_write(&call, to, is_on);
+    result = real()->sendfile(to, from, offset, count);
+    if (is_file_call)
+        file_call_end(&file_call, result, offset && result >= 0 ? *offset - result : -1);
+    return is_stream ? socket_end_write(&call, NO_BYTES, result < 0 ? 1 : count, result) : result;
+}
+PRELOAD_ALIAS(sendfile64, sendfile);
 
 PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset,
                               size_t count, unsigned flags)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+struct ring_process ring_process;
+
 static void ring_map_fill(struct ring_map *map, char *base, const struct ring_memory *memory)
 {
     struct ring_head *heads = (struct ring_head *)(void *)(base + memory->heads_at);
@@ -44,6 +46,15 @@ static const char *ring_map_at(char *place, size_t page, int descriptor, size_t 
     return wrong;
 }
 
+/* Nearly all processes have one memory in their lives: its map is where all records look at. */
+static struct ring_map *ring_map_placed(struct ring_map *map)
+{
+    if (ring_process.first.memory)
+        return map;
+    ring_process.first = *map;
+    return &ring_process.first;
+}
+
 static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -58,7 +69,7 @@ static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const c
     place += -(uintptr_t)place & (RING_HUGE - 1);
     *wrong = ring_map_at(place, page, descriptor, bytes);
     if (!*wrong)
-        return (struct ring_map *)(void *)(place - page);
+        return ring_map_placed((struct ring_map *)(void *)(place - page));
     (void)munmap(room, size);
     return NULL;
 }

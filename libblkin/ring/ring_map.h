@@ -36,6 +36,16 @@ struct ring_map {
     ino_t inode;
 };
 
+/* What every record looks at: in two cache lines that a processor fetches together. */
+struct ring_process {
+    const struct ring_map *map; /* into which this process writes; NULL: none. See ring_find.h */
+    ptrdiff_t thread_at;        /* struct ring_thread, from the thread pointer */
+    uint32_t pid;               /* as records say it; 0: ring_write() asks for it */
+    struct ring_map first __attribute__((aligned(64))); /* that it has had */
+} __attribute__((aligned(128)));
+
+extern __attribute__((visibility("hidden"))) struct ring_process ring_process;
+
 /*
  * Maps what the descriptor refers to, which stays open. NULL: it is no memory of rings that one
  * could write into; *wrong says why.

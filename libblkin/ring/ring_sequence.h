@@ -6,7 +6,7 @@
 #ifndef BLKIN_RING_SEQUENCE_H
 #define BLKIN_RING_SEQUENCE_H
 
-#include "tracepoints/format/ring.h"
+#include "ring_map.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,17 +25,6 @@ struct ring_thread {
     uint32_t cpu_id;       /* the same; of a thread that is not registered: no CPU's */
     uint64_t sequence;     /* the address of what the thread is in, or 0 */
 };
-
-struct ring_map;
-
-/* What every record looks at, in one cache line. */
-struct ring_process {
-    const struct ring_map *map; /* into which this process writes; NULL: none. See ring_find.h */
-    ptrdiff_t thread_at;        /* struct ring_thread, from the thread pointer */
-    uint32_t pid;               /* as records say it; 0: ring_write() asks for it */
-} __attribute__((aligned(64)));
-
-extern __attribute__((visibility("hidden"))) struct ring_process ring_process;
 
 /* What a sequence is to do. */
 struct ring_store {

@@ -10,8 +10,6 @@
 
 #define RING_TRIES 16
 
-struct ring_process ring_process;
-
 /* By their names: an older C library has no such symbols. */
 bool ring_write_init(void)
 {

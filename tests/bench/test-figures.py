@@ -13,7 +13,6 @@ import tempfile
 import unittest
 
 SRC = os.environ["SRC"]
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SRC, "bench"))
 import figures  # noqa: E402
 import paired  # noqa: E402
@@ -89,9 +88,8 @@ class Texts(unittest.TestCase):
     """scripts/figures on a small tree."""
 
     def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-        for name in ("scripts/figures", "bench/figures.py", "bench/performance.py", "bench/plot.py"):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        for name in ("scripts/figures", "bench/figures.py", "bench/performance.py", "bench/plot.py", "bench/svg.py"):
             os.makedirs(os.path.dirname(f"{self.folder}/{name}"), exist_ok=True)
             shutil.copy(f"{SRC}/{name}", f"{self.folder}/{name}")
         os.mkdir(f"{self.folder}/doc")

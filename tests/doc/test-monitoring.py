@@ -42,9 +42,7 @@ def metrics_of(query):
 @unittest.skipUnless(shutil.which("promtool"), "no promtool")
 class Monitoring(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def promtool(self, *arguments):
         done = subprocess.run(["promtool", *arguments], cwd=self.folder, stdout=subprocess.PIPE,

@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import free_port  # noqa: E402
 

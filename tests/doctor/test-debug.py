@@ -24,9 +24,7 @@ def tcp():
 
 class DebugTest(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def doctor(self, error, debug=True, command=("sleep", "100")):
         """What it says of a process with this standard error; "closed": without one."""

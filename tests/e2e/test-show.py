@@ -9,7 +9,6 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from server import Server  # noqa: E402
 
@@ -268,6 +267,62 @@ class Show(unittest.TestCase):
         self.refused("no trace cc", "-", "cc", text=text)
         self.refused("is not a trace id", "-", "xyz", text=text)
 
+    def test_around(self):
+        """What ran on a span's host while it did, of any trace, by time."""
+        def on(host, *args, **more):
+            return span(*args, **more, tags={"lttng.host": host})
+
+        spans = [on("one", "1", None, "write", 100, 50), on("two", "2", "1", "elsewhere", 110, 5),
+                 on("one", "a3", None, "before it", 0, 99, trace="bb"), on("one", "a4", None, "late", 140, 99, trace="bb"),
+                 on("one", "a5", None, "early", 90, 20, trace="cc"), span("a6", None, "nowhere", 110, 5, trace="cc"),
+                 span("a7", None, "no time", None, None, trace="dd", tags={"lttng.host": "one"})]
+        lines = self.printed(spans, "--around=0000000000000001").splitlines()
+        self.assertEqual(lines[0], "on one, while osd: write took 50 us:")
+        self.assertEqual([(line.split()[0], line.split("osd: ")[1]) for line in lines[3:]],
+                         [("-10", "early"), ("0", "write  <"), ("40", "late")])
+        self.assertIn("span = 00000000000000a4", self.printed(spans, "-a", "bb"))
+        text = json.dumps(spans)
+        self.refused('"00zz" is not a span id', "--around=00zz", "-", text=text)
+        self.refused('"" is not a span id', "--around=", "-", text=text)
+        self.refused("the ids of 7 spans begin with 000", "--around=000", "-", text=text)
+        self.refused("the ids of 2 spans begin with 000", "--around=000", "-", "aa", text=text)
+        self.refused("no span ab", "--around=ab", "-", text=text)
+        self.refused("no trace ee", "--around=000", "-", "ee", text=text)
+        self.refused("has no tag lttng.host", "--around=00000000000000a6", "-", text=text)
+        self.refused("has no start", "--around=00000000000000a7", "-", text=text)
+        # the halves of a request share their id
+        halves = [span("1", None, "get", 0, 9, kind="CLIENT"), on("one", "1", None, "get", 2, 5, kind="SERVER", shared=True)]
+        self.assertIn("on one, while osd: get took 5 us", self.printed(halves, "--around=00"))
+        evil = self.printed([on("\x1b[2J", "1", None, "\x1b[3J", 0, 9, service="\x1b[4J")], "--around=0")
+        self.assertFalse([c for c in evil if c != "\n" and not c.isprintable()], repr(evil))
+
+    def test_rules(self):
+        """Of a recorded trace alone, once, and told in a line if they are wrong."""
+        steps = os.path.join(TRACES, "steps")
+        with tempfile.TemporaryDirectory() as folder:
+            good, bad = os.path.join(folder, "good.rules"), os.path.join(folder, "bad.rules")
+            for path, text in ((good, "[span s]\nbegin = t:a\nend = t:b\n"), (bad, "[span s]\nbegin =\n")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            self.refused(f'blkin: rules "{bad}", line 2: expected', f"--rules={bad}", steps)
+            self.refused(f'blkin: rules "{bad}", line 2: expected', f"--rules={folder}", steps)
+            self.refused("--rules: given twice", f"--rules={good}", f"--rules={bad}", steps, status=2)
+            self.refused('rules "nosuch": there is neither such a file or folder, nor "/', "--rules=nosuch", steps)
+            self.assertEqual(show(f"--rules={good}", steps).returncode, 0)
+            odd = os.path.join(folder, 'an "odd" \\ name')
+            os.rename(good, odd)
+            self.assertEqual(show(f"--rules={odd}", steps).returncode, 0)
+            tried = subprocess.run([BLKIN, "rules", "try", odd, steps], text=True, capture_output=True, timeout=60)
+            self.assertEqual((tried.returncode, "[span s]" in tried.stdout), (0, True), tried.stderr)
+            os.rename(odd, good)
+            beside = show(f"--rules={good}", "-", text=json.dumps(WRITE))
+            self.assertEqual((beside.returncode, "--rules is not used: standard input" in beside.stderr), (0, True))
+            for args, said in ((("try", bad, steps), f'rules "{bad}", line 2'), (("try", good, "/nowhere"), "expected the folder"),
+                               (("events", "/nowhere"), "expected the folder")):
+                wrong = subprocess.run([BLKIN, "rules", *args], text=True, capture_output=True, timeout=60)
+                self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (1, 1), wrong.stderr)
+                self.assertIn(said, wrong.stderr)
+
     def test_what_is_no_trace(self):
         self.refused('cannot read "/nowhere": No such file', "/nowhere")
         with tempfile.TemporaryDirectory() as empty:
@@ -286,6 +341,7 @@ class Show(unittest.TestCase):
         self.refused("expected FILE|FOLDER|URL", status=2)
         self.refused("unrecognized option", "--frob", status=2)
         self.refused("--width: expected a number", "-w", "x", "-", status=2)
+        self.refused("expected one of --list", "--list", "--around=1", "-", status=2)
         self.assertIn("usage: blkin show", show("--help").stdout)
         version = subprocess.run([BLKIN, "--version"], stdout=subprocess.PIPE, text=True)
         self.assertRegex(version.stdout, r"^blkin \d+\.\d+")

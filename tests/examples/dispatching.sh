@@ -33,7 +33,7 @@ start_dispatcher() {
     done
     # shellcheck disable=SC2016 # for that shell
     start_server dispatcher bash -c 'exec "${@:3}" < <(exec "$1" stat --json --interval=1 "$2")' - \
-        "$BUILD/bin/blkin" "$tap" "$BUILD/examples/dispatcher" --policy "$1" --verbose "${backs[@]}" || return
+        "$BUILD/bin/blkin" "$tap" "$SRC/examples/dispatcher/dispatcher.py" --policy "$1" --verbose "${backs[@]}" || return
     DISPATCHER=$(part_address dispatcher)
 }
 

@@ -67,7 +67,7 @@ free_port nobody
 printf '{"rows": 3}\nnonsense\n{"rows":[{"service":"store-1","name":"read","duration":{"count":-1,"sum":1e300}}]}\n' \
     >"$WORK/nonsense"
 # shellcheck disable=SC2016,SC2154 # for that shell; by free_port
-start_server dispatcher bash -c 'exec "${@:2}" <"$1"' - "$WORK/nonsense" "$BUILD/examples/dispatcher" \
+start_server dispatcher bash -c 'exec "${@:2}" <"$1"' - "$WORK/nonsense" "$SRC/examples/dispatcher/dispatcher.py" \
     --back "nobody=127.0.0.1:$nobody" --back "store-1=$(part_address store-1)" || exit 1
 DISPATCHER=$(part_address dispatcher)
 run_reads without 60
@@ -86,7 +86,7 @@ stop_part dispatcher || fail "the dispatcher ended with status $?"
 # refused EXPECTED ARGUMENT...
 refused() {
     local said
-    said=$("$BUILD/examples/dispatcher" "${@:2}" 2>&1 </dev/null)
+    said=$("$SRC/examples/dispatcher/dispatcher.py" "${@:2}" 2>&1 </dev/null)
     [[ $? -eq 2 && $said == *"$1"* ]] || fail "dispatcher ${*:2}: says $said"
 }
 refused "bad back end 'store-1'" --back store-1

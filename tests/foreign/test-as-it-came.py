@@ -10,7 +10,6 @@ import sys
 import time
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
 from parts import Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402

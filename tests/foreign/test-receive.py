@@ -12,7 +12,6 @@ import tempfile
 import time
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/foreign"))
 from parts import LocalConnection, Recorder, otlp, post, request, span, wait_until  # noqa: E402
 

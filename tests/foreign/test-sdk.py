@@ -14,7 +14,6 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
 from parts import LIMIT_S, SRC, Recorder, Service, wait_until  # noqa: E402

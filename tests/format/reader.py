@@ -10,7 +10,6 @@ import struct
 VERSION = 1
 DEPTH_MAX = 32
 STEPS_MAX = 0xfffff
-WORD = 1 << 48
 LONG = 1 << 64
 DEBUG, STEP, STREAMED = 1, 8, 16
 SEVERITIES = (b"emerg", b"alert", b"crit", b"err", b"warning", b"notice", b"info", b"debug")

@@ -117,7 +117,7 @@ static void take_delivered(void *context, const struct span *span)
     {
         const struct text key = span_entry_key(entry), value = span_entry_value(entry);
 
-        REQUIRE(entry->type <= SPAN_LINK);
+        REQUIRE(entry->type <= SPAN_MESSAGE);
         REQUIRE(entry->size >= sizeof(*entry) && entry->size % 8 == 0);
         REQUIRE(entry->type != SPAN_LINK || value.length == sizeof(struct span_link));
         REQUIRE(value.data + value.length <= span->log + span->log_length);
@@ -222,7 +222,7 @@ static void check_end(struct assembler *assembler, struct hold *hold)
     REQUIRE(counts->events == counts->events_in_span + counts->events_invalid +
                                   counts->events_no_room + counts->events_late +
                                   counts->events_duplicate + counts->events_process +
-                                  counts->events_metric);
+                                  counts->events_metric + counts->events_rule);
     REQUIRE(counts->spans_finished + spans_before == chain.counts.in);
     REQUIRE(chain.counts.in == spans + chain.counts.left_out[STAGE_SAMPLED_OUT]);
     REQUIRE(counts->spans_open == 0 && counts->open_bytes == 0);

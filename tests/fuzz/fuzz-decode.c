@@ -398,8 +398,7 @@ static void check_context(const struct event *event)
 }
 
 /* Only its trace, or another one: it is the same event, or none. */
-static void decode_only(struct stream_decoder *decoder, const bt_message *message,
-                        const struct event *event)
+static void decode_only(const bt_message *message, const struct event *event)
 {
     static struct event again;
     const uint64_t low = event->trace_id ? event->trace_id : 1;
@@ -417,7 +416,7 @@ static void decode_only(struct stream_decoder *decoder, const bt_message *messag
                        only_wants(only, event->trace_id_high, event->trace_id, event->time_ns)
                    ? DECODED
                    : DECODED_UNWANTED;
-    REQUIRE(stream_decoder_decode(decoder, message, only, &again) == expected);
+    REQUIRE(streams_decode(streams, message, only, &again) == expected);
     REQUIRE(again.time_ns == event->time_ns);
     REQUIRE(expected == DECODED_UNWANTED || event->kind >= EVENT_PROCESS ||
             (again.trace_id == event->trace_id && again.span_id == event->span_id));
@@ -433,7 +432,7 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     enum decoded decoded;
 
     REQUIRE(decoder);
-    decoded = stream_decoder_decode(decoder, message, NULL, &event);
+    decoded = streams_decode(streams, message, NULL, &event);
     if (strcmp(name ? name : "", "blkin:slow") == 0) {
         REQUIRE(decoded == DECODED_ALARM);
         return;
@@ -453,7 +452,7 @@ static void decode(const bt_message *message, const bt_stream *stream, struct cl
     }
     check_context(&event);
     if (checksum % 8 < 4)
-        decode_only(decoder, message, &event);
+        decode_only(message, &event);
     touch(event.origin.host);
     touch(event.origin.process);
     if (event.kind == EVENT_SPAN || event.kind == EVENT_TAG)

@@ -17,6 +17,7 @@
 struct added {
     uint64_t sum; /* of the bytes of span, resource and scope */
     uint64_t trace_id_high, trace_id;
+    int64_t start_ns, end_ns;
 };
 
 static struct foreign_store *store;
@@ -46,25 +47,28 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
     if (count == SPANS_MAX)
         return;
     if (foreign_store_add(store, origin, span, ++now_ns))
-        added[count++] =
-            (struct added){sum_of_span(origin, span), span->trace_id_high, span->trace_id};
+        added[count++] = (struct added){sum_of_span(origin, span), span->trace_id_high,
+                                        span->trace_id, span->start_ns, span->end_ns};
     else
         refused++;
 }
 
 /* ---- what is held --------------------------------------------------------------------------- */
 
-/* Those of all, or of one trace, in the order of their coming or the other way. */
+/* Those of a time, in the order of their coming, or of one trace the other way. */
 struct giving {
     size_t next;
     bool is_of_trace;
     uint64_t trace_id_high, trace_id;
+    int64_t from_ns, until_ns;
 };
 
 static bool is_wanted(const struct giving *giving, size_t i)
 {
-    return !giving->is_of_trace || (added[i].trace_id_high == giving->trace_id_high &&
-                                    added[i].trace_id == giving->trace_id);
+    if (giving->is_of_trace)
+        return added[i].trace_id_high == giving->trace_id_high &&
+               added[i].trace_id == giving->trace_id;
+    return added[i].end_ns >= giving->from_ns && added[i].start_ns <= giving->until_ns;
 }
 
 static void on_given(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
@@ -80,21 +84,29 @@ static void on_given(void *context, const struct otlp_origin *origin, const stru
     REQUIRE(added[i].trace_id == span->trace_id);
 }
 
-static void check_held(void)
+/* All that is held, and what is of a time. */
+static void check_held(int64_t from_ns)
 {
     const struct foreign_held held = foreign_store_held(store);
-    struct giving all = {.next = count - held.spans};
+    struct giving all = {.next = count - held.spans, .until_ns = INT64_MAX};
+    struct giving some = {.next = all.next, .from_ns = from_ns, .until_ns = from_ns + 20};
 
     REQUIRE(held.spans + held.overwritten == count);
     REQUIRE(held.bytes <= FOREIGN_STORE_MIN && held.traces <= held.spans);
     foreign_store_copy(store, 0, INT64_MAX, on_given, &all);
     REQUIRE(all.next == count);
+    foreign_store_copy(store, some.from_ns, some.until_ns, on_given, &some);
+    while (some.next < count)
+        REQUIRE(!is_wanted(&some, some.next++));
 }
 
 static void check_trace(size_t i)
 {
     const size_t oldest = count - foreign_store_held(store).spans;
-    struct giving giving = {count, true, added[i].trace_id_high, added[i].trace_id};
+    struct giving giving = {.next = count,
+                            .is_of_trace = true,
+                            .trace_id_high = added[i].trace_id_high,
+                            .trace_id = added[i].trace_id};
     struct foreign_wanted wanted = {.trace_id_high = giving.trace_id_high,
                                     .trace_id = giving.trace_id};
     uint64_t expected = 0;
@@ -177,7 +189,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             take_spans(&input);
         else
             take_request(&input);
-        check_held();
+        check_held((int64_t)take(&input, 1));
         if (count)
             check_trace(take(&input, 2) % count);
     }

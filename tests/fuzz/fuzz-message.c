@@ -9,6 +9,7 @@
 
 #include "tools/hub/board.h"
 #include "tools/exchange/message.h"
+#include "tools/base/say.h"
 
 #include <string.h>
 

@@ -2,14 +2,18 @@
  * Fuzzes the decoder of OTLP traces: with any bytes, and with what our encoder writes after some of
  * its bytes were changed. Nothing that it tells reaches out of the request, what it calls a span is
  * one, also when it is read by itself, and the whole of it is well-formed. What was not changed is
- * read as it was written.
+ * read as it was written, also with its fields in another order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "fuzz.h"
 
 #include "tools/otlp/otlp_decode.h"
+#include "tools/otlp/otlp_fields.h"
+#include "babeltrace-plugin/encode/protobuf.h"
 #include "babeltrace-plugin/encode/protocol.h"
+
+#include <inttypes.h>
 
 /* inputs are chosen by what they reach in the decoder, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
@@ -194,6 +198,111 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
     reading->calls++;
 }
 
+/* ---- fields in any order, as collectors write them ------------------------------------------- */
+
+enum level { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, SPAN, EVENT, ATTRIBUTE, LEAF };
+
+/* What is in the field of such a message. */
+static enum level level_of(enum level in, uint32_t tag)
+{
+    switch (in) {
+    case REQUEST:
+        return RESOURCE_SPANS;
+    case RESOURCE_SPANS:
+        return tag == OTLP_RESOURCE_SPANS_RESOURCE ? RESOURCE : SCOPE_SPANS;
+    case RESOURCE:
+        return ATTRIBUTE;
+    case SCOPE_SPANS:
+        return tag == OTLP_SCOPE_SPANS_SPAN ? SPAN : LEAF;
+    case SPAN:
+        return tag == OTLP_SPAN_ATTRIBUTE ? ATTRIBUTE : tag == OTLP_SPAN_EVENT ? EVENT : LEAF;
+    case EVENT:
+        return tag == OTLP_EVENT_ATTRIBUTE ? ATTRIBUTE : LEAF;
+    default:
+        return LEAF;
+    }
+}
+
+#define FIELDS_MAX 64
+
+/* The same message with its fields, and those of its parts, in another order; fields of one number
+ * stay in theirs, as protobuf has it. */
+static char *put_shuffled(char *at, struct input *input, struct text message, enum level level)
+{
+    struct pb_member fields[FIELDS_MAX];
+    const char *ends[FIELDS_MAX + 1] = {message.data};
+    struct pb_reader reader = pb_reader_of(message);
+    bool is_done[FIELDS_MAX] = {false};
+    unsigned count = 0;
+
+    while (pb_next(&reader, &fields[count])) {
+        ends[++count] = (const char *)reader.at;
+        REQUIRE(count < FIELDS_MAX);
+    }
+    for (unsigned left = count; left; left--) {
+        unsigned chosen = (unsigned)take(input, 1) % count, first;
+        enum level inner;
+
+        while (is_done[chosen])
+            chosen = (chosen + 1) % count;
+        for (first = 0; is_done[first] || fields[first].tag != fields[chosen].tag;)
+            first++;
+        is_done[first] = true;
+        inner = level_of(level, fields[first].tag);
+        if (inner == LEAF || (fields[first].tag & 7) != PB_TYPE_BYTES) {
+            at = text_copy(at, (struct text){ends[first], (size_t)(ends[first + 1] - ends[first])});
+        } else {
+            char *const begin = pb_put_varint(at, fields[first].tag);
+
+            at = pb_end(begin, put_shuffled(begin + 1, input, pb_text(&fields[first]), inner));
+        }
+    }
+    return at;
+}
+
+static char told[1 << 16];
+
+static void tell(void *context, const struct otlp_origin *origin, const struct otlp_span *fast)
+{
+    static struct span whole;
+    size_t length = strlen(told);
+#define TELL(...)  length += (size_t)snprintf(told + length, sizeof(told) - length, __VA_ARGS__)
+#define TEXT(text) (int)(text).length, (text).data
+
+    (void)context;
+    REQUIRE(otlp_decode_span(origin, fast, endpoints, &whole));
+    TELL("%" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 " %d %d %" PRId64 " %" PRId64
+         " %.*s peer %.*s of %p to %p\n",
+         fast->trace_id_high, fast->trace_id, fast->id, fast->parent_id, (int)fast->kind,
+         fast->is_error, fast->start_ns, fast->end_ns, TEXT(fast->name), TEXT(fast->peer_service),
+         (const void *)whole.endpoint, (const void *)whole.remote);
+    for (uint32_t type = SPAN_ANNOTATION; type <= SPAN_LINK; type++)
+        SPAN_FOR_EACH_ENTRY(&whole, entry)
+        {
+            if ((entry->type == SPAN_TAG_INTEGER ? SPAN_TAG_TEXT : entry->type) == type)
+                TELL("  %d %.*s=%.*s %" PRId64 "\n", (int)entry->type, TEXT(span_entry_key(entry)),
+                     TEXT(span_entry_value(entry)), entry->integer);
+        }
+}
+
+/* Returns the new length. */
+static size_t shuffle(struct input *input, size_t length)
+{
+    static char shuffled[sizeof(request.bytes)], expected[sizeof(told)];
+    const struct text before = {request.bytes, length};
+    struct otlp_decoded decoded;
+
+    told[0] = '\0';
+    REQUIRE(!otlp_decode(before, tell, NULL).is_broken);
+    strcpy(expected, told);
+    length = (size_t)(put_shuffled(shuffled, input, before, REQUEST) - shuffled);
+    memcpy(request.bytes, shuffled, length);
+    told[0] = '\0';
+    decoded = otlp_decode((struct text){request.bytes, length}, tell, NULL);
+    REQUIRE(!decoded.is_broken && strcmp(told, expected) == 0);
+    return length;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct written written;
@@ -210,6 +319,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (mode % 2) {
         reading.length = write_request(&input, &written);
         reading.written = mode % 4 == 3 ? &written : NULL;
+        if (reading.written && reading.length && take(&input, 1) % 2)
+            reading.length = shuffle(&input, reading.length);
         while (!reading.written && reading.length && input.at < input.end) {
             const size_t place = take(&input, 2) % reading.length;
 

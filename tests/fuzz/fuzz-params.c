@@ -11,65 +11,8 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-enum type { TEXT, INTEGER, CHOICE, BOOLEAN, CLOSING };
-
-#define MIB        (INT64_C(1) << 20)
-#define DAY        INT64_C(86400000)
-#define AT(member) offsetof(struct params, member)
-
-static const struct known {
-    const char *name;
-    enum type type;
-    size_t offset;
-    int64_t min, max; /* of a choice: the number of its last value */
-} known[] = {
-    {"endpoint", TEXT, AT(exporter.transport.endpoint), 0, 0},
-    {"format", CHOICE, AT(exporter.format), 0, FORMATS - 1},
-    {"kafka-file", TEXT, AT(exporter.transport.kafka_file), 0, 0},
-    {"requests", INTEGER, AT(exporter.requests), 1, 64},
-    {"tail-sampling", TEXT, AT(tail_sampling), 0, 0},
-    {"join-wait-ms", INTEGER, AT(join_wait_ms), 0, DAY},
-    {"join-max-bytes", INTEGER, AT(join_max_bytes), MIB, MIB *MIB},
-    {"join-skew-us", INTEGER, AT(join_skew_us), 0, DAY},
-    {"tail-wait-ms", INTEGER, AT(tail_wait_ms), 1, DAY},
-    {"tail-max-bytes", INTEGER, AT(tail_max_bytes), MIB, MIB *MIB},
-    {"tls-ca", TEXT, AT(exporter.transport.tls_ca), 0, 0},
-    {"tls-cert", TEXT, AT(exporter.transport.tls_cert), 0, 0},
-    {"tls-key", TEXT, AT(exporter.transport.tls_key), 0, 0},
-    {"bearer-token-file", TEXT, AT(exporter.transport.credentials.bearer_file), 0, 0},
-    {"bearer-token-env", TEXT, AT(exporter.transport.credentials.bearer_env), 0, 0},
-    {"basic-auth-file", TEXT, AT(exporter.transport.credentials.basic_file), 0, 0},
-    {"basic-auth-env", TEXT, AT(exporter.transport.credentials.basic_env), 0, 0},
-    {"idle-timeout-ms", INTEGER, AT(idle_timeout_ms), 1, DAY},
-    {"end-timeout-ms", INTEGER, AT(end_timeout_ms), 0, DAY},
-    {"open-timeout-ms", INTEGER, AT(open_timeout_ms), 1, DAY},
-    {"max-open-spans", INTEGER, AT(max_open_spans), 1, 4096 * MIB},
-    {"max-open-bytes", INTEGER, AT(max_open_bytes), MIB, MIB *MIB},
-    {"batch-spans", INTEGER, AT(exporter.batch_spans), 1, 100000},
-    {"batch-bytes", INTEGER, AT(exporter.batch_bytes), 4096, 64 * MIB},
-    {"batch-timeout-ms", INTEGER, AT(exporter.batch_timeout_ms), 0, DAY},
-    {"queue-bytes", INTEGER, AT(exporter.queue_bytes), 8192, MIB *MIB},
-    {"request-timeout-ms", INTEGER, AT(exporter.transport.request_timeout_ms), 1, DAY},
-    {"retry-timeout-ms", INTEGER, AT(exporter.retry_timeout_ms), 0, DAY},
-    {"flush-timeout-ms", INTEGER, AT(exporter.flush_timeout_ms), 0, DAY},
-    {"on-full", CHOICE, AT(exporter.on_full), 0, ON_FULL_DROP_OLDEST},
-    {"compression", CHOICE, AT(exporter.transport.compression), 0, COMPRESSION_ZSTD},
-    {"spool", TEXT, AT(exporter.spool.folder), 0, 0},
-    {"spool-bytes", INTEGER, AT(exporter.spool.bytes), MIB, MIB *MIB},
-    {"spool-age-ms", INTEGER, AT(exporter.spool.age_ms), 1, 366 * DAY},
-    {"spool-fsync", CHOICE, AT(exporter.spool.fsync), 0, SPOOL_FSYNC_NEVER},
-    {"spool-senders", INTEGER, AT(exporter.spool.senders), 1, 64},
-    {"closing-annotations", CLOSING, AT(closing), 0, 0},
-    {"clock-correction", BOOLEAN, AT(clock_correction), 0, 1},
-    {"require-collector", BOOLEAN, AT(exporter.require_collector), 0, 1},
-    {"only-traces", TEXT, AT(only_traces), 0, 0},
-    {"only-found", TEXT, AT(only_found), 0, 0},
-    {"stats-file", TEXT, AT(stats_file), 0, 0},
-    {"stats-period-ms", INTEGER, AT(stats_period_ms), 10, DAY},
-    {"prometheus-listen", TEXT, AT(prometheus_listen), 0, 0},
-};
-
-#define KNOWN (sizeof(known) / sizeof(known[0]))
+static const struct param_rule *rules;
+static size_t rule_count;
 
 static const char *take_string(struct input *source, char *string, size_t size)
 {
@@ -93,7 +36,7 @@ static const char *take_name(struct input *source, char *name, size_t size)
 {
     static char long_name[2000];
     const uint64_t choice = take(source, 1);
-    const char *right = known[choice % KNOWN].name;
+    const char *right = rules[choice % rule_count].name;
 
     if (choice < 240)
         return right;
@@ -167,15 +110,15 @@ static void insert(struct input *source, bt_value *map)
 }
 
 /* What the member says, whatever its type. */
-static int64_t integer_of(const struct params *params, const struct known *entry)
+static int64_t integer_of(const struct params *params, const struct param_rule *rule)
 {
-    const char *member = (const char *)params + entry->offset;
+    const char *member = (const char *)params + rule->offset;
     int64_t integer;
     int choice;
 
-    if (entry->type == BOOLEAN)
+    if (rule->type == PARAM_BOOLEAN)
         return *(const bool *)member;
-    if (entry->type == CHOICE) {
+    if (rule->type == PARAM_CHOICE) {
         memcpy(&choice, member, sizeof(choice));
         return choice;
     }
@@ -183,43 +126,47 @@ static int64_t integer_of(const struct params *params, const struct known *entry
     return integer;
 }
 
-static bool is_given(const bt_value *value, const struct params *params, const struct known *entry)
+static bool is_given(const bt_value *value, const struct params *params,
+                     const struct param_rule *rule)
 {
     const char *text;
 
-    switch (entry->type) {
-    case TEXT:
-        memcpy(&text, (const char *)params + entry->offset, sizeof(text));
+    switch (rule->type) {
+    case PARAM_TEXT:
+        memcpy(&text, (const char *)params + rule->offset, sizeof(text));
         return text == bt_value_string_get(value);
-    case BOOLEAN:
-        return bt_value_bool_get(value) == integer_of(params, entry);
-    case CHOICE:
+    case PARAM_BOOLEAN:
+        return bt_value_bool_get(value) == integer_of(params, rule);
+    case PARAM_CHOICE:
         return bt_value_is_string(value);
-    case CLOSING:
+    case PARAM_CLOSING:
         return params->closing.count >= 1 && params->closing.count <= CLOSING_MAX &&
                (bt_value_is_string(value) ||
                 bt_value_array_get_length(value) == params->closing.count);
-    case INTEGER:
+    case PARAM_INTEGER:
         break;
     }
     if (bt_value_is_signed_integer(value))
-        return bt_value_integer_signed_get(value) == integer_of(params, entry);
+        return bt_value_integer_signed_get(value) == integer_of(params, rule);
     return bt_value_is_unsigned_integer(value) &&
-           bt_value_integer_unsigned_get(value) == (uint64_t)integer_of(params, entry);
+           bt_value_integer_unsigned_get(value) == (uint64_t)integer_of(params, rule);
 }
 
 static void require_accepted(const struct params *params, const bt_value *map)
 {
     uint64_t found = 0;
 
-    for (size_t i = 0; i < KNOWN; i++) {
-        const bt_value *value = bt_value_map_borrow_entry_value_const(map, known[i].name);
+    for (size_t i = 0; i < rule_count; i++) {
+        const struct param_rule *rule = &rules[i];
+        const bt_value *value = bt_value_map_borrow_entry_value_const(map, rule->name);
+        int64_t most = rule->max;
 
-        if (known[i].type != TEXT && known[i].type != CLOSING)
-            REQUIRE(integer_of(params, &known[i]) >= known[i].min &&
-                    integer_of(params, &known[i]) <= known[i].max);
+        for (int at = 0; rule->choices && rule->choices[at]; at++)
+            most = at;
+        if (rule->type == PARAM_INTEGER || rule->type == PARAM_CHOICE)
+            REQUIRE(integer_of(params, rule) >= rule->min && integer_of(params, rule) <= most);
         if (value)
-            REQUIRE(is_given(value, params, &known[i]));
+            REQUIRE(is_given(value, params, rule));
         found += value != NULL;
     }
     REQUIRE(found == bt_value_map_get_size(map));
@@ -232,6 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct params params;
     struct error error;
 
+    rules = params_table(&rule_count);
     memset(&error, 0xa5, sizeof(error));
     memset(&params, 0xa5, sizeof(params));
     while (source.at < source.end)

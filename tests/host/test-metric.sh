@@ -6,8 +6,6 @@
 set -u
 # shellcheck source=tests/libblkin/session.sh
 . "$SRC/tests/libblkin/session.sh" # recorded
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 # shellcheck source=tests/host/hosting.sh

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/otel"))
 import semconv  # noqa: E402
 

@@ -5,8 +5,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/plugin/chunks.sh
 . "$SRC/tests/plugin/chunks.sh"
 # shellcheck source=tests/record/recording.sh

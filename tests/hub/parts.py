@@ -15,33 +15,29 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import ENVIRONMENT, LIMIT_S, free_port, wait_until  # noqa: E402
+from part import Part, options  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 PEER = os.path.join(os.environ["BUILD"], "tests/hub/peer")
 
 
-class Hub:
+class Hub(Part):
     """blkin hub, with what it says."""
 
     def __init__(self, folder, port=None, **keys):
         self.folder = folder
         self.port = port or free_port()
         self.url = f"http{'s' if 'hub_cert_file' in keys else ''}://127.0.0.1:{self.port}"
-        self.log = os.path.join(folder, f"hub-{self.port}.log")
-        self.args = [BLKIN, "hub", f"--runtime-dir={folder}/run", f"--state-dir={folder}", "--log-level=info"]
         keys = {"hub_listen": f"127.0.0.1:{self.port}", **keys}
         if not {"hub_tokens_file", "hub_ca_file", "expose_hub"} & set(keys):
             keys["expose_hub"] = "yes"
-        self.args += [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
-        self.process = None
+        super().__init__(os.path.join(folder, f"hub-{self.port}.log"), [
+            BLKIN, "hub", f"--runtime-dir={folder}/run", f"--state-dir={folder}", "--log-level=info", *options(keys)])
         self.starts = 0
 
     def start(self):
         self.starts += 1
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                            env=ENVIRONMENT)
-        return self
+        return super().start()
 
     def wait_ready(self):
         def listens():
@@ -50,20 +46,6 @@ class Hub:
             return self.said().count("serves at") == self.starts
         wait_until(listens, "the hub serves")
         return self
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as log:
-            return log.read()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def end(self):
-        """Returns the exit status."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(LIMIT_S)
 
     def ask(self, method, path, body=None, headers=None):
         """Returns status and body; JSON is decoded."""
@@ -255,9 +237,7 @@ class SlowNetwork:
 
 class HubTest(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def hub(self, **keys):
         hub = Hub(self.folder, **keys).start()

@@ -5,12 +5,9 @@ import http.client
 import os
 import ssl
 import subprocess
-import sys
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import HubTest, free_port, wait_until  # noqa: E402
+from parts import HubTest, free_port, wait_until
 
 
 def openssl(*args):

@@ -24,9 +24,7 @@ import sys
 import time
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import HubTest, free_port, wait_until  # noqa: E402
+from parts import HubTest, free_port, wait_until
 
 FULL = os.environ.get("FULL") == "1"
 DECOY = os.environ.get("DECOY") == "1"

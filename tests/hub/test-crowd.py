@@ -6,13 +6,10 @@
 import os
 import resource
 import socket
-import sys
 import time
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import HubTest, SlowNetwork, wait_until  # noqa: E402
+from parts import HubTest, SlowNetwork, wait_until
 
 IS_LONG = "HOSTS" in os.environ  # for figures
 HOSTS = int(os.environ.get("HOSTS", "200"))

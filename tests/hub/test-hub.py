@@ -3,19 +3,15 @@
 # the one it comes from; who is there is known.
 # SPDX-License-Identifier: BSD-2-Clause
 import json
-import os
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import BLKIN, Hub as Server, HubTest, free_port, wait_until  # noqa: E402
+from parts import BLKIN, Hub as Server, HubTest, free_port, wait_until
 
 
 def keep(number, host="x", **more):
@@ -52,9 +48,8 @@ class Hub(HubTest):
     @classmethod
     def setUpClass(cls):
         """For the last test, which waits for what takes the others' time."""
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.quiet = Server(folder.name).start()
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.quiet = Server(folder).start()
         cls.addClassCleanup(cls.quiet.end)
         cls.quiet.wait_ready()
         cls.strangers = [Stranger(cls.quiet.port, words) for words in (b"", b"GET /v1/mess", b"GET / HTTP/1.1\r\nHost: localhost\r\n")]

@@ -6,13 +6,10 @@
 import collections
 import os
 import random
-import sys
 import time
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from parts import HubTest, SlowNetwork, wait_until  # noqa: E402
+from parts import HubTest, SlowNetwork, wait_until
 
 KILLS = int(os.environ.get("KILLS", "12"))
 SEED = int(os.environ.get("SEED", random.randrange(1 << 30)))

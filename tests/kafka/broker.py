@@ -1,4 +1,4 @@
-# A broker of Kafka for tests, and what is in its topics. `BUILD/tests/kafka/topic` speaks to it.
+# A broker of Kafka for tests, and how to fetch it; kafka.py asks it.
 # SPDX-License-Identifier: BSD-2-Clause
 import os
 import socket
@@ -6,9 +6,10 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import ENVIRONMENT, free_port, wait_until  # noqa: E402
+import kafka  # noqa: E402
+from common import ENVIRONMENT, free_port, wait_until  # noqa: E402,F401
+from part import Part  # noqa: E402
 
-TOPIC = os.path.join(os.environ["BUILD"], "tests/kafka/topic")
 START_S = 100  # of a broker, on a busy machine
 PASSWORD = "open-sesame"  # of user blkin
 JAVA = ["java", "-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
@@ -24,15 +25,16 @@ def fetch_kafka():
     fetched = subprocess.run([os.environ["SRC"] + "/scripts/fetch-kafka"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, check=False)
     reason = "no Kafka: " + fetched.stderr.strip().splitlines()[-1] if fetched.returncode else ""
-    if not reason and not os.path.exists(TOPIC):
-        reason = "this build is without librdkafka"
+    with open(os.environ["BUILD"] + "/bin/blkin", "rb") as program:
+        if not reason and b"librdkafka.so" not in program.read():
+            reason = "this build is without librdkafka"
     if reason:
         print(reason)
         sys.exit(77)
     return fetched.stdout.strip()
 
 
-class Broker:
+class Broker(Part):
     """One that is its own controller; at sasl_port users have a password."""
 
     def __init__(self, jars, folder, tls="", **settings):
@@ -40,8 +42,9 @@ class Broker:
         self.folder = folder
         self.port, self.sasl_port, self.tls_port, controller = free_port(), free_port(), free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self.java = JAVA + [f"-Djava.io.tmpdir={folder}", "-cp", f"{jars}/*"]
         self.properties = os.path.join(folder, "server.properties")
+        super().__init__(os.path.join(folder, "kafka.log"), [*JAVA, f"-Djava.io.tmpdir={folder}", "-cp", f"{jars}/*", "kafka.Kafka",
+                                                             self.properties])
         login = "org.apache.kafka.common.security.plain.PlainLoginModule required"
         listeners = f"PLAINTEXT://{self.address},SASL_PLAINTEXT://127.0.0.1:{self.sasl_port}"
         if tls:
@@ -69,7 +72,6 @@ group.initial.rebalance.delay.ms=0
         os.mkdir(f"{folder}/data")
         with open(f"{folder}/data/meta.properties", "w", encoding="utf-8") as file:
             file.write("version=1\ncluster.id=AAAAAAAAAAAAAAAAAAAAAQ\nnode.id=1\n")
-        self.process = None
 
     def set_password(self, password, before=PASSWORD):
         """From its next start on."""
@@ -79,11 +81,6 @@ group.initial.rebalance.delay.ms=0
             file.write(text)
             file.truncate()
 
-    def start(self):
-        with open(os.path.join(self.folder, "kafka.log"), "ab") as log:
-            self.process = subprocess.Popen(self.java + ["kafka.Kafka", self.properties], stdin=subprocess.DEVNULL,
-                                            stdout=log, stderr=log, env=ENVIRONMENT)
-
     def wait_ready(self):
         def listens():
             ended = self.process.poll()
@@ -92,25 +89,6 @@ group.initial.rebalance.delay.ms=0
             return is_listened(self.port)
         wait_until(listens, "Kafka listens", START_S)
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    # ---- topics
-
-    def topic(self, *args, **how):
-        return subprocess.run([TOPIC, self.address, *map(str, args)], check=True, stdout=subprocess.PIPE, timeout=120,
-                              **how).stdout
-
-    def create(self, topic, partitions=1, **settings):
-        self.topic("create", topic, partitions, *(f"{name.replace('_', '.')}={value}" for name, value in settings.items()))
-
-    def read(self, topic, *options):
-        """All messages of the topic: (partition, offset, bytes)."""
-        text, at, messages = self.topic("read", topic, *options), 0, []
-        while at < len(text):
-            end = text.index(b"\n", at)
-            partition, offset, length = map(int, text[at:end].split())
-            messages.append((partition, offset, text[end + 1:end + 1 + length]))
-            at = end + length + 2
-        return messages
+    # what is in its topics
+    create, grow, delete, trim = kafka.create, kafka.grow, kafka.delete, kafka.trim
+    read, produce = kafka.read, kafka.produce

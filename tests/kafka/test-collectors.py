@@ -15,7 +15,6 @@ import tempfile
 import unittest
 import urllib.request
 
-sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests/kafka", SRC + "/tests/otel"]
 import otlp  # noqa: E402
@@ -92,10 +91,9 @@ class Collectors(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.folder = folder.name
-        cls.broker = Broker(JARS, folder.name)
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.folder = folder
+        cls.broker = Broker(JARS, folder)
         cls.broker.start()
         cls.addClassCleanup(cls.broker.kill)
         cls.broker.wait_ready()

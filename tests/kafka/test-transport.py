@@ -15,7 +15,6 @@ import threading
 import time
 import unittest
 
-sys.dont_write_bytecode = True
 for folder in ("kafka", "otel"):
     sys.path.insert(0, os.path.join(os.environ["SRC"], "tests", folder))
 import otlp  # noqa: E402
@@ -94,12 +93,11 @@ class Transport(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.certificate(folder.name, "ca")
-        cls.certificate(folder.name, "other")
-        cls.tls_folder = folder.name
-        cls.broker = Broker(JARS, folder.name, tls=f"{folder.name}/ca.both", auto_create_topics_enable="false")
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.certificate(folder, "ca")
+        cls.certificate(folder, "other")
+        cls.tls_folder = folder
+        cls.broker = Broker(JARS, folder, tls=f"{folder}/ca.both", auto_create_topics_enable="false")
         cls.broker.start()
         cls.addClassCleanup(cls.broker.kill)
         cls.broker.wait_ready()
@@ -115,9 +113,7 @@ class Transport(unittest.TestCase):
                     both.write(file.read())
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.topic = self.id().rsplit(".", 1)[1]
 
     def url(self, options="", port=None, topic=None):
@@ -194,7 +190,7 @@ class Transport(unittest.TestCase):
         self.broker.create(self.topic, 2)
         run = Driver(self.url(), "add:2000", "wait:accepted:2000", "pause", "add:2000", "flush", "close", per_trace=2)
         wait_until(lambda: len(self.spans()) == 2000, "the first half")
-        self.broker.topic("grow", self.topic, 16)
+        self.broker.grow(self.topic, 16)
         run.go_on()
         self.assertEqual(run.end().counts["accepted"], 4000)
         again = drive(self.url(), "number:4000", "add:2000", "flush", "close", per_trace=2)

@@ -24,9 +24,6 @@ kept_says() {
     grep -qF -- "$1" "$WORK/kept" || fail "blkin keep does not say \"$1\": $(<"$WORK/kept")"
 }
 
-spans_in_zipkin() {
-    zipkin_holds "$1" && [ "$(grep -o '"traceId"' "$WORK/traces.json" | wc -l)" -eq "$1" ]
-}
 
 keep 1 --last=10s
 grep -q 'systemctl start blkin-record' "$WORK/kept.err" || fail "no recorder: it is not said what to do"

@@ -1,4 +1,4 @@
-"""The requests of layers.c and layers.cpp: the same tree, whether their layers were spans or steps, and as
+"""The requests of layers.cpp: the same tree, whether their layers were spans or steps, and as
 the program has measured it.
 
 usage: check_layers.py SPANS.txt SPANS.json STEPS.txt STEPS.json

@@ -1,6 +1,7 @@
 /*
  * The same requests, their layers once as blkin::Span and once as blkin::Step, for test-steps.sh:
- * as layers.c does it in C, and prints it.
+ * layers spans, or layers steps. Prints a line for each layer: its name, that of the layer above
+ * ("-": none), and, in ns, the least and the most that it can have lasted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

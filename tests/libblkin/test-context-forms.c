@@ -16,23 +16,8 @@ static const unsigned char opencensus[] = {
     14, 71, 54, 1,   52, 240, 103, 170, 11, 169, 2,   183, 2,   1,
 };
 
-static const unsigned char opencensus_java[] = {
-    /* the example of the reference implementations' tests */
-    0,  0,  64, 65, 66, 67, 68, 69,  70,  71,  72,  73,  74, 75, 76,
-    77, 78, 79, 1,  97, 98, 99, 100, 101, 102, 103, 104, 2,  1,
-};
-
 static void test_opencensus(void)
 {
-    static const struct {
-        size_t at;
-        unsigned char value;
-    } broken[] = {
-        {0, 1},  {0, 66}, {0, 255}, /* version */
-        {1, 4},  {1, 1},  {1, 2},   /* no trace id first */
-        {18, 3}, {18, 0}, {18, 2},  /* no span id second */
-        {27, 0}, {27, 1},           /* out of order */
-    };
     struct blkin_context context = marked();
     unsigned char bytes[40] = {0}, *written = malloc(BLKIN_OPENCENSUS_SIZE);
 
@@ -46,11 +31,6 @@ static void test_opencensus(void)
     CHECK(blkin_context_to_opencensus(&context, written) == 29);
     CHECK(memcmp(written, opencensus, 29) == 0);
 
-    context = marked();
-    CHECK(parse(from_opencensus, &context, opencensus_java, 29) == 0);
-    CHECK(context.trace_id_high == 0x4041424344454647 && context.trace_id == 0x48494a4b4c4d4e4f);
-    CHECK(context.span_id == 0x6162636465666768 && context.flags == (SAMPLED | DECIDED | REMOTE));
-
     /* not sampled, options missing: the decision is open; other bits are not defined */
     memcpy(bytes, opencensus, 29);
     bytes[28] = 0;
@@ -63,39 +43,10 @@ static void test_opencensus(void)
     CHECK(context.flags == (SAMPLED | DECIDED | REMOTE));
     CHECK(parse(from_opencensus, &context, bytes, 27) == 0 && context.flags == REMOTE);
 
-    /* an unknown field ends the reading, with or without options before it */
-    bytes[28] = 1;
-    bytes[29] = 3;
-    for (size_t length = 30; length <= sizeof(bytes); length++)
-        CHECK(parse(from_opencensus, &context, bytes, length) == 0 && context.flags & SAMPLED);
-    bytes[27] = 3;
-    for (size_t length = 28; length <= sizeof(bytes); length++)
-        CHECK(parse(from_opencensus, &context, bytes, length) == 0 && context.flags == REMOTE);
-    /* a known one there is out of order */
-    bytes[27] = 2;
-    for (int id = 0; id <= 2; id++) {
-        bytes[29] = (unsigned char)id;
-        CHECK(!accepts(from_opencensus, bytes, 30));
-        CHECK(!accepts(from_opencensus, bytes, sizeof(bytes)));
-    }
-
     for (size_t length = 0; length <= 28; length++) {
         about("opencensus cut", opencensus, length);
         CHECK(accepts(from_opencensus, opencensus, length) == (length == 27));
     }
-    for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
-        memcpy(bytes, opencensus, 29);
-        bytes[broken[i].at] = broken[i].value;
-        about("opencensus", bytes, 29);
-        CHECK(!accepts(from_opencensus, bytes, 29));
-    }
-    memcpy(bytes, opencensus, 29);
-    memset(bytes + 2, 0, 16);
-    CHECK(!accepts(from_opencensus, bytes, 29));
-    memcpy(bytes, opencensus, 29);
-    memset(bytes + 19, 0, 8);
-    CHECK(!accepts(from_opencensus, bytes, 29));
-
     CHECK(blkin_context_from_opencensus(&context, NULL, 29) == -EINVAL);
     CHECK(blkin_context_from_opencensus(NULL, opencensus, 29) == -EINVAL);
     CHECK(blkin_context_to_opencensus(&context, NULL) == -EINVAL);

@@ -170,7 +170,8 @@ names=$("${c_compilers[0]}" -std=c11 -E -dM "${include[@]}" "$work/names.c" | aw
 {
     printf '#include <blkin.h>\n#include <zipkin_c.h>\n#include <stdio.h>\n'
     printf 'static const void *const all[] = {\n'
-    sed -n 's/^blkin_.*[^_]$/(const void *)&,/p; s/^[A-Z_]*$/\&&,/p' "$here/exports.expect"
+    sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$here/abi/libblkin.abi" |
+        sed -n 's/^blkin_.*[^_]$/(const void *)&,/p; s/^[A-Z_]*$/\&&,/p'
     printf '};\nint main(void) { return !printf("%%zu\\n", sizeof(all) / sizeof(all[0])); }\n'
 } >"$work/all.c"
 for compiler in "${c_compilers[@]}"; do

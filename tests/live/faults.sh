@@ -11,8 +11,6 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 scenario=$1 count=$2
@@ -219,10 +217,10 @@ says() {
     grep -q "$1" "$WORK/earlier.log" || fail "it has not said: $1"
 }
 case $scenario in
-reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it has missed' ;;
+reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
 live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
-sessiond) says "session daemon was restarted: it is made anew\|session daemon is gone" ;;
+sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone" ;;
 esac
 case $scenario in

@@ -1,6 +1,9 @@
-# live.sh: what the tests of `blkin live` share; to be sourced after lib.sh.
+# live.sh: what the tests of `blkin live` share; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
+
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
 
 blkin=$BUILD/bin/blkin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins

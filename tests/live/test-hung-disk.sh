@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 # shellcheck source=tests/service/hanging.sh

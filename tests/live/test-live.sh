@@ -4,8 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 requests=20

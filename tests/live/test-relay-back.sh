@@ -3,8 +3,6 @@
 # does, the session is made anew, and read.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 

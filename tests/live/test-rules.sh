@@ -2,10 +2,8 @@
 # `blkin live` with rules: spans of a program that has no events of ours, who waits for whose mutex and how long its
 # plugins stay loaded, are delivered as they come; `blkin rules` and `blkin show --around` on the same events.
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 90
+# timeout: 120
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/live/live.sh
 . "$SRC/tests/live/live.sh"
 
@@ -13,18 +11,40 @@ has_spans() {
     counter_is rule_spans 100 && counter_is spans_accepted 100
 }
 
+take_locks() {
+    timeout 30 env LTTNG_UST_REGISTER_TIMEOUT=20000 LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \
+        babeltrace2 list-plugins >/dev/null
+}
+
 private_begin
 choose_live_places
-mkdir "$WORK/rules" && cp "$SRC/rules/pthread.rules" "$SRC/rules/dl.rules" "$WORK/rules"
-echo "rules = $WORK/rules" >"$WORK/blkin.conf"
+mkdir "$WORK/rules" && cp "$SRC/rules/dl.rules" "$WORK/rules"
+echo "rules = $WORK/rules, $SRC/rules/pthread.rules" >"$WORK/blkin.conf"
 start_sessiond || exit
 start_live --endpoint="file:$WORK/spans.json"
 wait_read || exit
 lttng enable-event --session=blkin --userspace --channel=blkin 'lttng_ust_pthread:*','lttng_ust_dl:*' >/dev/null ||
     fail "cannot enable events in the session of blkin live"
-timeout 30 env LTTNG_UST_REGISTER_TIMEOUT=20000 LD_PRELOAD=liblttng-ust-dl.so:liblttng-ust-pthread-wrapper.so \
-    babeltrace2 list-plugins >/dev/null || fail "babeltrace2 failed under the wrappers"
+take_locks || fail "babeltrace2 failed under the wrappers"
 wait_for 20 live "100 spans by rules" has_spans || exit
+
+# the events of a live session, while they come; that of blkin live has its reader
+start_live_session mine && lttng enable-event --session=mine --userspace --channel=blkin 'lttng_ust_pthread:*' >/dev/null ||
+    fail "cannot make another session"
+"$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" blkin 2>"$WORK/said" && fail "two readers of one session"
+grep -q 'is being read' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+start_part events "$blkin" rules events --seconds=8 --relayd="127.0.0.1:$RELAYD_LIVE" "$(uname -n)/mine"
+while part_runs events; do
+    take_locks || fail "babeltrace2 failed under the wrappers"
+done
+wait_part events 5 || fail "rules events of a session: $(cat "$WORK/events.log")"
+grep -q '^ *[1-9][0-9]*  lttng_ust_pthread:pthread_mutex_lock_req  mutex' "$WORK/events.log" &&
+    grep -q '^begin = lttng_ust_pthread:pthread_mutex_lock_req$' "$WORK/events.log" ||
+    fail "rules events of a session: $(head -n 5 "$WORK/events.log")"
+"$blkin" rules events --relayd="127.0.0.1:$RELAYD_LIVE" nothing 2>"$WORK/said" && fail "events of no session"
+grep -q "^  $(uname -n)/mine\$" "$WORK/said" || fail "it does not name the sessions: $(cat "$WORK/said")"
+"$blkin" rules events --relayd=127.0.0.1:1 blkin 2>"$WORK/said" && fail "events of no relay daemon"
+grep -q 'no relay daemon answers at net://127.0.0.1:1' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
 stop_part live TERM 20
 check_sum
 must_say 'events: [0-9]* = 0 in spans .* of rules; .*begins by rules: '
@@ -40,6 +60,6 @@ id=$(jq -r '[.[] | select(.name | startswith("library "))][0].id' "$WORK/spans.j
 grep -q 'babeltrace2: hold mutex$' "$WORK/around" && [ "$(grep -c ' <$' "$WORK/around")" = 1 ] ||
     fail "show --around: $(head -n 5 "$WORK/around")"
 "$blkin" show --around=00zz "$WORK/spans.json" 2>"$WORK/said" && fail "show --around of no span"
-grep -q 'expected one' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
+grep -q 'not a span id' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
 "$blkin" rules check "$WORK/rules" | grep -q ': 3 kinds of spans' || fail "rules check"
 exit 0

@@ -16,7 +16,6 @@ import tempfile
 import time
 import urllib.request
 
-sys.dont_write_bytecode = True
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests", SRC + "/tests/otel"]
 import otlp  # noqa: E402

@@ -14,22 +14,11 @@ import socket
 import struct
 import sys
 import time
-import traceback
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from account_sink import (SPANS, FOLDER, LIMIT, CLIENT_TIME, EVENTS, add_up, Sink, Held, ask, split_answer, scrape,
-                          check_rising)  # noqa: E402
-from faulty_collector import Collector  # noqa: E402
-from scenarios import expect, wait_until  # noqa: E402
-
-SCENARIOS = []
-
-
-def scenario(function):
-    SCENARIOS.append(function)
-    return function
-
+from account_sink import (SPANS, FOLDER, LIMIT, CLIENT_TIME, EVENTS, Sink, Held, ask, split_answer, scrape,
+                          check_rising)
+from faulty_collector import Collector
+from scenarios import expect, run_scenarios, scenario, wait_until
 
 # ---- what is shown --------------------------------------------------------------------------------------
 
@@ -159,68 +148,6 @@ def killed():
         expect(held.sink.load_stats()["state"] == "running", "not as it was")
 
 
-class Pipe:
-    """A FIFO with a reader that takes some bytes, and then stands still or leaves."""
-
-    def __init__(self, path):
-        self.path = path
-        os.mkfifo(path)
-        self.fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-
-    def read_some(self):
-        """Returns once the sink has begun to write spans."""
-        data = b""
-
-        def has_read():
-            nonlocal data
-            try:
-                data += os.read(self.fd, 1000)
-            except BlockingIOError:
-                pass
-            return len(data) > 100
-
-        wait_until(has_read, "spans in the pipe")
-
-    def leave(self):
-        os.close(self.fd)
-        self.fd = -1
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.fd >= 0:
-            self.leave()
-        os.unlink(self.path)
-
-
-@scenario
-def pipe_reader_stands_still():
-    """SIGINT is heeded, and the account is printed."""
-    with Pipe(FOLDER + "/pipe") as pipe, \
-            Sink("file:" + pipe.path, flush_timeout_ms=200, stats_file=FOLDER + "/pipe.stats") as sink:
-        pipe.read_some()
-        sink.process.send_signal(signal.SIGINT)
-        expect(sink.process.wait(LIMIT) > 0, sink.process.returncode)
-        counters = add_up(sink.load_stats()["counters"])
-        expect(counters["spans_undelivered"] > 0 and counters["spans_waiting"] == 0, counters)
-        expect("blkin: events: " in sink.said(), sink.said())
-
-
-@scenario
-def pipe_reader_leaves():
-    """No death by SIGPIPE."""
-    with Pipe(FOLDER + "/pipe") as pipe, \
-            Sink("file:" + pipe.path, stats_file=FOLDER + "/pipe.stats") as sink:
-        pipe.read_some()
-        pipe.leave()
-        said = sink.end(1)
-        counters = add_up(sink.load_stats()["counters"])
-        expect(counters["spans_refused"] > 0 and counters["spans_waiting"] == 0, counters)
-        expect(counters["spans_unsure"] == counters["spans_accepted"], counters)
-        expect("Broken pipe" in said and "blkin: events: " in said, said)
-
-
 # ---- what goes wrong ------------------------------------------------------------------------------------
 
 
@@ -240,20 +167,6 @@ def port_in_use():
     refuses('prometheus-listen "192.0.2.1:1": cannot listen: Cannot assign',
             prometheus_listen="192.0.2.1:1")
     refuses('prometheus-listen "localhost:1": expected PORT', prometheus_listen="localhost:1")
-
-
-@scenario
-def stats_file_unwritable():
-    refuses('stats-file "/nowhere/stats": cannot write: No such file or directory',
-            stats_file="/nowhere/stats")
-    refuses("expected a regular file", stats_file=FOLDER)
-    refuses("expected a regular file", stats_file="/dev/null")
-    precious = FOLDER + "/precious"
-    with open(precious, "w", encoding="utf-8") as file:
-        file.write("precious")
-    refuses("exists and is no statistics file", stats_file=precious)
-    with open(precious, encoding="utf-8") as file:
-        expect(file.read() == "precious", "overwritten")
 
 
 @scenario
@@ -369,18 +282,6 @@ def signals_are_not_its_own():
 
 
 @scenario
-def two_sinks_on_one_file():
-    stats_file = FOLDER + "/shared.stats"
-    with Held(stats_file=stats_file, stats_period_ms=10) as held:
-        wait_until(lambda: os.path.exists(stats_file), "a file")
-        for _ in range(5):
-            refuses('stats-file "%s": another sink writes it' % stats_file, stats_file=stats_file)
-        expect(held.sink.load_stats()["state"] == "running", "not the first one's")
-        held.finish()
-        expect(held.sink.load_stats()["state"] == "ended", "not the first one's")
-
-
-@scenario
 def idle_clients():
     """However many say nothing, a scrape has its answer before they are put out."""
     with Held() as held:
@@ -460,20 +361,5 @@ def slow_clients():
             sock.close()
 
 
-def main():
-    failed = 0
-    for function in SCENARIOS:
-        if sys.argv[4:] and function.__name__ not in sys.argv[4:]:
-            continue
-        begin = time.monotonic()
-        try:
-            function()
-            print("ok   %5.2f s  %s" % (time.monotonic() - begin, function.__name__), flush=True)
-        except Exception:  # pylint: disable=broad-except
-            failed += 1
-            print("FAIL %5.2f s  %s" % (time.monotonic() - begin, function.__name__), flush=True)
-            traceback.print_exc()
-    return 1 if failed else 0
-
-
-sys.exit(main())
+del sys.argv[1:4]
+sys.exit(run_scenarios(1))

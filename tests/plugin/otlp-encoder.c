@@ -12,7 +12,6 @@
  *     integer KEY VALUE
  *     link HIGH TRACE ID
  *     add                                the span to the body; says "cut" or "whole"
- *     divide                             the next span begins a batch
  *     frame FIRST END                    END 0: all
  *     reset                              the body
  *
@@ -156,8 +155,6 @@ int main(void)
             begin_span();
         else if (strcmp(what, "add") == 0)
             add_span();
-        else if (strcmp(what, "divide") == 0)
-            body_divide(&body);
         else if (strcmp(what, "frame") == 0)
             print_frame();
         else if (strcmp(what, "reset") == 0)

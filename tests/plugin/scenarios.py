@@ -1,6 +1,7 @@
 # What the tests that are made of scenarios share: a function each, all of which can be named on the command line.
 # SPDX-License-Identifier: BSD-2-Clause
 import concurrent.futures
+import functools
 import os
 import sys
 import time
@@ -19,6 +20,12 @@ class Skipped(Exception):
 def scenario(function):
     SCENARIOS[function.__name__] = function
     return function
+
+
+def scenarios_of(function, cases):
+    """One for each name: the function with these arguments."""
+    for name, (positional, named) in cases.items():
+        SCENARIOS[name] = functools.partial(function, *positional, **named)
 
 
 def expect(condition, what):
@@ -44,7 +51,8 @@ def run_scenarios(at_once):
     names = [name for name in SCENARIOS if not words or any(word in name for word in words)]
     failures = 0
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-        for name, (has_failed, how, note, seconds) in zip(names, pool.map(attempt, names)):
+        went = map(attempt, names) if at_once == 1 else pool.map(attempt, names)  # one: it may set signals
+        for name, (has_failed, how, note, seconds) in zip(names, went):
             print(f"{how:4} {seconds:5.2f} s  {name}{note}", flush=True)
             failures += has_failed
     print(f"{len(names)} scenarios, {failures} failed")

@@ -9,6 +9,7 @@
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 #include "check.h"
+#include "seed.h"
 #include "host_metrics.h"
 #include "moved.h"
 
@@ -21,18 +22,6 @@
 enum part { ONLY, JOIN, HOSTS, TAIL, SKIP };
 
 static char rules[4096];
-
-static uint64_t dice_state;
-
-/* Of splitmix64. */
-static uint64_t dice(uint64_t sides)
-{
-    uint64_t x = dice_state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) % sides;
-}
 
 struct run {
     struct chain chain;
@@ -314,8 +303,7 @@ int main(void)
         return 1;
     fputs("error\ngateway > 30ms\n*:* > p95\nrare 5\n1/3\n", file);
     fclose(file);
-    dice_state = getenv("SEED") ? strtoull(getenv("SEED"), NULL, 10) : (uint64_t)getpid();
-    printf("SEED=%" PRIu64 "\n", dice_state);
+    dice_state = seed_begin();
     for (int n = 0; n < ORDERS; n++) {
         int order[STAGES];
         const int failures = check_failures;

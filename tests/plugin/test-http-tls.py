@@ -14,12 +14,11 @@ import sys
 import tempfile
 import threading
 
-sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+sys.path.insert(0, os.environ["SRC"] + "/tests")
 from common import free_port  # noqa: E402
 from delivery import counts, delivers, drive, refuses_to_start  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import expect, run_scenarios, scenario  # noqa: E402
+from scenarios import expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
 
 # ---- TLS ------------------------------------------------------------------------------------------------
@@ -90,16 +89,23 @@ def tls():
         expect(collector.connections == 1, "%d connections" % collector.connections)
 
 
-@scenario
-def tls_unknown_ca():
-    with Collector(tls=CERTIFICATES.server("good")) as collector:
-        refuses_to_start(collector, "SSL certificate", "name the CA of its certificate")
+def tls_refused(server, *said, **files):
+    """Of a server of that certificate, or (its name, True): of one that asks for ours. files: of parameters."""
+    name, wants_client = server if isinstance(server, tuple) else (server, False)
+    with Collector(tls=CERTIFICATES.server(name, wants_client)) as collector:
+        refuses_to_start(collector, *said, **{option: CERTIFICATES.path(file) for option, file in files.items()})
 
 
-@scenario
-def tls_self_signed():
-    with Collector(tls=CERTIFICATES.server("self")) as collector:
-        refuses_to_start(collector, "SSL certificate", tls_ca=CERTIFICATES.path("ca.pem"))
+scenarios_of(tls_refused, {
+    "tls_unknown_ca": (("good", "SSL certificate", "name the CA of its certificate"), {}),
+    "tls_self_signed": (("self", "SSL certificate"), {"tls_ca": "ca.pem"}),
+    "tls_wrong_host": (("wrong_host", "no alternative certificate subject name"), {"tls_ca": "ca.pem"}),
+    "tls_expired": (("expired", "certificate has expired"), {"tls_ca": "ca.pem"}),
+    "tls_client_certificate_missing": ((("good", True), "certificate of ours", "tls-cert"), {"tls_ca": "ca.pem"}),
+    # no question on the terminal, which would never be answered
+    "tls_encrypted_key": ((("good", True), "tls-key"),
+                          {"tls_ca": "ca.pem", "tls_cert": "client.pem", "tls_key": "encrypted.key"}),
+})
 
 
 @scenario
@@ -109,29 +115,10 @@ def tls_self_signed_but_trusted():
 
 
 @scenario
-def tls_wrong_host():
-    with Collector(tls=CERTIFICATES.server("wrong_host")) as collector:
-        refuses_to_start(collector, "no alternative certificate subject name",
-                         tls_ca=CERTIFICATES.path("ca.pem"))
-
-
-@scenario
-def tls_expired():
-    with Collector(tls=CERTIFICATES.server("expired")) as collector:
-        refuses_to_start(collector, "certificate has expired", tls_ca=CERTIFICATES.path("ca.pem"))
-
-
-@scenario
 def tls_client_certificate():
     with Collector(tls=CERTIFICATES.server("good", True)) as collector:
         delivers(collector, tls_ca=CERTIFICATES.path("ca.pem"),
                  tls_cert=CERTIFICATES.path("client.pem"), tls_key=CERTIFICATES.path("client.key"))
-
-
-@scenario
-def tls_client_certificate_missing():
-    with Collector(tls=CERTIFICATES.server("good", True)) as collector:
-        refuses_to_start(collector, "certificate of ours", "tls-cert", tls_ca=CERTIFICATES.path("ca.pem"))
 
 
 @scenario
@@ -145,15 +132,6 @@ def tls_reset_after_handshake():
     with Collector(tls=CERTIFICATES.server("good"), connect={1: fault}) as collector:
         refuses_to_start(collector, "if it asks for a certificate of ours", "tls-cert",
                          tls_ca=CERTIFICATES.path("ca.pem"))
-
-
-@scenario
-def tls_encrypted_key():
-    """No question on the terminal, which would never be answered."""
-    with Collector(tls=CERTIFICATES.server("good", True)) as collector:
-        refuses_to_start(collector, "tls-key", tls_ca=CERTIFICATES.path("ca.pem"),
-                         tls_cert=CERTIFICATES.path("client.pem"),
-                         tls_key=CERTIFICATES.path("encrypted.key"))
 
 
 @scenario

@@ -17,12 +17,11 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+sys.path.insert(0, os.environ["SRC"] + "/tests")
 from common import free_port  # noqa: E402
 from delivery import bisects, compresses, counts, delivers, drive, is_not_understood  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import SCENARIOS, PATIENCE, expect, run_scenarios, scenario  # noqa: E402
+from scenarios import PATIENCE, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 
 
 # ---- faults that pass: (script, other arguments of delivers()) ----------------------------------------
@@ -107,17 +106,13 @@ RECOVERS = {
 }
 
 
-def make_recovery(name, script, options):
-    def function():
-        given = dict(options)
-        with Collector(script, default=given.pop("default", None)) as collector:
-            delivers(collector, **given)
-
-    SCENARIOS[name] = function
+def recovers(script, options):
+    given = dict(options)
+    with Collector(script, default=given.pop("default", None)) as collector:
+        delivers(collector, **given)
 
 
-for recovery, (its_script, its_options) in RECOVERS.items():
-    make_recovery(recovery, its_script, its_options)
+scenarios_of(recovers, {recovery: (its, {}) for recovery, its in RECOVERS.items()})
 
 
 @scenario
@@ -332,21 +327,18 @@ def requests_at_once_with_a_spool():
 # ---- refusals -------------------------------------------------------------------------------------------
 
 
-def make_refusal(code, *headers):
-    def function():
-        with Collector(default=status(code, headers)) as collector:
-            run = drive(collector, "add:100", "flush", "close", batch_spans=50)
-            counts(run, refused=100)
-            # each batch once more, after an empty one was taken: the trouble might have passed
-            expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
-            expect(run.messages.count("spans refused") == 1, "said not once: " + run.explain())
-            expect("answered %d" % code in run.messages, run.messages)
-
-    SCENARIOS["status_%d" % code] = function
+def refuses(code):
+    with Collector(default=status(code)) as collector:
+        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
+        counts(run, refused=100)
+        # each batch once more, after an empty one was taken: the trouble might have passed
+        expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
+        expect(run.messages.count("spans refused") == 1, "said not once: " + run.explain())
+        expect("answered %d" % code in run.messages, run.messages)
 
 
-for refusal in (402, 403, 404, 405, 406, 409, 410, 411, 418, 422, 451, 499, 501, 505, 507, 599, 304):
-    make_refusal(refusal)
+scenarios_of(refuses, {"status_%d" % code: ([code], {}) for code in (
+    402, 403, 404, 405, 406, 409, 410, 411, 418, 422, 451, 499, 501, 505, 507, 599, 304)})
 
 
 @scenario
@@ -383,51 +375,20 @@ def one_bad_span():
     expect('"id":"%016x"' % 71 in run.messages, "the span is not named: " + run.messages)
 
 
-@scenario
-def one_bad_span_first():
-    bisects([0])
-
-
-@scenario
-def one_bad_span_last():
-    bisects([99])
-
-
-@scenario
-def one_bad_span_alone():
-    bisects([0], spans=1)
-
-
-@scenario
-def two_bad_spans():
-    bisects([3, 97])
-
-
-@scenario
-def two_bad_neighbours():
-    bisects([49, 50])
-
-
-@scenario
-def every_third_span_bad():
-    bisects(range(0, 100, 3))
-
-
-@scenario
-def all_spans_bad():
-    bisects(range(100), most_requests=200)
-
-
-@scenario
-def bad_span_with_gzip():
-    bisects([5, 60], compression="gzip")
-
-
-@scenario
-def bad_span_in_trouble():
-    """The search goes on where it was interrupted."""
-    bisects([42], script=[judge(has_bad_span), status(503), reset_after_request(),
-                          judge(has_bad_span), status(500), close_at_once()])
+BISECTS = {
+    "one_bad_span_first": ([[0]], {}),
+    "one_bad_span_last": ([[99]], {}),
+    "one_bad_span_alone": ([[0]], {"spans": 1}),
+    "two_bad_spans": ([[3, 97]], {}),
+    "two_bad_neighbours": ([[49, 50]], {}),
+    "every_third_span_bad": ([range(0, 100, 3)], {}),
+    "all_spans_bad": ([range(100)], {"most_requests": 200}),
+    "bad_span_with_gzip": ([[5, 60]], {"compression": "gzip"}),
+    # the search goes on where it was interrupted
+    "bad_span_in_trouble": ([[42]], {"script": [judge(has_bad_span), status(503), reset_after_request(),
+                                                judge(has_bad_span), status(500), close_at_once()]}),
+}
+scenarios_of(bisects, BISECTS)
 
 
 @scenario

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "join_checks.h"
+#include "seed.h"
 
 /* ---- one hop */
 
@@ -331,14 +332,6 @@ static void test_circle(void)
 }
 
 /* ---- many, at random: what is joined is the truth */
-
-static uint64_t dice_state = 17;
-
-static uint64_t dice(uint64_t sides)
-{
-    dice_state = dice_state * UINT64_C(6364136223846793005) + 1442695040888963407U;
-    return (dice_state >> 33) % sides;
-}
 
 struct arrival {
     struct made made;

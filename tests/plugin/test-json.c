@@ -473,17 +473,6 @@ static void test_many_endpoints(void)
     json_decref(encoded());
 }
 
-static void test_no_room(void)
-{
-    struct buffer small = {.limit = 100};
-
-    begin();
-    CHECK(!encoder->encode(encoder, &small, &span, NULL, &cut));
-    CHECK(small.length == 0);
-    buffer_free(&small);
-    json_decref(encoded());
-}
-
 int main(void)
 {
     test_typical();
@@ -503,7 +492,6 @@ int main(void)
     test_too_many_entries();
     test_size_limit();
     test_many_endpoints();
-    test_no_room();
     buffer_free(&buffer);
     return check_status();
 }

@@ -1,70 +1,14 @@
 /*
- * A trace as a tree, against a slow reference; calls between services; and traces that were made to
- * take long.
+ * A trace as a tree: calls between services, and traces that were made to take long. Against a slow
+ * reference: fuzz/fuzz-trace-model.c.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "tools/trace/calls.h"
 #include "babeltrace-plugin/model/names.h"
 #include "check.h"
-#include "trace_reference.h"
 
-#define TRACES 30000
-#define MANY   100000
-
-static uint64_t state = 7;
-
-static uint64_t dice(uint64_t sides)
-{
-    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
-    return (state >> 33) % sides;
-}
-
-static struct trace_span random_span(uint64_t ids)
-{
-    const int64_t start = dice(8) ? (int64_t)dice(REFERENCE_TIME / 2) + 1 : 0;
-
-    return (struct trace_span){
-        .id = dice(ids) + 1,
-        .parent_id = dice(ids + 1),
-        .start_ns = start,
-        .duration_ns = (int64_t)dice(REFERENCE_TIME / 2 - 1),
-        .service = (uint32_t)dice(3),
-        .kind = (uint8_t)(dice(2) ? dice(SPAN_CONSUMER + 1) : SPAN_LOCAL),
-        .is_shared = dice(6) == 0,
-    };
-}
-
-/* Few ids: most parents are there, twice or in circles. Many: most are missing. */
-static void test_random(void)
-{
-    struct trace_model model = {0};
-
-    for (int n = 0; n < TRACES && !check_failures; n++) {
-        static struct reference reference;
-        const uint32_t count = (uint32_t)dice(n % 100 ? 12 : REFERENCE_SPANS) + 1;
-        const uint64_t ids = n % 50 == 0 ? 1 : count / (1 + dice(3)) + dice(4) + 1;
-        const char *wrong;
-
-        trace_model_clear(&model);
-        memset(&reference, 0, sizeof(reference));
-        reference.count = count;
-        for (uint32_t i = 0; i < count; i++) {
-            struct trace_span *span = &reference.spans[i];
-
-            *span = random_span(ids);
-            if (span->parent_id == span->id && !span->is_shared)
-                span->parent_id = 0; /* its own parent: a root */
-            CHECK(trace_model_add(&model, span));
-        }
-        CHECK(trace_model_link(&model));
-        wrong = reference_compare(&reference, &model);
-        if (wrong)
-            fprintf(stderr, "trace %d of %u spans: %s\n", n, count, wrong);
-        CHECK(!wrong);
-    }
-    trace_model_destroy(&model);
-}
+#define MANY 100000
 
 static void test_empty(void)
 {
@@ -258,7 +202,6 @@ static void test_calls(void)
 
 int main(void)
 {
-    test_random();
     test_empty();
     test_times();
     test_hostile();

@@ -17,12 +17,10 @@ import tempfile
 import threading
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faulty_collector import Collector, read  # noqa: E402
-from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, Thread, Trace,  # noqa: E402
+from faulty_collector import Collector, read
+from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, Thread, Trace,
                          add_blkin, add_zipkin, annotation, context, step, step_id, zipkin)
-from scenarios import SCENARIOS, PATIENCE, expect, run_scenarios, wait_until  # noqa: E402
+from scenarios import SCENARIOS, PATIENCE, expect, run_scenarios, wait_until
 
 PLUGINS = os.environ["BUILD"] + "/plugins"
 EPOCH = 1700000000 * S

@@ -18,16 +18,14 @@ import sys
 import tempfile
 import threading
 
-sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
 sys.path.insert(0, HERE + "/..")
 sys.path.insert(0, HERE + "/../otel")
 from common import free_port  # noqa: E402
 from delivery import (DRIVER, FORMAT, FailsAtFirst, Fifo, bisects, compresses, counts, delivers, drive,  # noqa: E402
                       is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import SCENARIOS, expect, run_scenarios, scenario  # noqa: E402
+from scenarios import SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 import otlp  # noqa: E402
 
 RECOVERS = importlib.import_module("test-http").RECOVERS
@@ -257,21 +255,16 @@ def tap_shows_json():
 # ---- statuses -------------------------------------------------------------------------------------------
 
 
-def make_final(code):
+def final(code):
     """Not to be repeated; but a collector that takes an empty request is asked once more."""
-
-    def function():
-        with Collector(default=status(code)) as collector:
-            run = drive(collector, "add:100", "flush", "close", batch_spans=50)
-            counts(run, refused=100)
-            expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
-            expect("answered %d" % code in run.messages, run.messages)
-
-    SCENARIOS["final_%d" % code] = function
+    with Collector(default=status(code)) as collector:
+        run = drive(collector, "add:100", "flush", "close", batch_spans=50)
+        counts(run, refused=100)
+        expect(len(collector.requests) == 4 and collector.accepted == [], run.explain())
+        expect("answered %d" % code in run.messages, run.messages)
 
 
-for final in (408, 500, 507):
-    make_final(final)
+scenarios_of(final, {"final_%d" % code: ([code], {}) for code in (408, 500, 507)})
 
 
 @scenario
@@ -388,21 +381,16 @@ def partial_of_a_half():
         counts(run, accepted=89, refused=10, invalid=1)
 
 
-def make_odd_answer(name, body):
+def odd_answer(body):
     """A good status: the spans were accepted, whatever is in the body."""
-
-    def function():
-        with Collector(default=ok(200, ["Content-Type: application/x-protobuf"], body)) as collector:
-            delivers(collector)
-
-    SCENARIOS["answer_" + name] = function
+    with Collector(default=ok(200, ["Content-Type: application/x-protobuf"], body)) as collector:
+        delivers(collector)
 
 
-for odd, odd_body in {
-        "empty": b"", "cut": b"\n\x0c\x08", "wild_length": b"\n\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x08\x00",
-        "groups": b"\x0b\x0c", "zeros": b"\0" * 64, "endless_varint": b"\x80" * 64, "page": b"<html>hello</html>",
-        "json": b'{"partialSuccess":{}}', "long": b"\x12" + b"x" * 5000}.items():
-    make_odd_answer(odd, odd_body)
+scenarios_of(odd_answer, {"answer_" + name: ([body], {}) for name, body in {
+    "empty": b"", "cut": b"\n\x0c\x08", "wild_length": b"\n\xff\xff\xff\xff\xff\xff\xff\xff\x7f\x08\x00",
+    "groups": b"\x0b\x0c", "zeros": b"\0" * 64, "endless_varint": b"\x80" * 64, "page": b"<html>hello</html>",
+    "json": b'{"partialSuccess":{}}', "long": b"\x12" + b"x" * 5000}.items()})
 
 
 # ---- a collector that is not there ----------------------------------------------------------------------

@@ -1,16 +1,14 @@
 #!/usr/bin/env python3
-"""What a span becomes in OTLP, as Google's protobuf library reads it: fields, limits, hostile texts, and
-batches of any run of the spans of a body.
+"""What a span becomes in OTLP, as Google's protobuf library reads it: fields, limits, hostile texts. Batches of any
+run of the spans of a body: fuzz/fuzz-otlp.c.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 import os
-import random
 import subprocess
 import sys
 import traceback
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)) + "/../otel")
 import otlp  # noqa: E402
 
@@ -18,7 +16,6 @@ PROGRAM = os.environ["BUILD"] + "/tests/plugin/otlp-encoder"
 T0 = 1735732800123456789
 MS = 1000000
 LOCAL, CLIENT, SERVER, PRODUCER, CONSUMER = range(5)
-NONE = b""
 
 
 def expect(condition, what):
@@ -386,56 +383,6 @@ def test_groups():
     body = bytes.fromhex(encoder.run()[-1])
     expect(ids(body) == [("abc"[endpoint], number + 1) for number, endpoint in enumerate(order)], ids(body))
     expect(len(otlp.request(body).resource_spans) == 4, "not grouped")
-
-
-def random_body(random_, encoder):
-    """Spans of some endpoints, with texts of any length; gives what they should be read as."""
-    wanted = []
-    for number in range(random_.randrange(1, 40)):
-        endpoint = random_.randrange(encoder.endpoints)
-        encoder.span(*[text("k", "v" * random_.choice((0, 3, 100, 300, 17000)))] * random_.randrange(3),
-                     ident=number + 1, endpoint=endpoint)
-        wanted.append(("s%d" % endpoint * (endpoint + 1), number + 1))
-    return wanted
-
-
-def test_any_run():
-    """From left to right, in any division, again and again: as a search for a bad span goes."""
-    random_ = random.Random(20261122)
-    for _ in range(30):
-        encoder = Encoder()
-        for number in range(random_.randrange(1, 4)):
-            encoder.endpoint(service="s%d" % number * (number + 1))
-        wanted = random_body(random_, encoder)
-        runs = []
-
-        def divide(first, end, depth=0):
-            runs.append((first, end))  # pylint: disable=cell-var-from-loop
-            if end - first > 1 and random_.random() < 0.8:
-                middle = random_.randrange(first + 1, end)
-                divide(first, middle, depth + 1)
-                divide(middle, end, depth + 1)
-
-        divide(0, len(wanted))
-        for first, end in runs:
-            encoder.lines.append("frame %d %d" % (first, end))
-        for (first, end), body in zip(runs, encoder.run()[-len(runs):]):
-            expect(ids(bytes.fromhex(body)) == wanted[first:end], (first, end))
-
-
-def test_divided():
-    """Runs between divisions, in any order."""
-    encoder = Encoder()
-    encoder.endpoint(service="a")
-    for number in range(20):
-        if number % 5 == 0:
-            encoder.lines.append("divide")
-        encoder.span(ident=number + 1)
-    runs = [(10, 15), (0, 5), (15, 20), (5, 10), (0, 10)]
-    for first, end in runs:
-        encoder.lines.append("frame %d %d" % (first, end))
-    for (first, end), body in zip(runs, encoder.run()[-len(runs):]):
-        expect(ids(bytes.fromhex(body)) == [("a", number + 1) for number in range(first, end)], (first, end))
 
 
 def main():

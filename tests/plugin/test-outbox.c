@@ -188,34 +188,6 @@ static void test_put_back(void)
     outbox_free(outbox);
 }
 
-static void test_full(void)
-{
-    static const struct span span = {.trace_id = 1, .id = 2};
-    struct outbox_options options = usual;
-    struct outbox *outbox;
-    struct batch *batch;
-    uint64_t spans = 0;
-
-    options.has_spool = false;
-    outbox = outbox_new(&options);
-    options.queue_bytes = 0; /* two batches at least */
-    outbox_free(outbox);
-    outbox = outbox_new(&options);
-    while (outbox_add(outbox, &span) == OUTBOX_ADDED)
-        spans++;
-    CHECK(outbox_counts(outbox).spans == spans); /* the graph waits: it is not counted */
-    CHECK(!outbox_wait(outbox, OUTBOX_HAS_ROOM, clock_ms()));
-    outbox_set_blocking(outbox, false);
-    CHECK(!outbox_is_blocking(outbox));
-    CHECK(outbox_add(outbox, &span) == OUTBOX_DROPPING); /* the oldest batch, for this one */
-    has(outbox, OUTCOME_DROPPED, BATCH, spans - BATCH + 1);
-    batch = outbox_take(outbox);
-    CHECK(batch && batch->first == BATCH);
-    outbox_finish(outbox, batch);
-    CHECK(outbox_wait(outbox, OUTBOX_HAS_ROOM, clock_ms()));
-    outbox_free(outbox);
-}
-
 static void test_late(bool has_spool)
 {
     static const struct span span = {.trace_id = 1, .id = 2};
@@ -254,23 +226,6 @@ static void test_late(bool has_spool)
     outbox_free(outbox);
 }
 
-static void test_failed(void)
-{
-    struct outbox *outbox = outbox_new(&usual);
-    struct error error = {""}, why = {"nobody is there"};
-
-    add(outbox, BATCH + 1);
-    CHECK(!outbox_has_failed(outbox, &error));
-    outbox_fail(outbox, &why);
-    CHECK(outbox_has_failed(outbox, &error));
-    CHECK_TEXT(error.text, why.text);
-    has(outbox, OUTCOME_UNDELIVERED, BATCH + 1, 0);
-    add(outbox, 1);
-    has(outbox, OUTCOME_UNDELIVERED, BATCH + 2, 0);
-    CHECK(!outbox_pause(outbox, clock_ms() + LONG));
-    outbox_free(outbox);
-}
-
 int main(void)
 {
     test_ways();
@@ -278,9 +233,7 @@ int main(void)
     test_outcomes(false);
     test_outcomes(true);
     test_put_back();
-    test_full();
     test_late(false);
     test_late(true);
-    test_failed();
     return check_status();
 }

@@ -5,21 +5,12 @@
  */
 #include "rules_driver.h"
 #include "rules_model.h"
+#include "seed.h"
 
 #include <inttypes.h>
 #include <time.h>
 
 /* ---- random events against the model --------------------------------------------------------- */
-
-static uint64_t seed = 1;
-
-static uint64_t random_below(uint64_t limit)
-{
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (seed >> 11) % limit;
-}
 
 static bool buffer_write(void *context, const void *data, size_t length)
 {
@@ -151,7 +142,7 @@ static void give_model_event(struct driver *driver, const struct model_event *ev
     CHECK(driver_event(driver, names[event->what]));
     driver_set(driver, "k", (int64_t)event->k);
     driver_set(driver, "n", event->n);
-    driver->packs = random_below(4) == 0;
+    driver->packs = dice(4) == 0;
     driver_give(driver, event->time_ns, event->pid, event->tid);
 }
 
@@ -168,20 +159,20 @@ static void test_model(unsigned events)
     memset(&ids, 0, sizeof(ids));
     CHECK(driver_open(&driver, model_rules, MODEL_OPEN - 10));
     for (unsigned i = 0; i < events && !check_failures; i++) {
-        struct model_event event = {.what = (int)random_below(MODEL_EVENTS)};
+        struct model_event event = {.what = (int)dice(MODEL_EVENTS)};
 
         if (i % 500 == 0) /* many of few keys, then few of many: bounds are reached */
-            keys = random_below(2) ? 3 : 300;
-        now_ns += (int64_t)(random_below(3) ? random_below(4) : random_below(40) * (keys < 10));
+            keys = dice(2) ? 3 : 300;
+        now_ns += (int64_t)(dice(3) ? dice(4) : dice(40) * (keys < 10));
         event.time_ns = now_ns;
-        event.pid = 10 + (int64_t)random_below(2);
-        event.tid = 20 + (int64_t)random_below(3);
-        event.k = random_below((uint64_t)keys);
-        event.n = (int64_t)random_below(8) - (random_below(20) == 0 ? 10 : 0);
+        event.pid = 10 + (int64_t)dice(2);
+        event.tid = 20 + (int64_t)dice(3);
+        event.k = dice((uint64_t)keys);
+        event.n = (int64_t)dice(8) - (dice(20) == 0 ? 10 : 0);
         give_model_event(&driver, &event);
         model_take(&model, &event);
         check_spans(&driver, &model, &ids);
-        if (random_below(1000) == 0)
+        if (dice(1000) == 0)
             next_run(&driver, before);
         if (i % 1000 == 999)
             check_counts(&driver, before, &model);
@@ -436,6 +427,10 @@ static void test_errors(void)
         {"[span a]\nkey = a-b\n",
          "rules \"f\", line 2: expected the name of a field, such as handle, "
          "$vtid or request.ids[2], got \"a-b\""},
+        {"[span a]\nkey = a b c d e f g h i j k l m n o p q\n",
+         "rules \"f\", line 2: expected a key of at most 16 fields, got \"a b c d e f g h i j k l "
+         "m n o "
+         "p q\""},
         {"[span a]\nscope = x\n",
          "rules \"f\", line 2: expected thread, process, host or session, got \"x\""},
     };
@@ -450,13 +445,9 @@ static void test_errors(void)
     }
 }
 
-int main(int argc, char *argv[])
+int main(void)
 {
-    if (argc > 1)
-        seed = strtoull(argv[1], NULL, 10) | 1;
-    else
-        seed = (uint64_t)time(NULL) | 1;
-    printf("seed %" PRIu64 "\n", seed);
+    dice_state = seed_begin();
     test_errors();
     test_parent_of_field();
     test_lookup_and_tags();

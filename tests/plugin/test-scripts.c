@@ -118,7 +118,8 @@ static void check_account(struct run *run)
     if (counts->events == counts->events_in_span + counts->events_invalid + counts->events_no_room +
                               counts->events_late + counts->events_duplicate +
                               counts->events_process + counts->events_metric &&
-        counts->spans_finished == run->spans)
+        counts->spans_finished == run->spans &&
+        counts->open_bytes <= run->options.max_open_bytes + 2 * SPAN_LOG_MAX)
         return;
     fprintf(stderr, "%s:%u: the account does not hold from here on:\n", run->line.file,
             run->line.number);

@@ -17,11 +17,9 @@ import tempfile
 import time
 import zlib
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario  # noqa: E402
-from spool_runs import AWAY, DRIVER, HEAD, Run, change, drain, each_once, files, fill, folder, ids, records  # noqa: E402
+from faulty_collector import *  # noqa: F403 (faults are words here)
+from scenarios import PATIENCE, Skipped, expect, run_scenarios, scenario
+from spool_runs import AWAY, DRIVER, HEAD, Run, change, drain, each_once, files, fill, folder, ids, records
 
 # ---- bounds --------------------------------------------------------------------------------------------
 
@@ -326,7 +324,6 @@ def fsync_beside_a_checkpoint():
     with folder() as spool:
         run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, spool_fsync="second")
         expect(words not in run.messages, run.messages)
-
 
 
 if __name__ == "__main__":

@@ -19,11 +19,9 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import PATIENCE, expect, run_scenarios, scenario  # noqa: E402
-from spool_runs import AWAY, DONE, DRIVER, HEAD, Run, change, drain, files, fill, folder, ids, records, each_once  # noqa: E402
+from faulty_collector import *  # noqa: F403 (faults are words here)
+from scenarios import PATIENCE, expect, run_scenarios, scenario
+from spool_runs import AWAY, DONE, DRIVER, HEAD, Run, change, drain, files, fill, folder, ids, records, each_once
 
 KILLS = int(os.environ.get("KILLS", "20"))
 
@@ -315,7 +313,6 @@ def killed_at_random():
     expect(not lost, "lost: %s" % sorted(lost)[:20])
     expect(twice <= KILLS * senders * batch, "too many came twice")
     expect(kills_in_spool or KILLS < 10, "the spool was never used")
-
 
 
 if __name__ == "__main__":

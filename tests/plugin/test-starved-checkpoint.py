@@ -13,8 +13,7 @@ import shutil
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True
-from make_traces import CONTEXT, MS, S, STREAMED, Thread, add_blkin, add_zipkin, context, step, zipkin
+from make_traces import CONTEXT, S, STREAMED, Thread, add_blkin, add_zipkin, context, step, zipkin
 from ctf import Trace
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")

@@ -12,8 +12,7 @@ import shutil
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from ctf import Integer, String, Trace  # noqa: E402
+from ctf import Integer, String, Trace
 
 PLUGINS = os.path.join(os.environ["BUILD"], "tests/plugin/starved")
 TRACES = os.path.join(os.environ["BUILD"], "tests/plugin/traces")

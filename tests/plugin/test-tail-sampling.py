@@ -12,7 +12,7 @@ import tempfile
 import threading
 import unittest
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+sys.path.insert(0, os.environ["SRC"] + "/tests")
 from common import PATIENCE  # noqa: E402
 from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag  # noqa: E402
 
@@ -74,8 +74,7 @@ class Recording:
 
 class Tail(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="tail-")
-        self.addCleanup(subprocess.run, ["rm", "-rf", self.folder], check=False)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.recording = Recording(self.folder)
         self.rules = os.path.join(self.folder, "rules")
 

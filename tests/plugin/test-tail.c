@@ -7,17 +7,10 @@
 #include "babeltrace-plugin/model/tail.h"
 #include "tools/trace/calls.h"
 #include "check.h"
+#include "seed.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-static uint64_t state = 11;
-
-static uint64_t dice(uint64_t sides)
-{
-    state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
-    return (state >> 33) % sides;
-}
 
 /* ---- names */
 

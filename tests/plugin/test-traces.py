@@ -14,7 +14,6 @@ import re
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True
 import make_traces
 
 SRC = os.environ["SRC"]

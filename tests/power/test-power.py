@@ -25,7 +25,6 @@ import sys
 import tempfile
 import time
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until  # noqa: E402
 

@@ -1,6 +1,9 @@
-# recording.sh: what the tests of `blkin record` share; to be sourced after lib.sh.
+# recording.sh: what the tests of `blkin record` share; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash disable=SC2034,SC2154
+
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
 
 # recording_begin: the folders, and a collector's port. A request is slow from 200 ms on, more than a busy
 # machine lets one wait.

@@ -3,8 +3,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 LINGER_MS=1000 ANSWER_MS=10000 recording_begin

@@ -3,8 +3,6 @@
 # is a copy with another version in the mark of its alarms.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 mark=blkslow1

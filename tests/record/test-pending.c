@@ -245,6 +245,7 @@ static void test_file(void)
     trace->place = 17;
     trace->until_mono_ns = (int64_t)now.tv_sec * 1000000000;
     trace->is_open = true;
+    trace->asked_ns = 4711;
     strcpy(trace->why, "osd*>20ms");
     fetched_add(fetched, json);
     text = fetched_text(fetched, &length);
@@ -255,7 +256,7 @@ static void test_file(void)
     fetched_load(fetched, path);
     trace = fetched_find(fetched, id_of(1));
     CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
-          trace->spans == 1);
+          trace->asked_ns == 4711 && trace->spans == 1);
     CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     fetched_free(fetched);
@@ -300,6 +301,13 @@ static bool hear(struct heard *heard, uint32_t pid, uint32_t sequence, uint64_t 
     return heard_alarm(heard, &alarm);
 }
 
+/* Of the largest number so far: what the next look does not bring is lost. */
+static uint64_t missing_of(struct heard *heard)
+{
+    heard_look(heard);
+    return heard_lost(heard);
+}
+
 /* A new watcher is given again what the ring has: that is not new, and what it lacks is counted. */
 static void test_heard(void)
 {
@@ -309,9 +317,9 @@ static void test_heard(void)
     heard_begin(&heard);
     CHECK(hear(&heard, 1, 2, 20) && hear(&heard, 1, 1, 10) && hear(&heard, 2, 5, 50));
     heard_end(&heard);
-    CHECK(heard_missing(&heard) == 0); /* of what was before us nothing is known */
+    CHECK(missing_of(&heard) == 0); /* of what was before us nothing is known */
     CHECK(hear(&heard, 1, 3, 30) && hear(&heard, 2, 6, 60));
-    CHECK(heard_missing(&heard) == 0);
+    CHECK(missing_of(&heard) == 0);
     json = heard_json(&heard);
     heard_read(&again, json);
     json_decref(json);
@@ -321,10 +329,10 @@ static void test_heard(void)
     CHECK(!hear(&again, 2, 6, 60));
     CHECK(hear(&again, 2, 1, 90)); /* another program */
     heard_end(&again);
-    CHECK(heard_missing(&again) == 2);
+    CHECK(missing_of(&again) == 2);
     CHECK(hear(&again, 1, 6, 68)); /* it comes late */
-    CHECK(heard_missing(&again) == 1);
-    CHECK(hear(&again, 1, 2, 21) && heard_missing(&again) == 1); /* from before */
+    CHECK(missing_of(&again) == 1);
+    CHECK(hear(&again, 1, 2, 21) && missing_of(&again) == 1); /* from before */
 }
 
 /* One CPU's alarms after those of another. */
@@ -338,13 +346,13 @@ static void test_heard_by_cpu(void)
     for (uint32_t i = 1; i <= 99; i += 2)
         CHECK(hear(&heard, 1, i, i));
     heard_end(&heard);
-    CHECK(heard_missing(&heard) == 0);
+    CHECK(missing_of(&heard) == 0);
     CHECK(hear(&heard, 3, 9, 9) && hear(&heard, 3, 7, 7));
-    CHECK(heard_missing(&heard) == 1);
-    CHECK(hear(&heard, 3, 8, 8) && heard_missing(&heard) == 0);
+    CHECK(missing_of(&heard) == 1);
+    CHECK(hear(&heard, 3, 8, 8) && missing_of(&heard) == 0);
     /* much later the pid is another program's */
     CHECK(hear(&heard, 3, 2, 5000000000) && hear(&heard, 3, 4, 5000000001));
-    CHECK(heard_missing(&heard) == 1);
+    CHECK(missing_of(&heard) == 1);
 }
 
 int main(void)

@@ -4,8 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 INTERVAL_MS=100 recording_begin

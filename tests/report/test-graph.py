@@ -7,11 +7,9 @@ import os
 import random
 import re
 import subprocess
-import sys
 import unittest
 import xml.dom.minidom
 
-sys.path.insert(0, os.path.dirname(__file__))
 from made import BASE, Trace, stack
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")

@@ -11,7 +11,6 @@ import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, os.path.dirname(__file__))
 from made import BASE, Trace, stack
 
 try:

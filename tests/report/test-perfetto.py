@@ -7,10 +7,8 @@ import json
 import os
 import random
 import subprocess
-import sys
 import unittest
 
-sys.path.insert(0, os.path.dirname(__file__))
 from made import BASE, Trace, stack
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")

@@ -9,7 +9,6 @@
 # recorded before it), or if there are more duplicates than a batch for each kill.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 ROTATE_MS=${ROTATE_MS-400}
 rotating_begin
@@ -17,6 +16,8 @@ export BLKIN_BATCH_SPANS=500
 kills=${KILLS:-20} rate=${RATE:-10000}
 read -ra parts <<<"${KILL_PARTS:-child rotate taker}"
 declare -A killed=()
+consumers=() # of session daemons that were killed
+trap end_all EXIT
 
 progress() {
     od -An -N8 -td8 "$WORK/progress.0" | tr -d ' '
@@ -34,8 +35,28 @@ a_child() {
     return 1
 }
 
-consumerd() {
-    pgrep -x lttng-consumerd | head -n 1
+# Of the session daemon that is killed next: its process is in $consumerd.
+find_consumerd() {
+    consumerd=$(pgrep -x lttng-consumerd | head -n 1)
+    consumers+=("$consumerd")
+}
+
+is_gone() {
+    ! grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"
+}
+
+# It ends by itself when its session daemon has. One that hung once kept this test for ten minutes.
+wait_consumerd() {
+    wait_for 20 - "the end of lttng-consumerd, process $consumerd, whose session daemon was killed" is_gone "$consumerd"
+}
+
+end_all() {
+    local status=$? pid
+    for pid in "${consumers[@]}"; do
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != lttng-consumerd ] || kill -KILL "$pid"
+    done
+    (exit $status)
+    private_end
 }
 
 is_traced() {
@@ -48,7 +69,6 @@ note_lttng_kill() {
 }
 
 kill_part() {
-    local pid
     case $1 in
     child) a_child || return ;;
     rotate)
@@ -61,27 +81,27 @@ kill_part() {
         start_taker || exit 1
         ;;
     sessiond)
+        find_consumerd
         note_lttng_kill
-        kill -KILL "${private_pid[sessiond]}"
-        stop_part sessiond KILL
-        start_sessiond || exit 1
+        stop_part sessiond KILL 2>/dev/null
+        wait_consumerd && start_sessiond || exit 1
         ;;
     consumerd)
-        pid=$(consumerd)
+        find_consumerd
         note_lttng_kill
-        kill -KILL "$pid"
+        kill -KILL "$consumerd"
         sleep 0.$((RANDOM % 9 + 1))
-        stop_part sessiond KILL
+        stop_part sessiond KILL 2>/dev/null
         start_sessiond || exit 1
         ;;
     lttng)
-        pid=$(consumerd)
+        find_consumerd
         note_lttng_kill
-        kill -KILL "$pid" "${private_pid[sessiond]}"
-        stop_part sessiond KILL
+        kill -KILL "$consumerd" "${private_pid[sessiond]}"
+        stop_part sessiond KILL 2>/dev/null
         start_sessiond || exit 1
         ;;
-    esac 2>/dev/null
+    esac
     killed[$1]=$((${killed[$1]-0} + 1))
     case $1 in
     sessiond | consumerd | lttng)
@@ -119,7 +139,8 @@ stop_part rotate TERM || {
     show_log rotate
     fail "blkin rotate did not end in order"
 }
-timeout 300 "$BUILD/bin/blkin" rotate --end || fail "blkin rotate --end: $?"
+timeout 60 "$BUILD/bin/blkin" rotate --end ||
+    fail "blkin rotate --end: $?; of LTTng's there run: $(pgrep -a '^lttng-' | tr '\n' ';')"
 
 for part in "${!killed[@]}"; do
     printf '%s kills of %s; ' "${killed[$part]}" "$part"

@@ -1,6 +1,9 @@
-# rotating.sh: what the tests of `blkin rotate` share; to be sourced after lib.sh.
+# rotating.sh: what the tests of `blkin rotate` share; to be sourced first.
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
+
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
 
 # rotating_begin: a collector, and the folders. $OUTPUT is where chunks are.
 rotating_begin() {

@@ -3,7 +3,6 @@
 # whole, though the service and its children are killed meanwhile.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 start_sessiond && start_taker || exit 1

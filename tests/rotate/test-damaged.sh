@@ -3,7 +3,6 @@
 # the file is put aside, counted and said, and what comes after it goes on.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 start_sessiond && start_taker || exit 1
@@ -14,9 +13,6 @@ wait_recording || exit 1
 # two programs: each has trace folders of its own
 write_spans 0 4000 20000
 write_spans 100000 4000 20000
-streams_of() {
-    find "$OUTPUT" -path '*/archives/*' -path "*-$1-*" -name 'blkin_[0-9]*' -size +16k | sort
-}
 have_streams() {
     [ -n "$(find "$OUTPUT" -path '*/archives/*' -name 'blkin_[0-9]*' -size +16k | sed 's|/blkin_.*||' |
         sed 's|.*/||' | sort -u | sed -n 2p)" ]

@@ -5,8 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/rotate/rotating.sh
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin

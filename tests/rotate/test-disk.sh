@@ -3,7 +3,6 @@
 # what is left is delivered; the same when the file system is full.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 export LTTNG_UST_REGISTER_TIMEOUT=-1 # on a busy machine a program waits longer than 3 s for LTTng

@@ -4,8 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
 # shellcheck source=tests/rotate/rotating.sh
 . "$SRC/tests/rotate/rotating.sh"
 # shellcheck source=tests/service/hanging.sh

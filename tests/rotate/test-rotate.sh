@@ -4,7 +4,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 180
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 120
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 [ "$(id -u)" = 0 ] || skip "only root can be another user"
 tracing=$(getent group tracing | cut -d : -f 3)

@@ -5,7 +5,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 1800
 set -u
-. "$SRC/tests/lib.sh"
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 export BLKIN_SUBBUF_BYTES=32K BLKIN_SUBBUF_COUNT=64

@@ -9,7 +9,7 @@ import collections
 import json
 import math
 
-import otlp
+import received
 
 SLOW_NS = 50_000_000
 RULES = "error\n* > 50ms\n"  # of what the expected traces are kept
@@ -120,7 +120,7 @@ class Kept:
         self.traces = collections.defaultdict(list)
 
     def add(self, message):
-        for span in otlp.spans(message):
+        for span in received.spans(message):
             self.traces[span.trace].append(span)
 
 

@@ -7,50 +7,41 @@ import struct
 import time
 
 import kafka
-from otlp import write_field as field
+from received import otlp
 
 MESSAGE_SPANS = 500
 
 
-def span(trace_high, trace_low, span_id, parent_id=0):
-    now = time.time_ns()
-    body = field(1, struct.pack(">QQ", trace_high, trace_low)) + field(2, struct.pack(">Q", span_id))
-    if parent_id:
-        body += field(4, struct.pack(">Q", parent_id))
-    return field(2, body + field(5, b"read") + b"\x39" + struct.pack("<Q", now - 1000000) + b"\x41" +
-                 struct.pack("<Q", now))
-
-
-def resource_spans(service, spans):
-    attribute = field(1, b"service.name") + field(2, field(1, service))
-    return field(1, field(1, field(1, attribute)) + field(2, spans))
+def resource_spans(service, trace_high, trace_low, span_id, parent_id=0):
+    """A request of one span."""
+    request, now = otlp.CLASSES["ExportTraceServiceRequest"](), time.time_ns()
+    group = request.resource_spans.add()
+    group.resource.attributes.add(key="service.name").value.string_value = service
+    group.scope_spans.add().spans.add(
+        trace_id=struct.pack(">QQ", trace_high, trace_low), span_id=struct.pack(">Q", span_id),
+        parent_span_id=struct.pack(">Q", parent_id) if parent_id else b"", name="read",
+        start_time_unix_nano=now - 1000000, end_time_unix_nano=now)
+    return request.SerializeToString()
 
 
 def endless(count):
     """One trace, whose root never comes and that never ends."""
-    return ((0, resource_spans(b"client", span(1, 1, 1000 + n, 1))) for n in range(count))
+    return ((0, resource_spans("client", 1, 1, 1000 + n, 1)) for n in range(count))
 
 
 def services(count):
     """Each trace of a service that nobody has heard of."""
-    return ((n % 12, resource_spans(b"service-%d" % n, span(2, n + 1, 1))) for n in range(count))
+    return ((n % 12, resource_spans(f"service-{n}", 2, n + 1, 1)) for n in range(count))
 
 
 def alike(count):
     """Trace ids that differ in their upper half only, in steps: what a bad hash puts into one place."""
-    return ((n % 12, resource_spans(b"client", span((n + 1) << 32, 1, 1))) for n in range(count))
+    return ((n % 12, resource_spans("client", (n + 1) << 32, 1, 1)) for n in range(count))
 
 
 def alone(count):
     """As many traces, of ids as they should be: what `alike` is compared with."""
-    return ((n % 12, resource_spans(b"client", span(3, n * 0x9e3779b97f4a7c15 + 1 & (1 << 64) - 1, 1)))
-            for n in range(count))
-
-
-def garbage(count):
-    """Bytes that are no spans at all, and spans cut off."""
-    whole = resource_spans(b"client", span(4, 4, 4))
-    return ((n % 12, whole[:n % len(whole)] if n % 2 else struct.pack(">QQ", n, n * 0x9e3779b97f4a7c15 & (1 << 64) - 1))
+    return ((n % 12, resource_spans("client", 3, n * 0x9e3779b97f4a7c15 + 1 & (1 << 64) - 1, 1))
             for n in range(count))
 
 

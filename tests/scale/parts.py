@@ -18,7 +18,7 @@ import broker
 import check
 import common
 import kafka
-import otlp
+import received
 from broker import ENVIRONMENT, free_port
 from kafka import Failed
 
@@ -152,7 +152,7 @@ class Results:
 
     def __init__(self, run):
         self.reader = kafka.Reader(run.broker, {run.deltas: OUT_PARTITIONS})
-        self.deltas = otlp.Deltas()
+        self.deltas = received.Deltas()
 
     def pump(self, seconds):
         """Reads for so long; returns how many spans were counted."""
@@ -235,7 +235,7 @@ class Run:
 
     def results(self):
         """Once all workers have ended: what the deltas add up to, and the kept traces."""
-        deltas, kept = otlp.Deltas(), check.Kept()
+        deltas, kept = received.Deltas(), check.Kept()
         reader = kafka.Reader(self.broker, {self.deltas: OUT_PARTITIONS, self.kept: OUT_PARTITIONS})
         for message in reader.all(limit_s=300):
             (deltas if message.topic == self.deltas else kept).add(message.value)

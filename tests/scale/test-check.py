@@ -2,16 +2,12 @@
 # What the scale runs are checked with: does it find a span that is counted twice, or a trace that is kept in part?
 # SPDX-License-Identifier: BSD-2-Clause
 import math
-import os
 import struct
-import sys
 import unittest
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import check  # noqa: E402
-import otlp  # noqa: E402
-from otlp import write_field as field, write_varint as varint  # noqa: E402
+import check
+import received
+from received import otlp
 
 SCALE = 5
 # service, name, duration, self time, failed, parent
@@ -21,71 +17,60 @@ ACCOUNT = {"seed": 1, "spans": 44, "acknowledged": 44, "failed": 0, "possibly_st
            "templates": [{"made": 20, "spans": FAST}, {"made": 2, "spans": FAILS}]}
 
 
-def fixed(number, value):
-    return varint(number << 3 | 1) + struct.pack("<q", value)
-
-
-def attribute(number, key, value):
-    return field(number, field(1, key.encode()) + field(2, field(1, value.encode())))
-
-
-def histogram(values):
-    """A data point's fields from 4 on."""
+def histogram(point, values):
     buckets = {}
     for value in values:
         index = math.ceil(math.log2(value) * 2 ** SCALE) - 1
         buckets[index] = buckets.get(index, 0) + 1
-    first = min(buckets)
-    counts = b"".join(varint(buckets.get(index, 0)) for index in range(first, max(buckets) + 1))
-    return (fixed(4, len(values)) + varint(5 << 3 | 1) + struct.pack("<d", sum(values)) +
-            varint(6 << 3) + varint(SCALE << 1) + field(8, varint(1 << 3) + varint(first << 1) + field(2, counts)))
-
-
-def metric(name, kind, points):
-    return field(2, field(1, name.encode()) + field(kind, b"".join(field(1, point) for point in points)))
-
-
-def request(metrics):
-    return field(1, field(2, b"".join(metrics)))
+    point.count, point.sum, point.scale = len(values), sum(values), SCALE
+    point.positive.offset = min(buckets)
+    point.positive.bucket_counts.extend(buckets.get(index, 0) for index in range(min(buckets), max(buckets) + 1))
 
 
 def deltas(fast=20, failed=2, errors=2):
     """As a worker writes them, of so many traces."""
-    labels = {service: [attribute(number, "service.name", service) + attribute(number, "span.name", "read")
-                        for number in (1, 7)] for service in ("client", "store")}
-    edge = [attribute(number, "client", "client") + attribute(number, "server", "store") for number in (1, 7)]
+    request = otlp.CLASSES["ExportMetricsServiceRequest"]()
+    metrics = request.resource_metrics.add().scope_metrics.add().metrics
 
-    def of(service, column):
-        row = 0 if service == "client" else 1
-        return labels[service][0] + histogram([FAST[row][column]] * fast + [FAILS[row][column]] * failed)
-    return request([
-        metric("blkin.span.duration", 10, [of("client", 2), of("store", 2)]),
-        metric("blkin.span.self_time", 10, [of("client", 3), of("store", 3)]),
-        metric("blkin.span.errors", 7, [labels["store"][1] + fixed(6, errors)]),
-        metric("blkin.edge.duration", 10, [edge[0] + histogram([2000] * fast + [3500] * failed)]),
-        metric("blkin.edge.errors", 7, [edge[1] + fixed(6, errors)])])
+    def points(metric, **labels):
+        point = metric.data_points.add()
+        for key, value in labels.items():
+            point.attributes.add(key=key.replace("_", ".")).value.string_value = value
+        return point
+    for name, column in (("blkin.span.duration", 2), ("blkin.span.self_time", 3)):
+        metric = metrics.add(name=name).exponential_histogram
+        for row, service in enumerate(("client", "store")):
+            histogram(points(metric, service_name=service, span_name="read"),
+                      [FAST[row][column]] * fast + [FAILS[row][column]] * failed)
+    points(metrics.add(name="blkin.span.errors").sum, service_name="store", span_name="read").as_int = errors
+    edge = {"client": "client", "server": "store"}
+    histogram(points(metrics.add(name="blkin.edge.duration").exponential_histogram, **edge), [2000] * fast + [3500] * failed)
+    points(metrics.add(name="blkin.edge.errors").sum, **edge).as_int = errors
+    return request.SerializeToString()
 
 
 def kept_trace(n, template=1, spans=(0, 1)):
     """As it is written to the topic of kept traces."""
     low = check.mix(n + 1)
-    trace_id = struct.pack(">QQ", 0xb1c1 << 48 | 1 << 32 | template, low)
-    found = b""
+    request = otlp.CLASSES["ExportTraceServiceRequest"]()
     for k in spans:
         service, name, duration, _, failed, parent = ACCOUNT["templates"][template]["spans"][k]
-        body = field(1, trace_id) + field(2, struct.pack(">Q", check.mix(low + k + 1)))
+        group = request.resource_spans.add()
+        group.resource.attributes.add(key="service.name").value.string_value = service
+        span = group.scope_spans.add().spans.add(
+            trace_id=struct.pack(">QQ", 0xb1c1 << 48 | 1 << 32 | template, low),
+            span_id=struct.pack(">Q", check.mix(low + k + 1)), name=name,
+            start_time_unix_nano=10 ** 18, end_time_unix_nano=10 ** 18 + duration)
         if parent >= 0:
-            body += field(4, struct.pack(">Q", check.mix(low + parent + 1)))
-        body += field(5, name.encode()) + fixed(7, 10 ** 18) + fixed(8, 10 ** 18 + duration)
+            span.parent_span_id = struct.pack(">Q", check.mix(low + parent + 1))
         if failed:
-            body += field(15, varint(3 << 3) + varint(2))
-        found += field(1, field(1, attribute(1, "service.name", service)) + field(2, field(2, body)))
-    return found
+            span.status.code = 2
+    return request.SerializeToString()
 
 
 class Check(unittest.TestCase):
     def table(self, *messages):
-        found = otlp.Deltas()
+        found = received.Deltas()
         for message in messages:
             found.add(message)
         return check.check_table(check.Expected(ACCOUNT), found)

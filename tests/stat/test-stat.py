@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-sys.path[:0] = [os.path.dirname(os.path.abspath(__file__)), os.environ["SRC"] + "/tests"]
+sys.path.insert(0, os.environ["SRC"] + "/tests")
 from expected import check, expected  # noqa: E402
 from server import Server  # noqa: E402
 

@@ -13,7 +13,6 @@ import tempfile
 import time
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until  # noqa: E402
 from server import Server  # noqa: E402
@@ -57,10 +56,9 @@ def spans_of(lines):
 
 class Tap(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.path = os.path.join(self.folder.name, "tap")
-        self.output = os.path.join(self.folder.name, "spans.json")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.path = os.path.join(self.folder, "tap")
+        self.output = os.path.join(self.folder, "spans.json")
 
     def driver(self, *args, tap=None, wait=True, endpoint=None):
         """A sink that is fed; it waits at each step "pause" for go()."""
@@ -196,7 +194,7 @@ class Tap(unittest.TestCase):
         answers = itertools.cycle([202, 503, 503, 202, 400, 202, 413, 202])
 
         with Server(lambda request: 202 if request.body == b"[]" else next(answers)) as server:
-            for more in ([], [f"spool={self.folder.name}/spool"]):
+            for more in ([], [f"spool={self.folder}/spool"]):
                 driver = self.driver(*more, "pause", "live", *["add:200", "sleep:10"] * 20, "pause", "close",
                                      endpoint=server.url)
                 reader = Reader(self.path)
@@ -280,7 +278,7 @@ class Tap(unittest.TestCase):
         with open(self.path, encoding="ascii") as file:
             self.assertEqual(file.read(), "of somebody")
         self.refused("expected a path of 1 to 107 bytes, got 120", tap="/" + "x" * 119)
-        self.refused("cannot listen: No such file or directory", tap=self.folder.name + "/none/tap")
+        self.refused("cannot listen: No such file or directory", tap=self.folder + "/none/tap")
 
 
 if __name__ == "__main__":

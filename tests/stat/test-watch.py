@@ -18,7 +18,6 @@ import threading
 import time
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until  # noqa: E402
 
@@ -73,9 +72,7 @@ class Sink:
 
 class Watch(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.path = os.path.join(self.folder, "tap")
 
     def stat(self, *args, interval="0.3", **kw):

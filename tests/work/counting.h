@@ -7,6 +7,7 @@
 #ifndef TESTS_WORK_COUNTING_H
 #define TESTS_WORK_COUNTING_H
 
+#include "seed.h"
 #include "tools/merged/deltas.h"
 
 #include <math.h>
@@ -15,20 +16,12 @@
 #define SERVICES 7
 #define SPANS    9 /* names of each */
 
-static uint64_t chance_state = 1;
-
-static inline uint64_t chance(uint64_t below)
-{
-    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (chance_state >> 33) % below;
-}
-
 /* From 1 us to 100 s, as many in each octave; sometimes 0, or not known. */
 static inline int64_t some_duration(void)
 {
-    const uint64_t kind = chance(50);
+    const uint64_t kind = dice(50);
 
-    return kind == 0 ? 0 : (int64_t)exp(6.9 + (double)chance(1000000) / 1e6 * 18.4);
+    return kind == 0 ? 0 : (int64_t)exp(6.9 + (double)dice(1000000) / 1e6 * 18.4);
 }
 
 static inline uint32_t some_name(struct names *names, const char *kind, uint64_t number)
@@ -49,8 +42,8 @@ struct one_span {
 
 static inline struct one_span some_span(void)
 {
-    struct one_span span = {chance(SERVICES), chance(SPANS),   chance(SERVICES),
-                            some_duration(),  some_duration(), chance(20) == 0};
+    struct one_span span = {dice(SERVICES),  dice(SPANS),     dice(SERVICES),
+                            some_duration(), some_duration(), dice(20) == 0};
 
     return span;
 }

@@ -63,7 +63,7 @@ static bool produce(void *context, const char *data, size_t length)
     const struct worker *worker = context;
 
     return rd_kafka_producev(worker->producer, RD_KAFKA_V_TOPIC(topic),
-                             RD_KAFKA_V_PARTITION((int32_t)chance(2)),
+                             RD_KAFKA_V_PARTITION((int32_t)dice(2)),
                              RD_KAFKA_V_VALUE((void *)(uintptr_t)data, length),
                              RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END) == 0;
 }
@@ -90,7 +90,7 @@ static void feed_round(struct worker workers[WORKERS], struct merged *whole, boo
 {
     for (int i = 0; i < 300; i++) {
         const struct one_span span = some_span();
-        struct worker *worker = &workers[chance(WORKERS)];
+        struct worker *worker = &workers[dice(WORKERS)];
 
         if (!count_span(worker->statistics, worker->names, &span) ||
             !count_span(whole->statistics, whole->names, &span))
@@ -98,7 +98,7 @@ static void feed_round(struct worker workers[WORKERS], struct merged *whole, boo
         worker->head.counts.spans_counted++;
     }
     for (int i = 0; i < WORKERS; i++)
-        commit(&workers[i], !is_last && chance(4) == 0);
+        commit(&workers[i], !is_last && dice(4) == 0);
 }
 
 int main(int argc, char *argv[])

@@ -15,6 +15,7 @@
 
 #include "tools/host/sample.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "seed.h"
 #include "tools/points/points_sender.h"
 
 #include <inttypes.h>
@@ -40,14 +41,6 @@ struct node {
     uint64_t values[HOST_KINDS][INSTANCES][HOST_METRICS_MAX];
 };
 
-static uint64_t chance_state = 1;
-
-static uint64_t chance(uint64_t below)
-{
-    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (chance_state >> 33) % below;
-}
-
 static const char *instance_of(enum host_kind kind, size_t i)
 {
     static const char *const disks[] = {"vda", "vdb"};
@@ -63,9 +56,9 @@ static void go_on(const struct host_metric *metric, uint64_t *value, size_t i)
     const uint64_t much = i % 3 == 0 ? 100000000 : 1000;
 
     if (metric->is_counter)
-        *value += i % 2 && chance(4) ? 0 : chance(much);
+        *value += i % 2 && dice(4) ? 0 : dice(much);
     else
-        *value = i % 2 && chance(4) ? *value : chance(much);
+        *value = i % 2 && dice(4) ? *value : dice(much);
 }
 
 static void sample_group(struct node *node, enum host_kind kind, size_t instance, int64_t time_ns,
@@ -185,7 +178,7 @@ static void run(struct node *nodes, size_t count, uint32_t period_ms, int64_t se
     const struct timespec pause = {0, 5000000};
 
     for (size_t i = 0; i < count; i++)
-        nodes[i].due_ms = clock_ms() + (int64_t)chance(period_ms);
+        nodes[i].due_ms = clock_ms() + (int64_t)dice(period_ms);
     while (clock_ms() < end_ms) {
         for (size_t i = 0; i < count; i++) {
             if (clock_ms() >= nodes[i].due_ms) {
@@ -210,7 +203,7 @@ int main(int argc, char *argv[])
 
     if (argc < 3 || !nodes)
         return 2;
-    chance_state = (uint64_t)number_of(argc, argv, "seed", 1);
+    dice_state = (uint64_t)number_of(argc, argv, "seed", 1) * 2 + 1; /* never 0 */
     (void)snprintf(url, sizeof(url), "kafka://%s/%s", argv[1], argv[2]);
     for (size_t i = 0; i < count; i++)
         open_node(&nodes[i], url, i, number_of(argc, argv, "send-ms", 1000));

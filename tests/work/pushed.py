@@ -8,20 +8,22 @@ import signal
 import socket
 import subprocess
 import tempfile
-import urllib.error
-import urllib.request
 
 from broker import ENVIRONMENT, free_port, wait_until
+from part import Part, page
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 NAME = socket.gethostname()
 
 
-class Agent:
+class Agent(Part):
     """`blkin host` with a page."""
 
     def __init__(self, folder, url, name="agent"):
-        self.folder, self.port, self.process = f"{folder}/{name}", free_port(), None
+        self.folder, self.port = f"{folder}/{name}", free_port()
+        super().__init__(f"{self.folder}/log", [
+            BLKIN, "host", f"--config={self.folder}/blkin.conf", "--log-level=info", f"--state-dir={self.folder}/state",
+            f"--runtime-dir={self.folder}/run"])
         os.makedirs(self.folder)
         self.write(url)
 
@@ -33,17 +35,6 @@ class Agent:
         subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "host"], stdout=subprocess.DEVNULL, env=ENVIRONMENT,
                        timeout=30, check=True)
 
-    def start(self):
-        with open(f"{self.folder}/log", "ab") as log:
-            self.process = subprocess.Popen(
-                [BLKIN, "host", f"--config={self.folder}/blkin.conf", "--log-level=info", f"--state-dir={self.folder}/state",
-                 f"--runtime-dir={self.folder}/run"], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
-        return self
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
     def status(self):
         status = subprocess.run([BLKIN, "status", "--json", f"--runtime-dir={self.folder}/run", "host"], stdout=subprocess.PIPE,
                                 stderr=subprocess.DEVNULL, env=ENVIRONMENT, timeout=30, check=False).stdout
@@ -53,17 +44,9 @@ class Agent:
         status = self.status()
         return status.get("key"), status.get("offset")
 
-    def said(self):
-        with open(f"{self.folder}/log", encoding="utf-8") as log:
-            return log.read()
-
     def measures(self, pid):
         """Is a process measured, as the page has it?"""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=10) as answer:
-                return f"[{pid}]" in answer.read().decode()
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return False
+        return f"[{pid}]" in (page(f"http://127.0.0.1:{self.port}/metrics") or "")
 
     def wait_held(self, key, offset):
         wait_until(lambda: self.held() == (key, str(offset)), lambda: f"{key} {offset}: {self.status()}\n{self.said()}", 60)
@@ -80,9 +63,8 @@ class Agent:
 
 class Pushed:
     def begin_pushing(self, name):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder, self.topic = folder.name, f"config-{name}"
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.folder, self.topic = folder, f"config-{name}"
         self.broker.create(self.topic, cleanup_policy="compact")
         self.url = f"kafka://{self.broker.address}/{self.topic}"
 
@@ -115,7 +97,7 @@ class Pushed:
 
     def produce(self, key, data):
         """Another client."""
-        self.broker.topic("produce", self.topic, 0, key, input=data)
+        self.broker.produce(self.topic, 0, data, key.encode())
 
     def test_pushed(self):
         self.begin_pushing("pushed")
@@ -222,7 +204,7 @@ class Pushed:
         missing = {"make the topic": f"{self.broker.address}/nothing", "refused": f"127.0.0.1:{free_port()}/{self.topic}"}
         missing = {why: self.begin_config(self.folder + "/right", url=f"kafka://{at}") for why, at in missing.items()}
         for text, why in (("cpu = 3\n", ':1: parameter "cpu": expected '),
-                          ("\nhost-endpoint = kafka://k/t\n", ':2: "host-endpoint" is not taken from a topic'),
+                          ("\nhost-endpoint = kafka://k/t\n", ':2: "host-endpoint" cannot be set by a topic'),
                           ("[live]\n", ""), ("[live]\nlog-level = info\n", ':2: section "live": expected "host", or none'),
                           ("cpus = 1s\n", ':1: key "cpus" is not known'), ("cpu = 1s\ncpu = 2s\n", ":2: ")):
             status, said = self.push(text)

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from server import Server  # noqa: E402
 
@@ -22,9 +21,7 @@ def look(*workers, behind=0.0):
 
 class Advise(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
     def write(self, name, lines):
         path = os.path.join(self.folder, name)

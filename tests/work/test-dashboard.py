@@ -16,7 +16,6 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import ENVIRONMENT, free_port, wait_until  # noqa: E402
 from server import Server  # noqa: E402
@@ -42,15 +41,14 @@ class Dashboard(unittest.TestCase):
     def setUp(self):
         if not shutil.which("prometheus"):
             self.skipTest("no prometheus")
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
+        folder = self.enterContext(tempfile.TemporaryDirectory())
         server = self.enterContext(Server(page))
         self.port = free_port()
-        with open(folder.name + "/prometheus.yml", "w", encoding="utf-8") as file:
+        with open(folder + "/prometheus.yml", "w", encoding="utf-8") as file:
             file.write(CONFIG.format(port=server.server_port))
-        with open(folder.name + "/log", "wb") as log:
+        with open(folder + "/log", "wb") as log:
             prometheus = subprocess.Popen(
-                ["prometheus", f"--config.file={file.name}", f"--storage.tsdb.path={folder.name}/data",
+                ["prometheus", f"--config.file={file.name}", f"--storage.tsdb.path={folder}/data",
                  f"--web.listen-address=127.0.0.1:{self.port}"], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=ENVIRONMENT)
         self.addCleanup(prometheus.wait)

@@ -13,7 +13,6 @@ import tempfile
 import unittest
 import urllib.request
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import calls  # noqa: E402
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, is_listened, wait_until  # noqa: E402
@@ -37,10 +36,8 @@ service:
 
 class Exporter(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.broker = Broker(JARS, folder.name, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.broker = Broker(JARS, self.folder, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
         self.broker.start()
         self.addCleanup(self.broker.kill)
         self.broker.wait_ready()
@@ -78,7 +75,7 @@ class Exporter(unittest.TestCase):
                     f"http://127.0.0.1:{port}/v1/traces", data=json.dumps(request).encode(),
                     headers={"Content-Type": "application/json"}), timeout=60) as answer:
                 self.assertEqual(answer.status, 200)
-        self.start("work", *self.work("--group=workers", "--instance=w", "--wait-ms=1000"))
+        self.start("work", *self.work("--group=workers", "--instance=w", "--wait-ms=4000"))  # on a busy machine, too
         found = {}
 
         def all_is_counted():

@@ -6,6 +6,7 @@
 #include "babeltrace-plugin/hosts/fleet_page.h"
 #include "babeltrace-plugin/hosts/host_board.h"
 #include "check.h"
+#include "seed.h"
 #include "tools/points/otlp_names.h"
 #include "tools/points/otlp_points.h"
 #include "tools/merged/fleet_deltas.h"
@@ -19,14 +20,6 @@
 #define HOSTS   9
 #define METRICS 4
 #define WORKERS 3
-
-static uint64_t chance_state = 1;
-
-static uint64_t chance(uint64_t below)
-{
-    chance_state = chance_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (chance_state >> 33) % below;
-}
 
 static struct fleet *new_fleet(const char *groups)
 {
@@ -237,20 +230,20 @@ static void test_deltas(void)
     for (int i = 0; i < WORKERS; i++)
         workers[i] = new_fleet(groups);
     for (int i = 0; i < 3000; i++) {
-        const size_t host = chance(HOSTS);
-        const double end = times[host] + 0.1 + (double)chance(500) / 100;
-        const int metric = (int)chance(METRICS);
+        const size_t host = dice(HOSTS);
+        const double end = times[host] + 0.1 + (double)dice(500) / 100;
+        const int metric = (int)dice(METRICS);
         char name[32], what[32];
         struct fleet_point point;
 
         (void)snprintf(name, sizeof(name), "host-%zu", host);
         (void)snprintf(what, sizeof(what), "metric \"%d\" \\\xc3\xa9", metric);
-        point = point_of(name, what, metric % 2, chance(1 << 30), times[host], end);
+        point = point_of(name, what, metric % 2, dice(1 << 30), times[host], end);
         times[host] = end;
         CHECK(fleet_add(whole, &point, point.end_ns));
-        CHECK(fleet_add(workers[chance(WORKERS)], &point, point.end_ns));
-        if (chance(30) == 0)
-            write_deltas(workers[chance(WORKERS)], &told);
+        CHECK(fleet_add(workers[dice(WORKERS)], &point, point.end_ns));
+        if (dice(30) == 0)
+            write_deltas(workers[dice(WORKERS)], &told);
     }
     for (int i = 0; i < WORKERS; i++)
         write_deltas(workers[i], &told);
@@ -307,9 +300,8 @@ static void test_points(void)
     for (size_t i = 0; i < 10; i++)
         (void)snprintf(names[i], sizeof(names[i]), "metric.%zu", i);
     for (size_t i = 0; i < 40000; i++) {
-        points[i] =
-            point_of("host", names[chance(10)], true, chance(1000), (double)i, (double)i + 1);
-        points[i].instance = text_of(chance(2) ? "vda" : "");
+        points[i] = point_of("host", names[dice(10)], true, dice(1000), (double)i, (double)i + 1);
+        points[i].instance = text_of(dice(2) ? "vda" : "");
         value += points[i].value;
     }
     while (written < 40000) {
@@ -330,9 +322,9 @@ static void test_points(void)
         char *copy = malloc(buffer.length);
 
         memcpy(copy, buffer.data, buffer.length);
-        for (uint64_t k = 1 + chance(4); k; k--)
-            copy[chance(buffer.length)] = (char)chance(256);
-        (void)otlp_points_read((struct text){copy, 1 + chance(buffer.length)}, ignore, NULL);
+        for (uint64_t k = 1 + dice(4); k; k--)
+            copy[dice(buffer.length)] = (char)dice(256);
+        (void)otlp_points_read((struct text){copy, 1 + dice(buffer.length)}, ignore, NULL);
         free(copy);
     }
     buffer_free(&buffer);
@@ -405,9 +397,9 @@ static void test_names(void)
         CHECK(otlp_name_of(text_of(names[i].key)) == &names[i]);
         CHECK(otlp_names_called(text_of(names[i].name), text_of(names[i].unit), &called) && called);
         for (size_t k = 0; k < sizeof(instances) / sizeof(instances[0]); k++) {
-            check_point(names[i].key, names[i].key_unit, instances[k], chance(1000));
+            check_point(names[i].key, names[i].key_unit, instances[k], dice(1000));
             check_point(names[i].key, names[i].key_unit, instances[k],
-                        chance(UINT64_C(1) << 31) * 1000001);
+                        dice(UINT64_C(1) << 31) * 1000001);
         }
     }
     CHECK(same_points == 2 * count * sizeof(instances) / sizeof(instances[0]));

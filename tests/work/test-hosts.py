@@ -9,20 +9,18 @@ import json
 import os
 import pathlib
 import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
-import urllib.error
 import urllib.request
 
-sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(os.environ["SRC"], folder) for folder in ("tests/kafka", "tests/otel", "bench")]
 import figures  # noqa: E402
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import otelcol_config  # noqa: E402
+from part import Part, options, page  # noqa: E402
 import semconv  # noqa: E402
 from pushed import Pushed  # noqa: E402
 
@@ -53,27 +51,19 @@ service:
 """
 
 
-class Service:
+class Service(Part):
     """`blkin work`, or its root; started again under the same name."""
 
     def __init__(self, test, name, *flags, **keys):
         self.name, self.port = name, free_port()
-        self.log = f"{test.folder}/{name}.log"
         keys = {"input": f"kafka://{test.broker.address}/{test.topic}", "host_input": test.topic, "deltas": test.deltas,
                 "prometheus_listen": f"127.0.0.1:{self.port}", "log_level": "info", "host_groups": "all=*; osd=osd-*,none",
                 "runtime_dir": f"{test.folder}/run-{name}", "state_dir": f"{test.folder}/state-{name}", **keys}
-        self.args = [BLKIN, "work", *flags, *(f"--{key.replace('_', '-')}={value}" for key, value in keys.items())]
-        self.process = None
+        super().__init__(f"{test.folder}/{name}.log", [BLKIN, "work", *flags, *options(keys)])
         self.back = 0  # it is killed until then
 
-    def start(self):
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
-        return self
-
-    def kill(self, pause_s):
-        self.process.kill()
-        self.process.wait()
+    def kill_for(self, pause_s):
+        self.kill()
         self.back = time.monotonic() + pause_s
 
     def keep_up(self):
@@ -83,24 +73,8 @@ class Service:
             self.start()
         return is_due
 
-    def runs(self):
-        return self.process.poll() is None
-
-    def end(self):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(60)
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as log:
-            return log.read()
-
     def get(self, path):
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                return answer.read().decode()
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return None
+        return page(f"http://127.0.0.1:{self.port}{path}")
 
     def value(self, name):
         """Of a metric without labels."""
@@ -153,18 +127,15 @@ class News:
 class Hosts(Pushed, unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.data = pathlib.Path(folder.name)
-        cls.broker = Broker(JARS, folder.name, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.data = pathlib.Path(folder)
+        cls.broker = Broker(JARS, folder, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
         cls.broker.start()
         cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
         cls.broker.wait_ready()
 
     def begin(self, name):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.topic, self.deltas = f"hosts-{name}", f"deltas-{name}"
         self.broker.create(self.topic, PARTITIONS, message_timestamp_type="LogAppendTime")
         self.broker.create(self.deltas)
@@ -238,7 +209,7 @@ class Hosts(Pushed, unittest.TestCase):
             while due and time.monotonic() > news.begin + due[0][0]:
                 at, one, pause = due.pop(0)
                 kills.append(f"{victims[one].name} at {at:.1f} for {pause:.1f} s")
-                victims[one].kill(pause)
+                victims[one].kill_for(pause)
                 if one < 2:
                     news.begin_anew()
             are_away = not any(worker.runs() for worker in workers)
@@ -448,7 +419,7 @@ class Hosts(Pushed, unittest.TestCase):
     def test_what_is_no_metric(self):
         self.begin("broken")
         worker = self.service("worker", group=self.topic)
-        self.broker.topic("produce", self.topic, 0, input=b"of somebody else")
+        self.broker.produce(self.topic, 0, b"of somebody else")
         nodes = self.nodes("hosts=1", "seconds=2", "period-ms=100", "send-ms=100")
         sent = self.sent(nodes)
 

@@ -143,7 +143,7 @@ static void check_sum(const struct merged *merged, const struct worker *whole)
 static void shuffle_messages(void)
 {
     for (size_t i = messages.count; i > 1; i--) {
-        const size_t other = chance(i);
+        const size_t other = dice(i);
         const struct message swapped = messages.all[i - 1];
 
         messages.all[i - 1] = messages.all[other];
@@ -160,7 +160,7 @@ static void count_all(struct worker workers[WORKERS], struct worker *whole)
     for (int64_t second = 0; second < 20; second++) {
         for (int i = 0; i < 500; i++) {
             const struct one_span span = some_span();
-            struct worker *worker = &workers[chance(WORKERS)];
+            struct worker *worker = &workers[dice(WORKERS)];
 
             CHECK(count_span(worker->statistics, worker->names, &span));
             CHECK(count_span(whole->statistics, whole->names, &span));
@@ -272,13 +272,13 @@ static void test_foreign_messages(void)
     CHECK(merged->messages == 2 && merged->refused == 2);
     /* bits that have changed: anything may be counted then, but nothing breaks */
     for (int i = 0; i < 500; i++) {
-        const size_t which = chance(messages.count);
+        const size_t which = dice(messages.count);
         char *data = messages.all[which].data;
-        const size_t at = chance(messages.all[which].length);
+        const size_t at = dice(messages.all[which].length);
         const char before = data[at];
 
-        data[at] ^= (char)(1U << chance(8));
-        CHECK(merged_add_message(merged, data, chance(8) ? messages.all[which].length : at, NOW,
+        data[at] ^= (char)(1U << dice(8));
+        CHECK(merged_add_message(merged, data, dice(8) ? messages.all[which].length : at, NOW,
                                  &error));
         data[at] = before;
     }

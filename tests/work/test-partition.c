@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "seed.h"
 #include "spans.h"
 #include "tools/work/partition.h"
 
@@ -346,37 +347,27 @@ static void test_cut(void)
 
 /* ---- workers killed at any time -------------------------------------------------------------- */
 
-static uint64_t state;
-
-static uint64_t any(uint64_t below)
-{
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state % below;
-}
-
 /* Traces of some spans each, over a time that is mostly shorter than the wait; some never end. */
 static void make_log(uint64_t seed)
 {
     uint64_t first = 1, next = 1;
     int64_t time_ms = 1000;
 
-    state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    dice_state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     while (log_end < 600) {
         uint64_t ids[9];
-        const int count = 1 + (int)any(8);
+        const int count = 1 + (int)dice(8);
 
         for (int i = 0; i < count; i++) {
-            if (any(3) == 0)
+            if (dice(3) == 0)
                 next++;
             if (next - first > 30)
                 first = next - 30;
-            ids[i] = any(20) == 0 ? 1 : first + any(next - first + 1);
+            ids[i] = dice(20) == 0 ? 1 : first + dice(next - first + 1);
         }
         ids[count] = 0;
         append_traces(time_ms, ids);
-        time_ms += any(4) ? (int64_t)any(9) : any(30) ? 0 : 350;
+        time_ms += dice(4) ? (int64_t)dice(9) : dice(30) ? 0 : 350;
     }
     APPEND(time_ms + 1000, TRACES - 1);
 }
@@ -388,13 +379,13 @@ static struct results run(uint64_t seed, bool is_killed)
 
     memset(&committed, 0, sizeof(committed));
     committed_place = (struct place){0, 0, 0, 0};
-    state = seed + 77;
+    dice_state = seed + 77;
     start(&worker);
     while (worker.partition.next < log_end) {
         read_one(&worker);
-        if (any(8) == 0)
+        if (dice(8) == 0)
             commit(&worker);
-        if (is_killed && any(200) == 0) {
+        if (is_killed && dice(200) == 0) {
             stop(&worker);
             start(&worker);
         }

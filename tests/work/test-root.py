@@ -13,13 +13,11 @@ import sys
 import tempfile
 import time
 import unittest
-import urllib.error
-import urllib.request
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
 from common import LIMIT_S, otelcol_config  # noqa: E402
+from part import Part, options, page  # noqa: E402
 from server import Server  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
@@ -39,34 +37,17 @@ def same(document):
     return sorted(rows, key=repr), sorted(edges, key=repr)
 
 
-class Root:
+class Root(Part):
     def __init__(self, test, **keys):
         self.folder = test.folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self.log = os.path.join(self.folder, "root.log")
         keys = {"input": test.url(), "deltas": test.topic_name, "prometheus_listen": str(self.port), "log_level": "info",
                 "runtime_dir": self.folder + "/run", "state_dir": self.folder + "/state", **keys}
-        self.args = [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
-        self.process = None
-
-    def start(self):
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen([BLKIN, "work", "--root", *self.args], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=ENVIRONMENT)
-        return self
-
-    def said(self):
-        with open(self.log, encoding="utf-8") as log:
-            return log.read()
+        super().__init__(os.path.join(self.folder, "root.log"), [BLKIN, "work", "--root", *options(keys)])
 
     def get(self, path):
-        """None: it does not show anything yet, or is not there."""
-        try:
-            with urllib.request.urlopen(self.url + path, timeout=10) as answer:
-                return answer.read().decode()
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            return None
+        return page(self.url + path)
 
     def document(self):
         text = self.get("/statistics")
@@ -81,30 +62,18 @@ class Root:
         wait_until(has_them, lambda: f"{spans} spans, but {(self.document() or {}).get('spans')}: {self.said()}", 60)
         return self.document()
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def end(self):
-        if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(LIMIT_S) if self.process else 0
-
 
 class RootTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(folder.cleanup)
-        cls.broker = Broker(JARS, folder.name)
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.broker = Broker(JARS, folder)
         cls.broker.start()
         cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
         cls.broker.wait_ready()
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
         self.topic_name = self.id().rsplit(".", 1)[1]
         self.broker.create(self.topic_name, 2)
 
@@ -166,14 +135,14 @@ class RootTest(unittest.TestCase):
         # in order: what it has kept is all
         self.assertEqual(root.end(), 0)
         self.assertEqual(os.stat(self.folder + "/state/work-root.json").st_mode & 0o777, 0o600)
-        self.broker.topic("delete", self.topic_name)
+        self.broker.delete(self.topic_name)
         self.broker.create(self.topic_name, 2)
         with open(self.folder + "/state/work-root.json", encoding="utf-8") as file:
             self.check_same(json.load(file)["statistics"], expected)
 
     def test_page_and_once(self):
         expected = self.fed(self.feed(3, 0))
-        self.broker.topic("produce", self.topic_name, 0, input=b"of somebody else")
+        self.broker.produce(self.topic_name, 0, b"of somebody else")
         root = self.root()
         document = root.wait_spans(expected["spans"])
         self.check_same(document, expected)
@@ -296,13 +265,13 @@ class RootTest(unittest.TestCase):
         root.wait_spans(first["spans"])
         self.assertEqual(root.end(), 0)
         self.fed(self.feed(2, 0))
-        self.broker.topic("trim", self.topic_name)
+        self.broker.trim(self.topic_name)
         last = self.fed(self.feed(1, 0))
         root.start()
         document = root.wait_spans(first["spans"] + last["spans"])
         self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
         for partition in (0, 1):
-            self.assertIn(f"partition {partition} has not kept what was to be read next", root.said())
+            self.assertIn(f"partition {partition} has not kept the next messages to read", root.said())
         self.assertTrue("blkin_work_root_gaps_total 2\n" in root.get("/metrics"))
         self.assertEqual(root.end(), 0)
         root.start()
@@ -451,14 +420,14 @@ class RootTest(unittest.TestCase):
         self.assertEqual([found[check][0] for check in ("broker.answers", "input.topic", "input.time", "deltas.topic",
                                                          "deltas.kept", "transactions.log")], ["ok"] * 6, found)
         self.assertIn("3 partitions", found["input.topic"][1])
-        self.broker.topic("produce", "right", 1, input=b'[{"traceId":"1"}]')
+        self.broker.produce("right", 1, b'[{"traceId":"1"}]')
         names("input.messages", "bad", "Zipkin's JSON?", "right", mine)
         span = b"\x0a\x10" + b"t" * 16 + b"\x12\x08" + b"i" * 8 + b"\x2a\x01n"
         scope = b"\x12" + bytes([len(span)]) + span
         resource = b"\x12" + bytes([len(scope)]) + scope
-        self.broker.topic("produce", "right", 2, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("right", 2, b"\x0a" + bytes([len(resource)]) + resource)
         self.broker.create("read", 1, message_timestamp_type="LogAppendTime")
-        self.broker.topic("produce", "read", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("read", 0, b"\x0a" + bytes([len(resource)]) + resource)
         names("input.messages", "ok", "OTLP traces, one of 1 spans", "read", mine)
         self.broker.create("compacted", 1, cleanup_policy="compact", max_message_bytes=1000)
         names("deltas.kept", "bad", "cleanup.policy=delete", "right", "--deltas=compacted")
@@ -472,7 +441,7 @@ class RootTest(unittest.TestCase):
         self.broker.create("hosts", 1, message_timestamp_type="LogAppendTime")
         names("hosts.messages", "note", f"host-endpoint = kafka://{self.broker.address}/hosts", "right", mine,
               "--host-input=hosts")
-        self.broker.topic("produce", "hosts", 0, input=b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("hosts", 0, b"\x0a" + bytes([len(resource)]) + resource)
         names("hosts.messages", "bad", "expected OTLP metrics", "right", mine, "--host-input=hosts")
 
         def part(number, data):
@@ -481,7 +450,7 @@ class RootTest(unittest.TestCase):
         metric = part(1, b"m") + part(7, part(1, point) + b"\x10\x01\x18\x01")
         host = part(1, part(1, part(1, b"host.name") + part(2, part(1, b"h"))))
         self.broker.create("sampled", 1, message_timestamp_type="LogAppendTime")
-        self.broker.topic("produce", "sampled", 0, input=part(1, host + part(2, part(2, metric))))
+        self.broker.produce("sampled", 0, part(1, host + part(2, part(2, metric))))
         found = names("hosts.messages", "ok", "1 of one from", "sampled", mine, "--host-input=sampled")
         self.assertNotIn("input.messages", found)
         self.assertEqual(found["hosts.topic"][0], "ok", found)

@@ -13,7 +13,6 @@ import tempfile
 import time
 import unittest
 
-sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
 from parts import BLKIN, Cluster, Load, Run, wait_until  # noqa: E402
 

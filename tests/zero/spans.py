@@ -36,13 +36,6 @@ class Spans:
     def children(self, span):
         return self.below[span["traceId"], span["id"]]
 
-    def below_all(self, span):
-        """All spans below it."""
-        found = list(self.children(span))
-        for one in found:
-            found += self.children(one)
-        return found
-
     def first_above(self, span, service):
         """The nearest SERVER span of the service that it is below."""
         while span is not None:

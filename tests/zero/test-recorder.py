@@ -13,12 +13,10 @@ import struct
 import subprocess
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from clients import Client, Nbd, Postgres  # noqa: E402
-from daemons import postgresql  # noqa: E402
-from load import Failed  # noqa: E402
-from parts import BLKIN, World, fetch, redis, wait_until  # noqa: E402
+from clients import Client, Nbd, Postgres
+from daemons import postgresql
+from load import Failed
+from parts import BLKIN, World, fetch, redis, wait_until
 
 FAST = 50  # requests of each server
 SLOW_S = 1.5

@@ -2,14 +2,11 @@
 # Real servers that nobody instrumented, under `blkin run`: redis, nginx in front of nginx, and nbdkit. All requests of
 # their clients are counted, one by one and 16 at once, and belong to the right ones. All the others: tests/zero/matrix.
 # SPDX-License-Identifier: BSD-2-Clause
-import os
 import sys
 
-sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from cases import CASES, packages  # noqa: E402
-from load import Failed  # noqa: E402
-from parts import World, fetch  # noqa: E402
+from cases import CASES, packages
+from load import Failed
+from parts import World, fetch
 
 NAMES = "redis", "nginx-pooled", "nbdkit"
 REQUESTS = 400

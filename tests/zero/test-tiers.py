@@ -6,7 +6,6 @@ import sys
 import unittest
 import xml.etree.ElementTree
 
-sys.dont_write_bytecode = True
 for folder in "bench", "tests/zero":
     sys.path.insert(0, os.path.join(os.environ["SRC"], folder))
 import plot_tiers  # noqa: E402

@@ -1,12 +1,14 @@
 /*
  * Foreign text on a terminal.
  *
- * The text is valid UTF-8 (the JSON reader sees to that). Control characters, those that change the
- * direction of writing, and what the locale cannot show are written as escapes.
+ * Control characters, those that change the direction of writing, what the locale cannot show, and
+ * what is not UTF-8 are written as escapes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "text.h"
+
+#include "babeltrace-plugin/base/utf8.h"
 
 #include <inttypes.h>
 #include <langinfo.h>
@@ -38,22 +40,6 @@ void utf8_off(void)
     off = true;
 }
 
-static size_t sequence_length(unsigned char first)
-{
-    return first < 0xc0 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
-static uint32_t decode(const char *text, size_t length)
-{
-    uint32_t code = (unsigned char)text[0];
-
-    if (length > 1)
-        code &= 0xffu >> (length + 1);
-    for (size_t i = 1; i < length; i++)
-        code = code << 6 | ((unsigned char)text[i] & 0x3f);
-    return code;
-}
-
 bool text_changes_direction(uint32_t code)
 {
     return code == 0x061c || code == 0x200e || code == 0x200f ||
@@ -63,20 +49,19 @@ bool text_changes_direction(uint32_t code)
 /* The glyph at text, and where the next one is. */
 static const char *next_glyph(const char *text, struct glyph *glyph)
 {
-    const size_t length = strnlen(text, sequence_length((unsigned char)text[0]));
-    const uint32_t code = decode(text, length);
-    const int width = code < 0x80 || utf8() ? wcwidth((wchar_t)code) : -1;
+    uint32_t code;
+    const size_t length = utf8_decode(text, &code);
+    const int width = length && (code < 0x80 || utf8()) ? wcwidth((wchar_t)code) : -1;
 
-    if (width >= 0 && !text_changes_direction(code) &&
-        length == sequence_length((unsigned char)text[0])) {
+    if (width >= 0 && !text_changes_direction(code)) {
         memcpy(glyph->text, text, length);
         glyph->text[length] = '\0';
         glyph->columns = (size_t)width;
     } else {
         glyph->columns = (size_t)snprintf(glyph->text, sizeof(glyph->text),
-                                          code < 0x80 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", code);
+                                          length < 2 ? "\\x%02" PRIx32 : "\\u{%" PRIx32 "}", code);
     }
-    return text + length;
+    return text + (length ? length : 1);
 }
 
 size_t columns(const char *text)

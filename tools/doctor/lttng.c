@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define ROOTS_SOCKET "/run/lttng/client-lttng-sessiond"
-#define CHANNEL_HINT "lttng destroy %s; blkin %s makes it anew"
+#define CHANNEL_HINT "lttng destroy %s; blkin %s makes it again"
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 

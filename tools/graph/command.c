@@ -29,19 +29,18 @@ struct options {
     size_t width;
 };
 
-static bool show(const struct options *options, const struct landscape *landscape,
-                 const struct graph_period *period)
+static bool show(const struct options *options, const struct landscape *landscape)
 {
     switch (options->format) {
     case FORMAT_SVG:
-        return graph_svg(stdout, landscape, period, false);
+        return graph_svg(stdout, landscape, false);
     case FORMAT_DOT:
-        graph_dot(landscape, period);
+        graph_dot(landscape);
         return true;
     case FORMAT_JSON:
-        return graph_json(landscape, period);
+        return graph_json(landscape);
     default:
-        return graph_text(landscape, period, options->width ? options->width : screen().width);
+        return graph_text(landscape, options->width ? options->width : screen().width);
     }
 }
 
@@ -64,10 +63,7 @@ int graph_command(int argc, char *argv[])
         return status;
     status = 1;
     if (summary_load(argv[optind], &summary)) {
-        const struct graph_period period = {summary.seconds, summary.spans, summary.traces_count};
-
-        if (landscape_make(&landscape, summary.statistics, options.limit) &&
-            show(&options, &landscape, &period))
+        if (landscape_make(&landscape, &summary, options.limit) && show(&options, &landscape))
             status = 0;
         else
             fprintf(stderr, "%s: out of memory\n", argv[0]);

@@ -33,8 +33,7 @@ static void dot_put_errors(uint64_t errors)
         printf(", %s error%s", figure_count(errors).text, errors == 1 ? "" : "s");
 }
 
-static void dot_put_service(const struct landscape *landscape, size_t i,
-                            const struct graph_period *period)
+static void dot_put_service(const struct landscape *landscape, size_t i)
 {
     const struct landscape_service *service = &landscape->services[i];
 
@@ -45,25 +44,25 @@ static void dot_put_service(const struct landscape *landscape, size_t i,
         return;
     }
     fputs("\\n", stdout);
-    fputs(graph_rate(period, service->spans, " spans").text, stdout);
+    fputs(graph_rate(landscape, service->spans, " spans").text, stdout);
     dot_put_errors(service->errors);
     put_times(&service->duration);
     printf("\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
            graph_is_bad(service->spans, service->errors) ? ", color=\"#c62828\"" : "");
 }
 
-void graph_dot(const struct landscape *landscape, const struct graph_period *period)
+void graph_dot(const struct landscape *landscape)
 {
     puts("digraph blkin {\n"
          "  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
          "  edge [fontname=\"sans-serif\", fontsize=9];");
     for (size_t i = 0; i < landscape->services_count; i++)
-        dot_put_service(landscape, i, period);
+        dot_put_service(landscape, i);
     for (size_t i = 0; i < landscape->calls_count; i++) {
         const struct landscape_call *call = &landscape->calls[i];
 
         printf("  s%zu -> s%zu [label=\"", call->from + 1, call->to + 1);
-        fputs(graph_rate(period, call->calls, "").text, stdout);
+        fputs(graph_rate(landscape, call->calls, "").text, stdout);
         dot_put_errors(call->errors);
         put_times(&call->duration);
         printf("\"%s];\n", graph_is_bad(call->calls, call->errors) ? ", color=\"#c62828\"" : "");

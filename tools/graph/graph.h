@@ -11,28 +11,21 @@
 
 #include <stdio.h>
 
-/* What the figures are of. */
-struct graph_period {
-    double seconds; /* 0: not known, so there are no rates */
-    uint64_t spans;
-    uint64_t traces; /* 0: not known */
-};
-
 /* Of less than a second a rate says nothing. */
-static inline bool graph_has_rates(const struct graph_period *period)
+static inline bool graph_has_rates(const struct landscape *landscape)
 {
-    return period->seconds >= 1;
+    return landscape->seconds >= 1;
 }
 
 /* "120 spans/s", or how many they are where there are no rates. what: "", for calls, or " spans" */
-static inline struct figure graph_rate(const struct graph_period *period, uint64_t count,
+static inline struct figure graph_rate(const struct landscape *landscape, uint64_t count,
                                        const char *what)
 {
-    const bool has_rates = graph_has_rates(period);
+    const bool has_rates = graph_has_rates(landscape);
     struct figure figure;
 
     snprintf(figure.text, sizeof(figure.text), "%.20s%s%s",
-             has_rates ? figure_number((double)count / period->seconds).text
+             has_rates ? figure_number((double)count / landscape->seconds).text
                        : figure_count(count).text,
              *what || has_rates ? what : " calls", has_rates ? "/s" : "");
     return figure;
@@ -45,18 +38,17 @@ static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 }
 
 /* As a tree and a table in lines of at most `width` columns. Out of memory: returns false. */
-bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width);
+bool graph_text(const struct landscape *landscape, size_t width);
 
 /* For graphviz. */
-void graph_dot(const struct landscape *landscape, const struct graph_period *period);
+void graph_dot(const struct landscape *landscape);
 
 /* An object in a line, as blkin-graph(1) has it. Out of memory: returns false. */
-bool graph_json(const struct landscape *landscape, const struct graph_period *period);
+bool graph_json(const struct landscape *landscape);
 
 /* A picture by itself, or (is_page) a part of a page that has graph_style. Out of memory: returns
  * false. */
-bool graph_svg(FILE *file, const struct landscape *landscape, const struct graph_period *period,
-               bool is_page);
+bool graph_svg(FILE *file, const struct landscape *landscape, bool is_page);
 extern const char graph_style[];
 
 /* argv[0] is how messages begin. Returns the exit status. */

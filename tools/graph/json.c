@@ -12,28 +12,12 @@ static json_t *integer(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-/* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
-static json_t *json_quantile(const struct histogram *histogram, double q)
-{
-    const int64_t ns = histogram_quantile(histogram, q);
-
-    return json_integer(ns / 1000 + (ns % 1000 >= 500));
-}
-
-/* In us, as blkin stat has it. */
-static json_t *distribution(const struct histogram *histogram)
-{
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "count", integer(histogram->count), "sum",
-                     json_real(histogram->sum / 1000), "p50", json_quantile(histogram, 0.5), "p99",
-                     json_quantile(histogram, 0.99), "max", json_quantile(histogram, 1));
-}
-
 static json_t *service_json(const struct landscape_service *service)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o}", "name", service->name, "spans",
                      integer(service->spans), "errors", integer(service->errors), "self",
                      json_real(service->self_ns / 1000), "duration",
-                     distribution(&service->duration));
+                     figure_json(&service->duration, false));
 }
 
 static json_t *call_json(const struct landscape *landscape, const struct landscape_call *call)
@@ -41,10 +25,10 @@ static json_t *call_json(const struct landscape *landscape, const struct landsca
     return json_pack("{s:s, s:s, s:o, s:o, s:o}", "parent", landscape->services[call->from].name,
                      "child", landscape->services[call->to].name, "callCount", integer(call->calls),
                      "errorCount", integer(call->errors), "duration",
-                     distribution(&call->duration));
+                     figure_json(&call->duration, false));
 }
 
-bool graph_json(const struct landscape *landscape, const struct graph_period *period)
+bool graph_json(const struct landscape *landscape)
 {
     json_t *services = json_array(), *calls = json_array(), *json;
     bool is_done = services && calls;
@@ -53,8 +37,8 @@ bool graph_json(const struct landscape *landscape, const struct graph_period *pe
         is_done = json_array_append_new(services, service_json(&landscape->services[i])) == 0;
     for (size_t i = 0; is_done && i < landscape->calls_count; i++)
         is_done = json_array_append_new(calls, call_json(landscape, &landscape->calls[i])) == 0;
-    json = json_pack("{s:f, s:o, s:o, s:o, s:o}", "seconds", period->seconds, "spans",
-                     integer(period->spans), "traces", integer(period->traces), "services",
+    json = json_pack("{s:f, s:o, s:o, s:o, s:o}", "seconds", landscape->seconds, "spans",
+                     integer(landscape->spans), "traces", integer(landscape->traces), "services",
                      services, "calls", calls);
     is_done =
         is_done && json && json_dumpf(json, stdout, JSON_COMPACT | JSON_REAL_PRECISION(15)) == 0;

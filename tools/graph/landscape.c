@@ -9,53 +9,51 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct work {
-    struct landscape *landscape;
-    const struct statistics *statistics;
-};
-
 /* ---- services */
 
-static const char *shown_name(const struct work *work, uint32_t service)
+static const char *shown_name(const struct statistics *statistics, uint32_t id)
 {
-    const struct text name = names_text(statistics_names(work->statistics), service);
+    const struct text name = names_text(statistics_names(statistics), id);
 
     if (name.length)
         return name.data;
-    return service == NAMES_OTHER ? "(other names)" : "(no name)";
+    return id == NAMES_OTHER ? "(other names)" : "(no name)";
 }
 
-static struct landscape_service *service_of(struct work *work, uint32_t service)
+/* The service of this number of a name; a new one has no spans. */
+static struct landscape_service *service_of(struct landscape *landscape,
+                                            const struct statistics *statistics, uint32_t id)
 {
-    struct landscape *landscape = work->landscape;
-
-    if (!landscape->places[service]) {
-        landscape->services[landscape->services_count].name = shown_name(work, service);
-        landscape->places[service] = ++landscape->services_count;
+    if (!landscape->places[id]) {
+        landscape->services[landscape->services_count].name = shown_name(statistics, id);
+        landscape->services[landscape->services_count].id = id;
+        landscape->places[id] = ++landscape->services_count;
     }
-    return &landscape->services[landscape->places[service] - 1];
+    return &landscape->services[landscape->places[id] - 1];
 }
 
-static bool add_service(struct landscape_service *service, const struct landscape_service *other)
+static bool add_services(struct landscape *landscape, const struct statistics *statistics)
 {
-    service->spans += other->spans;
-    service->errors += other->errors;
-    service->self_ns += other->self_ns;
-    return histogram_merge(&service->duration, &other->duration);
-}
-
-static bool add_rows(struct work *work)
-{
-    for (size_t i = 0; i < statistics_rows(work->statistics); i++) {
-        const struct statistics_row *row = statistics_row(work->statistics, i);
-        struct landscape_service *service = service_of(work, row->service);
+    for (size_t i = 0; i < statistics_rows(statistics); i++) {
+        const struct statistics_row *row = statistics_row(statistics, i);
+        struct landscape_service *service = service_of(landscape, statistics, row->service);
 
         service->spans += row->spans;
         service->errors += row->errors;
         service->self_ns += row->self.sum;
-        work->landscape->self_ns += row->self.sum;
+        landscape->spans += row->spans;
+        landscape->errors += row->errors;
+        landscape->self_ns += row->self.sum;
         if (!histogram_merge(&service->duration, &row->duration))
             return false;
+    }
+    for (size_t i = 0; i < statistics_edges(statistics); i++) {
+        const struct statistics_edge *edge = statistics_edge(statistics, i);
+
+        if (edge->calls) {
+            (void)service_of(landscape, statistics, edge->caller);
+            (void)service_of(landscape, statistics, edge->callee);
+        }
     }
     return true;
 }
@@ -69,15 +67,53 @@ static int by_spans(const void *a, const void *b)
     return order ? order : strcmp(left->name, right->name);
 }
 
+/* Those from the place `last` on become the one there. */
+static bool unite_rest(struct landscape *landscape, size_t last)
+{
+    struct landscape_service *rest = &landscape->services[last];
+    bool is_done = true;
+
+    (void)snprintf(landscape->rest_name, sizeof(landscape->rest_name), "(%zu more)",
+                   landscape->services_count - last);
+    rest->name = landscape->rest_name;
+    for (size_t i = last + 1; i < landscape->services_count; i++) {
+        struct landscape_service *service = &landscape->services[i];
+
+        rest->spans += service->spans;
+        rest->errors += service->errors;
+        rest->self_ns += service->self_ns;
+        is_done = is_done && histogram_merge(&rest->duration, &service->duration);
+        histogram_clear(&service->duration);
+    }
+    landscape->services_count = last + 1;
+    return is_done;
+}
+
+static bool sort_services(struct landscape *landscape, size_t limit)
+{
+    const bool is_cut = limit && limit < landscape->services_count;
+
+    qsort(landscape->services, landscape->services_count, sizeof(*landscape->services), by_spans);
+    for (size_t i = 0; i < landscape->services_count; i++)
+        landscape->places[landscape->services[i].id] = (is_cut && i > limit ? limit : i) + 1;
+    return !is_cut || unite_rest(landscape, limit);
+}
+
 /* ---- calls */
 
-static int by_ends(const void *a, const void *b)
+/* A new one if there was none; of services beyond the limit several edges are one call. */
+static struct landscape_call *call_between(struct landscape *landscape, size_t from, size_t to)
 {
-    const struct landscape_call *left = a, *right = b;
+    struct landscape_call *call = landscape->calls;
 
-    if (left->from != right->from)
-        return left->from < right->from ? -1 : 1;
-    return (left->to > right->to) - (left->to < right->to);
+    while (call < landscape->calls + landscape->calls_count &&
+           (call->from != from || call->to != to))
+        call++;
+    if (call == landscape->calls + landscape->calls_count) {
+        *call = (struct landscape_call){.from = from, .to = to};
+        landscape->calls_count++;
+    }
+    return call;
 }
 
 static int by_from_and_calls(const void *a, const void *b)
@@ -91,142 +127,51 @@ static int by_from_and_calls(const void *a, const void *b)
     return (left->to > right->to) - (left->to < right->to);
 }
 
-/* Those of the same two services are next to each other. */
-static bool unite_calls(struct landscape *landscape)
+static bool add_calls(struct landscape *landscape, const struct statistics *statistics)
 {
-    size_t count = 0;
-
-    for (size_t i = 0; i < landscape->calls_count; i++) {
-        struct landscape_call *call = &landscape->calls[i];
-        struct landscape_call *last = count ? &landscape->calls[count - 1] : NULL;
-        bool is_done = true;
-
-        if (!last || by_ends(last, call) != 0) {
-            if (count != i) {
-                landscape->calls[count] = *call;
-                call->duration = (struct histogram){.count = 0};
-            }
-            count++;
-            continue;
-        }
-        last->calls += call->calls;
-        last->errors += call->errors;
-        is_done = histogram_merge(&last->duration, &call->duration);
-        histogram_clear(&call->duration);
-        if (!is_done)
-            return false;
-    }
-    landscape->calls_count = count;
-    return true;
-}
-
-static bool add_edges(struct work *work)
-{
-    struct landscape *landscape = work->landscape;
-
-    for (size_t i = 0; i < statistics_edges(work->statistics); i++) {
-        const struct statistics_edge *edge = statistics_edge(work->statistics, i);
+    for (size_t i = 0; i < statistics_edges(statistics); i++) {
+        const struct statistics_edge *edge = statistics_edge(statistics, i);
         struct landscape_call *call;
 
         if (edge->calls == 0)
             continue;
-        call = &landscape->calls[landscape->calls_count++];
-        *call = (struct landscape_call){
-            .from = (size_t)(service_of(work, edge->caller) - landscape->services),
-            .to = (size_t)(service_of(work, edge->callee) - landscape->services),
-            .calls = edge->calls,
-            .errors = edge->errors,
-        };
+        call = call_between(landscape, landscape->places[edge->caller] - 1,
+                            landscape->places[edge->callee] - 1);
+        call->calls += edge->calls;
+        call->errors += edge->errors;
         if (!histogram_merge(&call->duration, &edge->duration))
             return false;
+        if (call->from != call->to)
+            landscape->services[call->to].is_called = true;
     }
-    return true;
-}
-
-/* ---- order, and what is beyond the limit */
-
-/* new_place[i] is where the service goes that is at i now. */
-static void sort_services(struct landscape *landscape, size_t *new_place)
-{
-    struct landscape_service *services = landscape->services;
-
-    for (size_t i = 0; i < landscape->services_count; i++)
-        services[i].place = i;
-    qsort(services, landscape->services_count, sizeof(*services), by_spans);
-    for (size_t i = 0; i < landscape->services_count; i++)
-        new_place[services[i].place] = i;
-}
-
-static bool unite_rest(struct landscape *landscape, size_t limit)
-{
-    struct landscape_service *rest = &landscape->services[limit];
-
-    for (size_t i = limit + 1; i < landscape->services_count; i++) {
-        const bool is_done = add_service(rest, &landscape->services[i]);
-
-        histogram_clear(&landscape->services[i].duration);
-        if (!is_done)
-            return false;
-    }
-    snprintf(landscape->rest_name, sizeof(landscape->rest_name), "(%zu more)",
-             landscape->services_count - limit);
-    rest->name = landscape->rest_name;
-    landscape->services_count = limit + 1;
-    return true;
-}
-
-static bool sort_all(struct landscape *landscape, size_t names, size_t last)
-{
-    size_t *new_place = calloc(landscape->services_count + 1, sizeof(*new_place));
-
-    if (!new_place)
-        return false;
-    sort_services(landscape, new_place);
-    for (size_t i = 0; i < landscape->services_count; i++)
-        new_place[i] = new_place[i] < last ? new_place[i] : last;
-    for (size_t i = 0; i < landscape->calls_count; i++) {
-        landscape->calls[i].from = new_place[landscape->calls[i].from];
-        landscape->calls[i].to = new_place[landscape->calls[i].to];
-    }
-    for (size_t i = 0; i < names; i++) {
-        if (landscape->places[i])
-            landscape->places[i] = new_place[landscape->places[i] - 1] + 1;
-    }
-    free(new_place);
-    return true;
-}
-
-static bool arrange(struct landscape *landscape, size_t names, size_t limit)
-{
-    const size_t last = limit && limit < landscape->services_count ? limit : SIZE_MAX;
-
-    if (!sort_all(landscape, names, last))
-        return false;
-    if (last != SIZE_MAX && !unite_rest(landscape, last))
-        return false;
-    qsort(landscape->calls, landscape->calls_count, sizeof(*landscape->calls), by_ends);
-    if (!unite_calls(landscape))
-        return false;
     qsort(landscape->calls, landscape->calls_count, sizeof(*landscape->calls), by_from_and_calls);
     for (size_t i = 0; i < landscape->calls_count; i++) {
-        if (landscape->calls[i].from != landscape->calls[i].to)
-            landscape->services[landscape->calls[i].to].is_called = true;
+        struct landscape_service *service = &landscape->services[landscape->calls[i].from];
+
+        if (service->end_call == 0)
+            service->first_call = i;
+        service->end_call = i + 1;
     }
     return true;
 }
 
-bool landscape_make(struct landscape *landscape, const struct statistics *statistics, size_t limit)
+/* ---- all of it */
+
+bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit)
 {
+    const struct statistics *statistics = summary->statistics;
     const size_t names = names_count(statistics_names(statistics));
-    struct work work = {landscape, statistics};
 
     *landscape = (struct landscape){
         .services = calloc(names + 1, sizeof(*landscape->services)),
         .calls = calloc(statistics_edges(statistics) + 1, sizeof(*landscape->calls)),
         .places = calloc(names + 1, sizeof(*landscape->places)),
+        .traces = summary->traces_count,
+        .seconds = summary->seconds,
     };
-    return landscape->services && landscape->calls && landscape->places && add_rows(&work) &&
-           add_edges(&work) && arrange(landscape, names, limit);
+    return landscape->services && landscape->calls && landscape->places &&
+           add_services(landscape, statistics) && sort_services(landscape, limit) &&
+           add_calls(landscape, statistics);
 }
 
 void landscape_destroy(struct landscape *landscape)
@@ -251,19 +196,4 @@ unsigned landscape_colour(const struct landscape *landscape, size_t service)
 unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name)
 {
     return landscape_colour(landscape, landscape->places[name] - 1);
-}
-
-size_t landscape_first_call(const struct landscape *landscape, size_t service)
-{
-    size_t low = 0, count = landscape->calls_count;
-
-    while (low < count) {
-        const size_t middle = low + (count - low) / 2;
-
-        if (landscape->calls[middle].from < service)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
 }

@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_LANDSCAPE_H
 #define BLKIN_TOOLS_LANDSCAPE_H
 
-#include "babeltrace-plugin/model/statistics.h"
+#include "tools/trace/summary.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +16,11 @@ struct landscape_service {
     const char *name; /* as it is shown */
     uint64_t spans;
     uint64_t errors;
-    struct histogram duration; /* of all its spans */
-    double self_ns;            /* that all of these take by themselves */
-    bool is_called;            /* by another service */
-    size_t place;              /* before they were sorted */
+    struct histogram duration;   /* of all its spans */
+    double self_ns;              /* that all of these take by themselves */
+    bool is_called;              /* by another service */
+    uint32_t id;                 /* of the name */
+    size_t first_call, end_call; /* its calls are calls[first_call] to calls[end_call - 1] */
 };
 
 struct landscape_call {
@@ -35,8 +36,12 @@ struct landscape {
     size_t services_count;
     struct landscape_call *calls; /* sorted by from, then most calls first */
     size_t calls_count;
-    double self_ns; /* of all services */
-    size_t *places; /* of services by the number of their name, + 1; 0: not there */
+    uint64_t spans; /* these three of all services */
+    uint64_t errors;
+    double self_ns;
+    uint64_t traces; /* 0: not known */
+    double seconds;  /* that these took; 0: not known, so there are no rates */
+    size_t *places;  /* of services by the number of their name, + 1; 0: not there */
     char rest_name[32];
 };
 
@@ -45,17 +50,14 @@ struct landscape {
 
 /*
  * The limit services of most spans, and the others as one; 0: all of them. The names live as long
- * as the statistics. Out of memory: returns false. landscape_destroy() is for both cases.
+ * as the summary. Out of memory: returns false. landscape_destroy() is for both cases.
  */
-bool landscape_make(struct landscape *landscape, const struct statistics *statistics, size_t limit);
+bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit);
 void landscape_destroy(struct landscape *landscape);
 
 /* One of LANDSCAPE_COLOURS, the same one in all pictures. The first form is for an index of
  * services, the second for the number of a name. */
 unsigned landscape_colour(const struct landscape *landscape, size_t service);
 unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name);
-
-/* The calls of a service: they are landscape->calls[i] from the returned i on. */
-size_t landscape_first_call(const struct landscape *landscape, size_t service);
 
 #endif

@@ -57,21 +57,6 @@ static size_t layer_of(const struct work *work, size_t place)
 
 /* ---- layers */
 
-static size_t upper_end(const struct layout *layout, const struct landscape *landscape, size_t call)
-{
-    return layout->is_upwards[call] ? landscape->calls[call].to : landscape->calls[call].from;
-}
-
-static size_t lower_end(const struct layout *layout, const struct landscape *landscape, size_t call)
-{
-    return layout->is_upwards[call] ? landscape->calls[call].from : landscape->calls[call].to;
-}
-
-static bool is_call_of(const struct landscape *landscape, size_t call, size_t service)
-{
-    return call < landscape->calls_count && landscape->calls[call].from == service;
-}
-
 /*
  * Depth first from a service on: as deep as there are services at most, which are few in a picture.
  * A call to one that is open closes a circle. The reverse of finished is an order from the top.
@@ -79,10 +64,10 @@ static bool is_call_of(const struct landscape *landscape, size_t call, size_t se
 static void visit(struct work *work, size_t service)
 {
     const struct landscape *landscape = work->landscape;
+    const struct landscape_service *caller = &landscape->services[service];
 
     work->visits[service] = VISIT_OPEN;
-    for (size_t call = landscape_first_call(landscape, service);
-         is_call_of(landscape, call, service); call++) {
+    for (size_t call = caller->first_call; call < caller->end_call; call++) {
         const size_t to = landscape->calls[call].to;
 
         if (work->visits[to] == VISIT_OPEN)
@@ -102,12 +87,11 @@ static bool push_down(struct work *work)
     bool has_moved = false;
 
     for (size_t i = landscape->services_count; i-- > 0;) {
-        const size_t from = work->finished[i];
+        const struct landscape_service *caller = &landscape->services[work->finished[i]];
 
-        for (size_t call = landscape_first_call(landscape, from); is_call_of(landscape, call, from);
-             call++) {
-            struct layout_place *upper = &layout->places[upper_end(layout, landscape, call)];
-            struct layout_place *lower = &layout->places[lower_end(layout, landscape, call)];
+        for (size_t call = caller->first_call; call < caller->end_call; call++) {
+            struct layout_place *upper = &layout->places[layout_upper(layout, landscape, call)];
+            struct layout_place *lower = &layout->places[layout_lower(layout, landscape, call)];
 
             if (upper != lower && lower->layer <= upper->layer) {
                 lower->layer = upper->layer + 1;
@@ -142,8 +126,8 @@ static void find_layers(struct work *work)
 
 static size_t layers_between(const struct work *work, size_t call)
 {
-    const size_t upper = layer_of(work, upper_end(work->layout, work->landscape, call));
-    const size_t lower = layer_of(work, lower_end(work->layout, work->landscape, call));
+    const size_t upper = layer_of(work, layout_upper(work->layout, work->landscape, call));
+    const size_t lower = layer_of(work, layout_lower(work->layout, work->landscape, call));
 
     return lower > upper ? lower - upper - 1 : 0;
 }
@@ -166,7 +150,7 @@ static bool make_ways(struct work *work)
     layout->places = places;
     layout->places_count = count;
     for (size_t call = 0; call < landscape->calls_count; call++) {
-        size_t layer = places[upper_end(layout, landscape, call)].layer;
+        size_t layer = places[layout_upper(layout, landscape, call)].layer;
 
         for (size_t i = layout->ways[call]; i < layout->ways[call + 1]; i++) {
             layer++;
@@ -194,8 +178,8 @@ static void make_links(struct work *work)
     const struct layout *layout = work->layout;
 
     for (size_t call = 0; call < landscape->calls_count; call++) {
-        size_t upper = upper_end(layout, landscape, call);
-        const size_t lower = lower_end(layout, landscape, call);
+        size_t upper = layout_upper(layout, landscape, call);
+        const size_t lower = layout_lower(layout, landscape, call);
 
         if (upper == lower)
             continue;
@@ -216,28 +200,24 @@ static void make_links(struct work *work)
 
 /* ---- parts: what hangs together */
 
-/* The least place of a part stands for it. */
-static size_t part_of(struct aim *aims, size_t place)
-{
-    while (aims[place].part != place)
-        place = aims[place].part = aims[aims[place].part].part;
-    return place;
-}
-
+/* The least place of a part stands for it: it is handed on along the links until nothing changes.
+ */
 static void find_parts(struct work *work)
 {
-    struct aim *aims = work->aims;
+    bool has_changed = true;
 
     for (size_t i = 0; i < work->layout->places_count; i++)
-        aims[i].part = i;
-    for (size_t i = 0; i < work->links_count; i++) {
-        const size_t upper = part_of(aims, work->links[i].upper);
-        const size_t lower = part_of(aims, work->links[i].lower);
+        work->aims[i].part = i;
+    while (has_changed) {
+        has_changed = false;
+        for (size_t i = 0; i < work->links_count; i++) {
+            size_t *upper = &work->aims[work->links[i].upper].part;
+            size_t *lower = &work->aims[work->links[i].lower].part;
 
-        aims[upper > lower ? upper : lower].part = upper < lower ? upper : lower;
+            has_changed |= *upper != *lower;
+            *upper = *lower = *upper < *lower ? *upper : *lower;
+        }
     }
-    for (size_t i = 0; i < work->layout->places_count; i++)
-        aims[i].part = part_of(aims, i);
 }
 
 /* ---- order and places */

@@ -35,6 +35,19 @@ struct layout {
     double width;
 };
 
+/* The services at the ends of a call, as they lie. */
+static inline size_t layout_upper(const struct layout *layout, const struct landscape *landscape,
+                                  size_t call)
+{
+    return layout->is_upwards[call] ? landscape->calls[call].to : landscape->calls[call].from;
+}
+
+static inline size_t layout_lower(const struct layout *layout, const struct landscape *landscape,
+                                  size_t call)
+{
+    return layout->is_upwards[call] ? landscape->calls[call].from : landscape->calls[call].to;
+}
+
 /* Calls of a service to itself have no way. Out of memory: returns false; layout_destroy() is for
  * both cases. */
 bool layout_make(struct layout *layout, const struct landscape *landscape,

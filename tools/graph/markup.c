@@ -5,6 +5,7 @@
  */
 #include "markup.h"
 
+#include "babeltrace-plugin/base/utf8.h"
 #include "tools/base/text.h"
 
 #include <inttypes.h>
@@ -15,34 +16,6 @@ struct glyph {
     char text[16];
     size_t columns;
 };
-
-static size_t length_by(unsigned char first)
-{
-    return first < 0x80   ? 1
-           : first < 0xc2 ? 0
-           : first < 0xe0 ? 2
-           : first < 0xf0 ? 3
-           : first < 0xf5 ? 4
-                          : 0;
-}
-
-/* The character at text and how many bytes it has; 0 of them: that is not UTF-8. */
-static size_t decode(const char *text, uint32_t *code)
-{
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const size_t length = length_by((unsigned char)text[0]);
-
-    *code = length > 1 ? (unsigned char)text[0] & (0xffu >> (length + 1)) : (unsigned char)text[0];
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
-            return 0;
-        *code = *code << 6 | ((unsigned char)text[i] & 0x3f);
-    }
-    if (length == 0 || *code < least[length] || *code > 0x10ffff ||
-        (*code >= 0xd800 && *code <= 0xdfff))
-        return 0;
-    return length;
-}
 
 /* Controls, what turns the direction of writing, what has no width, what XML has no place for. */
 static bool is_hidden(uint32_t code)
@@ -81,12 +54,12 @@ static const char *entity_of(uint32_t code)
 static const char *next_glyph(const char *text, struct glyph *glyph)
 {
     uint32_t code;
-    const size_t length = decode(text, &code);
+    const size_t length = utf8_decode(text, &code);
     const char *entity = entity_of(code);
 
     glyph->columns = 1;
     if (length == 0) {
-        memcpy(glyph->text, "\xef\xbf\xbd", 4); /* the replacement character */
+        memcpy(glyph->text, UTF8_REPLACEMENT, sizeof(UTF8_REPLACEMENT));
         return text + 1;
     }
     if (entity) {

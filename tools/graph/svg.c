@@ -40,7 +40,6 @@ struct area {
 struct picture {
     FILE *file;
     const struct landscape *landscape;
-    const struct graph_period *period;
     struct layout layout;
     uint64_t most_calls;
     struct area *labels; /* by call; without a width: there is no room for it */
@@ -62,6 +61,17 @@ static void svg_put_errors(FILE *file, uint64_t errors)
 static struct figure svg_quantile(const struct histogram *histogram, double q)
 {
     return figure_quantile(histogram, q, FIGURE_PAGE);
+}
+
+/* For a title: ": 120 calls, 3 with an error; p50 1.20 ms, p99 3.40 ms, longest 5.60 ms" */
+static void put_figures(FILE *file, uint64_t count, const char *what, uint64_t errors,
+                        const struct histogram *duration)
+{
+    fprintf(file, ": %s %s, %s with an error", figure_count(count).text, what,
+            figure_count(errors).text);
+    if (duration->count)
+        fprintf(file, "; p50 %s, p99 %s, longest %s", svg_quantile(duration, 0.5).text,
+                svg_quantile(duration, 0.99).text, svg_quantile(duration, 1).text);
 }
 
 /* ---- calls */
@@ -86,11 +96,8 @@ static double port(double x, double other)
 static size_t route(const struct picture *picture, size_t i, struct point *points)
 {
     const struct layout *layout = &picture->layout;
-    const struct landscape_call *call = &picture->landscape->calls[i];
-    const struct layout_place *upper =
-        &layout->places[layout->is_upwards[i] ? call->to : call->from];
-    const struct layout_place *lower =
-        &layout->places[layout->is_upwards[i] ? call->from : call->to];
+    const struct layout_place *upper = &layout->places[layout_upper(layout, picture->landscape, i)];
+    const struct layout_place *lower = &layout->places[layout_lower(layout, picture->landscape, i)];
     const size_t first = layout->ways[i], end = layout->ways[i + 1];
     const double apart = layout->is_upwards[i] ? APART : 0;
     size_t count = 0;
@@ -128,11 +135,7 @@ static void put_call_title(const struct picture *picture, const struct landscape
     markup_put(file, landscape->services[call->from].name, 100);
     fputs(" calls ", file);
     markup_put(file, landscape->services[call->to].name, 100);
-    fprintf(file, ": %s calls, %s with an error", figure_count(call->calls).text,
-            figure_count(call->errors).text);
-    if (call->duration.count)
-        fprintf(file, "; p50 %s, p99 %s, longest %s", svg_quantile(&call->duration, 0.5).text,
-                svg_quantile(&call->duration, 0.99).text, svg_quantile(&call->duration, 1).text);
+    put_figures(file, call->calls, "calls", call->errors, &call->duration);
     fputs("</title>", file);
 }
 
@@ -222,7 +225,7 @@ static struct label label_of(const struct picture *picture, const struct landsca
     size_t length;
 
     length = (size_t)snprintf(label.text, sizeof(label.text), "%s",
-                              graph_rate(picture->period, call->calls, "").text);
+                              graph_rate(picture->landscape, call->calls, "").text);
     if (call->duration.count)
         snprintf(label.text + length, sizeof(label.text) - length, " · p99 %s",
                  svg_quantile(&call->duration, 0.99).text);
@@ -274,8 +277,9 @@ static bool has_way(const struct landscape_call *call)
 static const struct landscape_call *call_to_itself(const struct landscape *landscape,
                                                    size_t service)
 {
-    for (size_t i = landscape_first_call(landscape, service);
-         i < landscape->calls_count && landscape->calls[i].from == service; i++) {
+    const struct landscape_service *caller = &landscape->services[service];
+
+    for (size_t i = caller->first_call; i < caller->end_call; i++) {
         if (landscape->calls[i].to == service)
             return &landscape->calls[i];
     }
@@ -290,13 +294,9 @@ static void put_service_title(const struct picture *picture, size_t i)
 
     fputs("<title>", file);
     markup_put(file, service->name, 200);
-    fprintf(file, ": %s spans, %s with an error", figure_count(service->spans).text,
-            figure_count(service->errors).text);
+    put_figures(file, service->spans, "spans", service->errors, &service->duration);
     if (service->duration.count)
-        fprintf(file, "; p50 %s, p99 %s, longest %s; %s of all self time",
-                svg_quantile(&service->duration, 0.5).text,
-                svg_quantile(&service->duration, 0.99).text,
-                svg_quantile(&service->duration, 1).text,
+        fprintf(file, "; %s of all self time",
                 figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
         fprintf(file, "; calls itself: %s calls, %s with an error, p99 %s",
@@ -319,12 +319,12 @@ static void put_lines(const struct picture *picture, size_t i, double x, double 
         return;
     }
     fprintf(file, "<text x=\"%.1f\" y=\"%.1f\">%s", x, y + 38,
-            graph_rate(picture->period, service->spans, " spans").text);
+            graph_rate(picture->landscape, service->spans, " spans").text);
     svg_put_errors(file, service->errors);
     fprintf(file, "</text><text x=\"%.1f\" y=\"%.1f\">%s self", x, y + 55,
             figure_share(service->self_ns, picture->landscape->self_ns).text);
     if (own)
-        fprintf(file, " · ↻ %s", graph_rate(picture->period, own->calls, "").text);
+        fprintf(file, " · ↻ %s", graph_rate(picture->landscape, own->calls, "").text);
     fputs("</text>", file);
 }
 
@@ -416,14 +416,12 @@ static void put_all(struct picture *picture, struct point *points, bool is_page)
     fputs("</svg>\n", picture->file);
 }
 
-bool graph_svg(FILE *file, const struct landscape *landscape, const struct graph_period *period,
-               bool is_page)
+bool graph_svg(FILE *file, const struct landscape *landscape, bool is_page)
 {
     static const struct layout_sizes sizes = {BOX_WIDTH, GAP_X, WAY};
     struct picture picture = {
         .file = file,
         .landscape = landscape,
-        .period = period,
         .labels = calloc(landscape->calls_count + 1, sizeof(*picture.labels)),
     };
     struct point *points = calloc(2 * landscape->services_count + 2, sizeof(*points));

@@ -22,7 +22,6 @@
 
 struct drawing {
     const struct landscape *landscape;
-    const struct graph_period *period;
     size_t label;
     size_t levels;  /* that are indented: fewer where there is no room for names otherwise */
     bool *is_shown; /* by service: its calls are */
@@ -36,8 +35,9 @@ static void put_cell(struct figure figure)
 
 static struct figure rate(const struct drawing *drawing, uint64_t count)
 {
-    return drawing->period->seconds > 0 ? figure_number((double)count / drawing->period->seconds)
-                                        : (struct figure){"-"};
+    return drawing->landscape->seconds > 0
+               ? figure_number((double)count / drawing->landscape->seconds)
+               : (struct figure){"-"};
 }
 
 static void put_figures(const struct drawing *drawing, uint64_t count, uint64_t errors,
@@ -98,25 +98,20 @@ static void put_call(const struct drawing *drawing, const struct landscape_call 
     putchar('\n');
 }
 
-static bool has_call(const struct drawing *drawing, size_t i, size_t from)
-{
-    return i < drawing->landscape->calls_count && drawing->landscape->calls[i].from == from;
-}
-
 /* All that is below a service, as deep as there are services at most. Returns how many calls that
  * were to a service shown before. */
 static size_t put_below(struct drawing *drawing, size_t from, size_t level)
 {
     const struct landscape *landscape = drawing->landscape;
+    const struct landscape_service *caller = &landscape->services[from];
     size_t again = 0;
 
     drawing->is_shown[from] = true;
-    for (size_t i = landscape_first_call(landscape, from); has_call(drawing, i, from); i++) {
+    for (size_t i = caller->first_call; i < caller->end_call; i++) {
         const size_t to = landscape->calls[i].to;
-        const bool is_again =
-            drawing->is_shown[to] && has_call(drawing, landscape_first_call(landscape, to), to);
+        const bool is_again = drawing->is_shown[to] && landscape->services[to].end_call > 0;
 
-        drawing->has_more[level] = has_call(drawing, i + 1, from);
+        drawing->has_more[level] = i + 1 < caller->end_call;
         put_call(drawing, &landscape->calls[i], level, is_again);
         again += is_again;
         if (!drawing->is_shown[to])
@@ -139,7 +134,7 @@ static void put_calls(struct drawing *drawing)
     for (int is_called = 0; is_called < 2; is_called++) {
         for (size_t i = 0; i < landscape->services_count; i++) {
             if (landscape->services[i].is_called <= (is_called != 0) && !drawing->is_shown[i] &&
-                has_call(drawing, landscape_first_call(landscape, i), i)) {
+                landscape->services[i].end_call > 0) {
                 tree_put_service(drawing, i, 0, false);
                 putchar('\n');
                 again += put_below(drawing, i, 1);
@@ -169,17 +164,12 @@ static void put_services(const struct drawing *drawing)
 
 /* ---- all of it */
 
-static void put_head(const struct drawing *drawing)
+static void put_head(const struct landscape *landscape)
 {
-    const struct graph_period *period = drawing->period;
-    uint64_t errors = 0;
-
-    for (size_t i = 0; i < drawing->landscape->services_count; i++)
-        errors += drawing->landscape->services[i].errors;
-    printf("%" PRIu64 " span%s", period->spans, period->spans == 1 ? "" : "s");
-    if (period->traces)
-        printf(" of %" PRIu64 " trace%s", period->traces, period->traces == 1 ? "" : "s");
-    printf(" in %.1f s, %" PRIu64 " with an error\n\n", period->seconds, errors);
+    printf("%" PRIu64 " span%s", landscape->spans, landscape->spans == 1 ? "" : "s");
+    if (landscape->traces)
+        printf(" of %" PRIu64 " trace%s", landscape->traces, landscape->traces == 1 ? "" : "s");
+    printf(" in %.1f s, %" PRIu64 " with an error\n\n", landscape->seconds, landscape->errors);
 }
 
 /* As wide as the names want, where all of them are at a moderate depth. */
@@ -198,12 +188,11 @@ static void tree_lay_out(struct drawing *drawing, size_t width)
     drawing->levels = drawing->label > LABEL_MIN ? (drawing->label - LABEL_MIN) / INDENT : 0;
 }
 
-bool graph_text(const struct landscape *landscape, const struct graph_period *period, size_t width)
+bool graph_text(const struct landscape *landscape, size_t width)
 {
     const size_t count = landscape->services_count + 3;
     struct drawing drawing = {
         .landscape = landscape,
-        .period = period,
         .is_shown = calloc(count, sizeof(bool)),
         .has_more = calloc(count, sizeof(bool)),
     };
@@ -211,7 +200,7 @@ bool graph_text(const struct landscape *landscape, const struct graph_period *pe
 
     if (has_memory) {
         tree_lay_out(&drawing, width);
-        put_head(&drawing);
+        put_head(landscape);
         put_calls(&drawing);
         putchar('\n');
         put_services(&drawing);

@@ -94,16 +94,17 @@ static int listen_there(struct hub *hub, struct error *error)
 static const struct total host_metrics[] = {
     {"posted", offsetof(struct host_counts, posted),
      "Messages that the host has posted; the sum of the next four."},
-    {"accepted", offsetof(struct host_counts, accepted), "Posted messages that others are given."},
-    {"doubles", offsetof(struct host_counts, doubles), "Posted messages that were there already."},
+    {"accepted", offsetof(struct host_counts, accepted), "Posted messages that go to others."},
+    {"doubles", offsetof(struct host_counts, doubles), "Posted messages that the hub already had."},
     {"refused", offsetof(struct host_counts, refused), "Posted messages of a wrong form."},
     {"capped", offsetof(struct host_counts, capped),
-     "Posted messages of which hub-traces-per-s let no trace pass."},
+     "Posted messages for which hub-traces-per-s allowed no trace."},
     {"dropped_traces", offsetof(struct host_counts, dropped_traces),
      "Traces that the host has asked for beyond hub-traces-per-s."},
-    {"delivered", offsetof(struct host_counts, delivered), "Messages that the host was given."},
+    {"delivered", offsetof(struct host_counts, delivered),
+     "Messages that were delivered to the host."},
     {"missed", offsetof(struct host_counts, missed),
-     "Messages that were gone before the host came for them."},
+     "Messages that were gone before the host fetched them."},
 };
 
 static const struct totals_table host_table = {"hub_host", host_metrics,

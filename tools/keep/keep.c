@@ -230,7 +230,7 @@ static void say_what_to_do(const char *program, const struct error *error)
     if (strncmp(error->text, "no `blkin", strlen("no `blkin")) == 0)
         fprintf(stderr,
                 "%s: start it with \"systemctl start blkin-record\", or \"blkin record\": it keeps "
-                "what is recorded from then on\n",
+                "spans from then on\n",
                 program);
 }
 

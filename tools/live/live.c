@@ -205,8 +205,8 @@ static void relay_is_down(void *context)
 
     if (!service->relay.options.is_own)
         say(BK2011,
-            "the relay daemon is gone, or does not answer: what is recorded until it is back is "
-            "lost");
+            "the relay daemon is gone, or does not answer: what programs record until it is "
+            "back is lost");
     readers_relay_down(&service->readers);
     tracing_relay_down(&service->tracing);
 }

@@ -268,8 +268,8 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
     reader->readers->lost_spans += lost;
     say(BK2031, "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
         reader->host, reader->session, how, lost,
-        readers_reads_all(reader) ? ", and reads what it has missed"
-                                  : ", and what is recorded until it reads is lost");
+        readers_reads_all(reader) ? ", and reads what it missed"
+                                  : ", and loses what is recorded until then");
 }
 
 static void readers_all_have_ended(struct readers *readers)

@@ -254,7 +254,7 @@ const struct job tracing_look_job = {.name = "live-look",
 
 static void tracing_make_again(struct tracing *tracing, const char *why)
 {
-    say(BK2023, "session \"%s\": %s: it is made anew", tracing->spec.name, why);
+    say(BK2023, "session \"%s\": %s: it is made again", tracing->spec.name, why);
     tracing_set_state(tracing, TRACING_NOT_YET);
     tracing_make(tracing);
 }
@@ -438,8 +438,9 @@ bool tracing_is_stalled(struct tracing *tracing)
     (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
                    ++tracing->names);
     say(BK2026,
-        "session \"%s\" stands still: going on in session \"%s\"; what was recorded and not read "
-        "by then is lost",
+        "session \"%s\" stands still: going on in session \"%s\"; events that were not read by "
+        "then "
+        "are lost",
         tracing->destroy_name, tracing->spec.name);
     tracing_set_state(tracing, TRACING_NOT_YET);
     tracing_make(tracing);

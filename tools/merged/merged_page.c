@@ -8,7 +8,7 @@
  */
 #include "merged.h"
 
-#include "babeltrace-plugin/base/label.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/hosts/fleet_page.h"
 
 #include <inttypes.h>
@@ -210,13 +210,13 @@ static void print_root(struct printer *page, const struct merged *merged)
     } figures[] = {
         {"messages_total", "counter", "Messages of deltas that were read.",
          (double)merged->messages},
-        {"refused_total", "counter", "Of these, those that are no deltas.",
+        {"refused_total", "counter", "Messages among these that are no deltas.",
          (double)merged->refused},
-        {"gaps_total", "counter", "Times that the topic had lost what was not read yet.",
+        {"gaps_total", "counter", "Times that the topic lost messages before they were read.",
          (double)merged->gaps},
-        {"rows", "gauge", "Services and names that are counted by themselves, 4096 at most.",
+        {"rows", "gauge", "Services and names that are counted separately, 4096 at most.",
          (double)statistics_rows(merged->statistics)},
-        {"edges", "gauge", "Pairs of services that are counted by themselves, 4096 at most.",
+        {"edges", "gauge", "Pairs of services that are counted separately, 4096 at most.",
          (double)statistics_edges(merged->statistics)},
         {"time_seconds", "gauge", "Up to when deltas were read, since 1970; 0 before any was.",
          (double)merged->to_ns / 1e9},

@@ -3,35 +3,20 @@
  */
 #include "otlp_names.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define NONE           \
-    {                  \
-        {NULL, NULL},  \
-        {              \
-            NULL, NULL \
-        }              \
-    }
-#define ONE(key, value) \
-    {                   \
-        {key, value},   \
-        {               \
-            NULL, NULL  \
-        }               \
-    }
-#define MODE(value)    ONE("cpu.mode", value)
-#define DISK(value)    ONE("disk.io.direction", value)
-#define NETWORK(value) ONE("network.io.direction", value)
-#define MEMORY(value)  ONE("system.memory.state", value)
-#define SWAP(value)    ONE("system.paging.state", value)
-#define FAULT(value)   ONE("system.paging.fault.type", value)
-#define SWAPPED(value)                          \
-    {                                           \
-        {"system.paging.direction", value},     \
-        {                                       \
-            "system.paging.fault.type", "major" \
-        }                                       \
-    }
+/* clang-format off */
+#define NONE            {{NULL, NULL}}
+#define ONE(key, value) {{key, value}}
+#define MODE(value)     ONE("cpu.mode", value)
+#define DISK(value)     ONE("disk.io.direction", value)
+#define NETWORK(value)  ONE("network.io.direction", value)
+#define MEMORY(value)   ONE("system.memory.state", value)
+#define SWAP(value)     ONE("system.paging.state", value)
+#define FAULT(value)    ONE("system.paging.fault.type", value)
+#define SWAPPED(value)  {{"system.paging.direction", value}, {"system.paging.fault.type", "major"}}
+/* clang-format on */
 
 /* key, its unit, name, unit, attributes; sorted by key */
 static const struct otlp_name names[] = {
@@ -103,31 +88,14 @@ const struct otlp_name *otlp_names(size_t *count)
     return names;
 }
 
-static int compare(struct text text, const char *other)
+static int by_key(const void *key, const void *name)
 {
-    const size_t length = strlen(other);
-    const int order =
-        text.length ? memcmp(text.data, other, text.length < length ? text.length : length) : 0;
-
-    return order ? order : (text.length > length) - (text.length < length);
+    return text_compare(*(const struct text *)key, text_of(((const struct otlp_name *)name)->key));
 }
 
 const struct otlp_name *otlp_name_of(struct text key)
 {
-    size_t from = 0, to = NAMES;
-
-    while (from < to) {
-        const size_t middle = (from + to) / 2;
-        const int order = compare(key, names[middle].key);
-
-        if (order == 0)
-            return &names[middle];
-        if (order < 0)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
+    return bsearch(&key, names, NAMES, sizeof(names[0]), by_key);
 }
 
 const struct otlp_name *otlp_names_called(struct text name, struct text unit, size_t *count)

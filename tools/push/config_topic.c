@@ -91,7 +91,7 @@ static void config_topic_take_kept(struct config_topic *topic)
         };
 
         if (pushed_take(topic->pushed, &message, &error) == PUSHED_REFUSED)
-            say(BK1111, "%s is not taken: %s", topic->kept, error.text);
+            say(BK1111, "%s is not used: %s", topic->kept, error.text);
     }
     json_decref(json);
 }

@@ -266,7 +266,7 @@ static void push_check_topic(const struct push *push, rd_kafka_t *client)
                        policy) &&
         policy[0] && strcmp(policy, "compact") != 0)
         fprintf(stderr,
-                "%s: %s is not compacted: brokers will delete what is in it by its age; let it be "
+                "%s: %s is not compacted: brokers will delete old messages; make it "
                 "so with\n    kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
                 "--entity-name %s --add-config cleanup.policy=compact\n",
                 push->program, push->url.shown, push->url.brokers, push->url.topic);

@@ -67,8 +67,7 @@ static void pushed_check_entry(void *context, unsigned line, const char *section
     else if (key < 0)
         error_set(&why, "key \"%.64s\" is not known: see \"blkin config keys\"", name);
     else if (!pushed_is_taken(check->service, name))
-        error_set(&why, "\"%s\" is not taken from a topic: it belongs in the host's own file",
-                  name);
+        error_set(&why, "\"%s\" cannot be set by a topic: it belongs in the host's own file", name);
     else if (check->lines[key])
         error_set(&why, "\"%s\" is given twice: line %u has it", name, check->lines[key]);
     else if ((is_right = key_read(key_rule(key), text, &value, &why)))

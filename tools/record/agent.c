@@ -33,7 +33,7 @@ bool agent_open(struct agent *agent, struct error *error)
     agent->pending.max = (size_t)config_integer(agent->config, "fetch-traces");
     agent->heard = record_totals_load(&agent->totals, agent->totals_file);
     if (!agent->heard && access(agent->totals_file, F_OK) == 0)
-        say(BK4001, "%s is damaged: the totals begin anew", agent->totals_file);
+        say(BK4001, "%s is damaged: the totals begin at 0 again", agent->totals_file);
     if (!agent->heard)
         agent->heard = json_array();
     agent->fetched = fetched_new();

@@ -29,7 +29,8 @@ struct asking {
     struct incomplete *incomplete;
     const struct kept *kept;
     unsigned long requests; /* posted by this process */
-    bool asks_again;        /* for what was open when the agent ended */
+    bool asks_again;        /* for what was open when the agent ended, */
+    uint64_t loaded_until;  /* when the kept folders below this number were there */
     bool has_saved_others;  /* the file is not empty: */
     char others_file[4096];
 };
@@ -67,6 +68,7 @@ static void asking_note_open(struct asking *asking, const struct request *reques
         if (!trace)
             continue;
         trace->is_open = trace->is_asked = true;
+        trace->asked_ns = request->traces[i].begin_ns;
         (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
     }
     /* who kills us now kills no request: two polls later the alarm is overwritten */
@@ -127,7 +129,8 @@ json_t *asking_known(const struct asking *asking, const char *name)
 struct again {
     struct asking *asking;
     struct request *request;
-    bool is_fetched; /* such as were fetched already, or such as were not */
+    bool is_fetched; /* such as were fetched already, or such as were not, */
+    size_t room;     /* and so many of them */
 };
 
 static void asking_add_open(void *context, struct fetched_trace *trace)
@@ -135,16 +138,16 @@ static void asking_add_open(void *context, struct fetched_trace *trace)
     const struct again *again = context;
 
     if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != again->is_fetched ||
-        again->request->count >= again->asking->agent->pending.max)
+        again->request->count >= again->room)
         return;
     trace->is_asked = true;
-    (void)request_add(again->request, trace->id, 0, trace->why);
+    (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
 /* NULL: there is none. */
-static struct request *asking_list_open(struct asking *asking, bool is_fetched)
+static struct request *asking_list_open(struct asking *asking, bool is_fetched, size_t room)
 {
-    struct again again = {asking, request_new("", asking->agent->host), is_fetched};
+    struct again again = {asking, request_new("", asking->agent->host), is_fetched, room};
 
     if (again.request)
         fetched_each(asking->agent->fetched, asking_add_open, &again);
@@ -159,23 +162,28 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched)
     return NULL;
 }
 
-/* Nobody else knows what was answered before. As many at once as a snapshot may have. */
+/* What was not fetched comes first, and waits for nothing: the rings have it for some seconds only.
+ * Of what was fetched nobody else knows what was answered before. */
 void asking_again(struct asking *asking)
 {
+    const struct pending *pending = &asking->agent->pending;
     struct request *request;
 
-    if (!asking->asks_again || asking->agent->pending.traces || !kept_is_told(asking->kept))
+    if (!asking->asks_again || pending->traces >= pending->max)
         return;
-    request = asking_list_open(asking, true);
+    request = asking_list_open(asking, false, pending->max - pending->traces);
+    if (request) {
+        asking_ask(asking, request, NULL, 0);
+        return;
+    }
+    if (!kept_is_told(asking->kept, asking->loaded_until))
+        return;
+    request = asking_list_open(asking, true, pending->max);
     if (request) { /* what this host has of them is known */
         asking_ask_others(asking, request, NULL, 0);
         asking_answer(asking, request, 0, NULL, NULL);
         requests_free(request);
-        return;
     }
-    request = asking_list_open(asking, false);
-    if (request)
-        asking_ask(asking, request, NULL, 0);
     asking->asks_again = request != NULL;
 }
 
@@ -211,8 +219,10 @@ static void asking_note_kept(struct asking *asking)
 {
     for (const struct kept_folder *f = kept_list(asking->kept); f; f = f->next) {
         for (const struct request *r = f->requests; r; r = r->next) {
-            for (size_t i = 0; i < r->count; i++)
+            for (size_t i = 0; i < r->count; i++) {
                 fetched_note(asking->agent->fetched, r->traces[i].id, f->until_mono_ns, 0);
+                fetched_note_held(asking->agent->fetched, r->traces[i].id, f->held_from_ns);
+            }
         }
     }
 }
@@ -236,6 +246,7 @@ void asking_load(struct asking *asking, const struct kept *kept)
     asking->has_saved_others = json_array_size(list) > 0;
     json_decref(list);
     asking->kept = kept;
+    asking->loaded_until = kept_next_number(kept);
     asking->asks_again = true;
     asking_note_kept(asking);
 }
@@ -282,7 +293,7 @@ static json_t *asking_list_fetched(const struct asking *asking, const struct req
         listing.traces /= requests;
         listing.ids /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
-            asking_add_trace(&listing, json_deep_copy(trace));
+            asking_add_trace(&listing, fetched_copy(asking->agent->fetched, trace));
     }
     for (size_t k = 0; k < request->count && !request->is_late; k++) {
         const struct fetched_trace *known =
@@ -350,7 +361,7 @@ void asking_found(void *context, const struct kept_folder *folder, const json_t 
     if (!is_last)
         agent_save_fetched(asking->agent);
     asking_answer(asking, folder->requests, folder->held_from_ns, found,
-                  found ? NULL : "what was kept there could not be read, or had no room");
+                  found ? NULL : "what was kept there could not be read, or did not fit");
 }
 
 /* ---- from other hosts ------------------------------------------------------------------------ */

@@ -88,6 +88,6 @@ json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *r
         return NULL;
     answer = asking_known(asking, text + 5);
     return answer ? answer
-                  : by_hand_problem("no such request is known (any more): the agent was started "
-                                    "anew, or it is long ago");
+                  : by_hand_problem("no such request is known (any more): the recorder was "
+                                    "restarted, or it is too long ago");
 }

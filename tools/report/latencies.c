@@ -40,8 +40,7 @@ static void note_range(const struct histogram *histogram, int scale, int32_t *lo
 }
 
 /* As fine as there is room for. */
-static struct axis make_axis(const struct page *page, const struct statistics_row **rows,
-                             size_t count)
+static struct axis make_axis(const struct page *page, const struct operation *rows, size_t count)
 {
     struct axis axis = {.scale = SCALE_MAX + 1};
     int32_t low, high;
@@ -52,8 +51,8 @@ static struct axis make_axis(const struct page *page, const struct statistics_ro
         axis.scale--;
         note_range(&page->traces, axis.scale, &low, &high);
         for (size_t i = 0; i < count; i++) {
-            note_range(&rows[i]->duration, axis.scale, &low, &high);
-            note_range(&rows[i]->self, axis.scale, &low, &high);
+            note_range(&rows[i].row->duration, axis.scale, &low, &high);
+            note_range(&rows[i].row->self, axis.scale, &low, &high);
         }
     } while (low <= high && high - low + 3 > BARS_MAX && axis.scale > -5);
     if (low > high)
@@ -217,13 +216,13 @@ static void latency_put_row(const struct page *page, const struct axis *axis,
 bool put_latencies(const struct page *page)
 {
     size_t count, shown = 0;
-    const struct statistics_row **rows = operations(page->statistics, &count);
+    struct operation *rows = operations(page->statistics, OPERATIONS_BY_SELF, NULL, &count);
     struct axis axis;
 
     if (!rows)
         return false;
     for (size_t i = 0; i < count && shown < SHOWN_MAX; i++) {
-        if (rows[i]->duration.count)
+        if (rows[i].row->duration.count)
             rows[shown++] = rows[i];
     }
     axis = make_axis(page, rows, shown);
@@ -238,7 +237,7 @@ bool put_latencies(const struct page *page)
         fputs("</figure>\n", page->file);
     }
     for (size_t i = 0; i < shown; i++)
-        latency_put_row(page, &axis, rows[i]);
+        latency_put_row(page, &axis, rows[i].row);
     fputs("</div></section>\n", page->file);
     free(rows);
     return true;

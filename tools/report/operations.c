@@ -13,39 +13,6 @@
 
 #define ROWS_MAX 50
 
-/* The same spans give the same order, in whatever order they come. */
-static int by_self(const void *a, const void *b, void *context)
-{
-    const struct statistics_row *left = *(const struct statistics_row *const *)a;
-    const struct statistics_row *right = *(const struct statistics_row *const *)b;
-    const struct names *names = context;
-    int order;
-
-    if (left->self.sum != right->self.sum)
-        return left->self.sum > right->self.sum ? -1 : 1;
-    if (left->spans != right->spans)
-        return left->spans > right->spans ? -1 : 1;
-    order = strcmp(names_text(names, left->service).data, names_text(names, right->service).data);
-    return order ? order
-                 : strcmp(names_text(names, left->name).data, names_text(names, right->name).data);
-}
-
-const struct statistics_row **operations(const struct statistics *statistics, size_t *count)
-{
-    const size_t all = statistics_rows(statistics);
-    const struct statistics_row **rows = calloc(all + 1, sizeof(*rows));
-
-    *count = 0;
-    if (!rows)
-        return NULL;
-    for (size_t i = 0; i < all; i++) {
-        if (statistics_row(statistics, i)->spans)
-            rows[(*count)++] = statistics_row(statistics, i);
-    }
-    qsort_r(rows, *count, sizeof(*rows), by_self, (void *)(uintptr_t)statistics_names(statistics));
-    return rows;
-}
-
 /* What stands in all columns but the first one. The longest self time has the longest bar. */
 static void put_cells(const struct page *page, const struct statistics_row *row, double longest_ns)
 {
@@ -83,18 +50,12 @@ static void operation_put_row(const struct page *page, const struct statistics_r
 }
 
 /* Those that there are too many of, as one. */
-static bool put_rest(const struct page *page, const struct statistics_row **rows, size_t count,
+static bool put_rest(const struct page *page, const struct operation *rows, size_t count,
                      double longest_ns)
 {
     struct statistics_row rest = {.service = NAMES_OTHER, .name = NAMES_OTHER};
-    bool is_done = true;
+    const bool is_done = operations_sum(rows, count, &rest);
 
-    for (size_t i = 0; is_done && i < count; i++) {
-        rest.spans += rows[i]->spans;
-        rest.errors += rows[i]->errors;
-        is_done = histogram_merge(&rest.duration, &rows[i]->duration) &&
-                  histogram_merge(&rest.self, &rows[i]->self);
-    }
     if (is_done) {
         fprintf(page->file,
                 "<tr role=\"row\"><th role=\"rowheader\" scope=\"row\"><i class=\"sw c%d\"></i>"
@@ -119,8 +80,8 @@ bool put_operations(const struct page *page)
                                          "p99",
                                          "max"};
     size_t count, shown;
-    const struct statistics_row **rows = operations(page->statistics, &count);
-    const double longest_ns = rows && count ? rows[0]->self.sum : 0;
+    struct operation *rows = operations(page->statistics, OPERATIONS_BY_SELF, NULL, &count);
+    const double longest_ns = rows && count ? rows[0].row->self.sum : 0;
     bool is_done = rows != NULL;
 
     if (!is_done)
@@ -133,7 +94,7 @@ bool put_operations(const struct page *page)
     put_table(page, "ops", titles, sizeof(titles) / sizeof(titles[0]));
     shown = count > ROWS_MAX + 1 ? ROWS_MAX : count;
     for (size_t i = 0; i < shown; i++)
-        operation_put_row(page, rows[i], longest_ns);
+        operation_put_row(page, rows[i].row, longest_ns);
     if (shown < count)
         is_done = put_rest(page, rows + shown, count - shown, longest_ns);
     fputs("</tbody></table></section>\n", page->file);

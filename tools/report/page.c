@@ -52,30 +52,27 @@ static void put_tile(FILE *file, const char *title, struct figure figure, bool i
 
 static void put_tiles(const struct page *page)
 {
-    const double seconds = page->period.seconds;
-    const bool has_rates = graph_has_rates(&page->period);
+    const struct landscape *landscape = &page->landscape;
+    const bool has_rates = graph_has_rates(landscape);
     FILE *file = page->file;
-    uint64_t errors = 0;
     char text[96] = "";
 
-    for (size_t i = 0; i < page->landscape.services_count; i++)
-        errors += page->landscape.services[i].errors;
     fputs("<dl class=\"ti\">", file);
     if (has_rates)
         snprintf(text, sizeof(text), "%s a second",
-                 figure_number((double)page->period.traces / seconds).text);
-    if (page->period.traces)
-        put_tile(file, "traces", figure_count(page->period.traces), false, text);
+                 figure_number((double)landscape->traces / landscape->seconds).text);
+    if (landscape->traces)
+        put_tile(file, "traces", figure_count(landscape->traces), false, text);
     if (has_rates)
         snprintf(text, sizeof(text), "%s a second",
-                 figure_number((double)page->period.spans / seconds).text);
-    put_tile(file, "spans", figure_count(page->period.spans), false, text);
+                 figure_number((double)landscape->spans / landscape->seconds).text);
+    put_tile(file, "spans", figure_count(landscape->spans), false, text);
     snprintf(text, sizeof(text), "%s of the spans",
-             figure_share((double)errors, (double)page->period.spans).text);
-    put_tile(file, "failed spans", figure_count(errors), errors > 0, text);
-    snprintf(text, sizeof(text), "%zu way%s of calls", page->landscape.calls_count,
-             page->landscape.calls_count == 1 ? "" : "s");
-    put_tile(file, "services", figure_count(page->landscape.services_count), false, text);
+             figure_share((double)landscape->errors, (double)landscape->spans).text);
+    put_tile(file, "failed spans", figure_count(landscape->errors), landscape->errors > 0, text);
+    snprintf(text, sizeof(text), "%zu way%s of calls", landscape->calls_count,
+             landscape->calls_count == 1 ? "" : "s");
+    put_tile(file, "services", figure_count(landscape->services_count), false, text);
     if (page->traces.count) {
         snprintf(text, sizeof(text), "p99 %s",
                  figure_quantile(&page->traces, 0.99, FIGURE_PAGE).text);
@@ -159,7 +156,7 @@ static bool put_graph(const struct page *page)
           "self time. Red lines: 1 % or more fail. ↻: calls of a service to itself.</p>\n"
           "<div class=\"gr\" tabindex=\"0\" role=\"group\" aria-label=\"service graph\">\n",
           file);
-    if (!graph_svg(file, &page->landscape, &page->period, true))
+    if (!graph_svg(file, &page->landscape, true))
         return false;
     fputs("</div>\n", file);
     if (page->landscape.calls_count) {
@@ -271,13 +268,12 @@ bool page_put(FILE *file, const char *source, struct summary *summary, size_t ma
     struct page page = {
         .file = file,
         .source = source,
-        .period = {summary->seconds, summary->spans, summary->traces_count},
         .start_ns = summary->start_ns,
         .end_ns = summary->end_ns,
         .statistics = summary->statistics,
         .details_left = DETAILS_MAX,
     };
-    bool is_done = landscape_make(&page.landscape, summary->statistics, SERVICES_MAX);
+    bool is_done = landscape_make(&page.landscape, summary, SERVICES_MAX);
 
     for (size_t i = 0; is_done && i < summary->traces.count; i++)
         is_done = histogram_add(&page.traces, duration_of(&summary->traces.traces[i]));

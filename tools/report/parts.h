@@ -8,6 +8,7 @@
 
 #include "babeltrace-plugin/model/model.h"
 #include "tools/graph/graph.h"
+#include "tools/trace/operations.h"
 #include "tools/trace/summary.h"
 
 #include <jansson.h>
@@ -17,7 +18,6 @@
 struct page {
     FILE *file;
     const char *source;
-    struct graph_period period;
     int64_t start_ns; /* of the first span; 0: not known */
     int64_t end_ns;
     const struct statistics *statistics;
@@ -42,8 +42,5 @@ bool put_operations(const struct page *page);
 bool put_latencies(const struct page *page);
 bool put_timeline(struct page *page, const char *trace_id, const struct trace_model *linked,
                   size_t max_spans, bool is_open);
-
-/* Of the operations: those of most self time first. *count of them; free(3) the array. */
-const struct statistics_row **operations(const struct statistics *statistics, size_t *count);
 
 #endif

@@ -257,19 +257,13 @@ static void put_usage_heads(const struct page *page, enum usage_columns columns)
 static void put_usage_words(const struct page *page, const struct trace_model *model,
                             uint32_t longest)
 {
-    const uint32_t node = thread_time_around(model, longest);
     struct thread_time_part parts[THREAD_TIME_PARTS];
-    struct thread_time time;
-    size_t count;
+    uint32_t around;
+    const size_t count = thread_time_tell(model, longest, &around, parts);
 
-    if (node == TRACE_NONE)
-        return;
-    time = thread_time_of(span_of(model, node));
-    count =
-        thread_time_parts(&time, node == longest ? model->nodes[node].self_ns / 1000 : 0, parts);
-    if (node != longest) {
+    if (count && around != longest) {
         fputs("; all of ", page->file);
-        put_name(page, model->spans[node].name);
+        put_name(page, model->spans[around].name);
     }
     for (size_t i = 0; i < count; i++)
         fprintf(page->file, "%s%s %s", i ? ", " : ": ", parts[i].what,

@@ -156,8 +156,8 @@ static bool keeper_keep(const void *argument, void *result)
         /* none can be made either: wait for a new session daemon */
         (void)bury_prepare(&order.store, report->used[chosen], &report->error);
         report->state = KEEP_NO_CONSUMER;
-        error_set(&report->error, "LTTng's consumer daemon has died, and nothing is recorded until "
-                                  "the session daemon is started anew: restart lttng-sessiond");
+        error_set(&report->error, "LTTng's consumer daemon has died. Nothing is recorded until the "
+                                  "session daemon is restarted: systemctl restart lttng-sessiond");
         return true;
     }
     if (chosen >= 0)

@@ -6,18 +6,44 @@
 #include "command.h"
 
 #include "babeltrace-plugin/rules/rules.h"
+#include "sessions.h"
+#include "tools/trace/read.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define SECONDS_MAX 86400
 
 static const char usage[] =
 #include "tools/rules/usage.txt.inc"
     ;
 
-static int rules_check_file(const char *path)
+/* Files that know nothing of each other may make spans of the same events: that may be meant. */
+static void rules_tell_shared(const struct rules *rules)
+{
+    for (size_t i = 0; i < rules->point_count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const struct rule_point *a = &rules->points[k], *b = &rules->points[i];
+            const struct span_rule *of_a = &rules->rules[a->owner], *of_b = &rules->rules[b->owner];
+
+            if (a->kind == POINT_LOOKUP || b->kind == POINT_LOOKUP || of_a->file == of_b->file ||
+                !text_equal(a->pattern, b->pattern))
+                continue;
+            printf("note: %.*s is in \"%s\", line %u, and in \"%s\", line %u: each makes spans\n",
+                   (int)b->pattern.length, b->pattern.data, of_a->file, of_a->line, of_b->file,
+                   of_b->line);
+            break;
+        }
+    }
+}
+
+/* Returns the exit status. */
+static int rules_check_file(const char *path, bool is_told)
 {
     struct error error;
     struct rules *rules = rules_read(path, &error);
@@ -26,8 +52,11 @@ static int rules_check_file(const char *path)
         fprintf(stderr, "blkin: %s\n", error.text);
         return 1;
     }
-    printf("%s: %zu kinds of spans, %zu lookups, %zu fields: no errors\n", path, rules->count,
-           rules->lookup_count, rules->field_count);
+    if (is_told) {
+        printf("%s: %zu kinds of spans, %zu lookups, %zu fields: no errors\n", path, rules->count,
+               rules->lookup_count, rules->field_count);
+        rules_tell_shared(rules);
+    }
     rules_free(rules);
     return 0;
 }
@@ -40,55 +69,81 @@ static int rules_run(const char *const arguments[])
     return 1;
 }
 
-static int rules_events(const char *trace)
+/* Says so if not: babeltrace2 would in many lines. */
+static bool rules_is_trace(const char *path)
 {
-    const char *const arguments[] = {"babeltrace2", trace, "--component=sink.blkin.events",
-                                     "--log-level=ERROR", NULL};
+    if (is_trace(path))
+        return true;
+    fprintf(stderr, "blkin rules: %s: expected the folder of a recorded trace\n", path);
+    return false;
+}
 
+/* Of a folder all events, of a live session those of some seconds. */
+static int rules_events(const char *source, const char *relayd, const char *seconds)
+{
+    char url[1024], params[64];
+    const char *const arguments[] = {"babeltrace2",       url,    "--component=sink.blkin.events",
+                                     "--log-level=ERROR", params, NULL};
+    const char *const of_trace[] = {"babeltrace2", source, "--component=sink.blkin.events",
+                                    "--log-level=ERROR", NULL};
+    struct stat status;
+    char *end;
+    const long count = strtol(seconds, &end, 10);
+
+    if (*end || count < 1 || count > SECONDS_MAX) {
+        fprintf(stderr, "blkin rules: --seconds: expected a number of 1 to %d, got \"%s\"\n",
+                SECONDS_MAX, seconds);
+        return 2;
+    }
+    if (stat(source, &status) == 0)
+        return rules_is_trace(source) ? rules_run(of_trace) : 1;
+    if (!session_url(source, relayd, url, sizeof(url)))
+        return 1;
+    (void)snprintf(params, sizeof(params), "--params=seconds=%ld", count);
+    fprintf(stderr, "blkin rules: counting the events of %s for %ld s\n", url, count);
     return rules_run(arguments);
 }
 
 static int rules_try(const char *path, const char *trace)
 {
-    char params[4352];
+    char *params =
+        read_params("endpoint=\"file:/dev/null\",host-min-ms=-1,rules-report=\"-\"", path);
     const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
+    const bool is_right = rules_check_file(path, false) == 0 && rules_is_trace(trace);
+    const int status = params && is_right ? rules_run(arguments) : 1;
 
-    if (strpbrk(path, "\"\\")) {
-        fprintf(stderr, "blkin rules: expected a path without quotes and backslashes, got %s\n",
-                path);
-        return 2;
-    }
-    if (snprintf(params, sizeof(params),
-                 "--params=endpoint=\"file:/dev/null\",host-min-ms=-1,rules=\"%s\","
-                 "rules-report=\"-\"",
-                 path) >= (int)sizeof(params)) {
-        fputs("blkin rules: the path of the rules is too long\n", stderr);
-        return 2;
-    }
-    return rules_run(arguments);
+    free(params);
+    return status;
 }
 
 int rules_command(int argc, char *argv[])
 {
-    static const struct option options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-    const int option = getopt_long(argc, argv, "h", options, NULL);
-    char **operands = argv + optind;
-    const int count = argc - optind;
+    static const struct option options[] = {{"relayd", required_argument, NULL, 'r'},
+                                            {"seconds", required_argument, NULL, 's'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    const char *relayd = "localhost", *seconds = "5";
+    char **operands;
+    int option, count;
 
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) == 'r' || option == 's')
+        *(option == 'r' ? &relayd : &seconds) = optarg;
+    operands = argv + optind;
+    count = argc - optind;
     if (option == 'h') {
         fputs(usage, stdout);
         return 0;
     }
     if (option == -1 && count == 2 && strcmp(operands[0], "check") == 0)
-        return rules_check_file(operands[1]);
+        return rules_check_file(operands[1], true);
     if (option == -1 && count == 2 && strcmp(operands[0], "events") == 0)
-        return rules_events(operands[1]);
+        return rules_events(operands[1], relayd, seconds);
     if (option == -1 && count == 3 && strcmp(operands[0], "try") == 0)
         return rules_try(operands[1], operands[2]);
     fprintf(stderr,
-            "%s: expected check RULES, events TRACE or try RULES TRACE; --help prints the "
-            "usage\n",
+            "%s: expected check RULES, events TRACE or SESSION, or try RULES TRACE; --help prints "
+            "the usage\n",
             argv[0]);
     return 2;
 }

@@ -8,7 +8,9 @@
 
 #include "tools/trace/traces.h"
 
-/* id: the span's, or its first digits. Prints, or says why not; returns the exit status. */
-int show_around(const struct trace_list *traces, const char *id, const char *source);
+/* id: the span's, or its first digits; it is in the trace `within` (NULL: in any). Prints, or says
+ * why not; returns the exit status. */
+int show_around(const struct trace_list *traces, const struct trace *within, const char *id,
+                const char *source);
 
 #endif

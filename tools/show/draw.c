@@ -192,15 +192,6 @@ static void usage_put(const struct thread_time *time)
     put_usage_cell(time->is_known ? short_text(time->blocked_us).text : "-");
 }
 
-static void usage_explain(const struct thread_time *time, int64_t self_us)
-{
-    struct thread_time_part parts[THREAD_TIME_PARTS];
-    const size_t count = thread_time_parts(time, self_us, parts);
-
-    for (size_t i = 0; i < count; i++)
-        printf("%s%s %s", i ? ", " : "", parts[i].what, time_text(parts[i].us).text);
-}
-
 /* ---- what stands below a span */
 
 static size_t begin_note(const struct chart *chart, uint32_t i, const char *mark)
@@ -258,6 +249,7 @@ static void put_details(const struct chart *chart, uint32_t i)
     const json_t *item;
     size_t place;
 
+    put_pair(chart, i, "span", span->id);
     if (span->kind[0])
         put_pair(chart, i, "kind", span->kind);
     put_endpoint(chart, i, "endpoint", "localEndpoint");
@@ -322,38 +314,37 @@ static struct chart layout(const struct trace *trace, const struct trace_model *
 /* What that time was, or that of the span around. */
 static void explain(const struct trace_model *model, uint32_t longest)
 {
-    const uint32_t node = thread_time_around(model, longest);
-    struct thread_time time;
+    struct thread_time_part parts[THREAD_TIME_PARTS];
+    uint32_t around;
+    const size_t count = thread_time_tell(model, longest, &around, parts);
 
-    if (node == TRACE_NONE)
-        return;
-    time = thread_time_of(span_of(model, node));
-    if (node == longest) {
-        fputs(": ", stdout);
-        usage_explain(&time, model->nodes[longest].self_ns / 1000);
-        return;
+    if (count && around != longest) {
+        fputs("; all of ", stdout);
+        put(span_of(model, around)->name, SIZE_MAX);
     }
-    fputs("; all of ", stdout);
-    put(span_of(model, node)->name, SIZE_MAX);
-    fputs(": ", stdout);
-    usage_explain(&time, 0);
+    for (size_t i = 0; i < count; i++)
+        printf("%s%s %s", i ? ", " : ": ", parts[i].what, time_text(parts[i].us).text);
 }
 
-/* Where to look first: whole, whatever the width, for a name that is cut is no answer. */
+/* Whole, whatever the width: a name that is cut is no answer. */
+static void put_span(const struct json_span *span)
+{
+    put(span->service, SIZE_MAX);
+    fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
+    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+}
+
+/* Where to look first. */
 static void put_longest(const struct trace *trace, const struct trace_model *model)
 {
     const uint32_t longest = model->longest_self;
-    const struct json_span *span;
     uint32_t other;
 
     if (longest == TRACE_NONE || trace->count < 2)
         return;
-    span = span_of(model, longest);
     other = trace_other_side(model, longest);
     fputs("\nlongest self time: ", stdout);
-    put(span->service, SIZE_MAX);
-    fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
-    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+    put_span(span_of(model, longest));
     printf(", %s of %s", time_text(model->nodes[longest].self_ns / 1000).text,
            time_text((trace->end_ns - trace->start_ns) / 1000).text);
     if (other != TRACE_NONE) {
@@ -381,9 +372,7 @@ static void put_host(const struct trace_model *model, uint32_t i, const char *be
     if (!found)
         return;
     printf("%swhile ", before);
-    put(span->service, SIZE_MAX);
-    fputs(span->service[0] && span->name[0] ? ": " : "", stdout);
-    put(span->name[0] || span->service[0] ? span->name : span->id, SIZE_MAX);
+    put_span(span);
     fputs(" ran, ", stdout);
     put(found, SIZE_MAX);
     putchar('\n');

@@ -126,6 +126,16 @@ static int show_trace(const struct trace_list *traces, const struct options *opt
     return 0;
 }
 
+/* Of a span of the trace that was asked for, or of any. */
+static int show_beside(const struct trace_list *traces, const struct options *options)
+{
+    const struct trace *trace = options->id ? find(traces, options->id, options->source) : NULL;
+
+    if (options->id && !trace)
+        return 1;
+    return show_around(traces, trace, options->around, options->source);
+}
+
 /* The one that was asked for, or all. */
 static int show_for_perfetto(const struct trace_list *traces, const struct options *options)
 {
@@ -161,6 +171,10 @@ int show(int argc, char *argv[])
 
     if (status >= 0)
         return status;
+    if (options.list + (options.around != NULL) + (options.is_perfetto != 0) > 1) {
+        fputs("blkin show: expected one of --list, --around and --format=perfetto\n", stderr);
+        return 2;
+    }
     options.source = argv[optind];
     options.id = argv[optind + 1];
     status = 1;
@@ -168,7 +182,7 @@ int show(int argc, char *argv[])
         if (options.list)
             status = list(&summary.traces, summary.names, &summary.model) ? 0 : no_memory();
         else if (options.around)
-            status = show_around(&summary.traces, options.around, options.source);
+            status = show_beside(&summary.traces, &options);
         else if (options.is_perfetto)
             status = show_for_perfetto(&summary.traces, &options);
         else

@@ -25,14 +25,14 @@ static const char usage[] =
 /* Returns the exit status if there is nothing to do after this, or -1. */
 static int read_options(int argc, char *argv[], struct options *options)
 {
-    static const char *const sorts[] = {[SORT_RATE] = "rate",
-                                        [SORT_P99] = "p99",
-                                        [SORT_SELF] = "self",
-                                        [SORT_ERRORS] = "errors",
-                                        NULL};
+    static const char *const orders[] = {[OPERATIONS_BY_RATE] = "rate",
+                                         [OPERATIONS_BY_P99] = "p99",
+                                         [OPERATIONS_BY_SELF] = "self",
+                                         [OPERATIONS_BY_ERRORS] = "errors",
+                                         NULL};
     const struct view_option list[] = {
         {"interval", VIEW_SECONDS, 'i', .value = &options->interval_ms},
-        {"sort", VIEW_CHOICE, 's', .value = &options->sort, .choices = sorts},
+        {"sort", VIEW_CHOICE, 's', .value = &options->order, .choices = orders},
         {"once", VIEW_FLAG, '1', .value = &options->once},
         {"json", VIEW_FLAG, 'j', .value = &options->json},
         {"service", VIEW_TEXT, 0, .value = &options->service},

@@ -5,6 +5,8 @@
  */
 #include "report.h"
 
+#include "tools/trace/figures.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <time.h>
@@ -20,39 +22,19 @@ static json_t *integer(uint64_t value)
     return json_integer((json_int_t)value);
 }
 
-/* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
-static json_int_t microseconds(int64_t ns)
-{
-    return ns / 1000 + (ns % 1000 >= 500);
-}
-
-static json_int_t quantile(const struct histogram *histogram, double q)
-{
-    return microseconds(histogram_quantile(histogram, q));
-}
-
-/* In us. */
-static json_t *distribution(const struct histogram *histogram)
-{
-    return json_pack("{s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "count", integer(histogram->count),
-                     "sum", json_real(histogram->sum / 1000), "min", microseconds(histogram->min),
-                     "p50", quantile(histogram, 0.5), "p90", quantile(histogram, 0.9), "p99",
-                     quantile(histogram, 0.99), "max", microseconds(histogram->max));
-}
-
 static double rate_of(const struct report *report, uint64_t count)
 {
     return report->seconds > 0 ? (double)count * report_scale(report) / report->seconds : 0;
 }
 
-static json_t *row_json(const struct report *report, const struct report_row *named)
+static json_t *row_json(const struct report *report, const struct operation *operation)
 {
-    const struct statistics_row *row = named->row;
+    const struct statistics_row *row = operation->row;
     json_t *json =
-        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", named->service, "name",
-                  named->name, "spans", integer(row->spans), "rate",
+        json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o}", "service", operation->service, "name",
+                  operation->name, "spans", integer(row->spans), "rate",
                   rounded(rate_of(report, row->spans)), "errors", integer(row->errors), "duration",
-                  distribution(&row->duration), "self", distribution(&row->self));
+                  figure_json(&row->duration, true), "self", figure_json(&row->self, true));
 
     if (json && statistics_row_is_other(row))
         json_object_set_new(json, "other", json_true());
@@ -65,7 +47,7 @@ static json_t *edge_json(const struct report *report, const struct report_edge *
     json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "client", named->caller, "server",
                              named->callee, "calls", integer(edge->calls), "rate",
                              rounded(rate_of(report, edge->calls)), "errors", integer(edge->errors),
-                             "duration", distribution(&edge->duration));
+                             "duration", figure_json(&edge->duration, true));
 
     if (json && statistics_edge_is_other(edge))
         json_object_set_new(json, "other", json_true());
@@ -75,7 +57,8 @@ static json_t *edge_json(const struct report *report, const struct report_edge *
 static bool add_rows(json_t *json, const struct report *report, const struct options *options)
 {
     size_t count;
-    struct report_row *rows = report_rows(report, options, &count);
+    struct operation *rows =
+        operations(report->statistics, options->order, options->service, &count);
     json_t *array = json_array();
     bool done = rows && array;
 

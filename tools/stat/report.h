@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_STAT_REPORT_H
 #define BLKIN_TOOLS_STAT_REPORT_H
 
-#include "babeltrace-plugin/model/statistics.h"
+#include "tools/trace/operations.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -15,11 +15,9 @@
 
 #define SERVICES_MAX 2
 
-enum sort { SORT_RATE, SORT_P99, SORT_SELF, SORT_ERRORS };
-
 struct options {
     int64_t interval_ms;
-    unsigned sort; /* enum sort */
+    unsigned order; /* enum operations_order */
     bool once;
     bool json;
     const char *service; /* a glob; NULL: all */
@@ -52,25 +50,15 @@ struct report {
 /* How many times as many spans passed as were seen. */
 double report_scale(const struct report *report);
 
-/* A row or an edge with the names that it has; of the one for all others they are "". */
-struct report_row {
-    const struct statistics_row *row;
-    const char *service;
-    const char *name;
-    double key; /* that it is sorted by */
-};
-
+/* An edge with the names that it has; of the one for all others they are "". */
 struct report_edge {
     const struct statistics_edge *edge;
     const char *caller;
     const char *callee;
 };
 
-/* The rows that are asked for, sorted; free(3) them. Returns NULL when out of memory. */
-struct report_row *report_rows(const struct report *report, const struct options *options,
-                               size_t *count);
-
-/* The edges to or from the services that are asked for, most calls first. The same. */
+/* The edges to or from the services that are asked for, most calls first; free(3) them. Returns
+ * NULL when out of memory. */
 struct report_edge *report_edges(const struct report *report, const struct options *options,
                                  size_t *count);
 

@@ -109,12 +109,12 @@ static void put_titles(const struct table *table)
     putchar('\n');
 }
 
-static size_t label_columns(const struct report_row *row)
+static size_t label_columns(const struct operation *row)
 {
     return columns(row->service) + 2 + columns(row->name);
 }
 
-static size_t put_label(const struct table *table, const struct report_row *row)
+static size_t put_label(const struct table *table, const struct operation *row)
 {
     const size_t half = table->label / 2;
     size_t taken;
@@ -137,18 +137,12 @@ static void put_cells(const struct table *table, const struct statistics_row *ro
 }
 
 /* What there is no room for, as one row. Out of memory: returns false. */
-static bool put_rest(const struct table *table, const struct report_row *rows, size_t count)
+static bool put_rest(const struct table *table, const struct operation *rows, size_t count)
 {
     struct statistics_row rest = {.spans = 0};
-    bool done = true;
+    const bool done = operations_sum(rows, count, &rest);
     char label[64];
 
-    for (size_t i = 0; done && i < count; i++) {
-        rest.spans += rows[i].row->spans;
-        rest.errors += rows[i].row->errors;
-        done = histogram_merge(&rest.duration, &rows[i].row->duration) &&
-               histogram_merge(&rest.self, &rows[i].row->self);
-    }
     snprintf(label, sizeof(label), "(%zu more)", count);
     put_spaces(table->label - put(label, table->label));
     put_cells(table, &rest);
@@ -256,7 +250,7 @@ static size_t width_of_cells(int detail)
     return width;
 }
 
-static struct table layout(const struct report *report, const struct report_row *rows, size_t count,
+static struct table layout(const struct report *report, const struct operation *rows, size_t count,
                            size_t width)
 {
     struct table table = {report, LABEL_WISH, 2, report_self_sum(report)};
@@ -277,7 +271,8 @@ bool print_table(const struct report *report, const struct options *options)
     const struct screen seen = screen();
     const size_t width = options->width ? options->width : seen.width;
     size_t count, shown, room = SIZE_MAX;
-    struct report_row *rows = report_rows(report, options, &count);
+    struct operation *rows =
+        operations(report->statistics, options->order, options->service, &count);
     struct table table;
     bool done = rows != NULL;
 

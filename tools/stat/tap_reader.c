@@ -76,9 +76,8 @@ static uint64_t count_of(const json_t *json, const char *key)
     return (uint64_t)json_integer_value(json_object_get(json, key));
 }
 
-static bool use_object(const struct tap_reader *reader, const json_t *json,
-                       bool (*use)(void *context, const struct tap_line *line), void *context,
-                       struct error *error)
+static bool use_object(const struct tap_reader *reader, const json_t *json, tap_use_fn *use,
+                       void *context, struct error *error)
 {
     const json_t *refusal = json_object_get(json, "error");
     const struct tap_line line = {
@@ -103,8 +102,7 @@ static bool use_object(const struct tap_reader *reader, const json_t *json,
 }
 
 static bool tap_use_line(const struct tap_reader *reader, const char *text, size_t length,
-                         bool (*use)(void *context, const struct tap_line *line), void *context,
-                         struct error *error)
+                         tap_use_fn *use, void *context, struct error *error)
 {
     json_error_t why;
     json_t *json = json_loadb(text, length, JSON_ALLOW_NUL, &why);
@@ -119,8 +117,7 @@ static bool tap_use_line(const struct tap_reader *reader, const char *text, size
 }
 
 /* All whole lines that are in the buffer. */
-static bool use_lines(struct tap_reader *reader,
-                      bool (*use)(void *context, const struct tap_line *line), void *context,
+static bool use_lines(struct tap_reader *reader, tap_use_fn *use, void *context,
                       struct error *error)
 {
     struct buffer *buffer = &reader->buffer;
@@ -141,9 +138,8 @@ static bool use_lines(struct tap_reader *reader,
     return true;
 }
 
-enum tap_state tap_reader_read(struct tap_reader *reader,
-                               bool (*use)(void *context, const struct tap_line *line),
-                               void *context, struct error *error)
+enum tap_state tap_reader_read(struct tap_reader *reader, tap_use_fn *use, void *context,
+                               struct error *error)
 {
     struct buffer *buffer = &reader->buffer;
 

@@ -33,14 +33,16 @@ int tap_reader_fd(const struct tap_reader *reader);
 /* From now on 1/share of the traces. */
 void tap_reader_ask(struct tap_reader *reader, uint32_t share);
 
+/* Returns false if it can take no more. */
+typedef bool tap_use_fn(void *context, const struct tap_line *line);
+
 enum tap_state { TAP_GOES_ON, TAP_ENDED, TAP_BROKEN };
 
 /*
  * Reads some of what is there, and calls for each whole line. What is wrong with one, or what
  * `use` says no to, breaks it: then error is set.
  */
-enum tap_state tap_reader_read(struct tap_reader *reader,
-                               bool (*use)(void *context, const struct tap_line *line),
-                               void *context, struct error *error);
+enum tap_state tap_reader_read(struct tap_reader *reader, tap_use_fn *use, void *context,
+                               struct error *error);
 
 #endif

@@ -71,8 +71,7 @@ static void use_trace(void *context, const struct closed_trace *closed)
 {
     struct watch *watch = context;
 
-    if (!closed->is_linked || !statistics_add_self_times(watch->statistics, closed->model) ||
-        !statistics_add_calls(watch->statistics, closed->model))
+    if (!closed->is_linked || !statistics_add_rest(watch->statistics, closed->model))
         watch->is_starved = true;
 }
 

@@ -82,21 +82,6 @@ int trace_calls(const struct trace_model *linked, uint32_t span,
 
 /* ---- statistics ------------------------------------------------------------------------------ */
 
-bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked)
-{
-    for (uint32_t i = 0; i < linked->count; i++) {
-        const struct trace_span *span = &linked->spans[i];
-        struct statistics_row *row;
-
-        if (!span->duration_ns)
-            continue;
-        row = statistics_row_of(statistics, span->service, span->name);
-        if (!row || !histogram_add(&row->self, linked->nodes[i].self_ns))
-            return false;
-    }
-    return true;
-}
-
 static bool add_calls_of(struct statistics *statistics, const struct trace_model *linked,
                          uint32_t span)
 {
@@ -116,23 +101,24 @@ static bool add_calls_of(struct statistics *statistics, const struct trace_model
     return true;
 }
 
-bool statistics_add_calls(struct statistics *statistics, const struct trace_model *linked)
+static bool add_rest_of(struct statistics *statistics, struct statistics_row *row,
+                        const struct trace_model *linked, uint32_t i)
+{
+    return row &&
+           (!linked->spans[i].duration_ns || histogram_add(&row->self, linked->nodes[i].self_ns)) &&
+           add_calls_of(statistics, linked, i);
+}
+
+bool statistics_add_rest(struct statistics *statistics, const struct trace_model *linked)
 {
     for (uint32_t i = 0; i < linked->count; i++) {
-        if (!add_calls_of(statistics, linked, i))
+        const struct trace_span *span = &linked->spans[i];
+
+        if (!add_rest_of(statistics, statistics_row_of(statistics, span->service, span->name),
+                         linked, i))
             return false;
     }
     return true;
-}
-
-static bool add_linked(struct statistics *statistics, struct statistics_row *row,
-                       const struct trace_model *linked, uint32_t i)
-{
-    const struct trace_span *span = &linked->spans[i];
-
-    return statistics_count(row, span) &&
-           (!span->duration_ns || histogram_add(&row->self, linked->nodes[i].self_ns)) &&
-           add_calls_of(statistics, linked, i);
 }
 
 /* So many rows are found before the first of them is written to: till then all are in the cache. */
@@ -156,7 +142,8 @@ bool statistics_add_trace(struct statistics *statistics, const struct trace_mode
             histogram_fetch(&rows[i]->self, linked->nodes[first + i].self_ns);
         }
         for (uint32_t i = 0; i < count; i++) {
-            if (!add_linked(statistics, rows[i], linked, first + i))
+            if (!statistics_count(rows[i], &linked->spans[first + i]) ||
+                !add_rest_of(statistics, rows[i], linked, first + i))
                 return false;
         }
     }

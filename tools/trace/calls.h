@@ -36,8 +36,7 @@ int trace_calls(const struct trace_model *linked, uint32_t span,
  * these return false, and only a part is added. */
 bool statistics_add_trace(struct statistics *statistics, const struct trace_model *linked);
 
-/* For who has counted the spans before their trace was there. */
-bool statistics_add_self_times(struct statistics *statistics, const struct trace_model *linked);
-bool statistics_add_calls(struct statistics *statistics, const struct trace_model *linked);
+/* The self times and calls alone: the spans were counted before their trace was there. */
+bool statistics_add_rest(struct statistics *statistics, const struct trace_model *linked);
 
 #endif

@@ -89,3 +89,20 @@ struct figure figure_share(double part, double whole)
                  percent);
     return figure;
 }
+
+/* To the nearest one, so that what is below 185 us is exact: see histogram.h. */
+static json_t *quantile_us(const struct histogram *histogram, double q)
+{
+    const int64_t ns = histogram_quantile(histogram, q);
+
+    return json_integer(ns / 1000 + (ns % 1000 >= 500));
+}
+
+json_t *figure_json(const struct histogram *histogram, bool is_whole)
+{
+    return json_pack(
+        "{s:I, s:f, s:o*, s:o, s:o*, s:o, s:o}", "count", (json_int_t)histogram->count, "sum",
+        histogram->sum / 1000, "min", is_whole ? quantile_us(histogram, 0) : NULL, "p50",
+        quantile_us(histogram, 0.5), "p90", is_whole ? quantile_us(histogram, 0.9) : NULL, "p99",
+        quantile_us(histogram, 0.99), "max", quantile_us(histogram, 1));
+}

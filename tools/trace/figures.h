@@ -8,6 +8,8 @@
 
 #include "babeltrace-plugin/model/histogram.h"
 
+#include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct figure {
@@ -35,5 +37,9 @@ struct figure figure_count(uint64_t value);
 
 /* In percent: "0 %", "0.4 %", "12 %" */
 struct figure figure_share(double part, double whole);
+
+/* {"count", "sum", "p50", "p99", "max"} of times in us; is_whole: "min" and "p90", too. NULL: out
+ * of memory. */
+json_t *figure_json(const struct histogram *histogram, bool is_whole);
 
 #endif

@@ -167,6 +167,11 @@ static bool parse(struct span_list *list, const struct buffer *bytes, const char
     }
     if (list->count == 0) {
         fprintf(stderr, "blkin: %s: no spans in it\n", source);
+        if (is_trace(source) && !read_rules)
+            fprintf(stderr,
+                    "blkin: of other programs' events --rules=RULES makes spans: `blkin rules "
+                    "events %s` lists the events\n",
+                    source);
         return false;
     }
     return true;

@@ -129,6 +129,13 @@ int view_options(int argc, char *argv[], const struct view_command *command)
     while ((found = getopt_long(argc, argv, letters, names, NULL)) != -1) {
         const struct view_option *option = find(command, found);
 
+        if (found == RULES && read_rules) {
+            fprintf(stderr,
+                    "%s: --rules: given twice, expected once: a folder with files NAME.rules has "
+                    "several\n",
+                    argv[0]);
+            return 2;
+        }
         if (found == RULES) {
             read_rules = optarg;
             continue;

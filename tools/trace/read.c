@@ -6,6 +6,7 @@
 #include "read.h"
 
 #include "babeltrace-plugin/base/http_client.h"
+#include "babeltrace-plugin/rules/rules.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,35 +87,54 @@ static int start(const char *const arguments[], pid_t *child)
 
 const char *read_rules;
 
-/* False, and says why: babeltrace2's parameters cannot have such a path. */
-static bool make_params(char *params, size_t size)
+char *read_params(const char *params, const char *rules)
 {
-    const char *rules = read_rules ? read_rules : "";
-    const int length = snprintf(params, size, "--params=endpoint=\"file:/dev/stdout\"%s%s%s",
-                                rules[0] ? ",rules=\"" : "", rules, rules[0] ? "\"" : "");
+    const size_t size =
+        strlen("--params=,rules=\"\"") + strlen(params) + (rules ? 2 * strlen(rules) : 0) + 1;
+    char *const text = malloc(size);
+    int length = text ? snprintf(text, size, "--params=%s%s", params, rules ? ",rules=\"" : "") : 0;
 
-    if (length < (int)size && !strpbrk(rules, "\"\\"))
-        return true;
-    fputs("blkin: --rules: expected a path without quotes and backslashes, of up to 4000 bytes\n",
-          stderr);
-    return false;
+    if (!text || !rules)
+        return text;
+    for (; *rules; rules++) {
+        if (*rules == '"' || *rules == '\\')
+            text[length++] = '\\';
+        text[length++] = *rules;
+    }
+    memcpy(text + length, "\"", sizeof("\""));
+    return text;
+}
+
+/* False, and says why: what the sink would say of wrong rules is among babeltrace2's messages. */
+static bool rules_are_right(void)
+{
+    struct error error;
+    struct rules *rules = read_rules ? rules_read(read_rules, &error) : NULL;
+    const bool are_right = rules || !read_rules;
+
+    if (!are_right)
+        fprintf(stderr, "blkin: %s\n", error.text);
+    rules_free(rules);
+    return are_right;
 }
 
 /* A recorded trace: the sink makes spans of it. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
-    char params[4096];
+    char *params =
+        rules_are_right() ? read_params("endpoint=\"file:/dev/stdout\"", read_rules) : NULL;
     const char *const arguments[] = {"babeltrace2",       path,   "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
     pid_t child;
-    const int output = make_params(params, sizeof(params)) ? start(arguments, &child) : -2;
+    const int output = params ? start(arguments, &child) : -1;
     FILE *file = output < 0 ? NULL : fdopen(output, "r");
     bool done = file && read_stream(file, bytes);
     int status = 0;
 
-    if (!done && output != -2)
+    if (!done && params)
         fprintf(stderr, "blkin: cannot read the trace \"%s\" with babeltrace2: %s\n", path,
                 strerror(errno));
+    free(params);
     if (file)
         fclose(file);
     if (output < 0 || waitpid(child, &status, 0) < 0 || status == 0)
@@ -126,11 +146,16 @@ static bool read_trace(const char *path, struct buffer *bytes)
     return false;
 }
 
-static bool is_folder(const char *path)
+bool is_url(const char *source)
+{
+    return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
+}
+
+bool is_trace(const char *source)
 {
     struct stat status;
 
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    return !is_url(source) && stat(source, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 static size_t receive(char *data, size_t size, size_t count, void *bytes)
@@ -185,15 +210,15 @@ static bool read_url(const char *given, struct buffer *bytes)
     return code == CURLE_OK && status == 200;
 }
 
-bool is_url(const char *source)
-{
-    return strncmp(source, "http://", 7) == 0 || strncmp(source, "https://", 8) == 0;
-}
-
 bool read_source(const char *source, struct buffer *bytes)
 {
     *bytes = (struct buffer){.limit = MAX_LENGTH};
-    if (is_url(source))
-        return read_url(source, bytes);
-    return is_folder(source) ? read_trace(source, bytes) : read_file(source, bytes);
+    if (is_trace(source))
+        return read_trace(source, bytes);
+    if (read_rules)
+        fprintf(stderr,
+                "blkin: --rules is not used: %s is not the FOLDER of a recorded trace, but has "
+                "spans already\n",
+                source_text(source));
+    return is_url(source) ? read_url(source, bytes) : read_file(source, bytes);
 }

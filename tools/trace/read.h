@@ -12,6 +12,9 @@
 
 bool is_url(const char *source);
 
+/* Is it a folder, as a recorded trace is? */
+bool is_trace(const char *source);
+
 /* How messages name it. */
 static inline const char *source_text(const char *source)
 {
@@ -20,6 +23,10 @@ static inline const char *source_text(const char *source)
 
 /* For recorded traces: rules that make spans of other programs' events; NULL: none. */
 extern const char *read_rules;
+
+/* "--params=PARAMS" for babeltrace2, with the sink's parameter "rules" if they are not NULL.
+ * free(3) it; NULL: out of memory. */
+char *read_params(const char *params, const char *rules);
 
 /* Reports by itself what went wrong. The bytes are to be freed, whether it worked or not. */
 bool read_source(const char *source, struct buffer *bytes);

@@ -38,7 +38,8 @@ struct thread_time thread_time_of(const struct json_span *span)
     return time;
 }
 
-uint32_t thread_time_around(const struct trace_model *model, uint32_t node)
+/* The node that tells: itself, or the nearest around it, of the same service. */
+static uint32_t thread_time_around(const struct trace_model *model, uint32_t node)
 {
     const uint32_t service = model->spans[node].service;
 
@@ -63,8 +64,8 @@ static void sort(struct thread_time_part *parts, size_t count)
     }
 }
 
-size_t thread_time_parts(const struct thread_time *time, int64_t self_us,
-                         struct thread_time_part parts[THREAD_TIME_PARTS])
+static size_t thread_time_parts(const struct thread_time *time, int64_t self_us,
+                                struct thread_time_part parts[THREAD_TIME_PARTS])
 {
     const int64_t rest = self_us - time->on_cpu_us - time->waiting_us - time->blocked_us;
     const struct thread_time_part all[THREAD_TIME_PARTS] = {
@@ -80,4 +81,16 @@ size_t thread_time_parts(const struct thread_time *time, int64_t self_us,
     while (count < THREAD_TIME_PARTS && parts[count].us > 0)
         count++;
     return count;
+}
+
+size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
+                        struct thread_time_part parts[THREAD_TIME_PARTS])
+{
+    struct thread_time time;
+
+    *around = thread_time_around(model, node);
+    if (*around == TRACE_NONE)
+        return 0;
+    time = thread_time_of(span_of(model, *around));
+    return thread_time_parts(&time, *around == node ? model->nodes[node].self_ns / 1000 : 0, parts);
 }

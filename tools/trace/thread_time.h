@@ -23,12 +23,6 @@ struct thread_time {
 
 struct thread_time thread_time_of(const struct json_span *span);
 
-/*
- * The node that tells what the time of this one was: itself; of a step, or another child without
- * usage, the span around, of the same service. TRACE_NONE: none does.
- */
-uint32_t thread_time_around(const struct trace_model *model, uint32_t node);
-
 #define THREAD_TIME_PARTS 4
 
 struct thread_time_part {
@@ -37,10 +31,12 @@ struct thread_time_part {
 };
 
 /*
- * The times that are known, the longest first, and how many they are: one at least. What is more of
- * self_us, the span's own time, is when no thread worked for it.
+ * What a node's time was: the times that are known, the longest first. What is more of its self
+ * time is when no thread worked for it. A step, or another child without usage, has none: *around
+ * is the span around it then, of the same service, whose whole time it is. Returns how many parts
+ * there are; 0: no span tells.
  */
-size_t thread_time_parts(const struct thread_time *time, int64_t self_us,
-                         struct thread_time_part parts[THREAD_TIME_PARTS]);
+size_t thread_time_tell(const struct trace_model *model, uint32_t node, uint32_t *around,
+                        struct thread_time_part parts[THREAD_TIME_PARTS]);
 
 #endif

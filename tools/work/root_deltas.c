@@ -148,8 +148,8 @@ static void root_deltas_note_gap(void *context, int32_t partition)
     deltas->merged->gaps++;
     deltas->offsets[partition] = -1;
     say(BK7042,
-        "%s: partition %d has not kept what was to be read next: what was counted then is missing; "
-        "let the topic keep more (retention.ms)",
+        "%s: partition %d has not kept the next messages to read: their counts are missing; let "
+        "the topic keep more (retention.ms)",
         deltas->url.shown, (int)partition);
 }
 

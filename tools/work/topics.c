@@ -129,7 +129,8 @@ static bool topics_go_on_at_cut(const struct topics *topics, const struct topic_
         return false;
     say(BK7001,
         "partition %" PRId32 " of %s ends at %" PRId64 ", before %" PRId64
-        " that was read: a broker has lost its end, or the topic was made anew. Reading goes on at "
+        " that was read: a broker has lost its end, or the topic was made again. Reading goes on "
+        "at "
         "%" PRId64 ": %" PRId64 " offsets are missing",
         partition, topic->name, high, place->read_to, cut, place->read_to - cut);
     topics->stage->counts.offsets_missing += (uint64_t)(place->read_to - cut);

@@ -1,4 +1,7 @@
-"""What the checks ask of a broker: librdkafka through ctypes.
+#!/usr/bin/env python3
+"""What tests ask of a broker: librdkafka through ctypes.
+
+    kafka.py BROKERS create TOPIC PARTITIONS [NAME=VALUE]...
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -6,10 +9,11 @@ import collections
 import ctypes
 import os
 import pathlib
+import sys
 import time
 
-ASK_MS = 20000
-BEGINNING = -2  # as an offset
+ASK_MS = 60000
+BEGINNING, END = -2, -1  # as an offset
 PARTITION_EOF = -191
 
 Message = collections.namedtuple("Message", "topic partition offset time_ms value")
@@ -43,11 +47,23 @@ class RdPartitions(ctypes.Structure):
     _fields_ = [("count", ctypes.c_int), ("size", ctypes.c_int), ("elements", ctypes.POINTER(RdPartition))]
 
 
+class RdTopic(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("partition_count", ctypes.c_int), ("partitions", ctypes.c_void_p),
+                ("err", ctypes.c_int)]
+
+
+class RdMetadata(ctypes.Structure):
+    _fields_ = [("broker_count", ctypes.c_int), ("brokers", ctypes.c_void_p), ("topic_count", ctypes.c_int),
+                ("topics", ctypes.POINTER(RdTopic))]
+
+
 def library():
     rd = ctypes.CDLL("librdkafka.so.1")
     pointer, text, number = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     size, place = ctypes.c_size_t, ctypes.POINTER(ctypes.c_int64)
     partitions, message = ctypes.POINTER(RdPartitions), ctypes.POINTER(RdMessage)
+    metadata, pointers = ctypes.POINTER(RdMetadata), ctypes.POINTER(ctypes.c_void_p)
+    count, ask = ctypes.POINTER(size), (None, pointer, pointers, size, pointer, pointer)
     for name, result, *arguments in (
             ("conf_new", pointer),
             ("conf_set", number, pointer, text, text, pointer, size),
@@ -57,6 +73,9 @@ def library():
             ("err2str", text, number),
             ("topic_name", text, pointer),
             ("topic_new", pointer, pointer, text, pointer),
+            ("topic_destroy", None, pointer),
+            ("metadata", number, pointer, number, pointer, ctypes.POINTER(metadata), number),
+            ("metadata_destroy", None, metadata),
             ("produce", number, pointer, ctypes.c_int32, number, text, size, pointer, size, pointer),
             ("poll", number, pointer, number),
             ("flush", number, pointer, number),
@@ -69,7 +88,26 @@ def library():
             ("query_watermark_offsets", number, pointer, text, ctypes.c_int32, place, place, number),
             ("consumer_poll", message, pointer, number),
             ("message_timestamp", ctypes.c_int64, message, pointer),
-            ("message_destroy", None, message)):
+            ("message_destroy", None, message),
+            ("queue_new", pointer, pointer),
+            ("queue_poll", pointer, pointer, number),
+            ("queue_destroy", None, pointer),
+            ("event_error", number, pointer),
+            ("event_destroy", None, pointer),
+            ("NewTopic_new", pointer, text, number, number, pointer, size),
+            ("NewTopic_set_config", number, pointer, text, text),
+            ("NewTopic_destroy", None, pointer),
+            ("NewPartitions_new", pointer, text, size, pointer, size),
+            ("NewPartitions_destroy", None, pointer),
+            ("DeleteTopic_new", pointer, text),
+            ("DeleteTopic_destroy", None, pointer),
+            ("DeleteRecords_new", pointer, partitions),
+            ("DeleteRecords_destroy", None, pointer),
+            ("CreateTopics", *ask), ("CreatePartitions", *ask), ("DeleteTopics", *ask), ("DeleteRecords", *ask),
+            ("CreateTopics_result_topics", pointers, pointer, count),
+            ("CreatePartitions_result_topics", pointers, pointer, count),
+            ("DeleteTopics_result_topics", pointers, pointer, count),
+            ("topic_result_error", number, pointer)):
         function = getattr(rd, "rd_kafka_" + name)
         function.restype, function.argtypes = result, arguments
         setattr(rd, name, function)
@@ -101,6 +139,17 @@ def client_new(kind, broker, **settings):
     return client
 
 
+def list_of(topics, offset):
+    """topics: name -> number of partitions"""
+    wanted = RD.topic_partition_list_new(sum(topics.values()))
+    for topic, partitions in topics.items():
+        for partition in range(partitions):
+            RD.topic_partition_list_add(wanted, topic.encode(), partition)
+    for one in wanted.contents.elements[:wanted.contents.count]:
+        one.offset = offset
+    return wanted
+
+
 class Client:
     """A consumer of librdkafka's, of a group only in name: it never joins."""
 
@@ -111,6 +160,18 @@ class Client:
     def close(self):
         RD.consumer_close(self.client)
         RD.destroy(self.client)
+
+    def partitions(self, topic):
+        """How many it has."""
+        one, found = RD.topic_new(self.client, topic.encode(), None), ctypes.POINTER(RdMetadata)()
+        code = RD.metadata(self.client, 0, one, ctypes.byref(found), ASK_MS)
+        RD.topic_destroy(one)
+        check(code, topic)
+        about = found.contents.topics[0]
+        count, code = about.partition_count, about.err
+        RD.metadata_destroy(found)
+        check(code, topic)
+        return count
 
     def ends(self, topic, partitions):
         """The offsets of what comes next."""
@@ -124,9 +185,7 @@ class Client:
 
     def committed(self, topic, partitions):
         """What the group has committed: offset and metadata, by partition."""
-        wanted = RD.topic_partition_list_new(partitions)
-        for partition in range(partitions):
-            RD.topic_partition_list_add(wanted, topic.encode(), partition)
+        wanted = list_of({topic: partitions}, END)
         try:
             check(RD.committed(self.client, wanted, ASK_MS), f"the offsets of {topic}")
             return [(one.offset, ctypes.string_at(one.metadata, one.metadata_size) if one.metadata else b"")
@@ -141,12 +200,7 @@ class Reader(Client):
     def __init__(self, broker, topics):
         """topics: name -> number of partitions"""
         super().__init__(broker, isolation_level="read_committed", enable_partition_eof="true")
-        wanted = RD.topic_partition_list_new(4)
-        for topic, partitions in topics.items():
-            for partition in range(partitions):
-                RD.topic_partition_list_add(wanted, topic.encode(), partition)
-        for one in wanted.contents.elements[:wanted.contents.count]:
-            one.offset = BEGINNING
+        wanted = list_of(topics, BEGINNING)
         self.ends_ahead = wanted.contents.count  # partitions whose end was not reached
         check(RD.assign(self.client, wanted), "assign")
         RD.topic_partition_list_destroy(wanted)
@@ -178,15 +232,15 @@ class Reader(Client):
 
 
 class Writer:
-    """For what the generator does not make."""
+    """For what no program of ours makes."""
 
     def __init__(self, broker, topic):
         self.client = client_new(PRODUCER, broker, acks="all", compression_codec="lz4", linger_ms="20",
                                  queue_buffering_max_kbytes="65536")
         self.topic = RD.topic_new(self.client, topic.encode(), None)
 
-    def write(self, partition, value):
-        while RD.produce(self.topic, partition, COPY, value, len(value), None, 0, None) == -1:
+    def write(self, partition, value, key=b""):
+        while RD.produce(self.topic, partition, COPY, value, len(value), key or None, len(key), None) == -1:
             if RD.last_error() != QUEUE_FULL:
                 check(RD.last_error(), "produce")
             RD.poll(self.client, 10)
@@ -194,4 +248,85 @@ class Writer:
 
     def close(self):
         check(RD.flush(self.client, 60000), "flush")
+        RD.topic_destroy(self.topic)
         RD.destroy(self.client)
+
+
+# ---- topics
+
+def administer(broker, what, made, of):
+    """One request, such as CreateTopics, with what was made for it, of the kind that `of` says."""
+    client = client_new(PRODUCER, broker)
+    queue = RD.queue_new(client)
+    getattr(RD, what)(client, ctypes.byref(ctypes.c_void_p(made)), 1, None, queue)
+    event = RD.queue_poll(queue, ASK_MS)
+    if not event:
+        raise Failed(f"{what}: no answer")
+    code, count = RD.event_error(event), ctypes.c_size_t()
+    if not code and what != "DeleteRecords":
+        code = RD.topic_result_error(getattr(RD, what + "_result_topics")(event, ctypes.byref(count))[0])
+    RD.event_destroy(event)
+    getattr(RD, of + "_destroy")(made)
+    RD.queue_destroy(queue)
+    RD.destroy(client)
+    check(code, what)
+
+
+def await_partitions(broker, topic, partitions):
+    """Until the broker tells others of them: it may have made them and not know it yet."""
+    asker, deadline, are_there = Client(broker), time.monotonic() + ASK_MS / 1000, False
+    while not are_there and time.monotonic() < deadline:
+        try:
+            are_there = asker.partitions(topic) == partitions and asker.ends(topic, partitions)
+        except Failed:
+            time.sleep(0.02)
+    asker.close()
+    if not are_there:
+        raise Failed(f"{topic}: made, and not known")
+
+
+def create(broker, topic, partitions=1, **settings):
+    made = RD.NewTopic_new(topic.encode(), partitions, 1, None, 0)
+    for name, value in settings.items():
+        check(RD.NewTopic_set_config(made, name.replace("_", ".").encode(), str(value).encode()), name)
+    administer(broker, "CreateTopics", made, "NewTopic")
+    await_partitions(broker, topic, partitions)
+
+
+def grow(broker, topic, partitions):
+    administer(broker, "CreatePartitions", RD.NewPartitions_new(topic.encode(), partitions, None, 0), "NewPartitions")
+    await_partitions(broker, topic, partitions)
+
+
+def delete(broker, topic):
+    administer(broker, "DeleteTopics", RD.DeleteTopic_new(topic.encode()), "DeleteTopic")
+
+
+def trim(broker, topic):
+    """Deletes what is in it, as retention does."""
+    asker = Client(broker)
+    wanted = list_of({topic: asker.partitions(topic)}, END)
+    asker.close()
+    administer(broker, "DeleteRecords", RD.DeleteRecords_new(wanted), "DeleteRecords")
+    RD.topic_partition_list_destroy(wanted)
+
+
+def read(broker, topic):
+    """All messages of the topic: (partition, offset, bytes)."""
+    asker = Client(broker)
+    reader = Reader(broker, {topic: asker.partitions(topic)})
+    asker.close()
+    messages = [(message.partition, message.offset, message.value) for message in reader.all(60)]
+    reader.close()
+    return messages
+
+
+def produce(broker, topic, partition, value, key=b""):
+    writer = Writer(broker, topic)
+    writer.write(partition, value, key)
+    writer.close()
+
+
+if __name__ == "__main__":
+    brokers, _, name, count, *given = sys.argv[1:]
+    create(collections.namedtuple("Brokers", "address")(brokers), name, int(count), **dict(one.split("=", 1) for one in given))

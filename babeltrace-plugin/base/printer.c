@@ -1,0 +1,68 @@
+/*
+ * A text that grows.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "printer.h"
+
+#include "utf8.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void print_text(struct printer *printer, const char *text, size_t length)
+{
+    if (!printer->has_failed && buffer_reserve(&printer->buffer, length)) {
+        memcpy(printer->buffer.data + printer->buffer.length, text, length);
+        printer->buffer.length += length;
+    } else {
+        printer->has_failed = true;
+    }
+}
+
+void print_string(struct printer *printer, const char *string)
+{
+    print_text(printer, string, strlen(string));
+}
+
+void print(struct printer *printer, const char *format, ...)
+{
+    char text[512];
+    va_list values;
+    int length;
+
+    va_start(values, format);
+    length = vsnprintf(text, sizeof(text), format, values);
+    va_end(values);
+    if (length >= 0 && (size_t)length < sizeof(text))
+        print_text(printer, text, (size_t)length);
+    else
+        printer->has_failed = true;
+}
+
+void print_label(struct printer *page, const char *key, struct text value)
+{
+    print(page, "%s=\"", key);
+    for (size_t i = 0, taken; i < value.length; i += taken) {
+        char character[4], *end = character;
+
+        taken = utf8_put(&end, value.data + i, value.length - i);
+        if (*character == '\n')
+            print_string(page, "\\n");
+        else if (*character == '\\' || *character == '"')
+            print(page, "\\%c", *character);
+        else
+            print_text(page, character, (size_t)(end - character));
+    }
+    print_string(page, "\"");
+}
+
+char *print_end(struct printer *printer)
+{
+    print_text(printer, "", 1);
+    if (!printer->has_failed)
+        return printer->buffer.data;
+    free(printer->buffer.data);
+    return NULL;
+}

@@ -1,0 +1,51 @@
+"""A program of a test: started, also again, with what it says in one log; and what it answers.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import signal
+import subprocess
+import urllib.error
+import urllib.request
+
+from common import ENVIRONMENT, LIMIT_S
+
+
+def options(keys):
+    """a_b: C is --a-b=C."""
+    return [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
+
+
+def page(url):
+    """Its text; None: it does not show anything yet, or is not there."""
+    try:
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            return answer.read().decode()
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return None
+
+
+class Part:
+    def __init__(self, log, args):
+        self.log, self.args, self.process = log, args, None
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
+        return self
+
+    def runs(self):
+        return self.process is not None and self.process.poll() is None
+
+    def said(self):
+        with open(self.log, encoding="utf-8") as log:
+            return log.read()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        """Returns the exit status; 0 of what was never started."""
+        if self.runs():
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(LIMIT_S) if self.process else 0

@@ -1,0 +1,72 @@
+/*
+ * Operations, sorted and added up.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "operations.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The largest key first, then what has more spans, then by name: the same spans give the same
+ * order. */
+static int by_key(const void *a, const void *b)
+{
+    const struct operation *left = a, *right = b;
+    int order = (left->key < right->key) - (left->key > right->key);
+
+    if (!order)
+        order = (left->row->spans < right->row->spans) - (left->row->spans > right->row->spans);
+    if (!order)
+        order = strcmp(left->service, right->service);
+    return order ? order : strcmp(left->name, right->name);
+}
+
+static double key_of(const struct statistics_row *row, enum operations_order order)
+{
+    switch (order) {
+    case OPERATIONS_BY_P99:
+        return (double)histogram_quantile(&row->duration, 0.99);
+    case OPERATIONS_BY_SELF:
+        return row->self.sum;
+    case OPERATIONS_BY_ERRORS:
+        return (double)row->errors;
+    default:
+        return (double)row->spans;
+    }
+}
+
+struct operation *operations(const struct statistics *statistics, enum operations_order order,
+                             const char *glob, size_t *count)
+{
+    const struct names *names = statistics_names(statistics);
+    const size_t all = statistics_rows(statistics);
+    struct operation *found = calloc(all + 1, sizeof(*found));
+
+    *count = 0;
+    if (!found)
+        return NULL;
+    for (size_t i = 0; i < all; i++) {
+        const struct statistics_row *row = statistics_row(statistics, i);
+        const char *service = names_text(names, row->service).data;
+
+        if (row->spans + row->duration.count + row->self.count &&
+            (statistics_row_is_other(row) || operations_want(glob, service)))
+            found[(*count)++] = (struct operation){row, service, names_text(names, row->name).data,
+                                                   key_of(row, order)};
+    }
+    qsort(found, *count, sizeof(*found), by_key);
+    return found;
+}
+
+bool operations_sum(const struct operation *operations, size_t count, struct statistics_row *sum)
+{
+    for (size_t i = 0; i < count; i++) {
+        sum->spans += operations[i].row->spans;
+        sum->errors += operations[i].row->errors;
+        if (!histogram_merge(&sum->duration, &operations[i].row->duration) ||
+            !histogram_merge(&sum->self, &operations[i].row->self))
+            return false;
+    }
+    return true;
+}
