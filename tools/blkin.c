@@ -89,8 +89,7 @@ static const struct job *const jobs[] = {
     &tracing_destroy_job,
     &fetch_job,
     &incomplete_job,
-    &kept_sender_job,
-    &kept_looker_job,
+    &kept_job,
     &vault_job,
     NULL,
 };

@@ -45,6 +45,7 @@ write first 0 50000 25000 "$WORK/first.made"
 write second 50000 50000 25000 "$WORK/second.made"
 wait_part first 20 && wait_part second 20 || fail "a writer"
 status_is .rings.overwritten_bytes 0 || fail "something was overwritten"
+status_is .rings.reads "all users" || fail "it does not read the rings of all users"
 status_is .counters.events_missing 0 || fail "something is missing"
 timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/doctor.log"
 grep -q '^ok *rings.users ' "$WORK/doctor.log" || fail "doctor says nothing of the users of rings"
@@ -106,6 +107,8 @@ reads_beside() {
 }
 wait_for 20 beside "spans beside it" reads_beside 100 || exit 1
 [ "$(beside .rings.holds_them)" = false ] || fail "both hold the rings"
+[ "$(beside .rings.reads)" = "own user" ] || fail "it does not say whose rings it reads"
+grep -q 'BK2076 .* only programs of user' "$WORK/beside.log" || fail "its log does not say whose rings it reads"
 accepted=$(beside .counters.spans_accepted)
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 start_rings holds-again

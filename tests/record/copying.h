@@ -32,8 +32,8 @@ struct copying {
     struct fetched *fetched;
     struct request *requests;
     struct fetch_order order;
+    struct fetch_source source;
     struct fetch_memory memories[COPYING_MAX];
-    uint64_t ends[COPYING_MAX * COPYING_CPUS];
 };
 
 /* Another memory: the newest is the first of the list. */
@@ -105,47 +105,54 @@ static inline void copying_want(struct copying *copying, const uint64_t *traces)
 static inline uint64_t copying_order(struct copying *copying, int64_t until_mono_ns)
 {
     struct held *first = copying->count ? &copying->held[copying->count - 1] : NULL;
-    const uint64_t place = places_take(copying->places, first);
     struct fetch_order *order = &copying->order;
 
     *order = (struct fetch_order){.until_mono_ns = until_mono_ns,
                                   .offset_ns = COPYING_OFFSET,
                                   .begun_mono_ns = 17,
                                   .host_user = 1,
-                                  .requests = copying->requests,
-                                  .fetched = copying->fetched,
                                   .memories = copying->memories,
-                                  .ends = copying->ends,
                                   .max_bytes = UINT64_MAX / 2};
-    for (struct held *held = first; held; held = held->next) {
+    copying->source = (struct fetch_source){.requests = copying->requests,
+                                            .fetched = copying->fetched,
+                                            .places = copying->places,
+                                            .place = places_take(copying->places, first),
+                                            .first = first};
+    for (struct held *held = first; held; held = held->next)
         copying->memories[order->memory_count++] = (struct fetch_memory){
             fcntl(held->memory.fd, F_DUPFD_CLOEXEC, 3), held->user, held->number,
             held->memory.size.cpus, (int64_t)held->memory.made - COPYING_OFFSET};
-        for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++)
-            (void)places_find(copying->places, place, held, cpu, &copying->ends[order->rings++]);
-    }
-    return place;
+    return copying->source.place;
 }
 
-/* As the task gets it. The bytes live as long as the order. */
-static inline char *copying_pass(const struct copying *copying, struct fetch_order *given)
+/* As the task gets it. */
+static inline char *copying_bytes(const struct copying *copying)
 {
-    const struct held *first = copying->count ? &copying->held[copying->count - 1] : NULL;
     size_t size;
-    char *bytes = fetch_order_bytes(&copying->order, copying->places, first, &size);
+    char *bytes = fetch_order_bytes(&copying->order, &copying->source, &size);
 
-    if (!bytes || !fetch_order_read(bytes, given)) {
+    if (!bytes) {
         fprintf(stderr, "no order\n");
         exit(1);
     }
     return bytes;
 }
 
-static inline void copying_pass_end(char *bytes, struct fetch_order *given)
+/* A kept folder of that number. */
+static inline struct fetch_result copying_keep(struct copying *copying, const char *folder,
+                                               uint64_t number)
 {
-    requests_free((struct request *)(uintptr_t)given->requests);
-    fetched_free((struct fetched *)(uintptr_t)given->fetched);
+    struct fetch_result result = {.is_kept = false};
+    char *bytes;
+
+    (void)copying_order(copying, clock_ns());
+    (void)snprintf(copying->order.folder, sizeof(copying->order.folder), "%s", folder);
+    copying->order.number = number;
+    bytes = copying_bytes(copying);
+    if (!fetch_job.fill(bytes, &result))
+        exit(2);
     free(bytes);
+    return result;
 }
 
 #endif

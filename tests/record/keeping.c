@@ -19,19 +19,12 @@ int main(int argc, char **argv)
     writer = copying_writer(&copying, 0, 0);
     copying_put(&writer, 5, 1, clock_ns());
     for (uint64_t number = 1;; number++) {
-        struct fetch_result result = {.is_kept = false};
-        size_t size;
-        char *bytes;
+        const struct fetch_result result = copying_keep(&copying, argv[1], number);
 
-        (void)copying_order(&copying, clock_ns());
-        copying.order.folder = argv[1];
-        copying.order.number = number;
-        bytes = fetch_order_bytes(&copying.order, copying.places, &copying.held[0], &size);
-        if (!bytes || !fetch_job.fill(bytes, &result) || !result.is_kept) {
+        if (!result.is_kept) {
             fprintf(stderr, "not kept: %s\n", result.error.text);
             return 1;
         }
-        free(bytes);
         printf("safe %llu\n", (unsigned long long)number);
         if (fflush(stdout) != 0)
             return 2;

@@ -66,18 +66,9 @@ int __wrap_rename(const char *from, const char *to)
 
 static struct fetch_result fetch_now(uint64_t number)
 {
-    struct fetch_result result = {.is_kept = false};
-    size_t size;
-    char *bytes;
+    const struct fetch_result result = copying_keep(&copying, folder, number);
 
-    (void)copying_order(&copying, clock_ns());
-    copying.order.folder = folder;
-    copying.order.number = number;
-    bytes = fetch_order_bytes(&copying.order, copying.places, &copying.held[0], &size);
-    if (!bytes || !fetch_job.fill(bytes, &result))
-        exit(2);
     CHECK_TEXT(result.error.text, "");
-    free(bytes);
     return result;
 }
 

@@ -173,6 +173,17 @@ static void test_held(void)
     CHECK_TEXT(said, "1 incomplete: b: does not reach back so far\n");
     ledger_free(ledger);
 
+    /* so may have a source that only some traces have: of the others this says nothing */
+    ledger = begin();
+    ask(ledger, "r1", 1, 1, 2, NULL);
+    answer(ledger,
+           ANSWER("a", TRACE("1", "10", "10") ", {\"id\": \"2\", \"spans\": 1, \"have\": [\"11\"], "
+                                              "\"want\": [], \"held_from\": 1001}"));
+    answer(ledger, ANSWER("b", ""));
+    (void)ledger_judge(ledger, 50);
+    CHECK_TEXT(said, "1 complete: a, b\n2 incomplete: a: does not reach back so far\n");
+    ledger_free(ledger);
+
     ledger = begin();
     ask(ledger, "r1", 1, 1, 1, NULL);
     answer(ledger, ANSWER("a", TRACE("1", "10", "10")));

@@ -93,12 +93,28 @@ wait_for 20 record "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f f
 is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
 
 # what an earlier process had is lost, and an answer says from when on it has all
+lines=$(wc -l <"$WORK/requests.log")
+printf 'slow 3000\n' >&"$REQUESTS"
+sleep 0.5
 stop_part record KILL
-before=$(date -u +%FT%T.%3NZ)
+before=$(date -u +%FT%T.%3NZ) killed_ms=$(date +%s%3N)
 start_record
 wait_for 20 record "that it records" is state recording || exit 1
 name=$(ask "keep-last 60000" id) || exit 1
 wait_for 20 record "the answer" kept "$name" || { ask "kept $name"; exit 1; }
 [[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "the answer has all: $(ask "kept $name")"
+
+# only of spans that came by OTLP: a trace that has none, and began before that, is whole
+has_ended() {
+    [ "$(wc -l <"$WORK/requests.log")" -gt "$lines" ]
+}
+wait_for 20 requests "the request's end" has_ended || exit 1
+ID=$(tail -n 1 "$WORK/requests.log")
+wait_for 20 record "the trace of the rings" has_spans "${ID##* }" || { status; exit 1; }
+wait_for 20 record "its verdict" is totals traces_complete 3 || { status; exit 1; }
+two=200102030405060708090a0b0c0d0e0f
+send $two 0000000000000001 - slow $(($(date +%s%3N) - killed_ms + 500)) || fail "the recorder takes no spans"
+wait_for 20 record "the verdict on what may be lost" is totals traces_incomplete 1 || { status; exit 1; }
+grep '"name": "incomplete"' "$WORK/taken" | grep "${two#?}" | grep -q blkin.held_from || fail "the trace does not tell why"
 stop_part record TERM 20 || fail "status $? of SIGTERM"
 [ ! -e "$WORK/otlp" ] || fail "the socket is left"

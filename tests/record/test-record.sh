@@ -137,8 +137,11 @@ four=$ID
 "$BUILD/bin/blkin" record --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
 "$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
     fail "the dump of a killed recorder lacks a trace: $(<"$WORK/shown")"
-start_record --prometheus-listen=0
+# a NOTIFY_SOCKET at which nobody listens is no systemd: who kept the rings keeps them on
+NOTIFY_SOCKET=$WORK/nobody start_record --prometheus-listen=0
 whole "$four" "a request from when no agent ran"
+is rings kept_by process && is rings outlive_a_kill True || fail "nobody keeps the rings: $(status rings)"
+grep -q '^BK1070 ' "$WORK/record.log" || fail "it does not say that nobody listens at NOTIFY_SOCKET"
 [ "$(status rings memories | grep -o '"number"\|"user"' | wc -l)" = 1 ] || fail "the program has other rings: $(status rings)"
 make "slow 250"
 whole "$ID" "a request after the kill"

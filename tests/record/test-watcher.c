@@ -204,6 +204,31 @@ static void test_lost(void)
     end();
 }
 
+/* One CPU's ring is read before another one got what came first, look after look: nothing is lost.
+ */
+static void test_late(void)
+{
+    begin();
+    slow(0, 10, 1, 1 * MS);
+    slow(1, 10, 3, 3 * MS);
+    expect("10:1 10:3 ", 0);
+    slow(0, 10, 2, 2 * MS);
+    slow(1, 10, 5, 5 * MS);
+    expect("10:2 10:5 ", 0);
+    slow(0, 10, 4, 4 * MS);
+    slow(1, 10, 7, 7 * MS);
+    expect("10:4 10:7 ", 0);
+    /* the agent is killed: what was not heard by then is lost, and counted */
+    restart();
+    slow(0, 10, 6, 6 * MS);
+    expect("", 1);
+    slow(0, 10, 8, 8 * MS);
+    expect("10:8 ", 0);
+    restart();
+    expect("", 0);
+    end();
+}
+
 /* More than rings hold, again and again: all that was written was given, or is counted as lost. */
 static void test_overwritten(void)
 {
@@ -354,6 +379,7 @@ int main(void)
     test_fields();
     test_once();
     test_lost();
+    test_late();
     test_overwritten();
     test_restart();
     test_memories();

@@ -15,6 +15,7 @@
 #include "piped.h"
 #include "served.h"
 #include "tools/rings/dump.h"
+#include "tools/rings/fdstore.h"
 
 #include <sys/utsname.h>
 
@@ -113,12 +114,16 @@ static void run_both(void)
 
 /* A user's first memory is small: what came to be full has a successor. */
 static struct memory memories[MAX_MEMORIES];
+static struct dump_memory dumped[MAX_MEMORIES];
 static unsigned memory_count;
 
 static void take(void *context, int fd, const char *name)
 {
-    (void)context, (void)name;
-    CHECK(memory_count < MAX_MEMORIES);
+    struct dump_memory *from = &dumped[memory_count];
+
+    (void)context;
+    CHECK(memory_count < MAX_MEMORIES && fdstore_is_name(name, &from->user, &from->number));
+    from->memory = &memories[memory_count];
     CHECK(memory_open(&memories[memory_count++], fd, &error));
 }
 
@@ -127,7 +132,7 @@ static void follow_it(int64_t offset_ns)
     const struct follow_calls calls = {piped_event, NULL, piped_loss, NULL};
     struct follow *follow = follow_new(&calls, 0, offset_ns);
 
-    CHECK(vault_look(served.vault, take, NULL, &error));
+    CHECK(served_kept(&served, take, NULL));
     (void)snprintf(output, sizeof(output), "file:%s/followed.json", folder);
     piped_open(output);
     CHECK(memory_count > 0);
@@ -146,13 +151,13 @@ static void dump_it(int64_t offset_ns)
     struct dump_counts counts;
 
     (void)snprintf(output, sizeof(output), "%s/dump", folder);
-    if (!dump_vault(served.vault, &options, &counts, &error))
+    if (!dump_memories(dumped, memory_count, &options, &counts, &error))
         fprintf(stderr, "%s\n", error.text), exit(1);
     CHECK(counts.records == counts.events && counts.left_out == 0 && counts.not_written == 0);
     CHECK(counts.overwritten_bytes == 0 && counts.damaged_bytes == 0);
     printf("events %llu\nstreams %u\nfollowed %llu\n", (unsigned long long)counts.events,
            counts.streams, (unsigned long long)piped_events);
-    CHECK(!dump_vault(served.vault, &options, &counts, &error)); /* there is one */
+    CHECK(!dump_memories(dumped, memory_count, &options, &counts, &error)); /* there is one */
     CHECK(strstr(error.text, "name one that does not exist yet"));
 }
 

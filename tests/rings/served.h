@@ -80,6 +80,18 @@ static inline void served_kill(pid_t pid)
     (void)waitpid(pid, NULL, 0);
 }
 
+/* What the keeper has, after the service was killed. */
+static inline bool served_kept(const struct served *served, notify_stored_fn *give, void *context)
+{
+    struct error error;
+    int socket;
+
+    vault_open(&socket, NULL, served->vault, give, context, &error);
+    if (socket >= 0)
+        (void)close(socket);
+    return socket >= 0;
+}
+
 static inline void served_kill_service(const struct served *served)
 {
     served_kill(served->service);

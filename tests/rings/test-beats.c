@@ -107,7 +107,7 @@ static void count_spans(void *context, int fd, const char *name)
 static uint64_t spans_kept(void)
 {
     spans_found = memories_found = 0;
-    CHECK(vault_look(served.vault, count_spans, NULL, &error));
+    CHECK(served_kept(&served, count_spans, NULL));
     CHECK(memories_found == 1);
     return spans_found;
 }

@@ -24,12 +24,14 @@
 /* What the service and the programs tell the test. */
 struct shared {
     struct holder_counts counts;
+    char keeper[16];
     uint64_t begun, came, went;
     uint64_t got[USERS]; /* memories that a program of this user has written to */
 };
 
 static char folder[100], path[150], vault[150];
-static bool has_vault; /* instead of the store */
+static bool has_vault; /* instead of the store, */
+static bool is_dead;   /* and NOTIFY_SOCKET names a socket at which nobody listens */
 static struct shared *shared;
 static struct store store;
 static bool is_root;
@@ -50,6 +52,7 @@ static void tell_counts(void *context)
 {
     (void)context;
     shared->counts = holder_counts(holder);
+    (void)snprintf(shared->keeper, sizeof(shared->keeper), "%s", shared->counts.keeper);
     timer_set(loop, &tell, 5);
 }
 
@@ -85,6 +88,8 @@ static void serve(void)
 
     if (!has_vault)
         store_hand_over(&store);
+    if (is_dead)
+        (void)setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
     loop = loop_new(&signals);
     holder = holder_open(loop, &options, &callbacks, &error);
     if (!holder) {
@@ -550,8 +555,13 @@ static void test_vault(uint64_t seed)
     CHECK(socket >= 0 && is_what_they_got(vault_written, got));
     CHECK(vault_memories == (unsigned)(is_root ? USERS : 1));
     (void)close(socket);
+    is_dead = true;
     service = begin();
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    WAIT_UNTIL(shared->counts.is_stored);
+    CHECK_TEXT(shared->keeper, "process");
     CHECK(finish(service, SIGTERM) == 0);
+    is_dead = false;
     CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(access(vault, F_OK) != 0);
     forget_all();

@@ -40,6 +40,7 @@ static void test_socket(const char *path)
     const int fd = listener_at(path);
     char text[1024] = "";
 
+    CHECK(notify_has_store());
     notify("READY=1\nSTATUS=%d readers", 3);
     check_next(fd, "READY=1\nSTATUS=3 readers");
     notify_reloading();
@@ -81,6 +82,7 @@ int main(void)
     notify("nobody listens");
     setenv("NOTIFY_SOCKET", "/nowhere", 1);
     notify("nobody listens");
+    CHECK(!notify_has_store() && !notify_store(STDIN_FILENO, "nowhere"));
     snprintf(path, sizeof(path), "%.80s/notify", getenv("TMPDIR"));
     test_socket(path);
     unlink(path);

@@ -10,9 +10,10 @@
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "say.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,43 +23,55 @@
 #include <time.h>
 #include <unistd.h>
 
-/* With a descriptor, or -1. */
-static bool send_to(const char *path, const char *text, int passed)
+/* Returns -1 with errno set if nobody listens there. */
+static int notify_connect(void)
 {
+    const char *path = getenv("NOTIFY_SOCKET");
+    const size_t length = path ? strlen(path) : 0;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const size_t length = strlen(path);
-    const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    struct iovec bytes = {(void *)(uintptr_t)text, strlen(text)};
-    struct msghdr message = {.msg_name = &address, .msg_iov = &bytes, .msg_iovlen = 1};
-    union unix_passed_room room;
-    bool is_sent = false;
+    int fd;
 
-    if (fd >= 0 && length && length < sizeof(address.sun_path)) {
-        memcpy(address.sun_path, path, length);
-        if (path[0] == '@') /* an abstract one */
-            address.sun_path[0] = '\0';
-        message.msg_namelen = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
-        if (passed >= 0)
-            unix_socket_pass(&message, &room, passed);
-        is_sent = sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
-    }
-    if (fd >= 0)
-        close(fd);
+    errno = ENOENT;
+    if (!length || length >= sizeof(address.sun_path))
+        return -1;
+    memcpy(address.sun_path, path, length);
+    if (path[0] == '@') /* an abstract one */
+        address.sun_path[0] = '\0';
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length)) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* With a descriptor, or -1. */
+static bool notify_send(const char *text, int passed)
+{
+    const int fd = notify_connect();
+    struct iovec bytes = {(void *)(uintptr_t)text, strlen(text)};
+    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+    union unix_passed_room room;
+    bool is_sent;
+
+    if (fd < 0)
+        return false;
+    if (passed >= 0)
+        unix_socket_pass(&message, &room, passed);
+    is_sent = sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
+    (void)close(fd);
     return is_sent;
 }
 
 void notify(const char *format, ...)
 {
-    const char *path = getenv("NOTIFY_SOCKET");
     char text[512];
     va_list values;
 
-    if (!path)
-        return;
     va_start(values, format);
     (void)vsnprintf(text, sizeof(text), format, values);
     va_end(values);
-    (void)send_to(path, text, -1);
+    (void)notify_send(text, -1);
 }
 
 void notify_reloading(void)
@@ -88,18 +101,23 @@ int64_t notify_watchdog_ms(void)
 
 /* ---- stored descriptors ---- */
 
+/* One that cannot be asked now, for want of descriptors or memory, is there. */
 bool notify_has_store(void)
 {
-    return getenv("NOTIFY_SOCKET") != NULL;
+    const int fd = notify_connect();
+
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+    (void)close(fd);
+    return true;
 }
 
 bool notify_store(int fd, const char *name)
 {
-    const char *path = getenv("NOTIFY_SOCKET");
     char text[320];
 
     (void)snprintf(text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
-    return path && send_to(path, text, fd);
+    return notify_send(text, fd);
 }
 
 void notify_unstore(const char *name)

@@ -24,7 +24,7 @@ int64_t notify_watchdog_ms(void);
 
 /* ---- systemd's store of descriptors: what outlives a service that is killed or restarted */
 
-/* Is there one? */
+/* Is there one? Not where nobody listens at NOTIFY_SOCKET. */
 bool notify_has_store(void);
 
 /* Returns false if it could not be told: try again later. */

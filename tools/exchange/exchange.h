@@ -16,6 +16,8 @@
  *    "held_from": NS since 1970: the ring has everything from then on, "error": "..." (optional),
  *    "traces": [{"id": "...", "spans": 3, "have": ["16 hex", ...], "want": ["16 hex", ...]}]}
  *       begin (of a trace, may be missing): when its first span began, NS since 1970.
+ *       held_from (of a trace, may be missing): when its spans may come from other sources than the
+ *       ring, and the host has everything of these from then on only
  *       have: the spans that were found; want: their parents that were not found. Traces without a
  *       found span are left out. "more" (may be missing): found traces that are not in the list.
  *   {"type": "dropped", "id": that of our "keep", "host": ours, "traces": ["32 hex digits", ...]}

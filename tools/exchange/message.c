@@ -102,6 +102,13 @@ static bool message_check_integer(const json_t *object, const char *name, json_i
     return false;
 }
 
+/* It may be missing. */
+static bool message_check_time(const json_t *object, const char *name, struct error *error)
+{
+    return !json_object_get(object, name) ||
+           message_check_integer(object, name, 0, INT64_MAX, error);
+}
+
 static bool message_is_hex(const json_t *value, size_t digits)
 {
     const char *text = json_string_value(value);
@@ -133,8 +140,8 @@ static bool message_check_wanted(const json_t *trace, struct error *error)
 
 static bool message_check_found(const json_t *trace, struct error *error)
 {
-    return (!json_object_get(trace, "begin") ||
-            message_check_integer(trace, "begin", 0, INT64_MAX, error)) &&
+    return message_check_time(trace, "begin", error) &&
+           message_check_time(trace, "held_from", error) &&
            message_check_integer(trace, "spans", 0, INT64_MAX, error) &&
            message_check_span_ids(trace, "have", error) &&
            message_check_span_ids(trace, "want", error);

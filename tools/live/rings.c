@@ -169,16 +169,17 @@ static json_t *rings_json(const struct live_rings *rings)
         rings->holder ? holder_counts(rings->holder) : (struct holder_counts){.given = 0};
     const struct follow_counts read = follow_counts(rings->follow);
 
-    return json_pack(
-        "{ss, sb, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
-        config_text(rings->frame->config, "ring-socket"), "holds_them", rings->holder != NULL,
-        "outlive_a_kill", held.is_stored, "bytes", (json_int_t)held.bytes, "users",
-        (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
-        (json_int_t)held.refused, "refused_unknown_users", (json_int_t)held.unknown, "taken_over",
-        (json_int_t)held.taken_over, "records", (json_int_t)read.rings.records, "read_bytes",
-        (json_int_t)read.rings.read, "overwritten_bytes", (json_int_t)read.rings.overwritten,
-        "damaged_bytes", (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
-        "memories", rings_memories_json(rings));
+    return json_pack("{ss, sb, ss, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
+                     config_text(rings->frame->config, "ring-socket"), "holds_them",
+                     rings->holder != NULL, "reads", rings->holder ? "all users" : "own user",
+                     "outlive_a_kill", held.is_stored, "bytes", (json_int_t)held.bytes, "users",
+                     (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
+                     (json_int_t)held.refused, "refused_unknown_users", (json_int_t)held.unknown,
+                     "taken_over", (json_int_t)held.taken_over, "records",
+                     (json_int_t)read.rings.records, "read_bytes", (json_int_t)read.rings.read,
+                     "overwritten_bytes", (json_int_t)read.rings.overwritten, "damaged_bytes",
+                     (json_int_t)read.rings.damaged, "jumps", (json_int_t)read.rings.jumps,
+                     "memories", rings_memories_json(rings));
 }
 
 static json_t *rings_status(void *context)
@@ -286,7 +287,12 @@ static bool rings_find_memories(struct live_rings *rings, const struct holder_op
     const struct holder_callbacks of_holder = {rings_held_came, rings_held_goes, rings};
 
     rings->asker = asker_open(rings->frame->loop, &asked, &of_asker, error);
-    if (!rings->asker)
+    if (rings->asker)
+        say(BK2076,
+            "another process holds the rings, and gives them by user: only programs of user %u "
+            "are read",
+            geteuid());
+    else
         rings->holder = holder_open(rings->frame->loop, options, &of_holder, error);
     return rings->asker || rings->holder;
 }

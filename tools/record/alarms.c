@@ -158,7 +158,7 @@ static void alarms_look(struct alarms *alarms)
     if (poll.newer)
         alarms_say_newer(alarms, poll.newer);
     alarms_ask(alarms);
-    if (alarms->has_heard) {
+    if (alarms->has_heard || poll.lost) {
         alarms_count_heard(alarms);
         json_decref(agent->heard);
         agent->heard = heard_json(&alarms->heard);

@@ -248,6 +248,20 @@ struct listing {
     size_t traces, ids; /* that may be added */
 };
 
+/* Of a trace with foreign spans: from when on these are held. */
+static json_t *asking_copy_trace(const struct asking *asking, const json_t *trace)
+{
+    const struct fetched_trace *known = NULL;
+    json_t *copy = json_deep_copy(trace);
+    struct trace_id id;
+
+    if (trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
+        known = fetched_find(asking->agent->fetched, id);
+    if (known && known->foreign_from_ns)
+        (void)json_object_set_new(copy, "held_from", json_integer(known->foreign_from_ns));
+    return copy;
+}
+
 /* Those whose ids have no place are told without; where traces have none, who calls counts them. */
 static void asking_add_trace(struct listing *listing, json_t *trace)
 {
@@ -282,7 +296,7 @@ static json_t *asking_list_fetched(const struct asking *asking, const struct req
         listing.traces /= requests;
         listing.ids /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
-            asking_add_trace(&listing, json_deep_copy(trace));
+            asking_add_trace(&listing, asking_copy_trace(asking, trace));
     }
     for (size_t k = 0; k < request->count && !request->is_late; k++) {
         const struct fetched_trace *known =

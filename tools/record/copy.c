@@ -22,12 +22,6 @@
 /* Records of a ring are in the order of their times, but for those that were written late. */
 #define COPY_LATE_NS INT64_C(2000000000)
 
-/* A trace that is wanted: of its ids all events know the lower half. */
-struct copy_wanted {
-    uint64_t id; /* 0: this place is free */
-    uint64_t row;
-};
-
 struct copy_record {
     int64_t time_ns;
     size_t at; /* in the bytes */
@@ -36,11 +30,10 @@ struct copy_record {
 struct copy {
     const struct fetch_order *order;
     struct ring_clock clock;
-    struct copy_wanted *wanted; /* a hash table */
-    size_t mask;                /* its places less one */
-    bool is_window;             /* all of a time: */
-    int64_t from_ns, until_ns;  /* CLOCK_REALTIME; host's records from then on, too */
-    int64_t host_from_ns;
+    struct fetch_wanted *wanted; /* a hash table; id 0: this place is free */
+    size_t mask;                 /* its places less one */
+    int64_t from_ns, until_ns;   /* the window: CLOCK_REALTIME */
+    int64_t host_from_ns;        /* what the host did is copied from then on */
     /* what is copied */
     char *bytes;
     size_t length, room;
@@ -58,74 +51,42 @@ struct copy {
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
-static void copy_want(struct copy *copy, struct trace_id id)
-{
-    const struct fetched_trace *before = fetched_find(copy->order->fetched, id);
-    size_t at = hash_mix(id.low) & copy->mask;
-
-    while (copy->wanted[at].id && copy->wanted[at].id != id.low)
-        at = (at + 1) & copy->mask;
-    copy->wanted[at] = (struct copy_wanted){id.low, before ? before->place : 0};
-}
-
-static const struct copy_wanted *copy_find(const struct copy *copy, uint64_t id)
+/* The place of that trace, or the one that it may have. */
+static struct fetch_wanted *copy_place(const struct copy *copy, uint64_t id)
 {
     size_t at = hash_mix(id) & copy->mask;
 
     while (copy->wanted[at].id && copy->wanted[at].id != id)
         at = (at + 1) & copy->mask;
-    return copy->wanted[at].id && id ? &copy->wanted[at] : NULL;
+    return &copy->wanted[at];
 }
 
 static bool copy_want_all(struct copy *copy)
 {
-    size_t count = 0, places = 16;
+    const struct fetch_order *order = copy->order;
+    size_t places = 16;
 
-    for (const struct request *r = copy->order->requests; r; r = r->next)
-        count += r->count;
-    while (places < 2 * count)
+    while (places < 2 * order->wanted_count)
         places *= 2;
     copy->wanted = calloc(places, sizeof(*copy->wanted));
     copy->mask = places - 1;
-    for (const struct request *r = copy->order->requests; r && copy->wanted; r = r->next)
-        for (size_t i = 0; i < r->count; i++)
-            copy_want(copy, r->traces[i].id);
+    for (size_t i = 0; i < order->wanted_count && copy->wanted; i++)
+        *copy_place(copy, order->wanted[i].id) = order->wanted[i];
     return copy->wanted != NULL;
-}
-
-/* When the first trace began; INT64_MIN: of one it is not known. */
-static int64_t copy_first_began(const struct request *requests)
-{
-    int64_t first_ns = INT64_MAX;
-
-    for (const struct request *r = requests; r; r = r->next) {
-        for (size_t i = 0; i < r->count; i++) {
-            if (!r->traces[i].begin_ns)
-                return INT64_MIN;
-            if (r->traces[i].begin_ns < first_ns)
-                first_ns = r->traces[i].begin_ns;
-        }
-    }
-    return first_ns;
 }
 
 struct copy *copy_new(const struct fetch_order *order)
 {
     struct copy *copy = calloc(1, sizeof(*copy));
-    int64_t first_ns = copy_first_began(order->requests);
 
     if (!copy)
         return NULL;
     copy->order = order;
     copy->clock = (struct ring_clock){INT64_MIN / 2, order->until_mono_ns, order->offset_ns};
-    if (order->requests->last_ms > 0) {
-        const struct request_window window = requests_window(order->requests);
-
-        copy->is_window = true;
-        copy->from_ns = first_ns = window.from_ns + order->offset_ns;
-        copy->until_ns = window.until_ns + order->offset_ns;
-    }
-    copy->host_from_ns = first_ns > INT64_MIN ? first_ns - COPY_HOST_LEAD_NS : INT64_MIN;
+    copy->from_ns = order->window.from_ns + order->offset_ns;
+    copy->until_ns = order->window.until_ns + order->offset_ns;
+    copy->host_from_ns =
+        order->first_ns > INT64_MIN ? order->first_ns - COPY_HOST_LEAD_NS : INT64_MIN;
     if (copy_want_all(copy))
         return copy;
     copy_free(copy);
@@ -245,17 +206,18 @@ static bool copy_record(void *context, const struct ring_entry *entry, uint64_t 
 {
     struct copy *copy = context;
     const struct fetch_order *order = copy->order;
-    const struct copy_wanted *wanted;
+    const struct fetch_wanted *wanted;
 
     if (entry->event == BLKIN_EVENT_METRIC && copy->takes_host)
         return copy_of_host(copy, entry);
-    if (copy->is_window)
+    if (order->is_window)
         return copy_of_window(copy, entry);
     /* the oldest one's time is asked for at the end */
     copy->last = *entry;
     memcpy(copy->last_payload, entry->payload, entry->length);
-    wanted = copy_find(copy, copy_trace_of(entry));
-    if (!wanted || (wanted->row && at < order->rows[(wanted->row - 1) * order->rings + copy->ring]))
+    wanted = copy_place(copy, copy_trace_of(entry));
+    if (!wanted->id ||
+        (wanted->row && at < order->rows[(wanted->row - 1) * order->rings + copy->ring]))
         return true;
     return copy_add(copy, entry, copy_time(copy, entry));
 }

@@ -1,6 +1,7 @@
 /*
- * The dump. The recorder itself is not asked for the rings, as it may hang: what it has open is
- * opened once more, which needs its user's rights, or root's.
+ * The dump. Neither the recorder, which may hang, nor the process that keeps the rings of one that
+ * was killed is asked for them: what it has open is opened once more, which needs its user's
+ * rights, or root's.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,6 +11,7 @@
 #include "tools/base/say.h"
 #include "tools/rings/dump.h"
 #include "tools/rings/ring_event.h"
+#include "tools/rings/vault.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -73,8 +75,8 @@ static bool dump_open_all(struct dump_list *list, int64_t pid, struct error *err
     return true;
 }
 
-static bool dump_of_recorder(int64_t pid, const struct dump_options *options,
-                             struct dump_counts *counts, struct error *error)
+static bool dump_of_process(int64_t pid, const struct dump_options *options,
+                            struct dump_counts *counts, struct error *error)
 {
     struct dump_list *list = calloc(1, sizeof(*list));
     bool is_well = list != NULL;
@@ -89,32 +91,31 @@ static bool dump_of_recorder(int64_t pid, const struct dump_options *options,
     return is_well;
 }
 
-static int64_t dump_recorders_pid(const struct config *config)
+/* Of the recorder, or of who keeps its rings; 0: there is neither. */
+static int64_t dump_pid(const struct config *config)
 {
+    const char *folder = config_text(config, "runtime-dir");
     struct error ignored;
-    json_t *status = control_ask(config_text(config, "runtime-dir"), "record", "status", &ignored);
+    json_t *status = control_ask(folder, "record", "status", &ignored);
     const int64_t pid = json_integer_value(json_object_get(status, "pid"));
+    char vault[256];
 
     json_decref(status);
-    return pid;
+    (void)snprintf(vault, sizeof(vault), "%s/rings.vault", folder);
+    return pid > 0 ? pid : vault_pid(vault);
 }
 
 int dump_rings(const struct config *config, const char *folder)
 {
-    const int64_t pid = dump_recorders_pid(config);
-    char host[254] = "", vault[256];
+    const int64_t pid = dump_pid(config);
+    char host[254] = "";
     const struct dump_options options = {folder, host, ring_clock_offset()};
     struct dump_counts counts = {.records = 0};
-    struct error error;
-    bool is_well;
+    struct error error = {"no recorder answers, and no process keeps the rings of one"};
 
     (void)gethostname(host, sizeof(host) - 1);
-    (void)snprintf(vault, sizeof(vault), "%s/rings.vault", config_text(config, "runtime-dir"));
-    is_well = pid > 0 ? dump_of_recorder(pid, &options, &counts, &error)
-                      : dump_vault(vault, &options, &counts, &error);
-    if (!is_well) {
-        (void)fprintf(stderr, "blkin record: %s%s\n", error.text,
-                      pid > 0 ? "" : "; and no recorder answers that would have rings");
+    if (pid <= 0 || !dump_of_process(pid, &options, &counts, &error)) {
+        (void)fprintf(stderr, "blkin record: %s\n", error.text);
         return 1;
     }
     printf("%s: %" PRIu64 " events of %u rings; left out: %" PRIu64

@@ -30,102 +30,28 @@ static uint64_t fetch_cpu_ms(void)
 
 /* ---- the files ------------------------------------------------------------------------------- */
 
-/* "ID FROM UNTIL WHY": what was sent before is not sent again, and where it is known how far the
- * rings were read before, it is not there. */
-static void fetch_print_traces(FILE *file, const struct fetch_order *order)
+static bool fetch_fails(struct fetch_result *result, const char *what, const char *path)
 {
-    for (const struct request *r = order->requests; r; r = r->next) {
-        for (size_t i = 0; i < r->count; i++) {
-            const struct wanted *wanted = &r->traces[i];
-            const struct fetched_trace *before = fetched_find(order->fetched, wanted->id);
-            const int64_t from_ns = before && before->until_mono_ns && !before->place
-                                        ? before->until_mono_ns + order->offset_ns
-                                        : 0;
-            char text[TRACE_ID_TEXT];
-
-            trace_id_text(wanted->id, text);
-            (void)fprintf(file, "%s %" PRId64 " 0 %s\n", text, from_ns,
-                          wanted->why[0] ? wanted->why : "kept");
-        }
-    }
+    error_set(&result->error, "cannot %s %s: %s", what, path, strerror(errno));
+    return false;
 }
 
-/* All of that time. */
-static void fetch_print_last(FILE *file, const struct request *request, int64_t offset_ns)
+/* A file of the new folder: the head, and these bytes. Returns false with the result's error set.
+ */
+static bool fetch_write(const char *made, const char *name, const char *head, const char *bytes,
+                        size_t length, struct fetch_result *result)
 {
-    const struct request_window window = request_window(request);
-    char by_hand[WHY_MAX + 1];
-
-    (void)snprintf(by_hand, sizeof(by_hand), "blkin keep --last %" PRId64 "ms", request->last_ms);
-    (void)fprintf(file, "* %" PRId64 " %" PRId64 " %s\n", window.from_ns + offset_ns,
-                  window.until_ns + offset_ns, request->why[0] ? request->why : by_hand);
-}
-
-struct fetch_sent {
+    char path[PATH_ROOM];
     FILE *file;
-    int64_t offset_ns;
-};
+    bool is_well = false;
 
-static void fetch_print_sent_trace(void *context, struct fetched_trace *trace)
-{
-    const struct fetch_sent *sent = context;
-    char text[TRACE_ID_TEXT];
-
-    trace_id_text(trace->id, text);
-    if (trace->until_mono_ns > 0)
-        (void)fprintf(sent->file, "-%s 0 %" PRId64 "\n", text,
-                      trace->until_mono_ns + sent->offset_ns);
-}
-
-/* What all of a time would send once more. */
-static void fetch_print_sent(FILE *file, const struct fetch_order *order)
-{
-    struct fetch_sent sent = {file, order->offset_ns};
-    size_t count;
-    const struct fetched_window *windows = fetched_windows(order->fetched, &count);
-
-    for (size_t i = 0; i < count; i++)
-        (void)fprintf(file, "-* %" PRId64 " %" PRId64 "\n", windows[i].from_ns + order->offset_ns,
-                      windows[i].until_ns + order->offset_ns);
-    if (order->requests->last_ms > 0)
-        fetched_each(order->fetched, fetch_print_sent_trace, &sent);
-}
-
-/* One without a trace is an error of the sink's: nothing is left to be sent then. */
-static bool fetch_write_only(const char *path, const struct fetch_order *order)
-{
-    const struct request *first = order->requests;
-    FILE *file = first ? fopen(path, "we") : NULL;
-    bool is_well;
-    long begin;
-
-    if (!file)
-        return false;
-    (void)fprintf(file, "clock %" PRId64 "\n", order->offset_ns);
-    begin = ftell(file);
-    for (const struct request *r = first; r && r->last_ms > 0; r = r->next)
-        fetch_print_last(file, r, order->offset_ns);
-    if (first->last_ms == 0)
-        fetch_print_traces(file, order);
-    is_well = ftell(file) > begin;
-    if (!first->service[0]) /* which is only read for its list */
-        fetch_print_sent(file, order);
-    return fclose(file) == 0 && is_well;
-}
-
-static bool fetch_write_requests(const char *path, const struct fetch_order *order,
-                                 struct fetch_result *result)
-{
-    json_t *list = json_array(), *json;
-    bool is_well;
-
-    for (const struct request *r = order->requests; r; r = r->next)
-        (void)json_array_append_new(list, request_json(r));
-    json = json_pack("{sI, sI, so}", "mono", (json_int_t)order->until_mono_ns, "held_from",
-                     (json_int_t)result->held_from_ns, "requests", list);
-    is_well = json_save(json, path, &result->error);
-    json_decref(json);
-    return is_well;
+    path_set(path, "%s/%s", made, name);
+    file = fopen(path, "we");
+    if (file) {
+        is_well = fputs(head, file) >= 0 && fwrite(bytes, 1, length, file) == length;
+        is_well = fclose(file) == 0 && is_well;
+    }
+    return is_well || fetch_fails(result, "write", path);
 }
 
 struct request *fetch_requests(const char *kept, int64_t *until_mono_ns, int64_t *held_from_ns)
@@ -151,43 +77,23 @@ struct request *fetch_requests(const char *kept, int64_t *until_mono_ns, int64_t
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static bool fetch_fails(struct fetch_result *result, const char *what, const char *path)
-{
-    error_set(&result->error, "cannot %s %s: %s", what, path, strerror(errno));
-    return false;
-}
-
-static bool fetch_write_foreign(const struct fetch_order *order, const char *path)
-{
-    FILE *file = fopen(path, "we");
-    bool is_well = false;
-
-    if (file) {
-        is_well = fwrite(order->foreign, 1, order->foreign_bytes, file) == order->foreign_bytes;
-        is_well = fclose(file) == 0 && is_well;
-    }
-    return is_well;
-}
-
 /* made: a new folder. Returns false with the result's error set. */
 static bool fetch_keep(const struct fetch_order *order, struct copy *copy, const char *made,
                        struct fetch_result *result)
 {
-    char path[PATH_ROOM];
+    char path[PATH_ROOM], head[100];
 
     if (!tree_remove(made) || !folder_make(made))
         return fetch_fails(result, "make", made);
     path_set(path, "%s/records", made);
     if (!copy_write(copy, path, result))
         return false;
-    path_set(path, "%s/foreign", made);
-    if (order->foreign_bytes && !fetch_write_foreign(order, path))
-        return fetch_fails(result, "write", path);
-    path_set(path, "%s/only", made);
-    if (!fetch_write_only(path, order))
-        return fetch_fails(result, "write", path);
-    path_set(path, "%s/requests", made);
-    if (!fetch_write_requests(path, order, result))
+    (void)snprintf(head, sizeof(head), "{\"mono\": %" PRId64 ", \"held_from\": %" PRId64 ", ",
+                   order->until_mono_ns, result->held_from_ns);
+    if ((order->foreign_bytes &&
+         !fetch_write(made, "foreign", "", order->foreign, order->foreign_bytes, result)) ||
+        !fetch_write(made, "only", "", order->only, order->only_bytes, result) ||
+        !fetch_write(made, "requests", head, order->requests, order->requests_bytes, result))
         return false;
     path_set(path, "%s/kept-%" PRIu64, order->folder, order->number);
     /* what has that name is whole, after a power cut too */
@@ -205,7 +111,8 @@ static void fetch(const struct fetch_order *order, struct fetch_result *result)
         error_set(&result->error, "out of memory");
     else
         result->has_copied = copy_all(copy, result);
-    if (order->foreign_from_ns > result->held_from_ns)
+    /* of a trace that is wanted by its id asking.h tells it, if it has foreign spans */
+    if (order->is_window && order->foreign_from_ns > result->held_from_ns)
         result->held_from_ns = order->foreign_from_ns;
     if (result->has_copied && (result->records_kept || order->foreign_bytes) &&
         !fetch_keep(order, copy, made, result)) {
@@ -220,11 +127,9 @@ static bool fetch_fill(const void *bytes, void *result)
 {
     struct fetch_order order;
 
-    if (!fetch_order_read(bytes, &order))
-        return false;
+    fetch_order_read(bytes, &order);
     privileges_give_up();
     fetch(&order, result);
-    fetch_order_free(&order);
     return true;
 }
 

@@ -20,24 +20,43 @@ struct fetch_memory {
     int64_t made_mono_ns;
 };
 
+struct fetch_wanted {
+    uint64_t id;  /* of the trace, its lower half */
+    uint64_t row; /* from 1: how far the rings were read for it before; 0: that is not known */
+};
+
+/* Plain bytes, which what it counts follows: the pointers are set by fetch_order_read(). */
 struct fetch_order {
-    const char *folder;    /* where kept folders are */
+    char folder[4096];     /* where kept folders are */
     uint64_t number;       /* kept-N */
     uint64_t max_bytes;    /* of records that are kept */
     int64_t until_mono_ns; /* when the rings' ends were taken */
     int64_t offset_ns;     /* what CLOCK_REALTIME is ahead of CLOCK_MONOTONIC */
     int64_t begun_mono_ns; /* the agent: before that programs found no rings */
     uint32_t host_user;    /* whose memory has what the host did */
-    const struct request *requests;
-    const struct fetched *fetched;
-    const char *foreign; /* spans of OpenTelemetry's SDKs: a request of OTLP */
-    size_t foreign_bytes;
-    int64_t foreign_from_ns; /* since 1970: from then on all of them are held; 0: ever */
+    bool is_window;        /* all of a time: */
+    struct request_window window;
+    int64_t first_ns;        /* since 1970: when the first trace began; INT64_MIN: not known */
+    int64_t foreign_from_ns; /* since 1970: from then on all foreign spans are held; 0: ever */
+    size_t memory_count, rings, wanted_count, row_count; /* rings: of all memories */
+    size_t foreign_bytes, only_bytes, requests_bytes;
     const struct fetch_memory *memories;
-    size_t memory_count, rings; /* the rings of all memories */
-    const uint64_t *ends;       /* of each ring, memory by memory */
-    /* in the task, where traces in `fetched` have numbers of rows as their places */
-    const uint64_t *rows; /* ROW * rings + RING: how far it was read before */
+    const uint64_t *ends; /* of each ring, memory by memory */
+    const struct fetch_wanted *wanted;
+    const uint64_t *rows; /* (ROW - 1) * rings + RING */
+    const char *foreign;  /* spans of OpenTelemetry's SDKs: a request of OTLP */
+    const char *only;     /* the file "only" of the kept folder, */
+    const char *requests; /* and the end of its file "requests" */
+};
+
+/* What the agent makes an order of. */
+struct fetch_source {
+    const struct request *requests; /* one at least */
+    const struct fetched *fetched;
+    const struct places *places;
+    uint64_t place;           /* of the rings' ends */
+    const struct held *first; /* of the order's memories, in this order */
+    const char *foreign;
 };
 
 struct fetch_result { /* a plain type: a task's result */
@@ -51,11 +70,10 @@ struct fetch_result { /* a plain type: a task's result */
     uint64_t cpu_ms;
 };
 
-/* An order as bytes for the task; NULL: out of memory. And back, in the task, which has no use for
- * its end; returns false when out of memory. */
-char *fetch_order_bytes(const struct fetch_order *order, const struct places *places,
-                        const struct held *first, size_t *size);
-bool fetch_order_read(const char *bytes, struct fetch_order *order);
-void fetch_order_free(struct fetch_order *order); /* of what fetch_order_read() has made */
+/* Of an order that has its numbers, folder, memories and foreign_bytes; NULL: out of memory. And
+ * back, in the task: the order lives as long as the bytes. */
+char *fetch_order_bytes(const struct fetch_order *order, const struct fetch_source *source,
+                        size_t *size);
+void fetch_order_read(const char *bytes, struct fetch_order *order);
 
 #endif

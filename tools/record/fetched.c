@@ -22,7 +22,6 @@
 
 struct fetched {
     struct table traces;
-    bool keeps_all;
     int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
     struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
     size_t window_count;
@@ -56,11 +55,6 @@ static void fetched_free_trace(struct table_link *link)
     ids_free(&trace->have);
     ids_free(&trace->want);
     free(trace);
-}
-
-void fetched_keep_all(struct fetched *fetched)
-{
-    fetched->keeps_all = true;
 }
 
 void fetched_free(struct fetched *fetched)
@@ -121,10 +115,8 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
 
     if (trace)
         return trace;
-    if (!fetched->keeps_all)
-        fetched_make_room(fetched);
-    trace = fetched->keeps_all || fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace))
-                                                                         : NULL;
+    fetched_make_room(fetched);
+    trace = fetched->traces.count < 2 * TRACES_MAX ? calloc(1, sizeof(*trace)) : NULL;
     if (!trace)
         return NULL;
     trace->id = id;
@@ -219,10 +211,11 @@ json_t *fetched_json(const struct fetched_trace *trace)
     if (trace->spans == 0)
         return NULL;
     trace_id_text(trace->id, text);
-    return json_pack("{ss, sI, so, so, so*, so*}", "id", text, "spans", (json_int_t)trace->spans,
-                     "have", fetched_ids_json(&trace->have, NULL), "want",
+    return json_pack("{ss, sI, so, so, so*, so*, so*}", "id", text, "spans",
+                     (json_int_t)trace->spans, "have", fetched_ids_json(&trace->have, NULL), "want",
                      fetched_ids_json(&trace->want, &trace->have), "begin",
-                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "cut",
+                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "held_from",
+                     trace->foreign_from_ns ? json_integer(trace->foreign_from_ns) : NULL, "cut",
                      trace->is_cut ? json_true() : NULL);
 }
 

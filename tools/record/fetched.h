@@ -24,6 +24,8 @@ struct fetched_trace {
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
     bool is_cut;
+    int64_t
+        foreign_from_ns; /* since 1970: it has foreign spans, held from then on; 0: it has none */
     struct ids have, want;
     struct table_link in_table;
 };
@@ -33,9 +35,6 @@ struct fetched;
 /* Returns NULL when out of memory. */
 struct fetched *fetched_new(void);
 void fetched_free(struct fetched *fetched);
-
-/* From now on none is forgotten: for a task, which is told all that is known. */
-void fetched_keep_all(struct fetched *fetched);
 
 /* NULL: it is not known. */
 struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_id id);

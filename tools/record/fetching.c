@@ -177,10 +177,8 @@ static int fetching_by_number(const void *left, const void *right)
 
 /* The task has descriptors of its own: a memory may go meanwhile. Returns false with errno set. */
 static bool fetching_list_memories(struct fetching *fetching, struct fetch_order *order,
-                                   struct fetch_memory *memories, uint64_t *ends)
+                                   struct fetch_memory *memories)
 {
-    size_t ring = 0;
-
     for (const struct held *held = holding_first(fetching->holding); held; held = held->next) {
         const int fd = fcntl(held->memory.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
@@ -190,21 +188,17 @@ static bool fetching_list_memories(struct fetching *fetching, struct fetch_order
         memories[order->memory_count++] =
             (struct fetch_memory){fd, held->user, held->number, held->memory.size.cpus,
                                   (int64_t)held->memory.made - order->offset_ns};
-        for (uint32_t cpu = 0; cpu < held->memory.size.cpus; cpu++)
-            (void)places_find(fetching->places, fetching->place, held, cpu, &ends[ring++]);
     }
     order->memories = memories;
-    order->ends = ends;
-    order->rings = ring;
     qsort(fetching->fds, fetching->task.fd_count, sizeof(*fetching->fds), fetching_by_number);
     return true;
 }
 
-static bool fetching_start_task(struct fetching *fetching, struct fetch_order *order)
+static bool fetching_start_task(struct fetching *fetching, const struct fetch_order *order,
+                                const struct fetch_source *source)
 {
     size_t size;
-    char *bytes =
-        fetch_order_bytes(order, fetching->places, holding_first(fetching->holding), &size);
+    char *bytes = fetch_order_bytes(order, source, &size);
     const bool has_begun = bytes && task_start(fetching->agent->loop, &fetching->task, &fetch_job,
                                                bytes, size, LIMIT_MS);
 
@@ -212,26 +206,21 @@ static bool fetching_start_task(struct fetching *fetching, struct fetch_order *o
     return has_begun;
 }
 
-static bool fetching_begin(struct fetching *fetching, struct fetch_order *order)
+static bool fetching_begin(struct fetching *fetching, struct fetch_order *order,
+                           const struct fetch_source *source)
 {
-    size_t count = 0, rings = 0;
+    size_t count = 0;
     struct fetch_memory *memories;
-    uint64_t *ends;
     bool has_begun;
 
-    for (const struct held *held = holding_first(fetching->holding); held; held = held->next) {
+    for (const struct held *held = source->first; held; held = held->next)
         count++;
-        rings += held->memory.size.cpus;
-    }
     memories = calloc(count + 1, sizeof(*memories));
-    ends = calloc(rings + 1, sizeof(*ends));
     fetching->fds = calloc(count + 1, sizeof(*fetching->fds));
-    has_begun = memories && ends && fetching->fds &&
-                fetching_list_memories(fetching, order, memories, ends);
+    has_begun = memories && fetching->fds && fetching_list_memories(fetching, order, memories);
     fetching->task.fds = fetching->fds;
-    has_begun = has_begun && fetching_start_task(fetching, order);
+    has_begun = has_begun && fetching_start_task(fetching, order, source);
     free(memories);
-    free(ends);
     return has_begun;
 }
 
@@ -250,19 +239,20 @@ static uint64_t fetching_limit_bytes(struct fetching *fetching)
 
 static void fetching_start(struct fetching *fetching, struct request *requests)
 {
-    struct fetch_order order = {.folder = fetching->agent->folder,
-                                .offset_ns = ring_clock_offset(),
+    struct fetch_order order = {.offset_ns = ring_clock_offset(),
                                 .begun_mono_ns = fetching->begun_mono_ns,
                                 .host_user = geteuid(),
-                                .requests = requests,
-                                .fetched = fetching->agent->fetched,
                                 .max_bytes = fetching_limit_bytes(fetching)};
-
+    struct fetch_source source = {.requests = requests,
+                                  .fetched = fetching->agent->fetched,
+                                  .places = fetching->places,
+                                  .first = holding_first(fetching->holding)};
     struct buffer foreign = {.limit = 0};
 
+    (void)snprintf(order.folder, sizeof(order.folder), "%s", fetching->agent->folder);
     fetching->agent->pending.taken = requests;
     fetching->begun_ms = clock_ms();
-    fetching->place = places_take(fetching->places, holding_first(fetching->holding));
+    source.place = fetching->place = places_take(fetching->places, source.first);
     /* no record before these places has a later time */
     order.until_mono_ns = fetching->until_mono_ns = clock_ns();
     order.number = fetching->number = kept_new_number(fetching->kept);
@@ -272,9 +262,9 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
         order.foreign_from_ns = later_held_from(fetching->later);
         (void)later_take(fetching->later, requests, order.offset_ns, &foreign);
     }
-    order.foreign = foreign.data ? foreign.data : "";
+    source.foreign = foreign.data;
     order.foreign_bytes = foreign.length;
-    fetching->is_busy = fetching->place && fetching_begin(fetching, &order);
+    fetching->is_busy = fetching->place && fetching_begin(fetching, &order, &source);
     buffer_free(&foreign);
     if (!fetching->is_busy)
         fetching_done(fetching, NULL);

@@ -21,11 +21,30 @@ void heard_begin(struct heard *heard)
     }
 }
 
-static uint64_t heard_missing_of(const struct heard_program *program)
+void heard_look(struct heard *heard)
 {
-    const uint32_t since = program->last - program->before;
+    for (size_t i = 0; i < heard->count; i++) {
+        heard->programs[i].due = heard->programs[i].last;
+        heard->programs[i].heard_due = heard->programs[i].heard_since;
+    }
+}
 
-    return since > program->heard_since ? since - program->heard_since : 0;
+/* Up to that number, of which so many were heard. */
+static uint32_t heard_missing(const struct heard_program *program, uint32_t last, uint32_t count)
+{
+    const uint32_t since = last - program->before;
+
+    return since > count ? since - count : 0;
+}
+
+static uint32_t heard_missing_of_all(const struct heard_program *program)
+{
+    return heard_missing(program, program->last, program->heard_since);
+}
+
+static uint32_t heard_lost_of(const struct heard_program *program)
+{
+    return heard_missing(program, program->due, program->heard_due);
 }
 
 static bool heard_is_of(const struct heard_program *program, const struct alarm *alarm)
@@ -38,12 +57,13 @@ static void heard_set(struct heard *heard, struct heard_program *program, const 
 {
     const uint64_t before_ns = heard_is_of(program, alarm) ? program->before_ns : 0;
 
-    heard->missing += heard_missing_of(program);
+    heard->lost += heard_missing_of_all(program);
     *program = (struct heard_program){.user = alarm->user,
                                       .pid = alarm->pid,
                                       .last = alarm->sequence - 1,
                                       .before = alarm->sequence - 1,
-                                      .before_ns = before_ns};
+                                      .before_ns = before_ns,
+                                      .due = alarm->sequence - 1};
 }
 
 static struct heard_program *heard_program_of(struct heard *heard, const struct alarm *alarm)
@@ -84,8 +104,10 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
         return false; /* of the one that had the pid before */
     if (alarm->sequence > program->before) {
         program->heard_since++;
+        program->heard_due += alarm->sequence <= program->due;
     } else if (!program->is_known) { /* another CPU's ring has what came first */
-        program->before = alarm->sequence - 1;
+        program->due = program->before = alarm->sequence - 1;
+        program->heard_due = 0;
         program->heard_since++;
     } else if (heard->is_anew) {
         return false;
@@ -102,13 +124,13 @@ void heard_end(struct heard *heard)
     heard->is_anew = false;
 }
 
-uint64_t heard_missing(const struct heard *heard)
+uint64_t heard_lost(const struct heard *heard)
 {
-    uint64_t missing = heard->missing;
+    uint64_t lost = heard->lost;
 
     for (size_t i = 0; i < heard->count; i++)
-        missing += heard_missing_of(&heard->programs[i]);
-    return missing;
+        lost += heard_lost_of(&heard->programs[i]);
+    return lost;
 }
 
 json_t *heard_json(const struct heard *heard)
@@ -119,8 +141,9 @@ json_t *heard_json(const struct heard *heard)
         const struct heard_program *program = &heard->programs[i];
 
         (void)json_array_append_new(
-            list, json_pack("[I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
-                            (json_int_t)program->last, (json_int_t)program->last_ns));
+            list, json_pack("[I, I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
+                            (json_int_t)program->last, (json_int_t)program->last_ns,
+                            (json_int_t)(heard_missing_of_all(program) - heard_lost_of(program))));
     }
     return list;
 }
@@ -141,5 +164,6 @@ void heard_read(struct heard *heard, const json_t *json)
             .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 3))};
         heard->programs[heard->count - 1].before = heard->programs[heard->count - 1].last;
         heard->programs[heard->count - 1].is_known = true;
+        heard->lost += (uint64_t)json_integer_value(json_array_get(entry, 4));
     }
 }

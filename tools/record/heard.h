@@ -17,7 +17,7 @@
 struct heard {
     size_t count;
     bool is_anew;
-    uint64_t missing; /* of programs that are forgotten */
+    uint64_t lost; /* of programs that are forgotten, and of an earlier process */
     struct heard_program {
         uint32_t user, pid; /* the pid is the program's word */
         uint32_t last;      /* the largest number, and the time of that alarm */
@@ -26,6 +26,8 @@ struct heard {
         uint64_t before_ns;
         uint32_t heard_since; /* of those after that: how many */
         bool is_known;        /* else `before` is less by one than the least that was heard */
+        uint32_t due;       /* what is missing up to this number is lost at the end of the look, */
+        uint32_t heard_due; /* and of these so many were heard since `before` */
     } programs[HEARD_MAX];
 };
 
@@ -33,13 +35,22 @@ struct heard {
 void heard_begin(struct heard *heard);
 void heard_end(struct heard *heard);
 
+/*
+ * A look at all rings begins. An alarm may come a look later than one with a larger number, since
+ * one CPU's ring may have been read before another one got what came first. So what is missing up
+ * to the largest number of the look before is lost if this look does not bring it.
+ */
+void heard_look(struct heard *heard);
+
 /* Is it new? */
 bool heard_alarm(struct heard *heard, const struct alarm *alarm);
 
-/* How many are missing between those that were heard, so far. */
-uint64_t heard_missing(const struct heard *heard);
+/* How many are lost, at the end of a look. */
+uint64_t heard_lost(const struct heard *heard);
 
-/* [[USER, PID, NUMBER, TIME], ...] and back. NULL: out of memory. */
+/* [[USER, PID, NUMBER, TIME, MISSING], ...] and back. MISSING: so many numbers up to that one may
+ * still come; nobody can tell which once this process is gone, so they count as lost then. NULL:
+ * out of memory. */
 json_t *heard_json(const struct heard *heard);
 void heard_read(struct heard *heard, const json_t *json);
 

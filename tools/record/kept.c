@@ -73,22 +73,11 @@ static bool kept_is_window(const struct kept_folder *folder)
 
 /* ---- in the children ------------------------------------------------------------------------- */
 
-static int kept_run_sender(const void *bytes, size_t size)
+/* One whose order names a service, or "", sends nothing. */
+static int kept_run(const void *bytes, size_t size)
 {
     json_t *order = reader_begin(bytes, size);
-    char path[PATH_ROOM], foreign[PATH_ROOM];
-    int status;
-
-    path_set(path, "%s/records", reader_text(order, "path"));
-    path_set(foreign, "%s/foreign", reader_text(order, "path"));
-    status = records_read(path, foreign, order);
-    json_decref(order);
-    return status;
-}
-
-static int kept_run_looker(const void *bytes, size_t size)
-{
-    json_t *order = reader_begin(bytes, size);
+    const bool is_looker = json_object_get(order, "service") != NULL;
     struct service_traces traces = {.service = reader_text(order, "service")};
     char path[PATH_ROOM], foreign[PATH_ROOM];
     struct error error;
@@ -96,7 +85,7 @@ static int kept_run_looker(const void *bytes, size_t size)
 
     path_set(path, "%s/records", reader_text(order, "path"));
     path_set(foreign, "%s/foreign", reader_text(order, "path"));
-    status = records_look(path, foreign, order, service_traces_note, &traces);
+    status = records_read(path, foreign, order, is_looker ? service_traces_note : NULL, &traces);
     if (status == 0 && *traces.service &&
         !service_traces_write(&traces, reader_text(order, "found"), &error)) {
         say(BK4056, "%s", error.text);
@@ -107,10 +96,7 @@ static int kept_run_looker(const void *bytes, size_t size)
     return status;
 }
 
-const struct job kept_sender_job = {
-    .name = "record-sender", .run = kept_run_sender, .ends_in_order = true};
-const struct job kept_looker_job = {
-    .name = "record-looker", .run = kept_run_looker, .ends_in_order = true};
+const struct job kept_job = {.name = "record-reader", .run = kept_run, .ends_in_order = true};
 
 /* NULL: out of memory. */
 static json_t *kept_sender_order(const struct kept *kept)
@@ -411,7 +397,7 @@ static void kept_start_sender(struct kept *kept, struct kept_folder *folder)
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->sent = folder;
     kept->send_begun_ms = clock_ms();
-    if (!reader_start(&kept->sender, name, &kept_sender_job, kept_sender_order(kept))) {
+    if (!reader_start(&kept->sender, name, &kept_job, kept_sender_order(kept))) {
         kept->sent = NULL;
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     }
@@ -460,7 +446,7 @@ static void kept_start_looker(struct kept *kept, struct kept_folder *folder)
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->looked_at = folder;
-    if (!reader_start(&kept->looker, name, &kept_looker_job, kept_looker_order(kept))) {
+    if (!reader_start(&kept->looker, name, &kept_job, kept_looker_order(kept))) {
         kept->looked_at = NULL;
         timer_set(kept->agent->loop, &kept->retry, FIRST_RETRY_MS);
     }

@@ -15,7 +15,7 @@
 #include "agent.h"
 #include "tools/base/reader_account.h"
 
-extern const struct job kept_sender_job, kept_looker_job;
+extern const struct job kept_job;
 
 struct kept_folder {
     uint64_t number;

@@ -117,6 +117,13 @@ static void later_put_span(void *context, const struct otlp_origin *origin,
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
+int64_t later_held_from(const struct later *later)
+{
+    const int64_t overwritten_ns = foreign_held(later->foreign).ended_ns;
+
+    return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
+}
+
 /* The one that is there, or the place of a new one. */
 static struct later_trace *later_find(struct later *later, struct trace_id id)
 {
@@ -135,6 +142,15 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
     return oldest;
 }
 
+/* Spans of it that were lost may be missing; of a trace that has none, none are. */
+static void later_note(const struct later *later, struct trace_id id)
+{
+    struct fetched_trace *trace = fetched_get(later->agent->fetched, id);
+
+    if (trace)
+        trace->foreign_from_ns = later_held_from(later);
+}
+
 static void later_take_traces(struct later *later, const struct request *request,
                               struct later_message *message)
 {
@@ -147,6 +163,8 @@ static void later_take_traces(struct later *later, const struct request *request
         (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);
         (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
         foreign_take(later->foreign, &trace->wanted, 1, later_put_span, message);
+        if (trace->wanted.spans)
+            later_note(later, request->traces[i].id);
     }
 }
 
@@ -166,13 +184,6 @@ bool later_take(struct later *later, const struct request *requests, int64_t off
     }
     later->next_ms = clock_ms() + LATER_LOOK_MS;
     return !message.is_cut;
-}
-
-int64_t later_held_from(const struct later *later)
-{
-    const int64_t overwritten_ns = foreign_held(later->foreign).ended_ns;
-
-    return overwritten_ns > later->begun_ns ? overwritten_ns : later->begun_ns;
 }
 
 /* ---- what comes later ------------------------------------------------------------------------ */

@@ -26,7 +26,8 @@ void later_free(struct later *later); /* NULL is allowed */
 bool later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *message);
 
-/* Since 1970: of traces that began later, no span was overwritten; 0: none ever was. */
+/* Since 1970: of traces that began later, no foreign span was overwritten, or lost with an earlier
+ * process. later_take() notes it of each trace that has foreign spans: see fetched.h. */
 int64_t later_held_from(const struct later *later);
 
 /* Looks whether something has come. Returns when to look again, in ms of clock_ms(). */

@@ -34,10 +34,12 @@ struct trace {
     struct ids have, want;
     json_t *hosts; /* the names of those that have some of it; NULL: none */
     uint64_t spans;
-    int64_t begin_ns; /* of the first one; 0: not known */
-    bool is_cut;      /* not all ids are known */
-    bool is_dropped;  /* no other host was asked */
-    bool is_judged;   /* or somebody else does */
+    int64_t begin_ns;     /* of the first one; 0: not known */
+    int64_t held_from_ns; /* of a source that only some traces have, */
+    size_t held_by;       /* on this host */
+    bool is_cut;          /* not all ids are known */
+    bool is_dropped;      /* no other host was asked */
+    bool is_judged;       /* or somebody else does */
 };
 
 struct entry {
@@ -98,10 +100,9 @@ void ledger_free(struct ledger *ledger)
 
 static struct trace *ledger_find_trace(struct entry *entry, struct trace_id id)
 {
-    for (size_t i = 0; i < entry->trace_count; i++) {
+    for (size_t i = 0; i < entry->trace_count; i++)
         if (trace_id_equal(entry->traces[i].wanted.id, id))
             return &entry->traces[i];
-    }
     return NULL;
 }
 
@@ -138,11 +139,12 @@ static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
     return true;
 }
 
-/* Those of persons are there for a while after they are done, all others only until then. */
-static void ledger_make_room(struct ledger *ledger)
+/* Those of persons are there for a while after they are done, all others only until then. Returns
+ * how many are left. */
+static size_t ledger_make_room(struct ledger *ledger)
 {
     struct entry **at = &ledger->entries;
-    size_t named = 0;
+    size_t named = 0, count = 0;
 
     while (*at) {
         struct entry *entry = *at;
@@ -153,16 +155,9 @@ static void ledger_make_room(struct ledger *ledger)
             ledger_free_entry(entry);
         } else {
             at = &entry->next;
+            count++;
         }
     }
-}
-
-static size_t ledger_count_entries(const struct ledger *ledger)
-{
-    size_t count = 0;
-
-    for (const struct entry *entry = ledger->entries; entry; entry = entry->next)
-        count++;
     return count;
 }
 
@@ -187,12 +182,10 @@ static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
                 const char *name, int64_t timeout_ms)
 {
-    struct entry *entry;
+    struct entry *entry =
+        ledger_make_room(ledger) < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
     bool is_whole;
 
-    ledger_make_room(ledger);
-    entry =
-        ledger_count_entries(ledger) < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
     if (!entry)
         return false;
     entry->head = *request;
@@ -242,6 +235,7 @@ static void ledger_add_answer(struct entry *entry, struct host *host, const json
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = json_integer_value(json_object_get(answer, "spans"));
     const json_int_t begin_ns = json_integer_value(json_object_get(answer, "begin"));
+    const json_int_t held_from_ns = json_integer_value(json_object_get(answer, "held_from"));
     struct wanted wanted = {.why = ""};
     struct trace *trace;
 
@@ -256,6 +250,10 @@ static void ledger_add_answer(struct entry *entry, struct host *host, const json
     }
     if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
         trace->begin_ns = begin_ns;
+    if (held_from_ns > trace->held_from_ns) {
+        trace->held_from_ns = held_from_ns;
+        trace->held_by = (size_t)(host - entry->hosts);
+    }
     if (!trace->hosts)
         trace->hosts = json_array();
     if (!ledger_lists(trace->hosts, host->name))
@@ -278,10 +276,9 @@ static void ledger_add_answers(struct entry *entry, struct host *host, const jso
 
 static struct host *ledger_find_host(struct entry *entry, const char *name)
 {
-    for (size_t i = 0; i < entry->host_count; i++) {
+    for (size_t i = 0; i < entry->host_count; i++)
         if (strcmp(entry->hosts[i].name, name) == 0)
             return &entry->hosts[i];
-    }
     return NULL;
 }
 
@@ -371,10 +368,18 @@ static void ledger_join(struct printer *printer, const char *joint)
         print_string(printer, joint);
 }
 
-static bool ledger_is_held(const struct host *host, const struct trace *trace)
+/* From when on that host has all of this trace. */
+static int64_t ledger_held_from(const struct entry *entry, size_t host, const struct trace *trace)
 {
-    return !trace->wanted.begin_ns || host->state != HOST_ANSWERED ||
-           host->held_from_ns <= trace->wanted.begin_ns;
+    const int64_t from_ns = entry->hosts[host].held_from_ns;
+
+    return trace->held_by == host && trace->held_from_ns > from_ns ? trace->held_from_ns : from_ns;
+}
+
+static bool ledger_is_held(const struct entry *entry, size_t host, const struct trace *trace)
+{
+    return !trace->wanted.begin_ns || entry->hosts[host].state != HOST_ANSWERED ||
+           ledger_held_from(entry, host, trace) <= trace->wanted.begin_ns;
 }
 
 static void ledger_print_time(struct printer *printer, int64_t time_ns)
@@ -409,10 +414,10 @@ static char *ledger_print_lacks(const struct entry *entry, const struct trace *t
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];
-        const char *problem = host->state != HOST_ANSWERED   ? "has not answered"
-                              : host->error[0]               ? host->error
-                              : !ledger_is_held(host, trace) ? "does not reach back so far"
-                                                             : NULL;
+        const char *problem = host->state != HOST_ANSWERED       ? "has not answered"
+                              : host->error[0]                   ? host->error
+                              : !ledger_is_held(entry, i, trace) ? "does not reach back so far"
+                                                                 : NULL;
 
         if (problem && printer.buffer.length < 4096) {
             ledger_join(&printer, "; ");
@@ -440,11 +445,11 @@ static char *ledger_print_held(const struct entry *entry, const struct trace *tr
     struct printer printer = {.has_failed = false};
 
     for (size_t i = 0; i < entry->host_count && printer.buffer.length < 4096; i++) {
-        if (ledger_is_held(&entry->hosts[i], trace))
+        if (ledger_is_held(entry, i, trace))
             continue;
         ledger_join(&printer, ", ");
         print(&printer, "%s: ", entry->hosts[i].name);
-        ledger_print_time(&printer, entry->hosts[i].held_from_ns);
+        ledger_print_time(&printer, ledger_held_from(entry, i, trace));
     }
     return print_end(&printer);
 }
@@ -531,7 +536,7 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
         if (!entry->is_done && deadline_of(entry, now_ms) < next_ms)
             next_ms = deadline_of(entry, now_ms);
     }
-    ledger_make_room(ledger);
+    (void)ledger_make_room(ledger);
     return next_ms;
 }
 

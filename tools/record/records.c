@@ -267,12 +267,7 @@ static bool records_open(struct records *records, const char *path, const json_t
     return true;
 }
 
-int records_read(const char *path, const char *foreign, const json_t *order)
-{
-    return records_look(path, foreign, order, NULL, NULL);
-}
-
-int records_look(const char *path, const char *foreign, const json_t *order, stage_skip_fn *look,
+int records_read(const char *path, const char *foreign, const json_t *order, stage_skip_fn *look,
                  void *context)
 {
     struct records records = {.look = look, .look_context = context};

@@ -120,26 +120,23 @@ static void watcher_read(struct watcher *watcher, struct ring_reader *reader, ui
     }
 }
 
-/* What is missing for the second time is lost: one CPU's ring may have been read before another one
- * got what came first. */
 struct watcher_poll watcher_look(struct watcher *watcher)
 {
     struct watcher_poll poll = {.lost = 0};
-    uint64_t missing, sure;
+    uint64_t lost;
 
     if (!watcher->has_looked)
         heard_begin(watcher->heard);
+    heard_look(watcher->heard);
     for (struct watched_memory *watched = watcher->memories; watched; watched = watched->next)
         for (uint32_t cpu = 0; cpu < watched->memory->size.cpus; cpu++)
             watcher_read(watcher, &watched->readers[cpu], watched->user, &poll);
     heard_end(watcher->heard);
-    missing = heard_missing(watcher->heard);
-    sure = missing < watcher->missing ? missing : watcher->missing;
-    if (sure > watcher->lost) {
-        poll.lost = sure - watcher->lost;
-        watcher->lost = sure;
+    lost = heard_lost(watcher->heard);
+    if (lost > watcher->lost) {
+        poll.lost = lost - watcher->lost;
+        watcher->lost = lost;
     }
-    watcher->missing = missing;
     watcher->has_looked = true;
     return poll;
 }

@@ -22,7 +22,7 @@ struct watcher {
     /* its own */
     struct watched_memory *memories;
     bool has_looked;
-    uint64_t missing, lost; /* at the last look, and told of */
+    uint64_t lost; /* that was told of */
 };
 
 /* A memory from its beginning; of alarms that were heard nothing is given. */

@@ -8,15 +8,12 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/spans/packed.h"
 #include "ctf.h"
-#include "fdstore.h"
 #include "ring_event.h"
 #include "tracepoints/format/fields.h"
 #include "tracepoints/format/provider_table.h"
-#include "vault.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* ---- payloads, as LTTng's events have them --------------------------------------------------- */
 
@@ -286,48 +283,5 @@ bool dump_memories(const struct dump_memory *memories, unsigned count,
     }
     is_whole = is_whole && ctf_describe(&ctf, options->host, options->offset_ns, error);
     ctf_close(&ctf);
-    return is_whole;
-}
-
-/* ---- of a service that was killed ------------------------------------------------------------ */
-
-#define DUMP_VAULT_MAX 256
-
-struct dump_kept {
-    struct memory memories[DUMP_VAULT_MAX];
-    struct dump_memory from[DUMP_VAULT_MAX];
-    unsigned count;
-};
-
-static void dump_take(void *context, int fd, const char *name)
-{
-    struct dump_kept *kept = context;
-    struct dump_memory *from = &kept->from[kept->count];
-    struct memory *memory = &kept->memories[kept->count];
-    struct error ignored;
-
-    if (kept->count == DUMP_VAULT_MAX || !fdstore_is_name(name, &from->user, &from->number)) {
-        (void)close(fd);
-    } else if (memory_open(memory, fd, &ignored)) {
-        from->memory = memory;
-        kept->count++;
-    }
-}
-
-bool dump_vault(const char *path, const struct dump_options *options, struct dump_counts *counts,
-                struct error *error)
-{
-    struct dump_kept *kept = calloc(1, sizeof(*kept));
-    bool is_whole;
-
-    if (!kept) {
-        error_set(error, "out of memory");
-        return false;
-    }
-    is_whole = vault_look(path, dump_take, kept, error) &&
-               dump_memories(kept->from, kept->count, options, counts, error);
-    while (kept->count)
-        memory_close(&kept->memories[--kept->count]);
-    free(kept);
     return is_whole;
 }

@@ -39,11 +39,4 @@ bool dump_memories(const struct dump_memory *memories, unsigned count,
                    const struct dump_options *options, struct dump_counts *counts,
                    struct error *error);
 
-/*
- * The same of what the process keeps that outlives a service that was killed (vault.h). The service
- * must not run; the one that is started after this finds all as it was.
- */
-bool dump_vault(const char *path, const struct dump_options *options, struct dump_counts *counts,
-                struct error *error);
-
 #endif

@@ -6,10 +6,12 @@
 #include "fdstore.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/say.h"
 
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -32,19 +34,37 @@ bool fdstore_is_name(const char *name, uint32_t *user, uint64_t *number)
 
 bool fdstore_is_there(const struct fdstore *store)
 {
-    return notify_has_store() || store->vault.fd >= 0;
+    return store->vault.fd >= 0 || notify_has_store();
+}
+
+bool fdstore_is_systemds(const struct fdstore *store)
+{
+    return store->vault.fd < 0 && notify_has_store();
+}
+
+const char *fdstore_keeper(const struct fdstore *store)
+{
+    return store->vault.fd >= 0 ? "process" : notify_has_store() ? "systemd" : "nobody";
 }
 
 /* ---- the vault ------------------------------------------------------------------------------- */
 
 static void fdstore_open_vault(struct fdstore *store, notify_stored_fn *give, void *context)
 {
-    struct error ignored;
+    const char *dead = getenv("NOTIFY_SOCKET");
+    const bool is_first = store->tried_ms == 0;
+    struct error error;
 
     store->tried_ms = clock_ms();
-    vault_open(&store->vault.fd, store->loop, store->path, give, context, &ignored);
+    if (dead && is_first)
+        say(BK1070, "nobody listens at NOTIFY_SOCKET (%s): a process of our own keeps the rings",
+            dead);
+    vault_open(&store->vault.fd, store->loop, store->path, give, context, &error);
     if (store->vault.fd >= 0)
         loop_watch(store->loop, &store->vault);
+    else if (is_first)
+        say(BK1071, "the rings will be gone if this service is killed: %s; it tries again",
+            error.text);
 }
 
 /* What we hold is newer. */
@@ -96,27 +116,25 @@ void fdstore_close(struct fdstore *store)
         fdstore_lose_vault(store);
 }
 
-bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number, bool *is_stored)
+bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number)
 {
     char name[FDSTORE_NAME_MAX];
 
     fdstore_name(user, number, name);
-    if (notify_has_store()) {
-        *is_stored = notify_store(fd, name);
-        return *is_stored;
-    }
-    *is_stored = vault_put(store->vault.fd, fd, name);
-    if (!*is_stored)
-        fdstore_lose_vault(store);
-    return true;
+    if (store->vault.fd < 0)
+        return notify_store(fd, name);
+    if (vault_put(store->vault.fd, fd, name))
+        return true;
+    fdstore_lose_vault(store);
+    return false;
 }
 
 void fdstore_remove(const struct fdstore *store, const char *name)
 {
-    if (notify_has_store())
-        notify_unstore(name);
-    else if (store->vault.fd >= 0)
+    if (store->vault.fd >= 0)
         vault_remove(store->vault.fd, name);
+    else
+        notify_unstore(name);
 }
 
 void fdstore_look(struct fdstore *store)

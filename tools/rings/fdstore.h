@@ -1,6 +1,7 @@
 /*
  * Where memories of rings outlive the service that holds them: systemd's store of descriptors where
- * systemd runs the service, else a process of our own (vault.h).
+ * systemd runs the service, else a process of our own (vault.h). systemd kills all processes of a
+ * service that it stops, so such a process would not do there.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -30,9 +31,13 @@ void fdstore_close(struct fdstore *store);
 
 /* Without a store, memories end with the service. */
 bool fdstore_is_there(const struct fdstore *store);
+/* systemd's keeps them over a stop in order, too. */
+bool fdstore_is_systemds(const struct fdstore *store);
+/* For the status: "systemd", "process" or "nobody". */
+const char *fdstore_keeper(const struct fdstore *store);
 
-/* Returns false if systemd could not be told now, *is_stored: if it is there now. */
-bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number, bool *is_stored);
+/* Returns false if it is not there now: is there a store still? */
+bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number);
 void fdstore_remove(const struct fdstore *store, const char *name);
 
 /* Now and then: a process that is gone is replaced. */

@@ -236,6 +236,11 @@ static struct held *holder_make(struct holder *holder, uint32_t user)
     return held;
 }
 
+static void holder_store(struct holder *holder, struct held *held)
+{
+    held->is_stored = fdstore_put(&holder->store, held->memory.fd, held->user, held->number);
+}
+
 /* First it is stored: what a program has, the process after this one must have, too. */
 static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
@@ -243,11 +248,9 @@ static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 
     if (!held)
         held = holder_make(holder, user);
-    if (!held || held->is_stored || !fdstore_is_there(&holder->store))
-        return held;
-    return fdstore_put(&holder->store, held->memory.fd, held->user, held->number, &held->is_stored)
-               ? held
-               : NULL;
+    if (held && !held->is_stored)
+        holder_store(holder, held);
+    return held && (held->is_stored || !fdstore_is_there(&holder->store)) ? held : NULL;
 }
 
 /* ---- those of before ------------------------------------------------------------------------- */
@@ -290,11 +293,7 @@ static void holder_store_all(void *context)
     struct holder *holder = context;
 
     for (struct held *held = holder->memories; held; held = held->next)
-        held->is_stored = false;
-    for (struct held *held = holder->memories; held && fdstore_is_there(&holder->store);
-         held = held->next)
-        (void)fdstore_put(&holder->store, held->memory.fd, held->user, held->number,
-                          &held->is_stored);
+        holder_store(holder, held);
 }
 
 /* ---- clients --------------------------------------------------------------------------------- */
@@ -516,7 +515,7 @@ void holder_close(struct holder *holder)
     for (struct held *held = holder->memories, *next; held; held = next) {
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
-        held->is_stored &= !notify_has_store(); /* that keeps it, for a restart */
+        held->is_stored &= !fdstore_is_systemds(&holder->store); /* it has it, for a restart */
         holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
@@ -528,7 +527,9 @@ struct holder_counts holder_counts(const struct holder *holder)
 {
     struct holder_counts counts = holder->counts;
 
-    counts.is_stored = holder->store.vault.fd >= 0 || getenv("FDSTORE");
+    counts.keeper = fdstore_keeper(&holder->store);
+    counts.is_stored =
+        holder->store.vault.fd >= 0 || (getenv("FDSTORE") && fdstore_is_systemds(&holder->store));
     for (const struct held *held = holder->memories; held; held = held->next)
         counts.users += !held->is_left;
     return counts;

@@ -31,11 +31,9 @@ struct holder_options {
 struct held {
     struct memory memory;
     uint32_t user;
-    uint64_t number; /* of this user: tells several memories apart, also after a restart */
-    bool is_left;    /* no program gets it any more */
-    /* the receiver's */
-    void *reader;
-    uint64_t looked_at; /* what was written at its last look */
+    uint64_t number;    /* of this user: tells several memories apart, also after a restart */
+    bool is_left;       /* no program gets it any more */
+    uint64_t looked_at; /* the receiver's: what was written at its last look */
     struct held *next;
     /* the holder's own */
     bool is_stored;
@@ -57,7 +55,8 @@ struct holder_counts {
     uint64_t refused;    /* beyond a limit, or there was no memory: the program asks again */
     uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
     uint64_t unusable;   /* of the process before, and damaged */
-    bool is_stored;      /* memories surely outlive this process: systemd tells since 254 */
+    const char *keeper;  /* who has memories when this process is killed: see fdstore.h */
+    bool is_stored;      /* surely: systemd tells since 254 */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */

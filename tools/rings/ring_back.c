@@ -31,16 +31,6 @@ static uint64_t back_oldest(struct ring ring, uint64_t end)
     return newest > whole ? newest - whole : 0;
 }
 
-static void back_copy_bytes(struct ring ring, uint64_t from, uint64_t end, char *copy)
-{
-    const uint64_t place = from & (ring.size - 1), length = end - from;
-    const uint64_t before_end = ring.size - place < length ? ring.size - place : length;
-
-    memcpy(copy, ring.bytes + place, before_end);
-    memcpy(copy + before_end, ring.bytes, length - before_end);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
-}
-
 static void back_copy(struct back *back)
 {
     const uint64_t start = back->at > BACK_PIECE ? back->at - BACK_PIECE : 0;
@@ -49,23 +39,8 @@ static void back_copy(struct back *back)
     back->from = start > back->oldest ? start : back->oldest;
     if (back->from >= back->at)
         return;
-    back_copy_bytes(back->ring, back->from, back->at, back->copy);
+    ring_copy(back->ring, back->from, back->at, back->copy);
     back->oldest = back_oldest(back->ring, back->end);
-}
-
-static struct ring_entry back_entry(const char *begin, uint64_t trailer)
-{
-    struct ring_record record = {.pid = 0};
-    size_t length = ring_length_of(trailer);
-
-    if (length >= sizeof(record))
-        memcpy(&record, begin, sizeof(record));
-    else
-        length = sizeof(record); /* then it has no payload */
-    return (struct ring_entry){.event = ring_event_of(trailer),
-                               .pid = record.pid,
-                               .payload = begin + sizeof(record),
-                               .length = length - sizeof(record)};
 }
 
 /* The record that ends at back->at; *size: all of it. */
@@ -84,7 +59,7 @@ static enum back_step back_step(const struct back *back, struct ring_entry *entr
         return BACK_DAMAGED;
     if (*size > back->at - first)
         return BACK_PIECE_ENDS;
-    *entry = back_entry(back->copy + (back->at - *size - back->from), trailer);
+    *entry = ring_entry_of(back->copy + (back->at - *size - back->from), trailer);
     return BACK_RECORD;
 }
 
@@ -138,7 +113,7 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
 
     if (!from || end <= from)
         return false;
-    back_copy_bytes(ring, from, from + length, copy);
+    ring_copy(ring, from, from + length, copy);
     /* between two trailers, of which the second has the right length, there is a record */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
@@ -146,7 +121,7 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
             continue;
         if (begin && ring_event_of(trailer) != RING_PAD &&
             ring_record_size(ring_length_of(trailer)) == at + RING_TRAILER_SIZE - begin) {
-            *entry = back_entry(copy + begin, trailer);
+            *entry = ring_entry_of(copy + begin, trailer);
             return from + begin >= back_oldest(ring, end);
         }
         begin = at + RING_TRAILER_SIZE;

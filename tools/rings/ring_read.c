@@ -49,14 +49,14 @@ static bool ring_reserve(struct ring_reader *reader, size_t bytes)
     return true;
 }
 
-static void ring_copy(struct ring_reader *reader, uint64_t from, uint64_t end)
+void ring_copy(struct ring ring, uint64_t from, uint64_t end, char *copy)
 {
-    const struct ring *ring = &reader->ring;
-    const uint64_t at = from & (ring->size - 1), length = end - from;
-    const uint64_t before_end = ring->size - at < length ? ring->size - at : length;
+    const uint64_t at = from & (ring.size - 1), length = end - from;
+    const uint64_t before_end = ring.size - at < length ? ring.size - at : length;
 
-    memcpy(reader->copy, ring->bytes + at, before_end);
-    memcpy(reader->copy + before_end, ring->bytes, length - before_end);
+    memcpy(copy, ring.bytes + at, before_end);
+    memcpy(copy + before_end, ring.bytes, length - before_end);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
 /* ---- checking a copy ------------------------------------------------------------------------- */
@@ -150,8 +150,7 @@ bool ring_read(struct ring_reader *reader)
         return true;
     if (!ring_reserve(reader, (size_t)(end - from)))
         return false;
-    ring_copy(reader, from, end);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    ring_copy(reader->ring, from, end, reader->copy);
     after = ring_end(reader->ring);
     if (after < end) {
         ring_jump(reader, after);
@@ -179,11 +178,24 @@ static void ring_go_on(struct ring_reader *reader, uint64_t trailer)
     reader->next_size = (size_t)(trailer >> RING_POSITION_SHIFT);
 }
 
-bool ring_peek(struct ring_reader *reader, struct ring_entry *entry)
+struct ring_entry ring_entry_of(const char *begin, uint64_t trailer)
 {
     struct ring_record record = {.pid = 0};
+    size_t length = ring_length_of(trailer);
+
+    if (length >= sizeof(record))
+        memcpy(&record, begin, sizeof(record));
+    else
+        length = sizeof(record); /* then it has no payload */
+    return (struct ring_entry){.event = ring_event_of(trailer),
+                               .pid = record.pid,
+                               .payload = begin + sizeof(record),
+                               .length = length - sizeof(record)};
+}
+
+bool ring_peek(struct ring_reader *reader, struct ring_entry *entry)
+{
     uint64_t trailer;
-    size_t length;
 
     for (;; ring_go_on(reader, trailer)) {
         if (!reader->next_size)
@@ -192,17 +204,7 @@ bool ring_peek(struct ring_reader *reader, struct ring_entry *entry)
         if (ring_event_of(trailer) != RING_PAD)
             break;
     }
-    length = ring_length_of(trailer);
-    if (length >= sizeof(record))
-        memcpy(&record, reader->copy + reader->next, sizeof(record));
-    else
-        length = sizeof(record); /* then it has no payload */
-    *entry = (struct ring_entry){
-        .event = ring_event_of(trailer),
-        .pid = record.pid,
-        .payload = reader->copy + reader->next + sizeof(record),
-        .length = length - sizeof(record),
-    };
+    *entry = ring_entry_of(reader->copy + reader->next, trailer);
     return true;
 }
 

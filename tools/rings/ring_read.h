@@ -48,6 +48,12 @@ void ring_reader_close(struct ring_reader *reader);
 /* Where the ring ends now. */
 uint64_t ring_end(struct ring ring);
 
+/* The bytes from one position to another, which are not more than the ring has. */
+void ring_copy(struct ring ring, uint64_t from, uint64_t end, char *copy);
+
+/* Of a copied record that begins there. */
+struct ring_entry ring_entry_of(const char *begin, uint64_t trailer);
+
 /* Copies what is new. Returns false when out of memory: then nothing has changed. */
 bool ring_read(struct ring_reader *reader);
 

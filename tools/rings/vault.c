@@ -216,14 +216,18 @@ void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_f
     *vault = -1;
 }
 
-bool vault_look(const char *path, notify_stored_fn *give, void *context, struct error *error)
+int64_t vault_pid(const char *path)
 {
-    const int vault = unix_socket_connect(SOCK_SEQPACKET, path, error);
-    const bool is_whole = vault >= 0 && vault_receive_all(vault, path, give, context, error);
+    struct error ignored;
+    const int vault = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
+    struct ucred listener = {.pid = 0};
+    socklen_t length = sizeof(listener);
 
-    if (vault >= 0)
-        (void)close(vault);
-    return is_whole;
+    if (vault < 0)
+        return 0;
+    (void)getsockopt(vault, SOL_SOCKET, SO_PEERCRED, &listener, &length);
+    (void)close(vault);
+    return listener.pid;
 }
 
 bool vault_put(int vault, int fd, const char *name)

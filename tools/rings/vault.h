@@ -24,11 +24,8 @@ int vault_run(const char *path);
 void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,
                 void *context, struct error *error);
 
-/*
- * What the process keeps for a service that was killed. It keeps it on, for the next one. Returns
- * false with error set: no such process is there, or it does not answer as the service runs.
- */
-bool vault_look(const char *path, notify_stored_fn *give, void *context, struct error *error);
+/* The process's number; 0: there is none. */
+int64_t vault_pid(const char *path);
 
 /* Returns false if the process is gone. What it was sent it has, whatever happens to us. */
 bool vault_put(int vault, int fd, const char *name);
