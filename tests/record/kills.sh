@@ -130,11 +130,12 @@ wait_recording || exit 1
 ) &
 (
     trap '' PIPE # while the program is started again
+    exec 2>/dev/null
     while :; do
         printf 'rate %s\n' "$rate"
         sleep "0.$((RANDOM % 3 + 1))"
         printf 'keep\n'
-    done >&"$REQUESTS" 2>/dev/null
+    done >&"$REQUESTS"
 ) &
 maker=$!
 for ((n = 0; n < kills; n++)); do
