@@ -76,6 +76,7 @@ kill_part() {
     child) a_child || return ;;
     record)
         stop_part record KILL
+        [ -z "${KEEP_LOGS-}" ] || cp "$WORK/record.log" "$KEEP_LOGS/record.$n.log"
         [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
         start_record
         ;;
@@ -157,6 +158,7 @@ stop_part record TERM 30 || {
     fail "blkin record did not end in order"
 }
 cp "$WORK/status" "${KILLS_STATUS:-/dev/null}"
+[ -z "${KEEP_LOGS-}" ] || cp "$WORK"/record.log "$WORK"/planted "$WORK"/taken "$WORK/status" "$KEEP_LOGS"
 
 for part in "${!killed[@]}"; do
     printf '%s kills of %s; ' "${killed[$part]}" "$part"

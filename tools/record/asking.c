@@ -29,7 +29,8 @@ struct asking {
     struct incomplete *incomplete;
     const struct kept *kept;
     unsigned long requests; /* posted by this process */
-    bool asks_again;        /* for what was open when the agent ended */
+    bool asks_again;        /* for what was open when the agent ended, */
+    uint64_t loaded_until;  /* when the kept folders below this number were there */
     bool has_saved_others;  /* the file is not empty: */
     char others_file[4096];
 };
@@ -127,7 +128,8 @@ json_t *asking_known(const struct asking *asking, const char *name)
 struct again {
     struct asking *asking;
     struct request *request;
-    bool is_fetched; /* such as were fetched already, or such as were not */
+    bool is_fetched; /* such as were fetched already, or such as were not, */
+    size_t room;     /* and so many of them */
 };
 
 static void asking_add_open(void *context, struct fetched_trace *trace)
@@ -135,16 +137,16 @@ static void asking_add_open(void *context, struct fetched_trace *trace)
     const struct again *again = context;
 
     if (!trace->is_open || trace->is_asked || (trace->until_mono_ns != 0) != again->is_fetched ||
-        again->request->count >= again->asking->agent->pending.max)
+        again->request->count >= again->room)
         return;
     trace->is_asked = true;
     (void)request_add(again->request, trace->id, 0, trace->why);
 }
 
 /* NULL: there is none. */
-static struct request *asking_list_open(struct asking *asking, bool is_fetched)
+static struct request *asking_list_open(struct asking *asking, bool is_fetched, size_t room)
 {
-    struct again again = {asking, request_new("", asking->agent->host), is_fetched};
+    struct again again = {asking, request_new("", asking->agent->host), is_fetched, room};
 
     if (again.request)
         fetched_each(asking->agent->fetched, asking_add_open, &again);
@@ -159,23 +161,28 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched)
     return NULL;
 }
 
-/* Nobody else knows what was answered before. As many at once as a snapshot may have. */
+/* What was not fetched comes first, and waits for nothing: the rings have it for some seconds only.
+ * Of what was fetched nobody else knows what was answered before. */
 void asking_again(struct asking *asking)
 {
+    const struct pending *pending = &asking->agent->pending;
     struct request *request;
 
-    if (!asking->asks_again || asking->agent->pending.traces || !kept_is_told(asking->kept))
+    if (!asking->asks_again || pending->traces >= pending->max)
         return;
-    request = asking_list_open(asking, true);
+    request = asking_list_open(asking, false, pending->max - pending->traces);
+    if (request) {
+        asking_ask(asking, request, NULL, config_integer(asking->agent->config, "linger-ms"));
+        return;
+    }
+    if (!kept_is_told(asking->kept, asking->loaded_until))
+        return;
+    request = asking_list_open(asking, true, pending->max);
     if (request) { /* what this host has of them is known */
         asking_ask_others(asking, request, NULL, 0);
         asking_answer(asking, request, 0, NULL, NULL);
         requests_free(request);
-        return;
     }
-    request = asking_list_open(asking, false);
-    if (request)
-        asking_ask(asking, request, NULL, 0);
     asking->asks_again = request != NULL;
 }
 
@@ -236,6 +243,7 @@ void asking_load(struct asking *asking, const struct kept *kept)
     asking->has_saved_others = json_array_size(list) > 0;
     json_decref(list);
     asking->kept = kept;
+    asking->loaded_until = kept_next_number(kept);
     asking->asks_again = true;
     asking_note_kept(asking);
 }
@@ -247,20 +255,6 @@ struct listing {
     json_t *list;
     size_t traces, ids; /* that may be added */
 };
-
-/* Of a trace with foreign spans: from when on these are held. */
-static json_t *asking_copy_trace(const struct asking *asking, const json_t *trace)
-{
-    const struct fetched_trace *known = NULL;
-    json_t *copy = json_deep_copy(trace);
-    struct trace_id id;
-
-    if (trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
-        known = fetched_find(asking->agent->fetched, id);
-    if (known && known->foreign_from_ns)
-        (void)json_object_set_new(copy, "held_from", json_integer(known->foreign_from_ns));
-    return copy;
-}
 
 /* Those whose ids have no place are told without; where traces have none, who calls counts them. */
 static void asking_add_trace(struct listing *listing, json_t *trace)
@@ -296,7 +290,7 @@ static json_t *asking_list_fetched(const struct asking *asking, const struct req
         listing.traces /= requests;
         listing.ids /= requests;
         json_array_foreach(json_object_get(found, "traces"), i, trace)
-            asking_add_trace(&listing, asking_copy_trace(asking, trace));
+            asking_add_trace(&listing, fetched_copy(asking->agent->fetched, trace));
     }
     for (size_t k = 0; k < request->count && !request->is_late; k++) {
         const struct fetched_trace *known =

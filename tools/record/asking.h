@@ -26,7 +26,7 @@ json_t *asking_ask_by_hand(struct asking *asking, struct request *request);
 /* What became of a person's request; NULL: none of this name is known. */
 json_t *asking_known(const struct asking *asking, const char *name);
 
-/* What was open when the agent ended is asked for again, as soon as nothing else waits. */
+/* What was open when the agent ended is asked for again, as far as there is room. */
 void asking_again(struct asking *asking);
 
 /* Why all of a time is not fetched for that host; NULL: it is. */

@@ -219,6 +219,19 @@ json_t *fetched_json(const struct fetched_trace *trace)
                      trace->is_cut ? json_true() : NULL);
 }
 
+json_t *fetched_copy(const struct fetched *fetched, const json_t *found)
+{
+    const struct fetched_trace *trace = NULL;
+    json_t *copy = json_deep_copy(found);
+    struct trace_id id;
+
+    if (trace_id_read(json_string_value(json_object_get(found, "id")), &id))
+        trace = fetched_find(fetched, id);
+    if (trace && trace->foreign_from_ns)
+        (void)json_object_set_new(copy, "held_from", json_integer(trace->foreign_from_ns));
+    return copy;
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 /* A line; "": it cannot be read. */

@@ -62,8 +62,11 @@ bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mon
  */
 void fetched_add(struct fetched *fetched, const json_t *found);
 
-/* The same of all that was fetched of it so far; NULL: nothing. */
+/* The same of all that was fetched of it so far; NULL: nothing. "held_from": from when on its
+ * foreign spans are held. */
 json_t *fetched_json(const struct fetched_trace *trace);
+/* What was found, with that. */
+json_t *fetched_copy(const struct fetched *fetched, const json_t *found);
 
 void fetched_each(const struct fetched *fetched,
                   void (*call)(void *context, struct fetched_trace *trace), void *context);

@@ -209,18 +209,23 @@ uint64_t kept_bytes(const struct kept *kept)
     return kept->bytes;
 }
 
+uint64_t kept_next_number(const struct kept *kept)
+{
+    return kept->next_number;
+}
+
 uint64_t kept_new_number(struct kept *kept)
 {
     return kept->next_number++;
 }
 
-bool kept_is_told(const struct kept *kept)
+bool kept_is_told(const struct kept *kept, uint64_t below)
 {
     const struct kept_folder *folder = kept->list;
 
     while (folder && folder->is_found)
         folder = folder->next;
-    return !folder;
+    return !folder || folder->number >= below;
 }
 
 bool kept_is_running(const struct kept *kept)
@@ -411,6 +416,10 @@ static void kept_looker_ended(void *context, int status)
     struct kept_folder *folder = kept->looked_at;
 
     kept->looked_at = NULL;
+    if (WIFSIGNALED(status) && !kept->is_stopping && ++folder->kills < FAILURES_MAX) {
+        kept_step(kept); /* it may not be the folder's fault: once more */
+        return;
+    }
     if (status == 0 && !kept_read_found(kept, folder, "/looked"))
         kept_tell_found(kept, folder, NULL);
     if (kept_is_list(folder)) {

@@ -23,6 +23,7 @@ struct kept_folder {
     int64_t until_mono_ns, held_from_ns; /* see fetch.h */
     struct request *requests;
     unsigned failures; /* of its delivery, one after the other */
+    unsigned kills;    /* of readers that only looked at it */
     int64_t retry_ms;  /* not to be sent before */
     bool is_found;     /* what there is was told */
     struct kept_folder *next;
@@ -41,7 +42,8 @@ struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
                        struct error *error);
 void kept_close(struct kept *kept); /* NULL is allowed */
 
-/* The number of the next one, and later: it is there. */
+/* The number of the next one; the same, taken; and later: it is there. */
+uint64_t kept_next_number(const struct kept *kept);
 uint64_t kept_new_number(struct kept *kept);
 void kept_add(struct kept *kept, uint64_t number);
 
@@ -53,8 +55,8 @@ uint64_t kept_make_room(struct kept *kept, uint64_t more);
 const struct kept_folder *kept_list(const struct kept *kept);
 uint64_t kept_bytes(const struct kept *kept);
 
-/* Of all that wait it was told what they have. */
-bool kept_is_told(const struct kept *kept);
+/* Of all below that number that wait it was told what they have. */
+bool kept_is_told(const struct kept *kept, uint64_t below);
 
 /* Ends the children; what is not delivered within flush-timeout-ms stays. */
 void kept_stop(struct kept *kept);
