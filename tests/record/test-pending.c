@@ -245,6 +245,7 @@ static void test_file(void)
     trace->place = 17;
     trace->until_mono_ns = (int64_t)now.tv_sec * 1000000000;
     trace->is_open = true;
+    trace->asked_ns = 4711;
     strcpy(trace->why, "osd*>20ms");
     fetched_add(fetched, json);
     text = fetched_text(fetched, &length);
@@ -255,7 +256,7 @@ static void test_file(void)
     fetched_load(fetched, path);
     trace = fetched_find(fetched, id_of(1));
     CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
-          trace->spans == 1);
+          trace->asked_ns == 4711 && trace->spans == 1);
     CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
     CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
     fetched_free(fetched);

@@ -68,6 +68,7 @@ static void asking_note_open(struct asking *asking, const struct request *reques
         if (!trace)
             continue;
         trace->is_open = trace->is_asked = true;
+        trace->asked_ns = request->traces[i].begin_ns;
         (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
     }
     /* who kills us now kills no request: two polls later the alarm is overwritten */
@@ -140,7 +141,7 @@ static void asking_add_open(void *context, struct fetched_trace *trace)
         again->request->count >= again->room)
         return;
     trace->is_asked = true;
-    (void)request_add(again->request, trace->id, 0, trace->why);
+    (void)request_add(again->request, trace->id, trace->asked_ns, trace->why);
 }
 
 /* NULL: there is none. */
@@ -218,8 +219,10 @@ static void asking_note_kept(struct asking *asking)
 {
     for (const struct kept_folder *f = kept_list(asking->kept); f; f = f->next) {
         for (const struct request *r = f->requests; r; r = r->next) {
-            for (size_t i = 0; i < r->count; i++)
+            for (size_t i = 0; i < r->count; i++) {
                 fetched_note(asking->agent->fetched, r->traces[i].id, f->until_mono_ns, 0);
+                fetched_note_held(asking->agent->fetched, r->traces[i].id, f->held_from_ns);
+            }
         }
     }
 }

@@ -135,6 +135,21 @@ void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mon
     trace->place = place;
 }
 
+void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns)
+{
+    struct fetched_trace *trace = fetched_get(fetched, id);
+
+    if (trace && (!trace->held_from_ns || held_from_ns < trace->held_from_ns))
+        trace->held_from_ns = held_from_ns;
+}
+
+/* 0: it is not known. */
+static int64_t fetched_held_from(const struct fetched_trace *trace)
+{
+    return trace->foreign_from_ns > trace->held_from_ns ? trace->foreign_from_ns
+                                                        : trace->held_from_ns;
+}
+
 void fetched_note_window(struct fetched *fetched, struct fetched_window window)
 {
     size_t kept = 0;
@@ -206,17 +221,17 @@ static json_t *fetched_ids_json(const struct ids *ids, const struct ids *without
 
 json_t *fetched_json(const struct fetched_trace *trace)
 {
+    const int64_t held_ns = fetched_held_from(trace);
     char text[TRACE_ID_TEXT];
 
     if (trace->spans == 0)
         return NULL;
     trace_id_text(trace->id, text);
-    return json_pack("{ss, sI, so, so, so*, so*, so*}", "id", text, "spans",
-                     (json_int_t)trace->spans, "have", fetched_ids_json(&trace->have, NULL), "want",
-                     fetched_ids_json(&trace->want, &trace->have), "begin",
-                     trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "held_from",
-                     trace->foreign_from_ns ? json_integer(trace->foreign_from_ns) : NULL, "cut",
-                     trace->is_cut ? json_true() : NULL);
+    return json_pack(
+        "{ss, sI, so, so, so*, so*, so*}", "id", text, "spans", (json_int_t)trace->spans, "have",
+        fetched_ids_json(&trace->have, NULL), "want", fetched_ids_json(&trace->want, &trace->have),
+        "begin", trace->begin_ns ? json_integer(trace->begin_ns) : NULL, "held_from",
+        held_ns > 0 ? json_integer(held_ns) : NULL, "cut", trace->is_cut ? json_true() : NULL);
 }
 
 json_t *fetched_copy(const struct fetched *fetched, const json_t *found)
@@ -227,8 +242,8 @@ json_t *fetched_copy(const struct fetched *fetched, const json_t *found)
 
     if (trace_id_read(json_string_value(json_object_get(found, "id")), &id))
         trace = fetched_find(fetched, id);
-    if (trace && trace->foreign_from_ns)
-        (void)json_object_set_new(copy, "held_from", json_integer(trace->foreign_from_ns));
+    if (trace && fetched_held_from(trace) > 0)
+        (void)json_object_set_new(copy, "held_from", json_integer(fetched_held_from(trace)));
     return copy;
 }
 
@@ -256,8 +271,10 @@ static bool fetched_print_trace(FILE *file, const struct fetched_trace *trace)
     bool is_printed;
 
     trace_id_text(trace->id, text);
-    json = json_pack("{ss, sI, sb, ss%, so*}", "id", text, "mono", (json_int_t)trace->until_mono_ns,
-                     "open", trace->is_open, "why", trace->why, strlen(trace->why), "found", open);
+    json = json_pack("{ss, sI, sb, sI, sI, ss%, so*}", "id", text, "mono",
+                     (json_int_t)trace->until_mono_ns, "open", trace->is_open, "asked",
+                     (json_int_t)trace->asked_ns, "held", (json_int_t)fetched_held_from(trace),
+                     "why", trace->why, strlen(trace->why), "found", open);
     is_printed = json && json_dumpf(json, file, JSON_COMPACT) == 0;
     json_decref(json);
     return is_printed;
@@ -315,6 +332,8 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
         return;
     trace->until_mono_ns = json_integer_value(json_object_get(json, "mono"));
     trace->is_open = json_is_true(json_object_get(json, "open"));
+    trace->asked_ns = json_integer_value(json_object_get(json, "asked"));
+    trace->held_from_ns = json_integer_value(json_object_get(json, "held"));
     (void)snprintf(trace->why, sizeof(trace->why), "%s", why ? why : "");
     fetched_add(fetched, json_object_get(json, "found"));
 }

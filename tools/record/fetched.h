@@ -20,12 +20,14 @@ struct fetched_trace {
     uint64_t place;        /* see places.h; 0: not known, as of an earlier run */
     bool is_open;          /* asked for by this host, and not judged yet */
     bool is_asked;         /* by this process */
+    int64_t asked_ns;      /* since 1970: it began then, as far as who has asked knows; 0 */
     char why[201];
     int64_t begin_ns; /* since 1970, of the first span that was found; 0: not known */
     uint64_t spans;
     bool is_cut;
-    int64_t
-        foreign_from_ns; /* since 1970: it has foreign spans, held from then on; 0: it has none */
+    /* Since 1970: from when on rings had all when it was fetched first, and from when on foreign
+     * spans are held, if it has any; 0 else. */
+    int64_t held_from_ns, foreign_from_ns;
     struct ids have, want;
     struct table_link in_table;
 };
@@ -46,6 +48,9 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
 void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
                   uint64_t place);
 
+/* When it was fetched, rings had all since then (1970). */
+void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
+
 /* Of all traces what was recorded from then until then was fetched: CLOCK_MONOTONIC. */
 struct fetched_window {
     int64_t from_ns, until_ns;
@@ -62,8 +67,8 @@ bool fetched_has(const struct fetched *fetched, struct trace_id id, uint64_t mon
  */
 void fetched_add(struct fetched *fetched, const json_t *found);
 
-/* The same of all that was fetched of it so far; NULL: nothing. "held_from": from when on its
- * foreign spans are held. */
+/* The same of all that was fetched of it so far; NULL: nothing. "held_from": from when on this host
+ * has all of it. */
 json_t *fetched_json(const struct fetched_trace *trace);
 /* What was found, with that. */
 json_t *fetched_copy(const struct fetched *fetched, const json_t *found);

@@ -78,12 +78,14 @@ static bool fetching_may_fetch_last(struct fetching *fetching)
     return fetching->last_allowance > 0;
 }
 
-static void fetching_note_fetched(struct fetching *fetching)
+static void fetching_note_fetched(struct fetching *fetching, int64_t held_from_ns)
 {
     for (const struct request *r = fetching->agent->pending.taken; r; r = r->next) {
-        for (size_t i = 0; i < r->count; i++)
+        for (size_t i = 0; i < r->count; i++) {
             fetched_note(fetching->agent->fetched, r->traces[i].id, fetching->until_mono_ns,
                          fetching->place);
+            fetched_note_held(fetching->agent->fetched, r->traces[i].id, held_from_ns);
+        }
         if (r->last_ms > 0 && !r->service[0]) {
             const struct request_window window = request_window(r);
 
@@ -133,7 +135,7 @@ static void fetching_take_result(struct fetching *fetching, const struct fetch_r
 {
     fetching_count(fetching, result);
     fetching_set_rest(fetching, result);
-    fetching_note_fetched(fetching);
+    fetching_note_fetched(fetching, result->held_from_ns);
     if (result->is_kept)
         kept_add(fetching->kept, fetching->number);
     else
