@@ -113,7 +113,7 @@ ID=$(tail -n 1 "$WORK/requests.log")
 wait_for 20 record "the trace of the rings" has_spans "${ID##* }" || { status; exit 1; }
 wait_for 20 record "its verdict" is totals traces_complete 3 || { status; exit 1; }
 two=200102030405060708090a0b0c0d0e0f
-send $two 0000000000000001 - slow $(($(date +%s%3N) - killed_ms + 500)) || fail "the recorder takes no spans"
+send $two 0000000000000001 - slow $(($(date +%s%3N) - killed_ms + 5000)) || fail "the recorder takes no spans"
 wait_for 20 record "the verdict on what may be lost" is totals traces_incomplete 1 || { status; exit 1; }
 grep '"name": "incomplete"' "$WORK/taken" | grep "${two#?}" | grep -q blkin.held_from || fail "the trace does not tell why"
 stop_part record TERM 20 || fail "status $? of SIGTERM"
