@@ -79,6 +79,8 @@ kill_part() {
         [ -z "${KEEP_LOGS-}" ] || cp "$WORK/record.log" "$KEEP_LOGS/record.$n.log"
         [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
         start_record
+        # one that is killed as it starts, again and again, fetches nothing before the rings have something else
+        [ $((RANDOM % 3)) = 0 ] || wait_for 20 record "that it records again" is state recording || exit 1
         ;;
     taker)
         stop_part taker KILL

@@ -173,7 +173,7 @@ void asking_again(struct asking *asking)
         return;
     request = asking_list_open(asking, false, pending->max - pending->traces);
     if (request) {
-        asking_ask(asking, request, NULL, config_integer(asking->agent->config, "linger-ms"));
+        asking_ask(asking, request, NULL, 0);
         return;
     }
     if (!kept_is_told(asking->kept, asking->loaded_until))

@@ -84,7 +84,7 @@ static bool fetch_want_all(struct fetch_writing *writing)
     for (const struct request *r = requests; r; r = r->next)
         for (size_t i = 0; i < r->count; i++)
             fetch_want(writing, &r->traces[i]);
-    order->is_window = requests->last_ms > 0;
+    order->is_window = requests && requests->last_ms > 0;
     if (order->is_window) {
         order->window = requests_window(requests);
         order->first_ns = order->window.from_ns + order->offset_ns;
@@ -166,7 +166,7 @@ static void fetch_print_only(struct fetch_writing *writing)
         fetch_print_window(writing, r);
     if (!writing->order.is_window)
         fetch_print_traces(writing);
-    if (!first->service[0]) /* which is only read for its list */
+    if (first && !first->service[0]) /* which is only read for its list */
         fetch_print_sent(writing);
 }
 
