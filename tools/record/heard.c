@@ -47,6 +47,14 @@ static uint32_t heard_lost_of(const struct heard_program *program)
     return heard_missing(program, program->due, program->heard_due);
 }
 
+/* What is missing, and not lost yet. */
+static uint32_t heard_awaited(const struct heard_program *program)
+{
+    const uint32_t missing = heard_missing_of_all(program), lost = heard_lost_of(program);
+
+    return missing > lost ? missing - lost : 0;
+}
+
 static bool heard_is_of(const struct heard_program *program, const struct alarm *alarm)
 {
     return program->pid == alarm->pid && program->user == alarm->user;
@@ -143,7 +151,7 @@ json_t *heard_json(const struct heard *heard)
         (void)json_array_append_new(
             list, json_pack("[I, I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
                             (json_int_t)program->last, (json_int_t)program->last_ns,
-                            (json_int_t)(heard_missing_of_all(program) - heard_lost_of(program))));
+                            (json_int_t)heard_awaited(program)));
     }
     return list;
 }
