@@ -6,6 +6,7 @@
 #include "control.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "folders.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,27 +61,12 @@ static bool set_address(struct sockaddr_un *address, const char *folder, const c
     return false;
 }
 
-/* The folder above it has what all may read: the rules for programs of any user. */
-static void make_parent(const char *folder)
-{
-    char parent[4096];
-    char *slash;
-
-    (void)snprintf(parent, sizeof(parent), "%s", folder);
-    slash = strrchr(parent, '/');
-    if (!slash || slash == parent)
-        return;
-    *slash = '\0';
-    if (mkdir(parent, 0755) == 0)
-        (void)chmod(parent, 0755); /* whatever the umask is */
-}
-
 static bool make_folder(const char *folder, struct error *error)
 {
     struct stat status;
+    bool is_new;
 
-    make_parent(folder);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+    if (!folder_make_runtime(folder, &is_new)) {
         error_set(error, "runtime-dir \"%s\": cannot make it: %s", folder, strerror(errno));
         return false;
     }

@@ -177,6 +177,22 @@ bool folder_make(const char *path)
     return mkdir(part, 0700) == 0 || errno == EEXIST;
 }
 
+bool folder_make_runtime(const char *path, bool *is_new)
+{
+    char above[PATH_ROOM];
+    char *slash;
+
+    path_set(above, "%s", path);
+    slash = strrchr(above, '/');
+    if (slash && slash != above) {
+        *slash = '\0';
+        if (mkdir(above, 0755) == 0)
+            (void)chmod(above, 0755); /* whatever the umask is */
+    }
+    *is_new = mkdir(path, 0700) == 0;
+    return *is_new || errno == EEXIST;
+}
+
 bool folder_own(const char *path, const char *key, struct error *error)
 {
     struct stat status;

@@ -40,6 +40,10 @@ bool tree_files(const char *path, tree_file_fn *call, void *context);
 /* Makes the folders of a path too, 0700. Returns false with errno set. */
 bool folder_make(const char *path);
 
+/* The folder of a service's sockets. The one above it is for all: programs look there for how they
+ * are sampled. Returns false with errno set. */
+bool folder_make_runtime(const char *path, bool *is_new);
+
 /* The folder is there, is ours, and nobody else can write there. */
 bool folder_own(const char *path, const char *key, struct error *error);
 

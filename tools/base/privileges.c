@@ -5,11 +5,11 @@
  */
 #include "privileges.h"
 
+#include "folders.h"
 #include "say.h"
 
 #include <errno.h>
 #include <grp.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -34,32 +34,17 @@ void privileges_give_up(void)
     (void)prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* What is above it is for all: programs look there for how they are sampled. */
-static void make_runtime_dir(const char *path, const struct passwd *user)
-{
-    char above[PATH_MAX];
-    char *slash;
-
-    (void)snprintf(above, sizeof(above), "%s", path);
-    slash = strrchr(above, '/');
-    if (slash && slash != above) {
-        *slash = '\0';
-        (void)mkdir(above, 0755);
-    }
-    if (mkdir(path, 0700) == 0)
-        (void)!chown(path, user->pw_uid, user->pw_gid);
-}
-
 bool privileges_become_owner(const char *state_dir, const char *runtime_dir)
 {
     const struct passwd *user;
     struct stat status;
+    bool is_new;
 
     if (geteuid() != 0 || stat(state_dir, &status) != 0 || status.st_uid == 0)
         return true;
     user = getpwuid(status.st_uid);
-    if (user)
-        make_runtime_dir(runtime_dir, user);
+    if (user && folder_make_runtime(runtime_dir, &is_new) && is_new)
+        (void)!chown(runtime_dir, user->pw_uid, user->pw_gid);
     if (!user || initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0 || setenv("HOME", user->pw_dir, 1) != 0) {
         say(BK1030, "state-dir \"%s\" is of user %u: cannot become that user: %s", state_dir,
