@@ -184,6 +184,15 @@ static int events_compare(const void *a, const void *b)
                                          : text_compare(first->name, second->name);
 }
 
+/* Whoever writes a trace may choose names: they go to a terminal. */
+static void events_clean(struct text text)
+{
+    for (char *at = (char *)(uintptr_t)text.data; *at; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            *at = '?';
+    }
+}
+
 static void events_print_kind(const struct kind *kind)
 {
     printf("%10" PRIu64 "  %s ", kind->count, kind->name.data);
@@ -201,6 +210,9 @@ static void events_print(struct events *events)
 
     table_for_each(kind, &events->kinds, in_table)
     {
+        events_clean(kind->name);
+        for (size_t i = 0; i < kind->field_count; i++)
+            events_clean(kind->fields[i]);
         if (sorted)
             sorted[count++] = kind;
     }

@@ -171,6 +171,11 @@ bench-foreign: ## spans of OpenTelemetry's SDKs, beside a collector with tail_sa
 	@scripts/fetch-otelcol >/dev/null
 	@$(PYTHON) bench/bench foreign
 
+.PHONY: bench-rules
+bench-rules: ## measure what spans by rules cost the sink: 5 minutes (instructions: bench/bench-rules --count)
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) bench/bench rules
+
 bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) bench/bench ids

@@ -173,6 +173,8 @@ void open_enter(struct pairing *pairing, struct pair_open *open);
 void open_free_all(struct pairing *pairing);
 void open_free_thread(struct table_link *link);
 
+/* ---- pool.c ---- */
+
 /* One that is in no table and no queue: only its data are set, and empty. Its bytes count as open
  * until it is given back. NULL: there is no memory. */
 struct pair_open *open_take(struct pairing *pairing);
@@ -183,6 +185,8 @@ bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes)
 
 /* Keeps a value in it; what has no room is counted. */
 void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept);
+
+void open_free_pool(struct pairing *pairing);
 
 /* ---- make.c ---- */
 

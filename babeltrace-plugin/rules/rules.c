@@ -49,33 +49,45 @@ void *rules_alloc(struct rules_reader *reader, size_t size)
 
 /* ---- keys of a section ----------------------------------------------------------------------- */
 
-static bool rules_is_same_point(const struct rules *rules, const struct rule_point *a,
-                                const struct rule_point *b)
+/* Where a point's section is. */
+struct section {
+    struct text title;
+    const char *file;
+    unsigned line;
+};
+
+static struct section rules_section_of(const struct rules *rules, const struct rule_point *point)
 {
-    return a->kind == b->kind && text_equal(a->pattern, b->pattern) &&
-           (a->kind == POINT_LOOKUP
-                ? text_equal(rules->lookups[a->owner].title, rules->lookups[b->owner].title)
-                : text_equal(rules->rules[a->owner].title, rules->rules[b->owner].title));
+    if (point->kind == POINT_LOOKUP) {
+        const struct rule_lookup *lookup = &rules->lookups[point->owner];
+
+        return (struct section){lookup->title, lookup->file, lookup->line};
+    }
+    return (struct section){rules->rules[point->owner].title, rules->rules[point->owner].file,
+                            rules->rules[point->owner].line};
 }
 
 /* A file that is given twice, or a copy of it, would make each span twice. */
 static bool rules_check_again(struct rules_reader *reader, const struct rule_point *point)
 {
     const struct rules *rules = reader->rules;
+    const bool begins =
+        point->kind == POINT_BEGIN || point->kind == POINT_EVENT || point->kind == POINT_LOOKUP;
 
-    for (size_t i = 0; i < reader->points_before && point->kind != POINT_END; i++) {
+    for (size_t i = 0; begins && i < reader->points_before; i++) {
         const struct rule_point *other = &rules->points[i];
-        const bool is_lookup = point->kind == POINT_LOOKUP;
+        struct section section;
 
-        if (!rules_is_same_point(rules, point, other))
+        if (other->kind != point->kind || !text_equal(other->text, point->text))
+            continue;
+        section = rules_section_of(rules, other);
+        if (!text_equal(section.title, rules_section_of(rules, point).title))
             continue;
         error_set(reader->error,
                   "rules \"%s\", line %u: the same event %.*s is in the section of the same name "
                   "in \"%s\", line %u: expected each in one file",
-                  reader->name, reader->line, (int)text_cut(point->pattern, 80).length,
-                  point->pattern.data,
-                  is_lookup ? rules->lookups[other->owner].file : rules->rules[other->owner].file,
-                  is_lookup ? rules->lookups[other->owner].line : rules->rules[other->owner].line);
+                  reader->name, reader->line, (int)text_cut(point->text, 80).length,
+                  point->text.data, section.file, section.line);
         return false;
     }
     return true;
@@ -94,6 +106,7 @@ static bool rules_add_point(struct rules_reader *reader, enum rule_point_kind ki
     rules->points = points;
     point = &points[rules->point_count++];
     point->kind = kind;
+    point->text = value;
     point->owner =
         (uint16_t)(reader->rule ? reader->rule - rules->rules : reader->lookup - rules->lookups);
     return rules_read_point(reader, value, point) && rules_check_again(reader, point);

@@ -82,6 +82,7 @@ enum rule_times {
 struct rule_point {
     enum rule_point_kind kind;
     uint16_t owner;      /* the rule's or the lookup's number */
+    struct text text;    /* as the file has it */
     struct text pattern; /* of events' names: * and ? */
     struct rule_condition condition;
     struct text label;     /* of POINT_STAGE and POINT_MARK */

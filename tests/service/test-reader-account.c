@@ -27,6 +27,28 @@ static void test_killed(void)
     CHECK(sum.output.outcome[OUTCOME_UNDELIVERED] == 30 && sum.output.waiting == 2);
 }
 
+/* Begins, halves and spans that wait for more are the next run's. */
+static void test_open(void)
+{
+    struct counts first = run(70, 30), sum = {0};
+
+    first.output.held = 4;
+    first.output.spans += 4;
+    first.input.rules.begins = 9;
+    first.input.rules.spans = 7;
+    first.input.rules.open = 2;
+    first.input.join.halves = 6;
+    first.input.join.joined = 5;
+    first.input.join.waiting = 1;
+    CHECK(counts_add_up(&first));
+    sum = first;
+    CHECK(counts_bury(&first) == 30 && counts_add_up(&first));
+    CHECK(first.output.spans == 100 && first.input.rules.begins == 7 &&
+          first.input.join.halves == 5);
+    counts_hand_over(&sum);
+    CHECK(counts_add_up(&sum) && sum.output.spans == 70 && sum.input.rules.open == 0);
+}
+
 /* A run that has found so many in its spool, put in as many, and delivered as many. */
 static struct counts spooled(uint64_t found, uint64_t put, uint64_t delivered)
 {
@@ -70,6 +92,7 @@ static void test_spool_of_killed(void)
 int main(void)
 {
     test_killed();
+    test_open();
     test_spool();
     test_spool_of_killed();
     return check_status();

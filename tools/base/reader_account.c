@@ -82,16 +82,26 @@ void counts_follow(struct counts *sum, const struct counts *part)
     sum->output.spool.unknown += left - same;
 }
 
-uint64_t counts_bury(struct counts *counts)
+void counts_hand_over(struct counts *counts)
 {
-    const uint64_t waited = counts->output.waiting;
     const uint64_t in_spool = counts->output.spool.waiting;
 
+    counts->output.spans -= counts->output.waiting + counts->output.held;
+    counts->input.rules.begins -= counts->input.rules.open;
+    counts->input.join.halves -= counts->input.join.waiting;
     for (size_t i = 0; i < counters_count; i++) {
         if (counters[i].kind == GAUGE)
             counter_set(&counters[i], counts, 0);
     }
     counts->output.spool.waiting = in_spool;
+}
+
+uint64_t counts_bury(struct counts *counts)
+{
+    const uint64_t waited = counts->output.waiting;
+
+    counts_hand_over(counts);
+    counts->output.spans += waited;
     counts->output.outcome[OUTCOME_UNDELIVERED] += waited;
     counts->input.trace_time_ns = 0;
     return waited;

@@ -31,6 +31,12 @@ void counts_add(struct counts *sum, const struct counts *part);
 void counts_follow(struct counts *sum, const struct counts *part);
 
 /*
+ * Of a run that has ended: what it had not done is the next one's, which counts it again. It is
+ * taken out of the totals, and gauges are 0 but for what is in the spool.
+ */
+void counts_hand_over(struct counts *counts);
+
+/*
  * What is left of it when its reader is gone: gauges are 0 but for what is in the spool, and spans
  * that have waited for delivery are given up. Returns how many these were.
  */

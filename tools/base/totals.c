@@ -100,21 +100,6 @@ bool json_save(const json_t *json, const char *path, struct error *error)
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-/* Of one that was killed the spans that waited will come again: without them both sums hold. What
- * it has left in the spool stays there. */
-static void end_run(struct counts *counts)
-{
-    const uint64_t in_spool = counts->output.spool.waiting;
-
-    counts->output.spans -= counts->output.waiting;
-    counts->output.waiting = 0;
-    for (size_t i = 0; i < counters_count; i++) {
-        if (counters[i].kind == GAUGE)
-            memset((char *)counts + counters[i].offset, 0, sizeof(uint64_t));
-    }
-    counts->output.spool.waiting = in_spool;
-}
-
 /* The next run finds in the spool what the one before has left there: that is counted once. One
  * that was killed before it could tell what it found has found nothing that could be compared. */
 void totals_add(struct counts *sum, const struct reader_account *run)
@@ -141,7 +126,7 @@ uint64_t totals_add_run(struct totals *totals, const char *stats_file)
         totals->has_open = run.counts.input.events_held || run.counts.core.spans_open;
         if (run.counts.input.trace_time_ns > totals->trace_ns)
             totals->trace_ns = run.counts.input.trace_time_ns;
-        end_run(&run.counts);
+        counts_hand_over(&run.counts);
         totals_add(&totals->sinks, &run);
         (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", id);
     }
