@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 
-from fake_recorder import Recorder
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from control_socket import Recorder  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 WORK = tempfile.TemporaryDirectory()

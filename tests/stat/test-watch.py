@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import termios
-import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until  # noqa: E402
+from control_socket import Service  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
@@ -272,29 +272,8 @@ class Watch(unittest.TestCase):
     # ---- services: they are asked where the taps are
 
     def service(self, name, answers):
-        """Answers requests on NAME.sock as a service does."""
-        listening = socket.socket(socket.AF_UNIX)
-        listening.bind(os.path.join(self.folder, name + ".sock"))
-        listening.listen()
-
-        def serve():
-            while True:
-                try:
-                    client, _ = listening.accept()
-                except OSError:
-                    return
-                request = client.makefile().readline().strip()
-                client.sendall(json.dumps(answers[request]).encode() + b"\n")
-                client.close()
-
-        threading.Thread(target=serve, daemon=True).start()
-
-        def end():
-            listening.shutdown(socket.SHUT_RDWR)
-            listening.close()
-            os.unlink(os.path.join(self.folder, name + ".sock"))
-
-        return end
+        """Answers requests on NAME.sock; returns what ends it."""
+        return Service(os.path.join(self.folder, name + ".sock"), answers.get).end
 
     def test_services(self):
         one, two = self.sink("one"), self.sink("two")
