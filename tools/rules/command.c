@@ -29,10 +29,14 @@ static void rules_tell_shared(const struct rules *rules)
     for (size_t i = 0; i < rules->point_count; i++) {
         for (size_t k = 0; k < i; k++) {
             const struct rule_point *a = &rules->points[k], *b = &rules->points[i];
-            const struct span_rule *of_a = &rules->rules[a->owner], *of_b = &rules->rules[b->owner];
+            const struct span_rule *of_a, *of_b;
 
-            if (a->kind == POINT_LOOKUP || b->kind == POINT_LOOKUP || of_a->file == of_b->file ||
+            if (a->kind == POINT_LOOKUP || b->kind == POINT_LOOKUP ||
                 !text_equal(a->pattern, b->pattern))
+                continue;
+            of_a = &rules->rules[a->owner];
+            of_b = &rules->rules[b->owner];
+            if (of_a->file == of_b->file)
                 continue;
             printf("note: %.*s is in \"%s\", line %u, and in \"%s\", line %u: each makes spans\n",
                    (int)b->pattern.length, b->pattern.data, of_a->file, of_a->line, of_b->file,
