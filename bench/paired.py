@@ -75,7 +75,8 @@ def percent_less(of, to):
 
 class Interval(collections.namedtuple("Interval", "value low high")):
     def holds(self, number):
-        return self.low <= number <= self.high
+        """Quotients of equal numbers differ in their last bit."""
+        return self.low - 1e-9 <= number <= self.high + 1e-9
 
 
 class Result(collections.namedtuple("Result", "found same neutral pairs")):
