@@ -99,7 +99,7 @@ static int rules_events(const char *source, const char *relayd, const char *seco
                 SECONDS_MAX, seconds);
         return 2;
     }
-    if (stat(source, &status) == 0)
+    if (strchr("/.", source[0]) || stat(source, &status) == 0)
         return rules_is_trace(source) ? rules_run(of_trace) : 1;
     if (!session_url(source, relayd, url, sizeof(url)))
         return 1;
