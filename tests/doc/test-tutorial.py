@@ -84,7 +84,7 @@ class Shell:
 def check_commands(shell, block):
     for command, shown in commands(block):
         status, output = shell.run_until_done(command)
-        if "kill %" in command:  # the shell's words about its jobs, or 143 of wait
+        if "kill $(jobs" in command:  # the shell's words about its jobs, or 143 of wait
             continue
         if status != 0:
             _, logs = shell.run("tail *.log")
