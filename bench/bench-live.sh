@@ -172,7 +172,7 @@ rings_run() {
     live_status .state | grep -q running
 }
 live_status() {
-    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live | jq -r "$1"
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live 2>/dev/null | jq -r "$1"
 }
 has_read() { # VIEWER SPANS
     case $1 in
@@ -200,12 +200,15 @@ cpu_of_load() { # VIEWER: its ms are in $cpu, those of LTTng's daemons meanwhile
         start_session cpu --live=200000 --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || exit 1
     LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/cpu"
     "cpu_of_$viewer" || exit 1
+    # a first program, for which the rings are made
+    timeout 60 "$bench/bench-load" span 1000 1000 >/dev/null || die "bench-load failed"
+    wait_for 20 viewer "the first spans" has_read "$viewer" 1000 || exit 1
     sleep 1
     mapfile -t pids < <(part_family viewer)
     mapfile -t daemons < <(part_family sessiond relayd)
     before=$(cpu_of "${pids[@]}") daemons_before=$(cpu_of "${daemons[@]}")
     timeout 60 "$bench/bench-load" span "$spans" "$CPU_RATE" >/dev/null || die "bench-load failed"
-    wait_for 20 viewer "all spans" has_read "$viewer" "$spans" || exit 1
+    wait_for 20 viewer "all spans" has_read "$viewer" $((spans + 1000)) || exit 1
     cpu=$(minus "$(cpu_of "${pids[@]}")" "$before")
     daemons_cpu=$(minus "$(cpu_of "${daemons[@]}")" "$daemons_before")
     stop_part viewer TERM

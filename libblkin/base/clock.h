@@ -2,7 +2,7 @@
  * The clock of spans: CLOCK_MONOTONIC, told by the CPU's counter where that can be trusted, as it
  * costs half of clock_gettime.
  *
- * Measured: a reading of the counter 20 ns (=lib.counter_ns), doc/performance.md. The counter is
+ * Measured: a reading of the counter 7 ns (=lib.counter_ns), doc/performance.md. The counter is
  * converted by a line that is drawn anew about once a second. Each line begins, a little ahead of
  * the counter, where the one before it has come to, and is inclined so that it meets
  * CLOCK_MONOTONIC when the next one is due. So the time that a counter stands for is the same for
