@@ -291,8 +291,7 @@ static void test_flush_in_steps(void)
     assembler_free(assembler);
 }
 
-/* What is shown of a number is a number for every reader, whatever the locale of who runs the sink.
- */
+/* A number is written with a decimal point, whatever the locale of the process. */
 static void test_decimal_comma(void)
 {
     struct assembler *assembler = begin();

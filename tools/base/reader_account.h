@@ -32,13 +32,13 @@ void counts_follow(struct counts *sum, const struct counts *part);
 
 /*
  * Of a run that has ended: what it had not done is the next one's, which counts it again. It is
- * taken out of the totals, and gauges are 0 but for what is in the spool.
+ * taken out of the totals, and all gauges are 0, except those of the spool.
  */
 void counts_hand_over(struct counts *counts);
 
 /*
- * What is left of it when its reader is gone: gauges are 0 but for what is in the spool, and spans
- * that have waited for delivery are given up. Returns how many these were.
+ * What is left of it when its reader is gone: all gauges are 0, except those of the spool. Spans
+ * that waited for delivery are given up. Returns how many these were.
  */
 uint64_t counts_bury(struct counts *counts);
 

@@ -4,7 +4,7 @@
  * Version 2 has all of a group in one folder. Version 1 has a tree for each controller, with the
  * same path in each; and a host may have both, with some controllers here and some there. So each
  * file is looked for where version 1 has it, and then where version 2 does: a controller is in one
- * of them only, but for what version 2 counts without controllers (CPU time, pressure).
+ * of them only. Version 2 counts CPU time and pressure without controllers, too.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -129,8 +129,8 @@ json_t *asking_known(const struct asking *asking, const char *name)
 struct again {
     struct asking *asking;
     struct request *request;
-    bool is_fetched; /* such as were fetched already, or such as were not, */
-    size_t room;     /* and so many of them */
+    bool is_fetched; /* only traces that were fetched before; false: only the others */
+    size_t room;     /* for so many traces */
 };
 
 static void asking_add_open(void *context, struct fetched_trace *trace)
