@@ -76,21 +76,20 @@ class Hub(Part):
                                          stdout=subprocess.PIPE, check=True, timeout=LIMIT_S).stdout)
 
 
-class Peers:
+class Peers(Part):
     """A process with one exchange or more. What it says is in posted, requests, answers, capped."""
 
     def __init__(self, folder, hub, name, *flags, **keys):
         keys = {"name": name, "hub": hub, "runtime_dir": f"{folder}/run-{name}", "state_dir": folder, **keys}
-        args = [PEER, *flags] + [f"--{key.replace('_', '-')}={value}" for key, value in keys.items()]
+        super().__init__(os.path.join(folder, f"{name}.log"), [PEER, *flags, *options(keys)])
         self.name = name
         self.posted = []
         self.requests = collections.defaultdict(list)  # by host: (id, us)
         self.answers = collections.defaultdict(list)  # by host: (id, from, us)
         self.capped = []
         self.reports = {}
-        self.log = os.path.join(folder, f"{name}.log")
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+            self.process = subprocess.Popen(self.args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                                             text=True, bufsize=1, env=ENVIRONMENT)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -132,19 +131,12 @@ class Peers:
     def got(self, host=None):
         return [request[0] for request in self.requests[host or self.name]]
 
-    def said(self):
-        with open(self.log, encoding="utf-8") as log:
-            return log.read()
-
     def kill(self):
-        self.process.kill()
-        self.process.wait()
+        super().kill()
         self.reader.join(LIMIT_S)
 
     def end(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(LIMIT_S)
+        status = super().end()
         self.reader.join(LIMIT_S)
         self.process.stdin.close()
         self.process.stdout.close()
