@@ -29,6 +29,7 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -355,6 +356,27 @@ static void load_on_enough_stack(void)
     (void)munmap(stack, STACK_SIZE);
 }
 
+static void register_if_stack_is_enough(void)
+{
+    if (has_enough_stack())
+        register_process(false);
+}
+
+/*
+ * Libdl and LTTng allocate memory and take locks. A program may let its signals in only around the
+ * call that loads them here, as PostgreSQL does around its wait for connections, and allocate or
+ * fork in their handlers: these come when the work is done.
+ */
+static void with_signals_blocked(void (*work)(void))
+{
+    sigset_t all, before;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    work();
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 /* Without libdl, and with no need of a stack: what most children do. */
 static bool goes_on_as_it_is(void)
 {
@@ -388,14 +410,14 @@ void blkin_provider_load(void)
     int state;
 
     __atomic_store_n(&blkin_thread_prepare, prepare_thread, __ATOMIC_RELAXED);
-    if (is_loading) /* this is a signal handler */
+    if (is_loading) /* this is a constructor, or the handler of a fault */
         return;
     if (is_open && __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE) != &blkin_not_known_yet)
         return;
     is_loading = true;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
     if (!is_open || !goes_on_as_it_is())
-        load_on_enough_stack();
+        with_signals_blocked(load_on_enough_stack);
     (void)pthread_setcancelstate(state, NULL);
     is_loading = false;
     errno = saved_errno;
@@ -417,8 +439,8 @@ bool blkin_provider_refresh(void)
     if (!provider)
         return false;
     found = ring_find();
-    if (provider == opened() && !goes_on_as_it_is() && has_enough_stack())
-        register_process(false);
+    if (provider == opened() && !goes_on_as_it_is())
+        with_signals_blocked(register_if_stack_is_enough);
     else if (found != RING_NEVER)
         publish(provider);
     return found == RING_SOON;
@@ -466,7 +488,7 @@ static void load_and_record(const struct blkin_trace *trace, const struct blkin_
 
     blkin_provider_load();
     tracepoint = blkin_original_tracepoint(annotation);
-    /* still not loaded: this is a signal handler in the thread that is loading; its event is lost
+    /* still not loaded: this is the handler of a fault in the thread that loads; its event is lost
      */
     if (tracepoint->record != load_and_record && blkin_tracepoint_enabled(tracepoint))
         tracepoint->record(trace, endpoint, annotation);

@@ -58,6 +58,7 @@ trick vfork-close 3 :joined 3 :joined
 trick cancelling 2 :joined 2 :joined
 trick signalling 1 :joined 1 :joined
 trick jumping 3 :joined 3 :joined
+trick waking 0 '' 0 ''
 trick greeting 2 :joined 2 :joined
 trick nothing 0 '' 0 ''
 trick limiting 0 '' 0 ''

@@ -453,6 +453,7 @@ int main(int argc, char **argv)
                   {"cancelling", cancelling},
                   {"signalling", signalling},
                   {"jumping", jumping},
+                  {"waking", waking},
                   {"greeting", greeting},
                   {"nothing", nothing},
                   {"files", files},

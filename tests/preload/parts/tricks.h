@@ -48,5 +48,6 @@ void vfork_close(void);
 void cancelling(void);
 void signalling(void);
 void jumping(void);
+void waking(void);
 
 #endif

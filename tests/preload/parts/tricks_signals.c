@@ -265,3 +265,53 @@ void jumping(void)
     close(ours[1]);
     expect_end(theirs[1]);
 }
+
+static volatile int wakings;
+
+/* What a handler may do where signals are let in only around a wait: PostgreSQL forks there. */
+static void allocate_and_fork(int number)
+{
+    static void *last;
+    void *next = malloc(100000);
+    pid_t child;
+
+    (void)number;
+    free(last);
+    last = next;
+    if (wakings++ % 50 != 0)
+        return;
+    child = fork();
+    if (child == 0)
+        _exit(0);
+    if (waitpid(child, NULL, 0) != child)
+        _exit(3);
+}
+
+/* No request: a server whose first waits are interrupted again and again. */
+void waking(void)
+{
+    struct sigaction action = {.sa_handler = allocate_and_fork};
+    const struct itimerval often = {{0, 20}, {0, 20}}, never = {0};
+    sigset_t alarm;
+    int status;
+
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigprocmask(SIG_BLOCK, &alarm, NULL);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (wakings < 2000) {
+        struct timeval soon = {0, 1000};
+        fd_set set;
+
+        FD_ZERO(&set);
+        FD_SET(listener, &set);
+        sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+        status = select(listener + 1, &set, NULL, NULL, &soon);
+        sigprocmask(SIG_BLOCK, &alarm, NULL);
+        if (status > 0 || (status < 0 && errno != EINTR))
+            fail("nobody comes");
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    printf("has woken up\n");
+}
