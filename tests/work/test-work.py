@@ -117,10 +117,13 @@ class Work(unittest.TestCase):
         if is_away:
             worker.start()
         wait_until(lambda: run.keep_up() or "offsets are missing" in worker.said(), worker.said, 60)
+        ends = worker.ends
         run.wait_read()
         second = Load(run, rate=8000, seconds=1, seed=2).expected()
         run.wait_read()
-        self.assertGreater(worker.page()["blkin_work_offsets_missing_total"], 10)
+        page = worker.page()
+        if worker.ends == ends:  # since: what had not been committed is counted anew, what had been is in the deltas only
+            self.assertGreater(page["blkin_work_offsets_missing_total"], 10)
         run.end_workers()
         deltas, kept = run.results()
         self.assertEqual(deltas.spans(), first.acknowledged + second.acknowledged)
