@@ -16,9 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOAD_MS 1000 /* the most that is waited for another thread that loads it */
+#define LOAD_MS 10000 /* the most that is waited for another thread that loads it */
 
 int server_state;
+static pid_t loading_process;
 
 /* Returns false if it is not `from`, or another thread was faster. */
 static bool server_turn(int from, int to)
@@ -68,6 +69,7 @@ void server_begin(void)
     if (server_turn(SERVER_NEW, SERVER_LOADS)) {
         if (preload_config()->is_traced) {
             server_size_before = server_size();
+            __atomic_store_n(&loading_process, getpid(), __ATOMIC_RELAXED);
             blkin_heartbeat();
         }
         __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
@@ -79,7 +81,11 @@ void server_await_load(void)
 {
     const struct timespec pause = {0, 1000000};
 
-    /* bounded: nobody goes on loading in a child that was forked meanwhile */
-    for (int i = 0; i < LOAD_MS && blkin_preload_begins_server(); i++)
+    for (int i = 0; i < LOAD_MS && blkin_preload_begins_server(); i++) {
+        const pid_t process = __atomic_load_n(&loading_process, __ATOMIC_RELAXED);
+
+        if (process && process != getpid()) /* forked meanwhile: nobody goes on loading here */
+            return;
         (void)nanosleep(&pause, NULL);
+    }
 }

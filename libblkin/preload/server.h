@@ -30,7 +30,7 @@ static inline void server_before_wait(void)
         server_begin();
 }
 
-/* Returns when no other thread loads LTTng, or after a second: for a call that would hinder it. */
+/* Returns when no other thread loads LTTng, or after 10 s: for a call that would hinder it. */
 void server_await_load(void);
 
 /* What the address space has grown by since LTTng was loaded there; 0: it was not, or not at all.
