@@ -1,6 +1,6 @@
 #!/bin/bash
 # A packet in a closed chunk is corrupted so that babeltrace2 aborts: all other streams are delivered,
-# the file is put aside, counted and said, and what comes after it goes on.
+# the file is put aside, counted and said, and what comes after it goes on. Not so while the sink's plugin is missing.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/rotate/rotating.sh"
@@ -38,7 +38,18 @@ with open(sys.argv[1], "r+b") as file:
     file.write(struct.pack("<QQ", 1 << 40, 1 << 20))
 PY
 rm "$WORK/taken.away"
-start_rotate
+
+# without the plugin nothing can be read: no file is to blame
+mkdir "$WORK/plugins"
+BABELTRACE_PLUGIN_PATH=$WORK/plugins start_rotate
+has_failed_often() {
+    [ "$(grep -c 'BK3021 .* has failed: again' "$WORK/rotate.log")" -ge 4 ]
+}
+if ! compgen -G '/usr/lib/*/babeltrace2/plugins/*blkin*' >/dev/null; then
+    wait_for 30 rotate "failed conversions" has_failed_often || exit 1
+fi
+[ ! -e "$OUTPUT/damaged" ] || fail "put aside while there was no plugin: $(find "$OUTPUT/damaged" -type f)"
+cp "$BUILD"/plugins/*.so "$WORK/plugins" # links are not found
 put_aside() {
     [ "$(status totals files_damaged 2>/dev/null)" -ge 1 ] && [ "$(status chunks waiting)" = 0 ]
 }

@@ -15,7 +15,7 @@ chmod 711 "$WORK" "$(dirname "$WORK")" # ours alone
 for folder in "$WORK/state" "$WORK/run" "$WORK/shm"; do
     install -d -m 700 -o 1 -g 1 "$folder"
 done
-"${as[@]}" "$BUILD/bin/blkin" --version >/dev/null 2>&1 || skip "another user cannot run $BUILD/bin/blkin"
+"${as[@]}" test -x "$BUILD/bin/blkin" || skip "no build that others may read"
 
 says() {
     grep -qF -- "$1" "$WORK/rotate.log"

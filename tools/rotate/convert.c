@@ -4,13 +4,13 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "convert.h"
+#include "nothing.h"
 
 #include "babeltrace-plugin/base/backoff.h"
 
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -46,45 +46,6 @@ bool rotate_fsync_is_batch(const struct config *config)
            strcmp(config_origin(config, "spool-fsync"), "default") != 0;
 }
 
-/* ---- a trace without events */
-
-static const char nothing_metadata[] =
-    "/* CTF 1.8 */\n"
-    "typealias integer { size = 64; align = 8; } := u64;\n"
-    "trace { major = 1; minor = 8; byte_order = le; };\n"
-    "clock { name = monotonic; freq = 1000000000; offset = 0; };\n"
-    "typealias integer { size = 64; align = 8; map = clock.monotonic.value; } := ns;\n"
-    "stream {\n"
-    "    packet.context := struct {\n"
-    "        ns timestamp_begin; ns timestamp_end; u64 content_size; u64 packet_size;\n"
-    "    };\n"
-    "    event.header := struct { ns timestamp; };\n"
-    "};\n"
-    "event { name = none; fields := struct { u64 nothing; }; };\n";
-
-static bool write_file(const char *folder, const char *name, const void *data, size_t size)
-{
-    char path[PATH_ROOM];
-    FILE *file;
-    bool is_whole;
-
-    path_set(path, "%s/%s", folder, name);
-    file = fopen(path, "we");
-    is_whole = file && fwrite(data, 1, size, file) == size;
-    return file && fclose(file) == 0 && is_whole;
-}
-
-/* It was recorded until end_ns; 0: it stands for one that is gone. */
-static bool make_nothing(const char *folder, int64_t end_ns)
-{
-    const uint64_t packet[4] = {htole64((uint64_t)end_ns), htole64((uint64_t)end_ns),
-                                htole64(8 * sizeof(packet)), htole64(8 * sizeof(packet))};
-
-    return tree_remove(folder) && folder_make(folder) &&
-           write_file(folder, "metadata", nothing_metadata, sizeof(nothing_metadata) - 1) &&
-           (!end_ns || write_file(folder, "stream", packet, sizeof(packet)));
-}
-
 static int converter_run(const json_t *order)
 {
     const char *const chunk = reader_text(order, "chunk"), *const empty =
@@ -102,7 +63,7 @@ static int converter_run(const json_t *order)
     }
     if (count)
         return reader_run((const char *const *)traces, order);
-    if (make_nothing(empty, json_integer_value(json_object_get(order, "end_ns"))))
+    if (nothing_make(empty, json_integer_value(json_object_get(order, "end_ns"))))
         return reader_run(nothing, order);
     say(BK3026, "cannot write %s: %s", empty, strerror(errno));
     return 1;
@@ -187,7 +148,7 @@ static void damage_done(void *context, const void *result)
     const struct damage_result *found = result;
 
     converter->is_damage_task = false;
-    converter->was_looked_at = true;
+    converter->was_looked_at = !found || !found->reads_nothing;
     if (found) {
         converter->totals->files_damaged += found->files;
         converter->totals->bytes_damaged += found->bytes;

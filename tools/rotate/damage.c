@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "damage.h"
+#include "nothing.h"
 
 #include "tools/base/say.h"
 #include "tools/reader/graph.h"
@@ -186,6 +187,15 @@ static void bound_damaged(const struct damage_order *order)
     }
 }
 
+/* It may be the reader's fault: its plugin is not installed, or the disk or the memory is full. */
+static bool can_read(const struct look *look)
+{
+    const bool can = nothing_make(look->probe, 1) && damage_is_readable(look->probe);
+
+    (void)tree_remove(look->probe);
+    return can;
+}
+
 static bool damage_look(const void *argument, void *result)
 {
     struct look look = {argument, result, "", ""};
@@ -194,6 +204,10 @@ static bool damage_look(const void *argument, void *result)
 
     store_chunk_path(&look.order->store, &look.order->chunk, look.chunk);
     path_set(look.probe, "%s/trash/probe", look.order->store.output);
+    if (!can_read(&look)) {
+        look.result->reads_nothing = true;
+        return true;
+    }
     traces = trace_folders(look.chunk, &count);
     for (size_t i = 0; traces && i < count; i++) {
         if (damage_is_readable(traces[i]))

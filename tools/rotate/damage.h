@@ -19,6 +19,7 @@ struct damage_order {
 
 struct damage_result {
     uint64_t files, bytes; /* moved; 0: all of it can be read */
+    bool reads_nothing;    /* not a good trace either: so nothing was moved */
 };
 
 /* A task: its order is a struct damage_order, its result a struct damage_result. */
