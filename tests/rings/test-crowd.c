@@ -210,8 +210,9 @@ static void test_crowd(int fd, const char *folder)
            (unsigned long long)found.overwritten, found.memories);
     CHECK(found.memories == 1);
     CHECK(get(&shared->recorded) >= least);
-    /* with more than two CPUs a ring need not have room for all */
-    CHECK(found.spans + found.lost == get(&shared->recorded) ||
+    CHECK(found.spans <= get(&shared->recorded));
+    /* other events than spans are lost, too; with more than two CPUs a ring has no room for all */
+    CHECK(found.spans + found.lost >= get(&shared->recorded) ||
           (found.overwritten && found.size.event_bytes < get(&shared->recorded) * SPAN_MAX));
 }
 
