@@ -229,8 +229,8 @@ static void test_late(void)
     end();
 }
 
-/* A program that says a number again and again hides what it lacks; nothing else is counted, least of
- * all when the agent is killed. */
+/* A program that says a number again and again hides what it lacks; nothing else is counted, least
+ * of all when the agent is killed. */
 static void test_again(void)
 {
     begin();
