@@ -229,6 +229,22 @@ static void test_late(void)
     end();
 }
 
+/* A program that says a number again and again hides what it lacks; nothing else is counted, least
+ * of all when the agent is killed. */
+static void test_again(void)
+{
+    begin();
+    slow(0, 10, 1, 1 * MS);
+    slow(1, 10, 5, 5 * MS);
+    expect("10:1 10:5 ", 0);
+    for (int i = 0; i < 3; i++)
+        slow(0, 10, 7, 7 * MS);
+    expect("10:7 10:7 10:7 ", 3);
+    restart();
+    expect("", 0);
+    end();
+}
+
 /* More than rings hold, again and again: all that was written was given, or is counted as lost. */
 static void test_overwritten(void)
 {
@@ -380,6 +396,7 @@ int main(void)
     test_once();
     test_lost();
     test_late();
+    test_again();
     test_overwritten();
     test_restart();
     test_memories();

@@ -1,0 +1,234 @@
+/*
+ * A program of a thousand threads and two hundred programs beside it record at once: all of them
+ * have the one memory of their user, as large as it is configured and no larger, and each record is
+ * there or counted as lost.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/monotonic.h"
+#include "check.h"
+#include "libblkin/blkin.h"
+#include "libblkin/ring/ring_find.h"
+#include "served.h"
+#include "tools/rings/ring_read.h"
+#include "tracepoints/format/provider_table.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#define PATIENCE_MS 60000
+#define THREADS     1000
+#define PROGRAMS    200
+#define OTHERS      200                 /* processes and threads that the user may have besides */
+#define EACH        25                  /* spans of a writer */
+#define SPAN_MAX    128                 /* bytes of a ring */
+#define MEMORY      (UINT64_C(8) << 20) /* all rings of events: so large a memory is made at once */
+
+/* What the programs tell. */
+struct shared {
+    uint64_t ready; /* programs that have a memory, and all of their threads */
+    uint64_t must_begin;
+    uint64_t recorded; /* spans */
+};
+
+static struct shared *shared;
+static struct error error;
+
+#define WAIT_UNTIL(condition)                                                                 \
+    do {                                                                                      \
+        for (int64_t until_ = clock_ms() + PATIENCE_MS; clock_ms() < until_ && !(condition);) \
+            (void)poll(NULL, 0, 1);                                                           \
+        CHECK(condition);                                                                     \
+    } while (0)
+
+static uint64_t get(const uint64_t *value)
+{
+    return __atomic_load_n(value, __ATOMIC_ACQUIRE);
+}
+
+static void add(uint64_t *value, uint64_t more)
+{
+    (void)__atomic_add_fetch(value, more, __ATOMIC_RELEASE);
+}
+
+static void share(int fd)
+{
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (shared == MAP_FAILED)
+        exit(1);
+}
+
+/* ---- the programs ---------------------------------------------------------------------------- */
+
+static void record(void)
+{
+    struct blkin_span span;
+
+    blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
+    add(&shared->recorded, (uint64_t)blkin_span_is_recorded(&span));
+    blkin_span_end(&span);
+}
+
+static void record_each(void)
+{
+    for (unsigned i = 0; i < EACH; i++)
+        record();
+}
+
+/* A program asks when it records something. */
+static bool has_memory(void)
+{
+    record();
+    return ring_map() != NULL;
+}
+
+static pthread_barrier_t barrier;
+
+static void *thread(void *unused)
+{
+    (void)pthread_barrier_wait(&barrier);
+    record_each();
+    return unused;
+}
+
+static int write_with(unsigned threads)
+{
+    static pthread_t ids[THREADS];
+
+    (void)pthread_barrier_init(&barrier, NULL, threads + 1);
+    for (unsigned i = 0; i < threads; i++) {
+        if (pthread_create(&ids[i], NULL, thread, NULL) != 0)
+            return 1;
+    }
+    blkin_init();
+    WAIT_UNTIL(has_memory());
+    add(&shared->ready, 1);
+    WAIT_UNTIL(get(&shared->must_begin));
+    (void)pthread_barrier_wait(&barrier);
+    record_each();
+    for (unsigned i = 0; i < threads; i++)
+        (void)pthread_join(ids[i], NULL);
+    return check_status();
+}
+
+/* ---- what is in the memory ------------------------------------------------------------------- */
+
+struct found {
+    unsigned memories;
+    struct memory_size size; /* as configured */
+    uint64_t spans, lost, overwritten;
+};
+
+static void count_ring(struct found *found, struct ring ring)
+{
+    struct ring_reader reader;
+    struct ring_entry entry;
+
+    ring_reader_open(&reader, ring, 0);
+    CHECK(ring_read(&reader));
+    for (; ring_peek(&reader, &entry); ring_pass(&reader))
+        found->spans += entry.event == BLKIN_EVENT_SPAN;
+    found->overwritten += reader.counts.overwritten;
+    CHECK(reader.counts.damaged == 0 && reader.counts.jumps == 0);
+    CHECK(reader.counts.read + reader.counts.overwritten == ring_end(ring));
+    ring_reader_close(&reader);
+}
+
+static void count(void *context, int fd, const char *name)
+{
+    struct found *found = context;
+    struct memory memory;
+    struct stat status;
+
+    (void)name;
+    found->memories++;
+    if (!memory_open(&memory, fd, &error)) {
+        CHECK_TEXT(error.text, "");
+        return;
+    }
+    CHECK(memory_is_of_size(&memory, &found->size) && memory.bytes == memory_bytes(&found->size));
+    CHECK(fstat(memory.fd, &status) == 0);
+    CHECK((uint64_t)status.st_blocks * 512 < memory.bytes + RING_HUGE);
+    found->lost += memory_lost(&memory);
+    for (uint32_t i = 0; i < memory.size.cpus; i++)
+        count_ring(found, memory_ring(&memory, i));
+    memory_close(&memory);
+}
+
+/* ---- */
+
+/* How many of them the user may have, of threads or processes that there are to be. */
+static unsigned allowed(unsigned wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NPROC, &limit) != 0 || limit.rlim_cur >= THREADS + PROGRAMS + OTHERS)
+        return wanted;
+    printf("not %u at once: ulimit -u is %llu\n", wanted, (unsigned long long)limit.rlim_cur);
+    return wanted / 10;
+}
+
+static uint64_t event_bytes(void)
+{
+    uint64_t bytes = MEMORY;
+
+    while (bytes > RING_BYTES_MIN && bytes * memory_host_cpus() > MEMORY)
+        bytes /= 2;
+    return bytes;
+}
+
+static void test_crowd(int fd, const char *folder)
+{
+    const unsigned threads = allowed(THREADS), programs = allowed(PROGRAMS);
+    const uint64_t least = (threads + 1 + programs) * EACH;
+    struct found found = {.size = {memory_host_cpus(), event_bytes(), RING_BYTES_MIN}};
+    struct served served;
+    pid_t pids[PROGRAMS + 1];
+    char descriptor[16], number[16];
+    int status;
+
+    (void)snprintf(descriptor, sizeof(descriptor), "%d", fd);
+    served_begin(&served, folder, found.size.event_bytes);
+    for (unsigned i = 0; i <= programs; i++) {
+        (void)snprintf(number, sizeof(number), "%u", i ? 0 : threads);
+        pids[i] = served_program(&served, (char *[]){"test-crowd", descriptor, number, NULL});
+    }
+    WAIT_UNTIL(get(&shared->ready) == programs + 1);
+    add(&shared->must_begin, 1);
+    for (unsigned i = 0; i <= programs; i++)
+        CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
+    served_kill_service(&served);
+    CHECK(served_kept(&served, count, &found));
+    served_kill_keeper(&served);
+    printf("%u threads and %u programs: %llu spans recorded, %llu in the rings, %llu lost, "
+           "%llu bytes overwritten, of %u memories\n",
+           threads, programs, (unsigned long long)get(&shared->recorded),
+           (unsigned long long)found.spans, (unsigned long long)found.lost,
+           (unsigned long long)found.overwritten, found.memories);
+    CHECK(found.memories == 1);
+    CHECK(get(&shared->recorded) >= least);
+    CHECK(found.spans <= get(&shared->recorded));
+    /* other events than spans are lost, too; with more than two CPUs a ring has no room for all */
+    CHECK(found.spans + found.lost >= get(&shared->recorded) ||
+          (found.overwritten && found.size.event_bytes < get(&shared->recorded) * SPAN_MAX));
+}
+
+int main(int argc, char *argv[])
+{
+    const char *where = getenv("TMPDIR");
+    const int fd = argc > 1 ? -1 : memfd_create("shared", 0);
+
+    setenv("BLKIN_PROVIDER", "none", 1);
+    if (argc > 2) {
+        share(atoi(argv[1]));
+        return write_with((unsigned)atoi(argv[2]));
+    }
+    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
+        return 1;
+    share(fd);
+    test_crowd(fd, where ? where : "/tmp");
+    return check_status();
+}
