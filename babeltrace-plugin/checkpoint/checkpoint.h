@@ -1,6 +1,6 @@
 /*
  * A checkpoint: what makes that a trace which is read a second time is not sent a second time, and
- * that a recording in several traces gives the spans of one. doc/sink.md tells what it is for.
+ * that a recording in several traces gives the spans of one. doc/delivery.md tells what it is for.
  *
  * All functions are the graph's thread's, but for checkpoint_settle().
  *

@@ -1,5 +1,5 @@
 /*
- * What is told of a host on a span: the tags (doc/sink.md lists them), and in a sentence what stood
+ * What is told of a host on a span: the tags (doc/host.md lists them), and in a sentence what stood
  * out.
  *
  * SPDX-License-Identifier: BSD-2-Clause

@@ -26,7 +26,7 @@ def read(path):
 def known_metrics():
     """Those in the tables that scripts/tables writes from the code, and the times that each page has."""
     names = set(re.findall(r"^\| `(blkin_\w+)` \|", read(f"{SRC}/doc/reference.md"), re.MULTILINE))
-    for name, kind in re.findall(r"^\| `(\w+)` \| (counter|gauge) \|", read(f"{SRC}/doc/sink.md"), re.MULTILINE):
+    for name, kind in re.findall(r"^\| `(\w+)` \| (counter|gauge) \|", read(f"{SRC}/doc/account.md"), re.MULTILINE):
         names.add(f"blkin_{name}" + ("_total" if kind == "counter" else ""))
     return names | {f"blkin_{what}_time_seconds" for what in ("start", "events", "trace")}
 

@@ -26,7 +26,7 @@ since() {
 accepted() {
     [ "$(metric spans_accepted_total)" -ge "$1" ]
 }
-# stands_still: for the rule of doc/sink.md, while the sink itself is well.
+# stands_still: for the rule of doc/account.md, while the sink itself is well.
 stands_still() {
     local time counted
     time=$(metric trace_time_seconds)

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# doc/sink.md and the plugin's help name every parameter and every counter that there is, and no others.
+# doc/sink.md and the plugin's help name every parameter, and doc/account.md every counter, that there is, and no others.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-page=$SRC/doc/sink.md
 status=0
 
 # sink PARAMETERS: converts nothing.
@@ -21,16 +20,16 @@ same() {
     status=1
 }
 
-# names_in_table HEADING: what the first column of the tables below it has in code quotes, less "=...".
+# names_in_table PAGE HEADING: what the first column of the tables below it has in code quotes, less "=...".
 names_in_table() {
-    sed -n "/^## $1\$/,/^## /p" "$page" | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d ' ' | sed 's/`,`/`\n`/g' |
+    sed -n "/^## $2\$/,/^## /p" "$SRC/doc/$1" | sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d ' ' | sed 's/`,`/`\n`/g' |
         sed 's/^`\([a-z_-]*\).*/\1/'
 }
 
 : >"$TMPDIR/empty"
 sink 'no-such=1' | tr -s ' \n' '  ' | sed -n 's/.*is not known: there are \([a-z, -]*\).*/\1/p' |
     tr -d ' ' | tr ',' '\n' >"$TMPDIR/parameters"
-names_in_table Parameters >"$TMPDIR/parameters.doc"
+names_in_table sink.md Parameters >"$TMPDIR/parameters.doc"
 same "parameters in doc/sink.md" "$TMPDIR/parameters.doc" "$TMPDIR/parameters"
 timeout 20 babeltrace2 --plugin-path="$BUILD/plugins" help sink.blkin.zipkin |
     sed -n 's/^  \([a-z-]*\)=.*/\1/p' >"$TMPDIR/parameters.help"
@@ -41,12 +40,12 @@ sink "endpoint=\"file:$TMPDIR/spans\",stats-file=\"$TMPDIR/stats\"" >"$TMPDIR/lo
     status=1
 }
 jq -r '.counters | keys[]' "$TMPDIR/stats" >"$TMPDIR/counters"
-names_in_table "The account" >"$TMPDIR/counters.doc"
-same "counters in doc/sink.md" "$TMPDIR/counters.doc" "$TMPDIR/counters"
+names_in_table account.md "The account" >"$TMPDIR/counters.doc"
+same "counters in doc/account.md" "$TMPDIR/counters.doc" "$TMPDIR/counters"
 # the example of the last line has its labels
 line=$(grep -o 'events: [0-9].*packets' "$TMPDIR/log" | tr 0-9 N | tr -s N)
-grep '^    blkin: events:' "$page" | tr 0-9 N | tr -s N | grep -qF "$line" || {
-    echo "the last line is not as in doc/sink.md: $line"
+grep '^    blkin: events:' "$SRC/doc/account.md" | tr 0-9 N | tr -s N | grep -qF "$line" || {
+    echo "the last line is not as in doc/account.md: $line"
     status=1
 }
 rm -f "$TMPDIR"/{empty,parameters,parameters.doc,parameters.help,counters,counters.doc,diff,log,stats,spans}

@@ -43,7 +43,7 @@ struct converter {
 
 extern const struct job converter_job;
 
-/* spool-fsync is "second", which a checkpoint does not allow: see doc/sink.md. */
+/* spool-fsync is "second", which a checkpoint does not allow: see doc/delivery.md. */
 bool rotate_fsync_is_batch(const struct config *config);
 
 void converter_open(struct converter *converter);
