@@ -9,15 +9,15 @@
  * Rules that hold for every function here:
  *  - A from_* function returns 0, or -EINVAL for input that the format does not allow (and for a
  *    NULL argument). On error *context is unchanged. On success every field of it is set.
- *  - Input is (text, length), length in bytes; it need not end with a NUL, and no byte behind it is
- *    read. It is read strictly, as it stands between the delimiters of the carrier: a caller that
- *    reads raw header lines strips white space around the value first, as HTTP libraries do.
+ *  - Input is (text, length), length in bytes. It need not end with a NUL. The function reads no
+ *    byte behind it. White space around the value is an error: a caller that reads raw header lines
+ *    must strip it first, as HTTP libraries do.
  *  - A to_* function writes into a buffer of the caller, of the constant size named with it. Text
  *    ends with a NUL. It returns the number of bytes written without that NUL, or -EINVAL, with the
  *    buffer unchanged, if the context has nothing that the format can carry (and for a NULL
  *    argument).
- *  - Nothing is allocated, no lock is taken, no state is kept, errno is not touched. Every function
- *    may be called from any thread at any time, and is async-signal-safe unless it says otherwise.
+ *  - No function allocates, takes a lock, keeps state or changes errno. Any thread may call every
+ *    function at any time. All are async-signal-safe, unless their comment says the opposite.
  *    Two threads that write the same struct at the same time need a lock of their own.
  *  - The only pointer a context holds is its tracestate, which is borrowed: see
  *    blkin_context_set_tracestate().
@@ -57,8 +57,8 @@ extern "C" {
 
 /* Bits of blkin_context.flags. */
 #define BLKIN_CONTEXT_SAMPLED 1u  /* record the trace; implies DECIDED */
-#define BLKIN_CONTEXT_DECIDED 2u  /* the sender has decided; without it, the receiver is to */
-#define BLKIN_CONTEXT_DEBUG   4u  /* record it whatever samplers say; implies SAMPLED, DECIDED */
+#define BLKIN_CONTEXT_DECIDED 2u  /* the sender has decided; if not set, the receiver decides */
+#define BLKIN_CONTEXT_DEBUG   4u  /* record it against any sampler; implies SAMPLED, DECIDED */
 #define BLKIN_CONTEXT_RANDOM  8u  /* the low 56 bits of the trace id are random (W3C level 2) */
 #define BLKIN_CONTEXT_REMOTE  16u /* came from another process: every from_* function sets it */
 
@@ -91,10 +91,10 @@ static inline int blkin_context_has_ids(const struct blkin_context *context)
 
 /*
  * From the value of a "traceparent" header: 00-<32 hex>-<16 hex>-<2 hex>, lower case. Version ff,
- * and a trace or span id of zeros, are errors. Of a version above 00 the first 55 characters count,
- * the next (if any) must be "-", and of its flags only "sampled" is believed. A trace id with 16
- * leading zeros becomes a 64-bit one. The format cannot say "not decided": DECIDED is always set,
- * SAMPLED as sent. The context has no tracestate yet.
+ * and a trace or span id of zeros, are errors. If the version is above 00, only the first 55
+ * characters count, the next one (if any) must be "-", and only the flag "sampled" is used. A trace
+ * id with 16 leading zeros becomes a 64-bit one. The format cannot say "not decided", so DECIDED is
+ * always set; SAMPLED is as sent. The context has no tracestate yet.
  * Source: W3C Trace Context level 1, 3.2.2 and 3.2.4; level 2 for the random flag.
  */
 BLKIN_API_ int blkin_context_from_traceparent(struct blkin_context *context, const char *text,
@@ -102,15 +102,15 @@ BLKIN_API_ int blkin_context_from_traceparent(struct blkin_context *context, con
 
 /*
  * To the value of a "traceparent" header, version 00, in buffer[BLKIN_TRACEPARENT_SIZE]. Returns
- * 55. A 64-bit trace id gets 16 leading zeros. Lost: parent_span_id; DEBUG becomes "sampled"; a
- * decision not made becomes "not sampled", as the specification asks. -EINVAL without ids.
+ * 55. A 64-bit trace id gets 16 leading zeros. parent_span_id is lost. DEBUG becomes "sampled". A
+ * missing decision becomes "not sampled", as the specification requires. -EINVAL without ids.
  * Source: W3C Trace Context level 1, 3.2.2; level 2 for the random flag.
  */
 BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context, char *buffer)
     BLKIN_ELSE_(-EINVAL);
 
-#define BLKIN_TRACESTATE_SIZE 513   /* 512 characters, the least one should pass on, and the NUL */
-#define BLKIN_TRACESTATE_MAX  65535 /* bytes: what is longer is refused */
+#define BLKIN_TRACESTATE_SIZE 513   /* 512 characters, which each host should pass on, and a NUL */
+#define BLKIN_TRACESTATE_MAX  65535 /* bytes: a longer one is refused */
 
 /*
  * Attaches the value of a "tracestate" header, after the traceparent that came with it. (Several
@@ -118,23 +118,25 @@ BLKIN_API_ int blkin_context_to_traceparent(const struct blkin_context *context,
  * the caller keeps it alive and unchanged for as long as the context, or a copy of it, is in use.
  * It is passed on byte for byte. A list without entries, such as "", leaves the context without a
  * tracestate.
- * -EINVAL, and the context as it was, so that an invalid tracestate is dropped and the trace goes
- * on: if the context has no ids, or the text is not a list of at most 32 members (empty ones
- * count), or the text is longer than BLKIN_TRACESTATE_MAX. Keys follow level 2, which allows all
- * that level 1 does. A key that comes twice is no error here: both entries are passed on. Source:
- * W3C Trace Context level 2, 3.3.1.
+ * Returns -EINVAL if the context has no ids, if the text is not a list of at most 32 members (empty
+ * ones count), or if the text is longer than BLKIN_TRACESTATE_MAX. The context then stays as it
+ * was: an invalid tracestate is dropped, and the trace goes on. Keys follow level 2, which allows
+ * everything that level 1 allows. Two entries with the same key are no error here: both are passed
+ * on.
+ * Source: W3C Trace Context level 2, 3.3.1.
  */
 BLKIN_API_ int blkin_context_set_tracestate(struct blkin_context *context, const char *text,
                                             size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the value of a "tracestate" header, in buffer[size], size at least 1; BLKIN_TRACESTATE_SIZE is
- * the least that the specification advises, tracestate_length + 1 keeps all. What does not fit is
- * shortened: first the white space around entries and empty members go, then as many entries of
- * more than 128 characters as need be, from the last, then as many others, from the last. No entry
- * is cut. Returns the length; 0, with an empty string, if nothing is left or there was nothing:
- * then do not send the header. -EINVAL without ids, or if size is 0, or if the context was given an
- * invalid tracestate by other means than blkin_context_set_tracestate() and this is noticed.
+ * To the value of a "tracestate" header, in buffer[size]. The size is at least 1. The specification
+ * advises BLKIN_TRACESTATE_SIZE or more; with tracestate_length + 1, everything fits. To shorten a
+ * list that does not fit, the function removes, in this order and until the rest fits: white space
+ * around entries and empty members; entries of more than 128 characters, from the last; other
+ * entries, from the last. It cuts no entry. Returns the length. If there was nothing, or nothing is
+ * left, it returns 0 with an empty string: then do not send the header. -EINVAL without ids, or if
+ * size is 0, or if the function notices an invalid tracestate, which the caller must have set
+ * without blkin_context_set_tracestate().
  * Source: W3C Trace Context level 1, 3.3.1.5.
  */
 BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, char *buffer,
@@ -146,10 +148,10 @@ BLKIN_API_ int blkin_context_to_tracestate(const struct blkin_context *context, 
 
 /*
  * From the value of a "b3" header: <16 or 32 hex>-<16 hex>[-<0, 1 or d>][-<16 hex>], lower case:
- * trace id, span id, decision, parent span id. No decision: DECIDED is not set. (The specification
- * has no parent without a decision, but Brave has.) A parent span id of zeros is none; other ids of
- * zeros are errors. A decision alone, "0", "1" or "d", gives a context with flags and no ids: start
- * a new trace and obey the decision.
+ * trace id, span id, decision, parent span id. Without a decision, DECIDED is not set. (The
+ * specification allows no parent without a decision, but Brave does.) A parent span id of zeros
+ * means no parent; other ids of zeros are errors. A decision alone, "0", "1" or "d", makes a
+ * context with flags and no ids: start a new trace and obey the decision.
  * Source: openzipkin/b3-propagation README, "Single Header"; zeros for no parent as in Brave.
  */
 BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *text, size_t length)
@@ -157,21 +159,21 @@ BLKIN_API_ int blkin_context_from_b3(struct blkin_context *context, const char *
 
 /*
  * To the value of a "b3" header, in buffer[BLKIN_B3_SIZE]. Returns its length, at most 68. A
- * context whose ids are all 0 and that carries a decision becomes the decision alone. Lost: the
- * tracestate and RANDOM. -EINVAL if there are neither ids nor a decision, or ids are missing in
- * part.
+ * context with a decision, and with ids that are all 0, becomes the decision alone. The tracestate
+ * and RANDOM are lost. -EINVAL if there are neither ids nor a decision, or if the trace id or the
+ * span id is missing while another id is set.
  * Source: openzipkin/b3-propagation README, "Single Header".
  */
 BLKIN_API_ int blkin_context_to_b3(const struct blkin_context *context, char *buffer)
     BLKIN_ELSE_(-EINVAL);
 
-/* Borrowed text, not NUL-terminated. text NULL: the field did not come. */
+/* Borrowed text, not NUL-terminated. text NULL: the request did not have this field. */
 struct blkin_context_text {
     const char *text;
     size_t length; /* bytes */
 };
 
-/* The values of the five B3 headers, as they came. Read during the call only. */
+/* The received values of the five B3 headers. Read during the call only. */
 struct blkin_context_b3_fields {
     struct blkin_context_text trace_id;       /* X-B3-TraceId: 16 or 32 hex */
     struct blkin_context_text span_id;        /* X-B3-SpanId: 16 hex */
@@ -190,11 +192,11 @@ struct blkin_context_b3_values {
 };
 
 /*
- * From the five "X-B3-" headers. Ids as in blkin_context_from_b3(): both of trace and span id, or
- * none of the ids. Flags "1" means debug, whatever "sampled" says; any other flags are ignored, as
- * the specification says. Neither "sampled" nor debug: DECIDED is not set. A decision without ids
- * is a context without ids. -EINVAL also if nothing came, or if a field other than flags is there
- * and malformed, empty included.
+ * From the five "X-B3-" headers. Ids are as in blkin_context_from_b3(): trace id and span id, or no
+ * ids. Flags "1" means debug, even if "sampled" says "0"; other flags are ignored, as the
+ * specification requires. With neither "sampled" nor debug, DECIDED is not set. A decision without
+ * ids makes a context without ids. -EINVAL also if there is no field, or if one of them, except
+ * flags, is malformed or empty.
  * Source: openzipkin/b3-propagation README, "Multiple Headers".
  */
 BLKIN_API_ int blkin_context_from_b3_fields(struct blkin_context *context,
@@ -217,20 +219,20 @@ BLKIN_API_ int blkin_context_to_b3_fields(const struct blkin_context *context,
 /*
  * From the OpenCensus binary form ("grpc-trace-bin"): 00, then fields in the order of their ids:
  * 00 <16 bytes trace id>, 01 <8 bytes span id>, 02 <1 byte options>. As the specification says,
- * options may be missing (then they are 0), and an unknown field (id above 2) ends the reading, so
- * that newer fields do no harm. Errors are: another version, an id missing or of zeros, a field cut
- * short, repeated or out of order. Options bit 0 means SAMPLED; without it DECIDED is not set,
- * because the format says that the decision may then be deferred. Other bits are not defined and
- * are ignored.
+ * options may be missing (then they are 0). The function stops at an unknown field (id above 2), so
+ * newer fields do no harm. These are errors: another version; a missing id; an id of zeros; a field
+ * that is too short, repeated or out of order. Options bit 0 means SAMPLED. If it is 0, DECIDED is
+ * not set, because the format says that the decision may then be deferred. Other bits are not
+ * defined and are ignored.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
 BLKIN_API_ int blkin_context_from_opencensus(struct blkin_context *context, const void *data,
                                              size_t length) BLKIN_ELSE_(-EINVAL);
 
 /*
- * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. Lost: the
- * tracestate, parent_span_id, RANDOM; DEBUG becomes sampled; a decision against recording becomes
- * one not made. -EINVAL without ids.
+ * To the OpenCensus binary form, in buffer[BLKIN_OPENCENSUS_SIZE]. Returns 29. The tracestate,
+ * parent_span_id and RANDOM are lost. DEBUG becomes "sampled". A decision not to record becomes "no
+ * decision". -EINVAL without ids.
  * Source: census-instrumentation/opencensus-specs, encodings/BinaryEncoding.md.
  */
 BLKIN_API_ int blkin_context_to_opencensus(const struct blkin_context *context, void *buffer)
@@ -251,10 +253,10 @@ BLKIN_API_ int blkin_context_from_packed(struct blkin_context *context,
 
 /*
  * To the original 24 bytes; returns 0. A context that is DECIDED and not SAMPLED becomes 24 bytes
- * of zeros, "not traced", so that the receiver does not record it either. One that is not DECIDED
- * is taken as sampled by the receiver. Lost: the high half of a 128-bit trace id (the receiver's
- * spans appear under the low half, as another trace), the tracestate, DEBUG, RANDOM. -EINVAL if a
- * context to be recorded has no span id or the low half of its trace id is 0.
+ * of zeros, "not traced", so that the receiver does not record it either. The receiver takes a
+ * context that is not DECIDED as sampled. The tracestate, DEBUG and RANDOM are lost. So is the high
+ * half of a 128-bit trace id: the receiver's spans appear under the low half, as another trace.
+ * -EINVAL if a context to be recorded has no span id, or if the low half of its trace id is 0.
  * Source: zipkin_c.h, struct blkin_trace_info_packed.
  */
 BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
@@ -266,18 +268,18 @@ BLKIN_API_ int blkin_context_to_packed(const struct blkin_context *context,
 #define BLKIN_TRACESTATE_VARIABLE_SIZE  524 /* "TRACESTATE=", 512 characters and the NUL */
 
 /*
- * From TRACEPARENT and TRACESTATE of this process, once, at its start. An invalid TRACESTATE is
- * dropped. The tracestate is borrowed from the environment: valid until TRACESTATE is changed.
- * -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID program, which must not trust
- * it; -EINVAL if it is malformed. Not async-signal-safe, and not safe against a thread that changes
- * the environment meanwhile.
+ * From TRACEPARENT and TRACESTATE of this process. Call it once, at the process's start. An invalid
+ * TRACESTATE is dropped. The tracestate is borrowed from the environment: valid until TRACESTATE
+ * changes. -ENOENT if TRACEPARENT is not set or empty, and in a set-user-ID program, which must not
+ * trust it. -EINVAL if it is malformed. Not async-signal-safe. No other thread may change the
+ * environment during the call.
  * Source: OpenTelemetry specification, context/env-carriers.md; W3C Trace Context as above.
  */
 BLKIN_API_ int blkin_context_from_environment(struct blkin_context *context) BLKIN_ELSE_(-ENOENT);
 
 /*
  * To "TRACEPARENT=<value>", in buffer[BLKIN_TRACEPARENT_VARIABLE_SIZE], for the copied environment
- * of a child: do not change the own one. Returns 67. The same losses and errors as
+ * of a child: do not change your own. Returns 67. The same losses and errors as
  * blkin_context_to_traceparent(). Async-signal-safe: may be called between fork(2) and execve(2).
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
@@ -286,9 +288,9 @@ BLKIN_API_ int blkin_context_to_traceparent_variable(const struct blkin_context 
 
 /*
  * To "TRACESTATE=<value>", in buffer[size], size at least 12; BLKIN_TRACESTATE_VARIABLE_SIZE is the
- * least advised. Shortened as by blkin_context_to_tracestate(), with the same errors. Returns the
- * length; 0, with an empty string, if there is nothing to pass on: then remove TRACESTATE from the
- * child's environment, for the one there belongs to another TRACEPARENT.
+ * least advised. Shortens a list, and fails, as blkin_context_to_tracestate() does. Returns the
+ * length. If there is nothing to pass on, it returns 0 with an empty string: then remove TRACESTATE
+ * from the child's environment, because the one there belongs to another TRACEPARENT.
  * Source: OpenTelemetry specification, context/env-carriers.md.
  */
 BLKIN_API_ int blkin_context_to_tracestate_variable(const struct blkin_context *context,
