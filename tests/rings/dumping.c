@@ -20,6 +20,7 @@
 #include <sys/utsname.h>
 
 #define TIMES        100
+#define EVENT_BYTES  (UINT64_C(1) << 24)
 #define MAX_MEMORIES 8
 
 static char output[200], folder[200];
@@ -104,7 +105,8 @@ static void run_both(void)
     int status = 1;
     pid_t program;
 
-    served_begin(&served, folder, 1 << 24);
+    served_begin(&served, folder, EVENT_BYTES);
+    CHECK(served_await_all(&served, EVENT_BYTES));
     program = served_program(&served, (char *[]){"dumping", folder, "record", NULL});
     CHECK(waitpid(program, &status, 0) == program && status == 0);
     served_kill_service(&served);

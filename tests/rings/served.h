@@ -7,6 +7,7 @@
 #ifndef TESTS_RINGS_SERVED_H
 #define TESTS_RINGS_SERVED_H
 
+#include "tools/rings/asker.h"
 #include "tools/rings/holder.h"
 #include "tools/rings/vault.h"
 
@@ -72,6 +73,40 @@ static inline void served_begin(struct served *served, const char *folder, uint6
     if (read(ready[0], &byte, 1) != 1)
         exit(1);
     (void)close(ready[0]);
+}
+
+static inline void served_came(void *context, struct memory *memory)
+{
+    if (memory->size.event_bytes == *(const uint64_t *)context)
+        _exit(0);
+}
+
+static inline void served_goes(void *context, struct memory *memory)
+{
+    (void)context, (void)memory;
+}
+
+/* A user's first memory is a small one where there are many CPUs: returns when the next one is
+ * there. */
+static inline bool served_await_all(const struct served *served, uint64_t event_bytes)
+{
+    static const struct loop_signals signals;
+    const struct asker_options options = {served->path, 1000};
+    const struct asker_callbacks callbacks = {served_came, served_goes, &event_bytes};
+    const pid_t pid = fork();
+    struct error error;
+    struct loop *loop;
+    int status = 1;
+
+    if (pid == 0) {
+        (void)alarm(60);
+        loop = loop_new(&signals);
+        while (!asker_open(loop, &options, &callbacks, &error))
+            (void)usleep(1000);
+        loop_run(loop);
+        _exit(1);
+    }
+    return waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 static inline void served_kill(pid_t pid)

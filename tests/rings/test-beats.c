@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 
 #define PATIENCE_MS 60000
+#define EVENT_BYTES (UINT64_C(1) << 22) /* of a ring: the program's spans of some seconds */
 
 /* What the program tells. */
 struct shared {
@@ -91,7 +92,7 @@ static void count_spans(void *context, int fd, const char *name)
     (void)context, (void)name;
     if (!memory_open(&memory, fd, &error))
         return;
-    memories_found++;
+    memories_found += memory.size.event_bytes == EVENT_BYTES;
     for (uint32_t i = 0; i < memory.size.cpus; i++) {
         ring_reader_open(&reader, memory_ring(&memory, i), 0);
         CHECK(ring_read(&reader));
@@ -121,7 +122,8 @@ static pid_t begin(int fd, const char *folder)
 
     memset(shared, 0, sizeof(*shared));
     (void)snprintf(number, sizeof(number), "%d", fd);
-    served_begin(&served, folder, 1 << 22);
+    served_begin(&served, folder, EVENT_BYTES);
+    CHECK(served_await_all(&served, EVENT_BYTES));
     pid = served_program(&served, (char *[]){"test-beats", number, NULL});
     WAIT_UNTIL(get(&shared->recorded) > 100);
     return pid;
@@ -144,7 +146,8 @@ static void test_killed(int fd, const char *folder)
 
     served_kill_service(&served);
     served_kill_keeper(&served);
-    served_begin(&served, folder, 1 << 22);
+    served_begin(&served, folder, EVENT_BYTES);
+    CHECK(served_await_all(&served, EVENT_BYTES));
     begin_ms = clock_ms();
     WAIT_UNTIL(get(&shared->memories) == 2);
     printf("another memory %lld ms after the kill\n", (long long)(clock_ms() - begin_ms));
