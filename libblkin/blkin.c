@@ -366,8 +366,8 @@ static HOT void put_event(bool by_pdep, char *at, const struct blkin_span *span,
 }
 
 /*
- * With what else there may be to the span: usage, a service of its own, an error, an alarm. Then
- * what the span holds is still needed, or its room is too small for the event.
+ * Records a span that may have more: usage, a service of its own, an error, an alarm. Then the
+ * span's content is still needed, or its room is too small for the event.
  */
 __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint64_t end_ns,
                                                   uint64_t duration_ns,
@@ -421,7 +421,7 @@ static inline bool has_room_for_service(const struct span *inside,
     return inside->used + size <= inside->size;
 }
 
-/* Of a span of which nothing else is to be told. */
+/* Records a span that has nothing else to report (see record_copy()). */
 static HOT void record_span(struct blkin_span *span, uint64_t end_ns,
                             const struct blkin_provider *provider)
 {

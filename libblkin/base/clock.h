@@ -1,16 +1,16 @@
 /*
- * The clock of spans: CLOCK_MONOTONIC, told by the CPU's counter where that can be trusted, as it
- * costs half of clock_gettime.
+ * The clock of spans: CLOCK_MONOTONIC, computed from the CPU's counter where the counter can be
+ * trusted. That costs half of clock_gettime().
  *
- * Measured: a reading of the counter 7 ns (=lib.counter_ns), doc/performance.md. The counter is
- * converted by a line that is drawn anew about once a second. Each line begins, a little ahead of
- * the counter, where the one before it has come to, and is inclined so that it meets
- * CLOCK_MONOTONIC when the next one is due. So the time that a counter stands for is the same for
- * all threads and never goes back: a span that begins after another one and ends before it does so
- * in the trace, to the nanosecond. The next line begins elsewhere, at CLOCK_MONOTONIC, only where
- * the two clocks have come apart by CLOCK_STEP_NS, as after a suspend, or where nobody has read the
- * clock since the last line ended: the first rate is measured in 0.2 ms, and an idle second later
- * it would be wrong by 50 us.
+ * Measured: a reading of the counter 7 ns (=lib.counter_ns), doc/performance.md. A linear function
+ * (a line) converts the counter to ns. About once a second the library computes a new line. It
+ * begins a little ahead of the counter, where the line before has come to. Its slope is such that
+ * it meets CLOCK_MONOTONIC when the next line is due. So a counter means the same time in all
+ * threads, and time never goes back: a span that begins after another one and ends before it does
+ * so in the trace, to the nanosecond. In two cases the next line begins at CLOCK_MONOTONIC instead:
+ * if the two clocks differ by CLOCK_STEP_NS, as after a suspend; and if nobody has read the clock
+ * since the last line ended. The reason for the second case: the first rate is measured in 0.2 ms,
+ * so after an idle second it would be wrong by 50 us.
  *
  * Every function here is async-signal-safe.
  *

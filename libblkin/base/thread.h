@@ -29,7 +29,7 @@ struct blkin_thread {
     char digits[16];     /* that packed texts begin with: version and number, eleven */
 };
 
-/* Not seeded: the next id would be 0, which none may be, so that ids need no test but that. */
+/* Not seeded. The next id would be 0, which no id may be: so one test for 0 is enough. */
 #define BLKIN_ID_COUNTER_UNSEEDED (-BLKIN_ID_STEP)
 
 extern __attribute__((visibility("hidden"),

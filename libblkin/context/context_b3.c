@@ -152,7 +152,7 @@ static int is_text(const struct blkin_context_text *field, const char *wanted)
            strncasecmp(field->text, wanted, field->length) == 0;
 }
 
-/* The flags that "sampled" stands for: 0 if it did not come, -EINVAL if it is none of its values */
+/* The flags for the value of "sampled". 0: there is none; -EINVAL: the value is not allowed. */
 static int read_sampled(const struct blkin_context_text *sampled)
 {
     if (!sampled->text)

@@ -69,7 +69,7 @@ struct blkin_rate {
     uint64_t next_ns; /* when the next one is due; the one thing that changes */
 };
 
-/* One more at now_ns: true if that is within the rate, ahead of which it may be by burst_ns. */
+/* Counts one more at now_ns. True if it is within the rate; up to burst_ns may come early. */
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns);
 
 #endif

@@ -153,8 +153,8 @@ static void tell_all_held_back(void)
 }
 
 /*
- * The last second's is told at exit. Not by a destructor: it might run after LTTng's, on which this
- * library does not depend.
+ * Reports the counts of the last second at exit. Not in a destructor: that might run after LTTng's,
+ * because this library does not depend on LTTng.
  */
 void blkin_slow_init(void)
 {

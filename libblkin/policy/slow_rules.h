@@ -13,7 +13,7 @@
 #define BLKIN_SLOW_RULES_MAX 32
 #define BLKIN_SLOW_NO_RULE   BLKIN_SLOW_RULES_MAX
 
-/* Where no "max=" says otherwise: 100 alarms per second. */
+/* Without "max=" in the rules: 100 alarms per second. */
 #define BLKIN_SLOW_CAP_PERIOD_NS UINT64_C(10000000)
 #define BLKIN_SLOW_BURST_NS      UINT64_C(1000000000) /* what waits for one disk ends all at once */
 

@@ -11,9 +11,9 @@
  * 4. Else a guess. All that were open are ambiguous from then on: which of them has called is not
  *    known, so that nothing about them is certain by elimination.
  *
- * A thread that has taken no request calls for one of another thread, as varnish's threads do that
- * fetch. Which one handed the work over is not seen. If one request of another thread is alike by
- * the rule of the prefix, that one is a guess.
+ * A thread that has taken no request calls for a request of another thread, as varnish's fetching
+ * threads do. The library does not see which thread handed the work over. If exactly one request of
+ * another thread matches by the rule of the prefix, that request is a guess.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -410,7 +410,7 @@ static void connection_check(struct connection *connection, const struct preload
     connection->checked_by = config->generation;
 }
 
-/* Closed behind our back: the descriptor is looked at anew. */
+/* Somebody closed the descriptor without a wrapper: looks at the descriptor again. */
 static void connection_replaced(int fd, const struct connection *connection)
 {
     struct preload_slot *slot = preload_slot(fd);

@@ -82,7 +82,9 @@ void connection_fd_is_new(int fd);
 /* All from first to last are about to be closed. */
 void connection_forget_range(unsigned first, unsigned last);
 
-/* Another process has it, too: how many bytes go by is not known any more. Its spans have no key.
+/*
+ * Another process has the connection, too. How many bytes go by is no longer known, so its spans
+ * get no key.
  */
 void connection_shared(int fd);
 
@@ -114,15 +116,14 @@ bool connection_any_unseen(void);
     UINT64_C(10000000000) /* a request that waits so long gets no answer, such as a feed */
 
 /*
- * The connection of the slot, with a reference, or NULL. generation: 0, or that which it must have:
- * it is that of before the real call.
+ * The connection of the slot, with a reference, or NULL. generation is the one from before the real
+ * call, which the connection must still have; 0: any.
  */
 struct connection *connection_of(const struct preload_slot *slot, uint32_t generation);
 
 void connection_let_go(struct connection *connection);
 
-/* Looks at a descriptor of which nothing is known: a socket that can be traced gets a connection.
- */
+/* Looks at an unknown descriptor. A socket that can be traced gets a connection. */
 void connection_adopt(int fd);
 
 /*

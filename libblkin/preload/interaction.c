@@ -268,7 +268,7 @@ void interaction_discard(struct interaction *interaction)
     }
 }
 
-/* Nobody can answer it any more: what has its answer is whole. */
+/* Nobody can answer the interaction any more. If it has an answer, the answer is complete. */
 static void interaction_end_forgotten(struct interaction *interaction)
 {
     if (interaction_phase(interaction) == PHASE_ANSWERED && interaction_end_once(interaction))

@@ -2,13 +2,14 @@
  * Interactions: a request and its response on a connection, as a span of the side that this process
  * is.
  *
- * A message is the bytes that go in one direction with none in the other one between them. An
- * interaction begins with the first byte of its request and is over with the last one of its
- * response, which is certain only when the next request comes, the connection is closed, or nothing
- * more was sent for HOLD_NS; until then it is held, and its span then ends where the last byte was.
+ * A message is a sequence of bytes in one direction, with no bytes in the other direction between
+ * them. An interaction begins with the first byte of its request and ends with the last byte of its
+ * response. Which byte is the last is certain only when the next request comes, the connection is
+ * closed, or nothing more was sent for HOLD_NS. Until then the interaction is held. Its span then
+ * ends at the time of the last byte.
  *
- * The one at hand is the connection's. Where several threads share a connection, each with a
- * request of its own, an interaction is that of the thread that has read it.
+ * The interaction at hand belongs to the connection. If several threads share a connection, each
+ * with its own request, an interaction belongs to the thread that has read its request.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -153,11 +154,13 @@ static inline uint8_t interaction_phase(const struct interaction *interaction)
 void interaction_opens(struct worker *worker, struct interaction *interaction);
 void interaction_closes(struct worker *worker, struct interaction *interaction);
 
-/* Those that another thread has answered, or that are over, are not open any more. */
+/* Removes from the open ones those that another thread has answered, or that have ended. */
 void interaction_tidy(struct worker *worker);
 
-/* A handler has left this code at any place by siglongjmp(3): what is lost of the list stays so,
- * and nothing is certain until all others are answered. */
+/*
+ * A handler has left this code by siglongjmp(3), at any place. The list may have lost some; nothing
+ * is certain until all others are answered.
+ */
 void interaction_after_jump(void);
 
 /* ---- what a thread works for: interaction_work.c ---- */
@@ -189,7 +192,7 @@ void interaction_add_answer(struct interaction *interaction, size_t count);
 /* Ends those that are over at now_ns; UINT64_MAX: all whose response is complete so far. */
 void interaction_finish_held(struct worker *worker, uint64_t now_ns);
 
-/* Is all of the answer sent, and told of by who has sent it? */
+/* Is the answer complete, and have all threads that sent it finished their calls? */
 static inline bool interaction_is_whole(const struct interaction *interaction)
 {
     return !__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST) &&

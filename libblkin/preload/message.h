@@ -31,7 +31,7 @@ void message_stops_sending(struct connection *connection);
 /* The last descriptor is closed, or was behind our back. */
 void message_connection_ends(struct connection *connection);
 
-/* While tracing is off: an interaction at hand cannot be told any more. */
+/* While tracing is off: gives up the interaction at hand, which can no longer be recorded. */
 void message_abandon(struct connection *connection);
 
 /* The calling thread ends: what it holds is recorded. */

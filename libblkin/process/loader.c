@@ -218,12 +218,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of that: never held 
 static bool is_child_late; /* is a child asked about at its first need? */
 
 /*
- * The provider in use, without rings. NULL: not loaded; or a child of fork(2) of which is not known
- * yet how it records: what has been begun goes on, what begins finds that nothing is known.
+ * The provider in use, without rings. NULL: not loaded, or a child of fork(2) that does not know
+ * yet how it records. Then open spans go on, and new ones find that nothing is known.
  */
 static const struct blkin_provider *in_use;
 
-/* Has the program tracepoints of its own? Those of a child may be met before ours. */
+/* Has the program tracepoints of its own? A child may reach those before ours. */
 static bool has_own_lttng(void)
 {
     void *handle = dlopen("liblttng-ust.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -310,7 +310,7 @@ static void load(void)
 /* Ten times what dlopen(3) and the start of LTTng have been seen to need. */
 #define STACK_SIZE (size_t)(256 * 1024)
 
-/* Not so on the stack of a coroutine either, of which nothing is known. */
+/* Also false on the stack of a coroutine, whose size is unknown. */
 static bool has_enough_stack(void)
 {
     pthread_attr_t attributes;
@@ -326,7 +326,7 @@ static bool has_enough_stack(void)
     return left >= STACK_SIZE && left <= size;
 }
 
-/* The first span may come where the stack is small: then on a stack of its own. */
+/* Loads on a stack of its own if this one is small: the first span may come anywhere. */
 static void load_on_enough_stack(void)
 {
     struct {

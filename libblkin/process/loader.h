@@ -41,8 +41,8 @@ void blkin_provider_load(void);
 void blkin_provider_load_at_start(void);
 
 /*
- * Once a second: a child registers if its parent's registration does not do for it any more; the
- * recorder's rings are looked for, or left. True: an answer is awaited, come again soon.
+ * Once a second: registers a child if its parent's registration is no longer enough; looks for the
+ * recorder's rings, or leaves them. True: an answer is awaited, call again soon.
  */
 bool blkin_provider_refresh(void);
 

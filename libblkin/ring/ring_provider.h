@@ -1,13 +1,13 @@
 /*
  * The provider that writes into the rings, over the one that records with LTTng.
  *
- * It is a table as any provider's: whatever records an event does not know of rings. Over it lies
- * nothing, below it lies LTTng's provider or none, and each event that is wanted there goes there,
- * too. What a table says does not depend on whether there is a memory: without one, its events go
- * to the one below only.
+ * It is a table like any provider's, so the code that records an event does not know about rings.
+ * The table lies over LTTng's provider, or over none. If the provider below wants an event, the
+ * event goes there, too. The table does not change when the process gets or loses a memory: without
+ * a memory, events go only to the provider below.
  *
- * In the rings are always spans, process events, metrics, alarms and the original API's events.
- * Streaming events are only while a session below wants them: the recorder has the whole spans.
+ * The rings always get spans, process events, metrics, alarms and the original API's events. They
+ * get streaming events only while a session below wants these: the recorder has the whole spans.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

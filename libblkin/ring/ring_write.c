@@ -22,7 +22,7 @@ bool ring_write_init(void)
     return true;
 }
 
-/* The rest of the ring, in which a record found no room. */
+/* Fills the rest of the ring, which is too small for the record. */
 static void ring_pad(uint32_t cpu, const struct ring_store *record, uint64_t left)
 {
     (void)ring_commit(cpu, &(struct ring_store){

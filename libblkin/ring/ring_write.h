@@ -53,9 +53,9 @@ static inline uint64_t ring_left(const struct ring_part *part, uint64_t before)
 }
 
 /*
- * Some records ahead of the writer: a ring is larger than a CPU's caches, so each record goes to
- * lines that are in none of them, and its stores would wait. A usual record has four lines. Where
- * this is beyond the ring, nothing happens.
+ * Prefetches some records ahead of the writer. A ring is larger than a CPU's caches, so without
+ * that the stores of each record would wait for memory. A usual record has four cache lines. A
+ * prefetch beyond the ring does nothing.
  */
 static inline __attribute__((always_inline)) void ring_prefetch(const struct ring_store *store)
 {

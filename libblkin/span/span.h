@@ -48,7 +48,7 @@ enum {
 #define SPAN_OWN_SERVICE 0x4000U /* it has one */
 #define SPAN_KEEP        0x8000U /* the program wants it */
 
-/* Bytes of a span, its header included, that are used: of a larger one, no more. */
+/* The most bytes of a span, with its header, that the library uses, even if the room is larger. */
 #define SPAN_SIZE_MAX 2048
 
 /*

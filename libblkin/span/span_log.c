@@ -300,7 +300,7 @@ void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns)
 
 /* ---- what the beginning did not know ---- */
 
-/* It goes where it belongs at once; who reads the stream is told. */
+/* The caller has already set the value in the span; this tells the readers of a streamed span. */
 static void tell(const struct blkin_span *span, const char *record, const char *end)
 {
     if (span_is_streamed(span))

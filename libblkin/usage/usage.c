@@ -1,12 +1,12 @@
 /*
  * The meters of a thread, and which of its spans they are charged to.
  *
- * A thread knows what it works for from what the program says: its current span; and, for who never
- * makes one current, from begins and ends that are nested like brackets. It keeps the ids of these
- * spans, each below the one before. As soon as the thread turns to a span that is not below any of
- * them, or to the children of an outer one, those that are left behind have lost it: who knows for
- * which of them it works from now on? They go without. Ids only, for of a span that is not current
- * nobody knows whether it still exists.
+ * What a thread works for follows from the program's calls: it is the current span. If the program
+ * makes no span current, it follows from begins and ends that are nested like brackets. The thread
+ * keeps the ids of these open spans, each below the one before. When the thread turns to a span
+ * that is not below any of them, or to the children of an outer one, the spans left behind get no
+ * usage: for which of them the thread works from now on is unknown. The thread keeps only ids,
+ * because a span that is not current may no longer exist.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -143,7 +143,7 @@ static bool is_below(uint64_t parent_id, uint64_t id)
 
 /*
  * The thread does something for a span with this parent. Returns true if that may be charged as the
- * next one in open[]: not if it is none of the current span's.
+ * next one in open[]. It may not if the span does not belong to the current span.
  */
 static bool turn_to(struct meter *meter, uint64_t parent_id)
 {
@@ -420,7 +420,7 @@ void blkin_usage_thread_begin(void)
     blkin_run_delay_thread_begin();
 }
 
-/* What is open goes without: the child has a meter of its own, from 0. */
+/* Open spans get no usage: the child's own meter starts at 0. */
 void blkin_usage_after_fork(void)
 {
     own_meter = (struct meter){0};

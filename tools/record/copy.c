@@ -169,7 +169,10 @@ static bool copy_add(struct copy *copy, const struct ring_entry *entry, int64_t 
     return true;
 }
 
-/* Its time; what is none of ours, or cannot be read, has that of the record after it. */
+/*
+ * The event's time. A record that is not ours, or cannot be read, has the time of the record after
+ * it.
+ */
 static int64_t copy_time(struct copy *copy, const struct ring_entry *entry)
 {
     struct event event;

@@ -1,7 +1,7 @@
 /*
- * What this host has fetched from its ring: of each trace until when, and in which times all
- * traces, so that no span is sent twice, and which spans. Kept in a file, as it is true also when
- * the agent is started anew. It forgets the oldest.
+ * What this host has fetched from its rings, so that no span is sent twice: up to when each trace
+ * was fetched, the times for which all traces were fetched, and which spans. It is in a file,
+ * because it is still true after a restart of the agent. The oldest entries are forgotten.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

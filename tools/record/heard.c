@@ -29,7 +29,7 @@ void heard_look(struct heard *heard)
     }
 }
 
-/* Up to that number, of which so many were heard. */
+/* How many of the alarms up to number `last` are missing, if `count` of them were heard. */
 static uint32_t heard_missing(const struct heard_program *program, uint32_t last, uint32_t count)
 {
     const uint32_t since = last - program->before;
@@ -90,8 +90,10 @@ static struct heard_program *heard_program_of(struct heard *heard, const struct 
     return oldest;
 }
 
-/* The pid is another one's now: a number that the one before has used comes at a later time. One
- * that only tells of what was held back has no time. */
+/*
+ * True if another process has the pid now: a number that the earlier process has used comes again
+ * with a later time. An alarm that only reports held-back ones has no time.
+ */
 static bool heard_is_another(const struct heard *heard, const struct heard_program *program,
                              const struct alarm *alarm)
 {

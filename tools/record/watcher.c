@@ -54,7 +54,7 @@ void watcher_drop(struct watcher *watcher, const struct memory *memory)
 
 /* ---- alarms ---------------------------------------------------------------------------------- */
 
-/* Up to U+009F, of which a terminal may take some for a command. */
+/* Control characters up to U+009F: a terminal may take some of them for a command. */
 static bool watcher_is_control(const char *text, size_t length)
 {
     const unsigned char first = (unsigned char)text[0];

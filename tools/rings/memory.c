@@ -24,7 +24,7 @@ uint32_t memory_host_cpus(void)
 
 /* ---- the layout ------------------------------------------------------------------------------ */
 
-/* Of one that is on. Its bytes are 0 if there can be none of this size. */
+/* The head of a memory that is on. Its `bytes` is 0 if no memory can have this size. */
 static struct ring_memory memory_head_of(const struct memory_size *size)
 {
     struct ring_memory head = {
@@ -57,8 +57,8 @@ static uint64_t memory_now(void)
 }
 
 /*
- * A quarter of the host's memory is the most. A memfd has no limit of its own: posix_fallocate(3)
- * of more than there is lets the kernel kill other programs before it fails.
+ * True up to a quarter of the host's memory. A memfd has no limit: if posix_fallocate(3) asks for
+ * more than there is, the kernel kills other programs before the call fails.
  */
 static bool memory_is_affordable(uint64_t bytes)
 {

@@ -114,7 +114,7 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
     if (!from || end <= from)
         return false;
     ring_copy(ring, from, from + length, copy);
-    /* between two trailers, of which the second has the right length, there is a record */
+    /* two trailers enclose a record if the length in the second one is right */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
         if (from + at < back_oldest(ring, end) || !ring_is_trailer(trailer, from + at))

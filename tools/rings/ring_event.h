@@ -12,8 +12,8 @@
 #include "tracepoints/format/events.h"
 
 /*
- * A record has the time that it tells of, and none at which it was written. It was written after
- * what was read before, and until now. All times are of CLOCK_MONOTONIC.
+ * A record has the time that it describes, but not the time when it was written. It was written
+ * after the records that were read before, and not after now. All times are of CLOCK_MONOTONIC.
  */
 struct ring_clock {
     int64_t after_ns;

@@ -100,9 +100,9 @@ static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_rec
 }
 
 /*
- * Finds the first record that is whole in the copy of [from, end), of which what is before oldest
- * may be torn. The bytes before that record are lost: overwritten where the walk ended in a record
- * whose beginning is before oldest, else somebody has scribbled.
+ * Finds the first record that is whole in the copy of [from, end). The part before oldest may be
+ * torn. The bytes before that record are lost. They were overwritten if the walk ended in a record
+ * whose beginning is before oldest; if not, a program has overwritten its memory by mistake.
  */
 static void ring_check(struct ring_reader *reader, uint64_t from, uint64_t oldest, uint64_t end)
 {

@@ -1,9 +1,9 @@
 /*
  * Can users be told apart by their numbers?
  *
- * In a container with a user namespace of its own, the kernel gives one and the same number for all
- * users whom that namespace does not know (/proc/sys/kernel/overflowuid). Who shares a memory with
- * them would read what they record, and could forge it.
+ * In a container with a user namespace of its own, the kernel shows the same number for all users
+ * that the namespace does not know (/proc/sys/kernel/overflowuid). If these users shared a memory,
+ * each could read and forge what the others record.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,6 +1,6 @@
 /*
- * A process that keeps descriptors for a service, as systemd does where it runs the service: they
- * are there again when the service was killed and is started anew.
+ * A process that keeps descriptors for a service while the service is killed and started again. If
+ * systemd runs the service, systemd does this instead.
  *
  * It ends when the service leaves and has taken all back, or when none has come for ten minutes.
  *
@@ -27,7 +27,10 @@ void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_f
 /* The process's number; 0: there is none. */
 int64_t vault_pid(const char *path);
 
-/* Returns false if the process is gone. What it was sent it has, whatever happens to us. */
+/*
+ * Returns false if the process is gone. The process keeps what it received, even if the service
+ * dies.
+ */
 bool vault_put(int vault, int fd, const char *name);
 void vault_remove(int vault, const char *name);
 

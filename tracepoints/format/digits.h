@@ -67,7 +67,10 @@ static inline char *blkin_put_word(char *at, uint64_t value)
                                                : blkin_put_word_by(false, at, value);
 }
 
-/* Eleven digits: 64 bits. The first eight and the last eight, of which five are the same. */
+/*
+ * Eleven digits: 64 bits. Written as the first eight and the last eight digits; five of them are
+ * the same.
+ */
 static inline char *blkin_put_long(char *at, uint64_t value)
 {
     (void)blkin_put_word(at, value);

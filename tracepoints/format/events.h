@@ -32,8 +32,8 @@
 #define BLKIN_DROPPED_MAX 0xfff
 
 /*
- * Flags and kind are one field for who reads: "flags", of 16 bits in the processor's order, of
- * which kind is the upper half.
+ * For readers, flags and kind are one field: "flags", 16 bits in the processor's order. Its upper
+ * half is the kind.
  */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define BLKIN_FLAGS_AND_KIND          \

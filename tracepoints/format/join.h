@@ -1,10 +1,10 @@
 /*
- * What the two halves of a request say of each other where nothing was sent along: for who records
- * them and who joins them.
+ * How the two halves of a request refer to each other if the client sends no ids: for the code that
+ * records them and the code that joins them.
  *
- * Each half, the client's span and the server's, has a tag of the same key. The server's half
- * begins a trace of its own, and the upper half of that trace's id says that it may get another id:
- * so all spans of it are known, wherever they are recorded, and no others have to wait.
+ * Both halves, the client's span and the server's, have a tag with the same key. The server's half
+ * begins a trace of its own. The upper half of that trace's id says that the trace may get another
+ * id. So a reader recognizes all spans of the trace, and no other spans have to wait.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -73,16 +73,18 @@ struct ring_memory {
 } __attribute__((aligned(64)));
 
 enum ring_state {
-    /* The agent will read it no more: ask for another one. Programs that record see this within 2 s
-     * and write on for that long at most, so the agent reads on for as long. */
+    /*
+     * The agent is leaving this memory: ask for another one. Programs that record see this within
+     * 2 s, and write for that long at most. So the agent reads the memory for as long.
+     */
     RING_LEFT = 0,
     RING_ON = 1,
 };
 
 /*
- * Who has held a memory may be killed, and nobody reads it any more. So a program that sees the
- * beats stand still for so long asks for a memory, by clocks of its own, and writes on: the agent
- * may be stopped only, or come again with the same memory.
+ * The agent may be killed; then nobody reads the memory any more. So a program that sees the same
+ * beats for this long, by its own clock, asks for another memory. It continues to write until then:
+ * the agent may only be stopped, or come back with the same memory.
  */
 #define RING_QUIET_NS UINT64_C(5000000000)
 
