@@ -178,6 +178,15 @@ lttng() {
     timeout -k 2 "${LTTNG_LIMIT:-20}" lttng --no-sessiond "$@" </dev/null
 }
 
+# lttng_sessions, lttng_programs: a line for each: scripts/lttng_list.py
+lttng_sessions() {
+    lttng --mi xml list 2>/dev/null | "$private_scripts/lttng_list.py" sessions
+}
+
+lttng_programs() {
+    lttng --mi xml list --userspace 2>/dev/null | "$private_scripts/lttng_list.py" programs
+}
+
 sessiond_answers() {
     LTTNG_LIMIT=5 lttng list >/dev/null 2>&1
 }

@@ -26,7 +26,7 @@ request() {
 }
 
 is_traced() {
-    lttng list --userspace 2>/dev/null | grep -q "PID: $1 "
+    lttng_programs | grep -q "^$1 "
 }
 
 start_sessiond || exit 1

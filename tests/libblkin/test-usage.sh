@@ -6,9 +6,10 @@
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
-export BLKIN_SAMPLING_FILE=$WORK/sampling LTTNG_UST_ALLOW_BLOCKING=1
+export BLKIN_SAMPLING_FILE=$WORK/sampling
 
 start_sessiond || exit 1
+export LTTNG_UST_ALLOW_BLOCKING=1 # with which newer session daemons refuse to start
 
 # usage_of SESSION EVENT CHECK MODE [ARGUMENT]: one run in a session of its own; OTLP has the same
 usage_of() {

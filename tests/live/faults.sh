@@ -98,7 +98,7 @@ restart_sessiond() {
     ((($(now_ms) - active_from) > 2000)) && late=$((late + 1))
     # A program looks for a session daemon that was killed each 5 s, LTTng has decided.
     is_registered() {
-        lttng list --userspace 2>/dev/null | grep -q "PID: ${private_pid[writer]} "
+        lttng_programs | grep -q "^${private_pid[writer]} "
     }
     wait_for 20 writer "the program at the session daemon" is_registered || exit 1
     back_ms=$(now_ms)

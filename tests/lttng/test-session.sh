@@ -15,11 +15,14 @@ says() {
     [[ $(<"$WORK/answer") == "$1"* ]] || fail "expected \"$1\", got: $(<"$WORK/answer")"
 }
 
-# has NAME TEXT...: does the session have it?
+# Of the session itself: its parts have the same element, followed by others.
+readonly active='<enabled>true</enabled><snapshot_mode>' inactive='<enabled>false</enabled><snapshot_mode>'
+
+# has NAME TEXT...: does the session have it, in LTTng's XML?
 has() {
     local name=$1 text
     shift
-    lttng list "$name" >"$WORK/list" || fail "no session $name"
+    lttng --mi xml list "$name" >"$WORK/list" || fail "no session $name"
     for text; do
         grep -q -- "$text" "$WORK/list" || {
             cat "$WORK/list"
@@ -40,9 +43,9 @@ url=net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA
 # rotated: buffers per process, sizes, contexts, events, schedule; started
 session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
 says created
-has r 'session r: \[active\]' "Trace output: $WORK/out$" 'Buffering scheme: per-process' \
-    'Event-loss mode: *discard' 'Sub-buffer size: *131072' 'Sub-buffer count: *4' \
-    'zipkin:\*' 'blkin:span' 'blkin:process' 'timer period: 300000 us'
+has r "<name>r</name><path>$WORK/out</path>" "$active" '<buffer_type>PER_PID<' \
+    '<overwrite_mode>DISCARD<' '<subbuffer_size>131072<' '<subbuffer_count>4<' \
+    '<name>zipkin:\*<' '<name>blkin:span<' '<name>blkin:process<' '<time_us>300000<'
 session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
 says adopted
 
@@ -57,14 +60,14 @@ says "active, 0 discarded, 0 lost"
 
 # inactive: it is started again; half made, as by a service that was killed: it is completed
 session stop r || fail "stop"
-has r '\[inactive\]'
+has r "$inactive"
 session rotated r "$WORK/out"
 says adopted
-has r '\[active\]'
+has r "$active"
 lttng create half --output="$WORK/half" >/dev/null || fail "lttng create"
 session rotated half "$WORK/half"
 says adopted
-has half '\[active\]' 'zipkin:\*' 'Sub-buffer count: *4'
+has half "$active" '<name>zipkin:\*<' '<subbuffer_count>4<'
 
 session below "$WORK/out"
 says "r $WORK/out active"
@@ -74,8 +77,8 @@ session below "$WORK/ou" && [ -s "$WORK/answer" ] && fail "$WORK/out is below $W
 # live: buffers per user
 session live l "$url" || fail "$(<"$WORK/answer")"
 says created
-lttng list | grep -A 3 ' l \[active\]' | grep -q 'Live timer interval: *200000' || fail "no live timer"
-has l '\[active\]' 'Buffering scheme: per-user' 'Sub-buffer size: *131072'
+lttng_sessions | grep -q '^l active 200000 ' || fail "no live timer"
+has l "$active" '<buffer_type>PER_UID<' '<subbuffer_size>131072<'
 session live l "$url"
 says adopted
 
@@ -95,7 +98,7 @@ says 'other: LTTng session "uid" is there already and has buffers per user'
 
 # a filter reaches LTTng, and a wrong one is its own error; nothing half made stays
 FILTER='duration > 5' session rotated f "$WORK/f" || fail "$(<"$WORK/answer")"
-has f "filter: 'duration > 5'"
+has f '<filter_expression>duration &gt; 5<'
 FILTER='duration >' session rotated g "$WORK/g" && fail "took a wrong filter"
 says 'failed: cannot enable events in LTTng session "g"'
 session look g

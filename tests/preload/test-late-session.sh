@@ -21,7 +21,7 @@ client=$!
 
 # each loads LTTng when it first serves or asks
 all_registered() {
-    (($(lttng list -u 2>/dev/null | grep -c ' blkin:span ') == 3))
+    (($(lttng_programs | grep -c ' blkin:span') == 3))
 }
 wait_for 20 - "the registration of three programs" all_registered || exit 1
 

@@ -60,7 +60,7 @@ end_all() {
 }
 
 is_traced() {
-    lttng list --userspace 2>/dev/null | grep -q "PID: ${private_pid[writer]} "
+    lttng_programs | grep -q "^${private_pid[writer]} "
 }
 
 # Where it is not LTTng's daemons that die, nothing may be missing at all.

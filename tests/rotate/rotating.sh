@@ -25,7 +25,7 @@ start_rotate() {
 }
 
 records() {
-    lttng list 2>/dev/null | grep -A 1 '\[active\]' | grep -q "$OUTPUT/"
+    lttng_sessions | grep -q " active .*$OUTPUT/"
 }
 
 wait_recording() {
