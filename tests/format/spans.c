@@ -178,9 +178,20 @@ static void finalize(bt_self_component_sink *self)
 
 #pragma GCC visibility push(default)
 
+/* CTF 2, as LTTng writes it since 2.16, needs version 1. */
+static bt_component_class_get_supported_mip_versions_method_status
+versions(bt_self_component_class_sink *self, const bt_value *params, void *data,
+         bt_logging_level level, bt_integer_range_set_unsigned *supported)
+{
+    (void)self, (void)params, (void)data, (void)level;
+    return (bt_component_class_get_supported_mip_versions_method_status)
+        bt_integer_range_set_unsigned_add_range(supported, 0, 1);
+}
+
 BT_PLUGIN_MODULE();
 BT_PLUGIN(spans);
 BT_PLUGIN_SINK_COMPONENT_CLASS(print, consume);
+BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(print, versions);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(print, initialize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_FINALIZE_METHOD(print, finalize);
 BT_PLUGIN_SINK_COMPONENT_CLASS_GRAPH_IS_CONFIGURED_METHOD(print, be_configured);

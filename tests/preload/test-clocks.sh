@@ -95,8 +95,11 @@ set_clock() {
 import glob, re, sys
 [path] = glob.glob(f"{sys.argv[1]}/**/metadata", recursive=True)
 text = open(path, "rb").read()
-new = re.sub(rb"(\boffset = )(\d+)(;)", lambda m: m[1] + b"%d" % (int(m[2]) + int(sys.argv[2]) * 10**9) + m[3], text)
-new = re.sub(rb'(\bhostname = ")[^"]', rb"\1_", new)
+def later(pattern, text, a_second):
+    return re.sub(pattern, lambda m: m[1] + b"%d" % (int(m[2]) + int(sys.argv[2]) * a_second), text)
+new = later(rb"(\boffset = )(\d+)", text, 10**9)
+new = later(rb'("offset-from-origin": \{[^}]*"seconds": )(\d+)', new, 1)  # CTF 2
+new = re.sub(rb'(\bhostname(?: =|":) ")[^"]', rb"\1_", new)
 assert new != text and len(new) == len(text)
 open(path, "wb").write(new)
 PY
