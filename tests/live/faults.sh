@@ -221,7 +221,7 @@ reader | abort) says 'its reader was killed by signal .* it is started again, an
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
 live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
-consumerd) says "consumer daemon has died\|session daemon is gone" ;;
+consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac
 case $scenario in
 reader | abort | collector) # the session was never away: each event is in the account once
