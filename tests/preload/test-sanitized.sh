@@ -34,7 +34,10 @@ sanitized() {
     expected=()
     for way in threads epoll poll pool fork; do
         serves "$way" $((++port)) $way 8
-        traced "$way-client" "$programs/request" $port 8 40 100 100 || fail "$name: $way-client: status $?"
+        traced "$way-client" "$programs/request" $port 8 40 100 100 || {
+            show_log account 400
+            fail "$name: $way-client: status $?"
+        }
         wait "$server" || {
             show_log account 400
             fail "$name: $way: status $?"
