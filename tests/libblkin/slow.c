@@ -88,7 +88,7 @@ static int one_span(char **words)
 
 /* ---- steps ---- */
 
-#define SLOW_MS 40
+#define SLOW_MS 400
 
 static void step(struct blkin_span *span, const char *name, long ms)
 {

@@ -78,7 +78,7 @@ same_events() {
 }
 same_events spans
 same_events nestings 7 300
-BLKIN_SLOW="in the log>10s, open at the end>10s, full log>10s, all fast>10s, *>20ms" same_events slow steps
+BLKIN_SLOW="in the log>10s, open at the end>10s, full log>10s, all fast>10s, *>200ms" same_events slow steps
 export STREAMING=1
 same_events spans
 same_events nestings 7 300
