@@ -132,7 +132,7 @@ rings_in_use() {
 
 # killed while nothing waits: the program goes on in the same rings, and what it does meanwhile is found
 make "fast 1"
-rings=$(rings_in_use)
+rings=$(rings_in_use) && [ -n "$rings" ] || fail "no rings are in use: $(status rings)"
 kill -s KILL "${private_pid[record]}"
 wait_part record 5 2>/dev/null
 make "slow 250"

@@ -7,15 +7,27 @@
 #ifndef TESTS_RINGS_SERVED_H
 #define TESTS_RINGS_SERVED_H
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "tools/rings/asker.h"
 #include "tools/rings/holder.h"
 #include "tools/rings/vault.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define PATIENCE_MS 60000
+
+/* For who includes check.h, too. */
+#define WAIT_UNTIL(condition)                                                                 \
+    do {                                                                                      \
+        for (int64_t until_ = clock_ms() + PATIENCE_MS; clock_ms() < until_ && !(condition);) \
+            (void)poll(NULL, 0, 1);                                                           \
+        CHECK(condition);                                                                     \
+    } while (0)
 
 struct served {
     char path[200], vault[200]; /* of the two sockets */

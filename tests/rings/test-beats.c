@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/monotonic.h"
 #include "check.h"
 #include "libblkin/blkin.h"
 #include "libblkin/ring/ring_find.h"
@@ -13,10 +12,8 @@
 #include "tracepoints/format/provider_table.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 
-#define PATIENCE_MS 60000
 #define EVENT_BYTES (UINT64_C(1) << 22) /* of a ring: the program's spans of some seconds */
 
 /* What the program tells. */
@@ -30,13 +27,6 @@ struct shared {
 static struct shared *shared;
 static struct served served;
 static struct error error;
-
-#define WAIT_UNTIL(condition)                                                                 \
-    do {                                                                                      \
-        for (int64_t until_ = clock_ms() + PATIENCE_MS; clock_ms() < until_ && !(condition);) \
-            (void)poll(NULL, 0, 1);                                                           \
-        CHECK(condition);                                                                     \
-    } while (0)
 
 static uint64_t get(const uint64_t *value)
 {

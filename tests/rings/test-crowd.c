@@ -5,7 +5,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/monotonic.h"
 #include "check.h"
 #include "libblkin/blkin.h"
 #include "libblkin/ring/ring_find.h"
@@ -13,19 +12,17 @@
 #include "tools/rings/ring_read.h"
 #include "tracepoints/format/provider_table.h"
 
-#include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#define PATIENCE_MS 60000
-#define THREADS     1000
-#define PROGRAMS    200
-#define OTHERS      200                 /* processes and threads that the user may have besides */
-#define EACH        25                  /* spans of a writer */
-#define SPAN_MAX    128                 /* bytes of a ring */
-#define MEMORY      (UINT64_C(8) << 20) /* all rings of events: so large a memory is made at once */
+#define THREADS  1000
+#define PROGRAMS 200
+#define OTHERS   200                 /* processes and threads that the user may have besides */
+#define EACH     25                  /* spans of a writer */
+#define SPAN_MAX 128                 /* bytes of a ring */
+#define MEMORY   (UINT64_C(8) << 20) /* all rings of events: so large a memory is made at once */
 
 /* What the programs tell. */
 struct shared {
@@ -36,13 +33,6 @@ struct shared {
 
 static struct shared *shared;
 static struct error error;
-
-#define WAIT_UNTIL(condition)                                                                 \
-    do {                                                                                      \
-        for (int64_t until_ = clock_ms() + PATIENCE_MS; clock_ms() < until_ && !(condition);) \
-            (void)poll(NULL, 0, 1);                                                           \
-        CHECK(condition);                                                                     \
-    } while (0)
 
 static uint64_t get(const uint64_t *value)
 {
