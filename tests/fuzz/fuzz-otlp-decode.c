@@ -202,7 +202,7 @@ static void on_span(void *context, const struct otlp_origin *origin, const struc
 
 enum level { REQUEST, RESOURCE_SPANS, RESOURCE, SCOPE_SPANS, SPAN, EVENT, ATTRIBUTE, LEAF };
 
-/* The value of a field, in a message that the fuzzer made. */
+/* What a field with this tag holds, in a message of the level `in`. */
 static enum level level_of(enum level in, uint32_t tag)
 {
     switch (in) {
