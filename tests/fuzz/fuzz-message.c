@@ -9,18 +9,11 @@
 
 #include "tools/hub/board.h"
 #include "tools/exchange/message.h"
-#include "tools/base/say.h"
 
 #include <string.h>
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
-/* the board's, of service/say.c */
-int64_t wall_clock_ns(void)
-{
-    return 1;
-}
 
 /* ---- messages of the input's making: mostly right, and then not ---------------------------------
  */

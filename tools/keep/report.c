@@ -5,6 +5,7 @@
  */
 #include "report.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "tools/base/text.h"
 
 #include <inttypes.h>
@@ -12,14 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ID_WIDTH   32
 #define NAME_WIDTH 64 /* columns of a host's name */
 #define TRACES_MAX 40 /* lines; the rest is for --json */
 #define LINE_WIDTH 2000
 #define NS_PER_S   1e9
-#define MS_PER_S   1e3
 
 /* ---- members, whatever the answer is --------------------------------------------------------- */
 
@@ -103,19 +102,14 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
     }
 }
 
-/* How long before the question the ring had all, as of "2026-11-21T11:33:27.981Z"; below 0: it
- * holds nothing, or does not say. */
+/* How long before the question the ring had all; below 0: it holds nothing, or does not say. */
 static double reach_s(const struct keep_question *question, const json_t *host)
 {
-    struct tm utc = {0};
-    const char *rest = strptime(text_of(host, "held_from"), "%Y-%m-%dT%H:%M:%S", &utc);
-    double reach;
+    const int64_t held_ns = date_read(text_of(host, "held_from"));
 
-    if (!rest)
+    if (!held_ns)
         return -1;
-    reach = (double)question->asked_ns / NS_PER_S - (double)timegm(&utc) -
-            (*rest == '.' ? (double)strtol(rest + 1, NULL, 10) / MS_PER_S : 0);
-    return reach > 0 ? reach : 0;
+    return question->asked_ns > held_ns ? (double)(question->asked_ns - held_ns) / NS_PER_S : 0;
 }
 
 static void look_at_host(const struct keep_question *question, const json_t *host, json_t *problems)
