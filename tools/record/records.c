@@ -277,7 +277,7 @@ int records_read(const char *path, const char *foreign, const json_t *order, sta
     bool is_delivered;
 
     records_take_signals();
-    records.is_quiet = json_integer_value(json_object_get(order, "level")) == BT_LOGGING_LEVEL_NONE;
+    records.is_quiet = number_in(order, "level") == BT_LOGGING_LEVEL_NONE;
     if (uname(&host) != 0)
         host.nodename[0] = '\0';
     is_delivered = records_open(&records, path, order, &params, &error);
