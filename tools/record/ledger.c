@@ -5,6 +5,7 @@
  */
 #include "ledger.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "tools/base/say.h"
 
@@ -109,15 +110,8 @@ static struct trace *ledger_find_trace(struct entry *entry, struct trace_id id)
 
 static struct trace *ledger_add_trace(struct entry *entry, const struct wanted *wanted)
 {
-    if (entry->trace_count == entry->trace_room) {
-        const size_t room = 2 * entry->trace_room + 4;
-        struct trace *more = reallocarray(entry->traces, room, sizeof(*more));
-
-        if (!more)
-            return NULL;
-        entry->traces = more;
-        entry->trace_room = room;
-    }
+    if (!ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count))
+        return NULL;
     entry->traces[entry->trace_count] = (struct trace){.wanted = *wanted};
     return &entry->traces[entry->trace_count++];
 }

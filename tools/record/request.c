@@ -5,6 +5,8 @@
  */
 #include "request.h"
 
+#include "babeltrace-plugin/base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,15 +67,8 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
 
     if (request_has(request, id))
         return true;
-    if (request->count == request->room) {
-        const size_t room = 2 * request->room + 4;
-        struct wanted *more = reallocarray(request->traces, room, sizeof(*more));
-
-        if (!more)
-            return false;
-        request->traces = more;
-        request->room = room;
-    }
+    if (!ARRAY_FITS(request->traces, request->room, request->count))
+        return false;
     wanted = &request->traces[request->count++];
     *wanted = (struct wanted){.id = id, .begin_ns = begin_ns};
     request_copy_why(wanted->why, why);

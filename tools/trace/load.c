@@ -7,6 +7,7 @@
  */
 #include "load.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "read.h"
 #include "tools/base/json.h"
 
@@ -79,16 +80,9 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
     if (!span_id(object, "parentId", span.parent) || strcmp(span.parent, span.id) == 0 ||
         strspn(span.parent, "0") == 16)
         span.parent[0] = '\0';
-    if (list->count == list->room) {
-        const size_t room = list->room ? list->room * 2 : 64;
-        struct json_span *grown = reallocarray(list->spans, room, sizeof(*grown));
-
-        if (!grown) {
-            fprintf(stderr, "blkin: %s: out of memory\n", source);
-            return false;
-        }
-        list->spans = grown;
-        list->room = room;
+    if (!ARRAY_FITS(list->spans, list->room, list->count)) {
+        fprintf(stderr, "blkin: %s: out of memory\n", source);
+        return false;
     }
     list->spans[list->count++] = span;
     return true;
