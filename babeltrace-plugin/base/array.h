@@ -14,15 +14,15 @@
 static inline bool array_grow(void *array, size_t *room, size_t count, size_t size)
 {
     size_t larger = *room ? *room : 8;
-    void *things;
+    void *things, *more;
 
     while (larger <= count)
         larger *= 2;
     memcpy(&things, array, sizeof(things));
-    things = reallocarray(things, larger, size);
-    if (!things)
+    more = reallocarray(things, larger, size);
+    if (!more)
         return false;
-    memcpy(array, &things, sizeof(things));
+    memcpy(array, &more, sizeof(more));
     *room = larger;
     return true;
 }
