@@ -5,6 +5,7 @@
  */
 #include "account.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/thread.h"
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 struct account {
@@ -45,15 +45,6 @@ struct account {
     struct counts published;   /* without output */
     int64_t published_wall_ns; /* when */
 };
-
-/* Since 1970. */
-static int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- the counters, from both sides ----------------------------------------------------------- */
 

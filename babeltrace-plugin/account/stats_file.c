@@ -5,17 +5,16 @@
  */
 #include "stats_file.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* How every such file begins: by this it is known. */
@@ -30,17 +29,12 @@ static void stats_file_error(struct error *error, const char *path, const char *
 
 static json_t *json_time(int64_t time_ns)
 {
-    const time_t seconds = (time_t)(time_ns / 1000000000);
-    char date[32], text[48];
-    struct tm tm;
+    char text[DATE_MAX];
 
-    if (!gmtime_r(&seconds, &tm) || !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
-        return json_null();
-    (void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(time_ns / 1000000 % 1000));
-    return json_string(text);
+    return date_write(time_ns, text) ? json_string(text) : json_null();
 }
 
-static json_t *json_counters(const struct counts *counts)
+json_t *counts_json(const struct counts *counts)
 {
     json_t *object = json_object();
 
@@ -69,8 +63,8 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
         "{ss, ss, sI, so, so, so, so, ss, ss, so}", "sink", "sink.blkin.zipkin", "version",
         BLKIN_RELEASE, "pid", (json_int_t)getpid(), "started", json_time(run->start_ns), "written",
         json_time(run->now_ns), "events_as_of", json_time(run->events_ns), "trace_time",
-        trace_ns ? json_time(trace_ns) : json_null(), "state", run->has_ended ? "ended" : "running",
-        "endpoint", run->endpoint, "counters", json_counters(counts));
+        json_time(trace_ns), "state", run->has_ended ? "ended" : "running", "endpoint",
+        run->endpoint, "counters", counts_json(counts));
     struct printer printer = {.has_failed = !json};
 
     if (json && json_dump_callback(json, print_piece, &printer, JSON_INDENT(2)) != 0)

@@ -10,6 +10,11 @@
 #include "babeltrace-plugin/base/error.h"
 #include "counters.h"
 
+#include <jansson.h>
+
+/* {"events": ..., ...}. NULL: out of memory. */
+json_t *counts_json(const struct counts *counts);
+
 /* The file's text. Returns NULL when out of memory; free() it. */
 char *stats_text(const struct counts *counts, const struct run_info *run);
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -123,33 +124,44 @@ int unix_socket_connect(int type, const char *path, struct error *error)
 
 /* ---- passed descriptors ---- */
 
-void unix_socket_expect(struct msghdr *message, union unix_passed_room *room)
-{
-    memset(room, 0, sizeof(*room));
-    message->msg_control = room->bytes;
-    message->msg_controllen = sizeof(room->bytes);
-}
+union passed_room {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr aligned;
+};
 
-void unix_socket_pass(struct msghdr *message, union unix_passed_room *room, int fd)
+ssize_t unix_socket_send(int socket, const void *bytes, size_t length, int passed, int flags)
 {
+    union passed_room room = {{0}};
+    struct iovec iovec = {(void *)(uintptr_t)bytes, length};
+    struct msghdr message = {.msg_iov = &iovec, .msg_iovlen = 1};
     struct cmsghdr *head;
 
-    unix_socket_expect(message, room);
-    head = CMSG_FIRSTHDR(message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(fd));
-    memcpy(CMSG_DATA(head), &fd, sizeof(fd));
+    if (passed >= 0) {
+        message.msg_control = room.bytes;
+        message.msg_controllen = sizeof(room.bytes);
+        head = CMSG_FIRSTHDR(&message);
+        head->cmsg_level = SOL_SOCKET;
+        head->cmsg_type = SCM_RIGHTS;
+        head->cmsg_len = CMSG_LEN(sizeof(passed));
+        memcpy(CMSG_DATA(head), &passed, sizeof(passed));
+    }
+    return sendmsg(socket, &message, flags | MSG_NOSIGNAL);
 }
 
-int unix_socket_passed(struct msghdr *message)
+ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, int flags)
 {
-    const struct cmsghdr *head = CMSG_FIRSTHDR(message);
-    int fd;
+    union passed_room passed_room = {{0}};
+    struct iovec iovec = {bytes, room};
+    struct msghdr message = {.msg_iov = &iovec,
+                             .msg_iovlen = 1,
+                             .msg_control = passed_room.bytes,
+                             .msg_controllen = sizeof(passed_room.bytes)};
+    const ssize_t length = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
 
-    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS ||
-        head->cmsg_len != CMSG_LEN(sizeof(fd)))
-        return -1;
-    memcpy(&fd, CMSG_DATA(head), sizeof(fd));
-    return fd;
+    *passed = -1;
+    if (head && head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS &&
+        head->cmsg_len == CMSG_LEN(sizeof(*passed)))
+        memcpy(passed, CMSG_DATA(head), sizeof(*passed));
+    return length;
 }

@@ -44,16 +44,10 @@ int unix_socket_connect(int type, const char *path, struct error *error);
 
 /* ---- descriptors that are passed along with a message */
 
-union unix_passed_room {
-    char bytes[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr aligned;
-};
+/* As send(2), without SIGPIPE. passed: a descriptor, or -1. */
+ssize_t unix_socket_send(int socket, const void *bytes, size_t length, int passed, int flags);
 
-/* The message gets this descriptor, for which there must be room as long as it is sent. */
-void unix_socket_pass(struct msghdr *message, union unix_passed_room *room, int fd);
-
-/* Before recvmsg(2) with MSG_CMSG_CLOEXEC; and after it: the descriptor, or -1. */
-void unix_socket_expect(struct msghdr *message, union unix_passed_room *room);
-int unix_socket_passed(struct msghdr *message);
+/* As recv(2). *passed: the descriptor, which is the caller's and closed at execve(2), or -1. */
+ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, int flags);
 
 #endif

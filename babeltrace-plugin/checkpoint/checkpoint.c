@@ -5,6 +5,7 @@
  */
 #include "checkpoint.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "checkpoint_file.h"
@@ -12,7 +13,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 /*
  * The digests of spans that are on their way. The n-th one's is of the ids of all up to the n-th;
@@ -234,13 +234,9 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
 
 static void say_how_long(const struct checkpoint *checkpoint)
 {
-    const int64_t then_ns = checkpoint->file.written_ns;
-    struct timespec now;
-    double seconds;
+    const double seconds = (double)(wall_clock_ns() - checkpoint->file.written_ns) / 1e9;
     char message[160];
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    seconds = (double)now.tv_sec - (double)then_ns / 1e9 + (double)now.tv_nsec / 1e9;
     (void)snprintf(
         message, sizeof(message),
         "nobody has read for %.1f s: what was recorded meanwhile is lost, and counted as "

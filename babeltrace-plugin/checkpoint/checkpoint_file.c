@@ -3,6 +3,7 @@
  */
 #include "checkpoint_file.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/read_at.h"
 #include "babeltrace-plugin/base/write_all.h"
 
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -347,16 +347,14 @@ static bool write_state(struct output *output, checkpoint_save_fn *save, void *c
 
 static bool write_head(const struct checkpoint_file *file, const struct output *output)
 {
-    struct timespec now;
     struct head head = {
         .version = htole32(VERSION),
         .kind = htole32(file->kind),
         .state_length = htole64(output->at - STATE_AT),
         .state_crc = htole32(output->crc),
+        .written_ns = htole64((uint64_t)wall_clock_ns()),
     };
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    head.written_ns = htole64((uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec);
     memcpy(head.magic, magic, sizeof(head.magic));
     head.crc = CRC_OF(head);
     return write_all_at(output->fd, &head, sizeof(head), 0);

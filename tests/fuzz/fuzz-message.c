@@ -9,18 +9,11 @@
 
 #include "tools/hub/board.h"
 #include "tools/exchange/message.h"
-#include "tools/base/say.h"
 
 #include <string.h>
 
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
-
-/* the board's, of service/say.c */
-int64_t wall_clock_ns(void)
-{
-    return 1;
-}
 
 /* ---- messages of the input's making: mostly right, and then not ---------------------------------
  */
@@ -156,14 +149,14 @@ static bool are_ids(const json_t *ids)
 static void check_form(const json_t *message)
 {
     const json_t *traces = json_object_get(message, "traces"), *trace;
-    const bool is_answer = strcmp(message_text(message, "type"), "found") == 0;
+    const bool is_answer = strcmp(text_in(message, "type"), "found") == 0;
     size_t i;
 
-    REQUIRE(message_is_host(message_text(message, "host")));
-    REQUIRE(*message_text(message, "id") && *message_text(message, "post"));
-    REQUIRE(strlen(message_text(message, "post")) <= POST_MAX);
-    REQUIRE(is_answer || strcmp(message_text(message, "type"), "keep") == 0);
-    REQUIRE(!is_answer || message_is_host(message_text(message, "to")));
+    REQUIRE(message_is_host(text_in(message, "host")));
+    REQUIRE(*text_in(message, "id") && *text_in(message, "post"));
+    REQUIRE(strlen(text_in(message, "post")) <= POST_MAX);
+    REQUIRE(is_answer || strcmp(text_in(message, "type"), "keep") == 0);
+    REQUIRE(!is_answer || message_is_host(text_in(message, "to")));
     if (!is_answer && json_object_get(message, "last_ms")) {
         REQUIRE(json_integer_value(json_object_get(message, "last_ms")) > 0);
         return;
@@ -171,7 +164,7 @@ static void check_form(const json_t *message)
     REQUIRE(json_is_array(traces));
     json_array_foreach(traces, i, trace)
     {
-        REQUIRE(strlen(message_text(trace, "id")) == 32);
+        REQUIRE(strlen(text_in(trace, "id")) == 32);
         REQUIRE(!is_answer || are_ids(json_object_get(trace, "have")));
         REQUIRE(!is_answer || are_ids(json_object_get(trace, "want")));
     }
@@ -217,8 +210,7 @@ static size_t requests_in(const json_t *messages)
     const json_t *message;
     size_t i, count = 0;
 
-    json_array_foreach(messages, i, message) count +=
-        strcmp(message_text(message, "type"), "keep") == 0;
+    json_array_foreach(messages, i, message) count += strcmp(text_in(message, "type"), "keep") == 0;
     return count;
 }
 

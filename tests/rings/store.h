@@ -52,22 +52,16 @@ static inline void store_remove(struct store *store, const char *name)
 static inline void store_drain(struct store *store)
 {
     char text[400];
-    union unix_passed_room room;
 
     for (;;) {
-        struct iovec bytes = {text, sizeof(text) - 1};
-        struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-        ssize_t length;
         const char *name;
         int fd;
+        const ssize_t length = unix_socket_receive(store->socket, text, sizeof(text) - 1, &fd, 0);
 
-        unix_socket_expect(&message, &room);
-        length = recvmsg(store->socket, &message, MSG_CMSG_CLOEXEC);
         if (length < 0)
             return;
         text[length] = '\0';
         name = strstr(text, "FDNAME=");
-        fd = unix_socket_passed(&message);
         if (strncmp(text, "FDSTOREREMOVE=1\n", 16) == 0 && name) {
             store_remove(store, name + 7);
         } else if (fd >= 0 && name && store->count < STORE_MAX) {

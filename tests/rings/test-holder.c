@@ -133,9 +133,6 @@ static int finish(pid_t pid, int signal)
 static int ask(void)
 {
     struct ring_hello hello;
-    struct iovec bytes = {&hello, sizeof(hello)};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-    union unix_passed_room room;
     struct error ignored;
     const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
     struct pollfd wait = {socket, POLLIN, 0};
@@ -143,10 +140,8 @@ static int ask(void)
 
     if (socket < 0)
         return -1;
-    unix_socket_expect(&message, &room);
-    if (poll(&wait, 1, 10000) == 1 &&
-        recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == (ssize_t)sizeof(hello))
-        fd = unix_socket_passed(&message);
+    if (poll(&wait, 1, 10000) == 1)
+        (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, 0);
     (void)close(socket);
     return fd;
 }

@@ -71,7 +71,7 @@ static void begin(const void *bytes, size_t size)
     json_t *order = reader_begin(bytes, size);
 
     (void)snprintf(reader.stats_file, sizeof(reader.stats_file), "%s",
-                   reader_text(json_object_get(order, "params"), "stats-file"));
+                   text_in(json_object_get(order, "params"), "stats-file"));
     json_decref(order);
 }
 

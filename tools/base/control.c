@@ -6,6 +6,7 @@
 #include "control.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "folders.h"
 
 #include <errno.h>
@@ -13,10 +14,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define CLIENTS_MAX    16
@@ -39,7 +37,7 @@ struct control {
     control_fn *answer;
     void *context;
     int lock; /* as long as we run, nobody else can have it */
-    struct sockaddr_un address;
+    struct unix_socket socket;
     struct watched listener;
     struct client clients[CLIENTS_MAX];
 };
@@ -223,41 +221,29 @@ static void accept_client(void *context, short events)
 
 /* ---- the service's side ---------------------------------------------------------------------- */
 
-/* The lock is ours: a socket that is there is that of one that was killed. */
-static bool listen_there(struct control *control, struct error *error)
-{
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-    control->listener.fd = fd;
-    (void)unlink(control->address.sun_path);
-    if (fd >= 0 && fchmod(fd, 0600) == 0 &&
-        bind(fd, (struct sockaddr *)&control->address, sizeof(control->address)) == 0 &&
-        listen(fd, CLIENTS_MAX) == 0)
-        return true;
-    error_set(error, "%s: cannot listen: %s", control->address.sun_path, strerror(errno));
-    return false;
-}
-
 struct control *control_open(struct loop *loop, const char *folder, const char *name,
                              control_fn *answer, void *context, struct error *error)
 {
+    static const struct unix_socket_kind kind = {SOCK_STREAM, 0600, CLIENTS_MAX};
     struct control *control = calloc(1, sizeof(*control));
+    struct sockaddr_un address;
 
     if (!control) {
         error_set(error, "out of memory");
         return NULL;
     }
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
-    control->listener = (struct watched){-1, POLLIN, accept_client, control, NULL};
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         control->clients[i].watched.fd = -1;
-    if (set_address(&control->address, folder, name, error) && make_folder(folder, error) &&
-        take_lock(control, folder, name, error) && listen_there(control, error)) {
+    /* the lock is ours: a socket that is there is that of one that was killed */
+    if (set_address(&address, folder, name, error) && make_folder(folder, error) &&
+        take_lock(control, folder, name, error) &&
+        unix_socket_listen(&control->socket, &kind, address.sun_path, error)) {
+        control->listener =
+            (struct watched){control->socket.fd, POLLIN, accept_client, control, NULL};
         loop_watch(loop, &control->listener);
         return control;
     }
-    if (control->listener.fd >= 0)
-        close(control->listener.fd);
     if (control->lock >= 0)
         close(control->lock);
     free(control);
@@ -271,8 +257,7 @@ void control_close(struct control *control)
             end_client(&control->clients[i]);
     }
     loop_unwatch(control->loop, &control->listener);
-    (void)unlink(control->address.sun_path);
-    close(control->listener.fd);
+    unix_socket_close(&control->socket);
     close(control->lock);
     free(control);
 }

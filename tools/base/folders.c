@@ -5,6 +5,7 @@
  */
 #include "folders.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
@@ -237,14 +238,8 @@ static bool note_trace(void *context, const char *folder, const char *name)
 
     if (strcmp(name, "metadata") != 0)
         return true;
-    if (found->count + 1 >= found->room) {
-        char **more = reallocarray(found->traces, 2 * found->room + 16, sizeof(*found->traces));
-
-        if (!more)
-            return false;
-        found->traces = more;
-        found->room = 2 * found->room + 16;
-    }
+    if (!ARRAY_FITS(found->traces, found->room, found->count + 1))
+        return false;
     found->traces[found->count] = strdup(folder);
     return found->traces[found->count++] != NULL;
 }

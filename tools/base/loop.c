@@ -5,6 +5,7 @@
  */
 #include "loop.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
@@ -46,20 +47,6 @@ void loop_unwatch(struct loop *loop, struct watched *watched)
         *at = watched->next;
 }
 
-static bool grow(struct loop *loop, size_t count)
-{
-    struct pollfd *fds;
-
-    if (count <= loop->room)
-        return true;
-    fds = reallocarray(loop->fds, count * 2, sizeof(*fds));
-    if (!fds)
-        return false;
-    loop->fds = fds;
-    loop->room = count * 2;
-    return true;
-}
-
 /* Returns how many there are, or -1 with errno set. */
 static int list_fds(struct loop *loop)
 {
@@ -67,7 +54,7 @@ static int list_fds(struct loop *loop)
 
     for (const struct watched *w = loop->watched; w; w = w->next)
         count++;
-    if (!grow(loop, count))
+    if (!ARRAY_FITS(loop->fds, loop->room, count))
         return -1;
     count = 0;
     for (const struct watched *w = loop->watched; w; w = w->next)

@@ -49,17 +49,10 @@ static int notify_connect(void)
 static bool notify_send(const char *text, int passed)
 {
     const int fd = notify_connect();
-    struct iovec bytes = {(void *)(uintptr_t)text, strlen(text)};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-    union unix_passed_room room;
-    bool is_sent;
+    const bool is_sent = fd >= 0 && unix_socket_send(fd, text, strlen(text), passed, 0) >= 0;
 
-    if (fd < 0)
-        return false;
-    if (passed >= 0)
-        unix_socket_pass(&message, &room, passed);
-    is_sent = sendmsg(fd, &message, MSG_NOSIGNAL) >= 0;
-    (void)close(fd);
+    if (fd >= 0)
+        (void)close(fd);
     return is_sent;
 }
 

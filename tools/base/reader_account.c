@@ -5,28 +5,18 @@
  */
 #include "reader_account.h"
 
-#include <stdlib.h>
+#include "babeltrace-plugin/base/date.h"
+
 #include <string.h>
-#include <time.h>
 
 static void counter_set(const struct counter *counter, struct counts *counts, uint64_t value)
 {
     memcpy((char *)counts + counter->offset, &value, sizeof(value));
 }
 
-/* "2026-11-21T11:33:27.981Z"; 0 if it is none. */
-static int64_t time_of(const json_t *json)
+static int64_t time_at(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json);
-    const char *rest;
-    struct tm tm = {0};
-
-    if (!text)
-        return 0;
-    rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-    if (!rest || *rest != '.')
-        return 0;
-    return (int64_t)timegm(&tm) * 1000000000 + strtol(rest + 1, NULL, 10) * 1000000;
+    return date_read(json_string_value(json_object_get(object, key)));
 }
 
 void counts_read(const json_t *json, struct counts *counts)
@@ -45,11 +35,11 @@ bool reader_account_read(const char *path, struct reader_account *account)
 
     if (is_whole) {
         *account =
-            (struct reader_account){.events_ns = time_of(json_object_get(json, "events_as_of")),
+            (struct reader_account){.events_ns = time_at(json, "events_as_of"),
                                     .pid = (long)json_integer_value(json_object_get(json, "pid")),
                                     .has_ended = strcmp(state, "ended") == 0};
         counts_read(values, &account->counts);
-        account->counts.input.trace_time_ns = time_of(json_object_get(json, "trace_time"));
+        account->counts.input.trace_time_ns = time_at(json, "trace_time");
     }
     json_decref(json);
     return is_whole;
@@ -105,19 +95,4 @@ uint64_t counts_bury(struct counts *counts)
     counts->output.outcome[OUTCOME_UNDELIVERED] += waited;
     counts->input.trace_time_ns = 0;
     return waited;
-}
-
-json_t *counts_json(const struct counts *counts)
-{
-    json_t *object = json_object();
-
-    for (size_t i = 0; object && i < counters_count; i++) {
-        if (json_object_set_new(object, counters[i].name,
-                                json_integer((json_int_t)counter_value(&counters[i], counts))) !=
-            0) {
-            json_decref(object);
-            object = NULL;
-        }
-    }
-    return object;
 }

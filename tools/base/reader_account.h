@@ -7,9 +7,7 @@
 #ifndef BLKIN_TOOLS_READER_ACCOUNT_H
 #define BLKIN_TOOLS_READER_ACCOUNT_H
 
-#include "babeltrace-plugin/account/counters.h"
-
-#include <jansson.h>
+#include "babeltrace-plugin/account/stats_file.h"
 
 struct reader_account {
     struct counts counts;
@@ -42,10 +40,7 @@ void counts_hand_over(struct counts *counts);
  */
 uint64_t counts_bury(struct counts *counts);
 
-/* {"events": ..., ...}. NULL: out of memory. */
-json_t *counts_json(const struct counts *counts);
-
-/* The other way; those that are not there are 0. */
+/* Of counts_json(); those that are not there are 0. */
 void counts_read(const json_t *json, struct counts *counts);
 
 #endif

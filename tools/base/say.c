@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LINES    16
 #define LINE_MAX 1024
@@ -30,14 +29,6 @@ static uint64_t last_order;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of both */
 static const char *beginning = "blkin";
 static bt_logging_level least;
-
-int64_t wall_clock_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void say_open(const char *name, const char *level)
 {
@@ -177,15 +168,9 @@ void say_line(const char *source, const char *line)
 
 json_t *json_time(int64_t time_ns)
 {
-    const time_t seconds = (time_t)(time_ns / 1000000000);
-    char date[32], text[48];
-    struct tm tm;
+    char text[DATE_MAX];
 
-    if (time_ns == 0 || !gmtime_r(&seconds, &tm) ||
-        !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
-        return json_null();
-    (void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(time_ns / 1000000 % 1000));
-    return json_string(text);
+    return date_write(time_ns, text) ? json_string(text) : json_null();
 }
 
 static int by_order(const void *a, const void *b)

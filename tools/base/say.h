@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_SAY_H
 #define BLKIN_TOOLS_SAY_H
 
+#include "babeltrace-plugin/base/date.h"
 #include "messages.h"
 
 #include <jansson.h>
@@ -36,8 +37,5 @@ json_t *say_last(void);
 
 /* "2026-11-21T11:33:27.981Z"; null if it is 0. NULL: out of memory. */
 json_t *json_time(int64_t time_ns);
-
-/* Since 1970. */
-int64_t wall_clock_ns(void);
 
 #endif

@@ -10,9 +10,9 @@
 #ifndef BLKIN_TOOLS_CHECK_H
 #define BLKIN_TOOLS_CHECK_H
 
+#include "tools/base/json.h"
 #include "tools/config/config.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -77,19 +77,6 @@ __attribute__((format(printf, 2, 3))) void mend(const struct doctor *doctor, con
 
 /* ", " and the item, as far as there is room. */
 void list_add(char *list, size_t size, const char *item);
-
-/* Members of a status; 0 and "": there is none. */
-static inline int64_t number_in(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-static inline const char *text_in(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    return text ? text : "";
-}
 
 /* What of these members is not 0, as a list: "3 samples too late, ..." */
 struct count_name {

@@ -41,7 +41,7 @@ static void connection_describe_answer(const struct exchange *exchange,
 {
     json_t *json = json_loadb(transfer->answer.data ? transfer->answer.data : "",
                               transfer->answer.length, 0, NULL);
-    const char *cause = message_text(json, "error");
+    const char *cause = text_in(json, "error");
 
     error_set(problem, "%.200s: it answers %ld%s%.200s", exchange->url, status, *cause ? ": " : "",
               *cause || status != 200 ? cause : ", but not as a hub does");

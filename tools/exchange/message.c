@@ -14,13 +14,6 @@
 #define ID_MAX      511
 #define LAST_MAX_MS 86400000
 
-const char *message_text(const json_t *message, const char *member)
-{
-    const char *text = json_string_value(json_object_get(message, member));
-
-    return text ? text : "";
-}
-
 /* Of two members of a name the last one counts. */
 size_t message_held(char *to, const char *text, size_t length, int64_t held_ms)
 {
@@ -78,7 +71,7 @@ static bool message_check_host(const json_t *object, const char *name, struct er
 static bool message_check_name(const json_t *object, const char *name, size_t max,
                                struct error *error)
 {
-    const char *text = message_text(object, name);
+    const char *text = text_in(object, name);
     const size_t length = strlen(text);
 
     for (size_t i = 0; i < length; i++) {
@@ -190,7 +183,7 @@ static bool message_check_answer(const json_t *message, struct error *error)
 
 bool message_check(const json_t *message, struct error *error)
 {
-    const char *type = message_text(message, "type");
+    const char *type = text_in(message, "type");
 
     if (!json_is_object(message)) {
         error_set(error, "expected a JSON object");
@@ -211,7 +204,6 @@ bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_m
 {
     char key[MESSAGE_HOST_MAX + POST_MAX + 2];
 
-    (void)snprintf(key, sizeof(key), "%s %s", message_text(message, "host"),
-                   message_text(message, "post"));
+    (void)snprintf(key, sizeof(key), "%s %s", text_in(message, "host"), text_in(message, "post"));
     return seen_before(seen, key, now_ms);
 }

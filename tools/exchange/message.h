@@ -9,8 +9,8 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "seen.h"
+#include "tools/base/json.h"
 
-#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,9 +28,6 @@ bool message_check(const json_t *message, struct error *error);
 /* Writes the text of a message, and how long it was held: at most HELD_ROOM more bytes. */
 #define HELD_ROOM 40
 size_t message_held(char *to, const char *text, size_t length, int64_t held_ms);
-
-/* The text of the member; "" if it is missing or no text. */
-const char *message_text(const json_t *message, const char *member);
 
 /* Did this message come before? Two hosts may use the same "post". */
 bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_ms);

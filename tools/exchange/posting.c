@@ -120,12 +120,12 @@ static const char *posting_find_text(const struct items *items, const char *post
 /* The hub's cap has dropped these traces of a request of ours. */
 static void posting_tell_dropped(struct exchange *exchange, const json_t *report)
 {
-    const char *text = posting_find_text(&exchange->sending, message_text(report, "post"));
+    const char *text = posting_find_text(&exchange->sending, text_in(report, "post"));
     json_t *const traces = json_object_get(report, "traces");
     json_t *request = text ? json_loads(text, 0, NULL) : NULL;
     json_t *message =
-        request ? json_pack("{ss, ss, ss, sO}", "type", "dropped", "id",
-                            message_text(request, "id"), "host", exchange->host, "traces", traces)
+        request ? json_pack("{ss, ss, ss, sO}", "type", "dropped", "id", text_in(request, "id"),
+                            "host", exchange->host, "traces", traces)
                 : NULL;
 
     if (request)
@@ -138,7 +138,7 @@ static void posting_tell_dropped(struct exchange *exchange, const json_t *report
 
 static void posting_take_report(struct exchange *exchange, const json_t *report)
 {
-    const char *boot = message_text(report, "boot");
+    const char *boot = text_in(report, "boot");
     const uint64_t last = (uint64_t)json_integer_value(json_object_get(report, "last"));
     const json_t *one;
     struct item *item;
@@ -147,7 +147,7 @@ static void posting_take_report(struct exchange *exchange, const json_t *report)
     json_array_foreach(json_object_get(report, "refused"), i, one)
     {
         exchange->refused++;
-        say(BK4065, "%s: refused a message: %s", exchange->url, message_text(one, "error"));
+        say(BK4065, "%s: refused a message: %s", exchange->url, text_in(one, "error"));
     }
     json_array_foreach(json_object_get(report, "dropped"), i, one)
         posting_tell_dropped(exchange, one);

@@ -93,9 +93,9 @@ static bool receiving_hosts_are_back(struct exchange *exchange)
 
 static bool receiving_is_for_us(const struct exchange *exchange, const json_t *message)
 {
-    const char *to = message_text(message, "to");
+    const char *to = text_in(message, "to");
 
-    return strcmp(message_text(message, "host"), exchange->host) != 0 &&
+    return strcmp(text_in(message, "host"), exchange->host) != 0 &&
            (!*to || strcmp(to, exchange->host) == 0);
 }
 
@@ -142,7 +142,7 @@ static bool receiving_is_boot(const char *boot)
 
 static bool receiving_take_position(struct exchange *exchange, const json_t *news)
 {
-    const char *boot = message_text(news, "boot");
+    const char *boot = text_in(news, "boot");
     const json_t *next = json_object_get(news, "next");
     const json_t *version = json_object_get(news, "hosts_version");
 

@@ -3,6 +3,7 @@
  */
 #include "print.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "tools/base/text.h"
 
 #include <jansson.h>
@@ -349,11 +350,8 @@ static json_t *views_json(const struct observed *observed)
 
 bool host_print_json(const struct observer *observer)
 {
-    struct timespec now;
-    int64_t time_us;
+    const int64_t time_us = wall_clock_ns() / 1000;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    time_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
     for (size_t i = 0; i < observer->count; i++) {
         const struct observed *const one = observer->seen[i];
         json_t *const json = json_pack("{sI, sI, ss, ss, so, so}", "time_us", (json_int_t)time_us,

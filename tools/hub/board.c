@@ -333,7 +333,7 @@ static bool put_in(struct board *board, const struct message *message)
 static void tell(json_t *array, const json_t *message, const char *name, json_t *value)
 {
     (void)json_array_append_new(
-        array, json_pack("{ss, so}", "post", message_text(message, "post"), name, value));
+        array, json_pack("{ss, so}", "post", text_in(message, "post"), name, value));
 }
 
 /* What of a request the cap lets pass; NULL: nothing. The reference is the caller's. */
@@ -364,7 +364,7 @@ static bool check(const struct host *from, const json_t *message, struct error *
 {
     if (!message_check(message, error))
         return false;
-    if (strcmp(message_text(message, "host"), from->name) == 0)
+    if (strcmp(text_in(message, "host"), from->name) == 0)
         return true;
     error_set(error, "\"host\": expected that of who posts it");
     return false;
@@ -389,7 +389,7 @@ static bool keep_text(struct board *board, const struct host *from, const struct
 void board_post(struct board *board, struct host *from, const json_t *message, int64_t now_ms,
                 struct posted *posted, void (*told)(void *context, struct host *to), void *context)
 {
-    const bool is_answer = strcmp(message_text(message, "type"), "found") == 0;
+    const bool is_answer = strcmp(text_in(message, "type"), "found") == 0;
     struct host *to = NULL;
     json_t *part;
     struct error error;
@@ -404,7 +404,7 @@ void board_post(struct board *board, struct host *from, const json_t *message, i
         posted->doubles++;
         return;
     }
-    if (is_answer && !(to = named_host(board, from, message_text(message, "to"), now_ms))) {
+    if (is_answer && !(to = named_host(board, from, text_in(message, "to"), now_ms))) {
         refuse(from, message, posted, "no host of that name has come to this hub");
         return;
     }

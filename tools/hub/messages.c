@@ -5,6 +5,7 @@
  */
 #include "server_parts.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "tools/base/say.h"
@@ -104,15 +105,8 @@ void waiting_look_for_gone(struct server *server)
     struct request *request, *next;
     size_t count = 0;
 
-    if (server->waiting_count > server->fds_room) {
-        struct pollfd *fds =
-            reallocarray(server->fds, server->waiting_count * 2, sizeof(*server->fds));
-
-        if (!fds)
-            return;
-        server->fds = fds;
-        server->fds_room = server->waiting_count * 2;
-    }
+    if (!ARRAY_FITS(server->fds, server->fds_room, server->waiting_count))
+        return;
     cds_list_for_each_entry(request, &server->waiting, in_waiting) server->fds[count++] =
         (struct pollfd){fd_of(request), POLLRDHUP, 0};
     if (poll(server->fds, count, 0) <= 0)

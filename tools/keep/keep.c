@@ -5,6 +5,7 @@
  */
 #include "keep.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "report.h"
 #include "tools/base/control.h"
@@ -151,10 +152,7 @@ static bool read_ids(const char *program, const struct config *config,
 static bool read_question(const char *program, const struct config *config,
                           struct keep_question *question)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    question->asked_ns = (int64_t)now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
+    question->asked_ns = wall_clock_ns();
     if ((last && config_operands(config) > 0) || (service && !last)) {
         fprintf(stderr, "%s: expected trace ids alone, or --last=10s with or without --service\n",
                 program);

@@ -5,6 +5,8 @@
  */
 #include "report.h"
 
+#include "babeltrace-plugin/base/date.h"
+#include "tools/base/json.h"
 #include "tools/base/text.h"
 
 #include <inttypes.h>
@@ -12,28 +14,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ID_WIDTH   32
 #define NAME_WIDTH 64 /* columns of a host's name */
 #define TRACES_MAX 40 /* lines; the rest is for --json */
 #define LINE_WIDTH 2000
 #define NS_PER_S   1e9
-#define MS_PER_S   1e3
-
-/* ---- members, whatever the answer is --------------------------------------------------------- */
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
-static int64_t number_of(const json_t *object, const char *key)
-{
-    return json_integer_value(json_object_get(object, key));
-}
 
 /* Without the zeros of one that has only 64 bits. */
 static const char *short_id(const char *id)
@@ -74,7 +60,7 @@ static bool is_found(const json_t *answer, const char *id)
 
     json_array_foreach(json_object_get(answer, "traces"), i, trace)
     {
-        if (is_same_id(text_of(trace, "id"), id) && number_of(trace, "spans") > 0)
+        if (is_same_id(text_in(trace, "id"), id) && number_in(trace, "spans") > 0)
             return true;
     }
     return false;
@@ -96,35 +82,30 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
                 question->service ? question->service : "");
     json_array_foreach(traces, i, trace)
     {
-        if (number_of(trace, "missing") > 0)
+        if (number_in(trace, "missing") > 0)
             problem(problems,
                     "trace %s: %" PRId64 " spans that others name as their parent were not found",
-                    text_of(trace, "id"), number_of(trace, "missing"));
+                    text_in(trace, "id"), number_in(trace, "missing"));
     }
 }
 
-/* How long before the question the ring had all, as of "2026-11-21T11:33:27.981Z"; below 0: it
- * holds nothing, or does not say. */
+/* How long before the question the ring had all; below 0: it holds nothing, or does not say. */
 static double reach_s(const struct keep_question *question, const json_t *host)
 {
-    struct tm utc = {0};
-    const char *rest = strptime(text_of(host, "held_from"), "%Y-%m-%dT%H:%M:%S", &utc);
-    double reach;
+    const int64_t held_ns = date_read(text_in(host, "held_from"));
 
-    if (!rest)
+    if (!held_ns)
         return -1;
-    reach = (double)question->asked_ns / NS_PER_S - (double)timegm(&utc) -
-            (*rest == '.' ? (double)strtol(rest + 1, NULL, 10) / MS_PER_S : 0);
-    return reach > 0 ? reach : 0;
+    return question->asked_ns > held_ns ? (double)(question->asked_ns - held_ns) / NS_PER_S : 0;
 }
 
 static void look_at_host(const struct keep_question *question, const json_t *host, json_t *problems)
 {
-    const char *name = text_of(host, "host"), *state = text_of(host, "state");
+    const char *name = text_in(host, "host"), *state = text_in(host, "state");
     const double reach = reach_s(question, host);
 
-    if (*text_of(host, "error"))
-        problem(problems, "host %s: %s", name, text_of(host, "error"));
+    if (*text_in(host, "error"))
+        problem(problems, "host %s: %s", name, text_in(host, "error"));
     else if (strcmp(state, "away") == 0)
         problem(problems, "host %s: is away: its recorder does not run, or does not reach the hub",
                 name);
@@ -164,8 +145,8 @@ static void put_trace(const json_t *trace)
     const json_t *host;
     size_t i;
 
-    put_left(short_id(text_of(trace, "id")), ID_WIDTH);
-    printf("%7" PRId64 "  %7" PRId64 "  ", number_of(trace, "spans"), number_of(trace, "missing"));
+    put_left(short_id(text_in(trace, "id")), ID_WIDTH);
+    printf("%7" PRId64 "  %7" PRId64 "  ", number_in(trace, "spans"), number_in(trace, "missing"));
     json_array_foreach(hosts, i, host)
     {
         const char *name = json_string_value(host);
@@ -191,7 +172,7 @@ static void put_traces(const json_t *traces, int64_t sent)
         for (size_t i = 0; i < count && shown < TRACES_MAX; i++) {
             const json_t *trace = json_array_get(traces, i);
 
-            if ((number_of(trace, "missing") == 0) != whole)
+            if ((number_in(trace, "missing") == 0) != whole)
                 continue;
             put_trace(trace);
             shown++;
@@ -213,7 +194,7 @@ static size_t width_of_names(const json_t *hosts)
 
     json_array_foreach(hosts, i, host)
     {
-        const size_t taken = columns(text_of(host, "host"));
+        const size_t taken = columns(text_in(host, "host"));
 
         width = taken > width ? taken : width;
     }
@@ -234,9 +215,9 @@ static void put_hosts(const struct keep_question *question, const json_t *hosts)
     {
         const double reach = reach_s(question, host);
 
-        put_left(text_of(host, "host"), width);
-        put_left(text_of(host, "state"), strlen("answered"));
-        printf("%7" PRId64 "  ", number_of(host, "spans"));
+        put_left(text_in(host, "host"), width);
+        put_left(text_in(host, "state"), strlen("answered"));
+        printf("%7" PRId64 "  ", number_in(host, "spans"));
         if (reach < 0)
             puts("-");
         else
@@ -253,7 +234,7 @@ bool report_table(const struct keep_question *question, json_t *answer)
     const json_t *text;
     size_t i;
 
-    put_traces(traces, number_of(answer, "more"));
+    put_traces(traces, number_in(answer, "more"));
     put_hosts(question, json_object_get(answer, "hosts"));
     if (is_whole)
         printf("All was found, and is on its way to the collector.\n");

@@ -133,7 +133,7 @@ static bool readers_start_child(struct live_reader *reader)
 
 static int readers_read(const json_t *order)
 {
-    const char *relay = reader_text(order, "relay");
+    const char *relay = text_in(order, "relay");
     const int port = viewer_start(relay, json_is_true(json_object_get(order, "all")));
     char url[1024];
 
@@ -141,13 +141,13 @@ static int readers_read(const json_t *order)
         say(BK2037, "cannot read %s: %s", relay, strerror(errno));
         return GRAPH_FAILED;
     }
-    (void)snprintf(url, sizeof(url), "net://127.0.0.1:%d/host/%s/%s", port,
-                   reader_text(order, "host"), reader_text(order, "session"));
-    return (int)graph_run(&(struct graph_spec){
-        .live_url = url,
-        .sink_params = json_object_get(order, "params"),
-        .retry_us = (long)json_integer_value(json_object_get(order, "retry_us")),
-        .level = (bt_logging_level)json_integer_value(json_object_get(order, "level"))});
+    (void)snprintf(url, sizeof(url), "net://127.0.0.1:%d/host/%s/%s", port, text_in(order, "host"),
+                   text_in(order, "session"));
+    return (int)graph_run(
+        &(struct graph_spec){.live_url = url,
+                             .sink_params = json_object_get(order, "params"),
+                             .retry_us = (long)number_in(order, "retry_us"),
+                             .level = (bt_logging_level)number_in(order, "level")});
 }
 
 static int readers_run(const void *bytes, size_t size)

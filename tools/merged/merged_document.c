@@ -7,13 +7,13 @@
 
 #include "fleet_deltas.h"
 
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/json.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
@@ -40,16 +40,13 @@ static void put_name(struct printer *printer, const char *before, const struct n
 
 static void put_time(struct printer *printer, const char *before, int64_t time_ns)
 {
-    const time_t seconds = (time_t)(time_ns / 1000000000);
-    char date[64];
-    struct tm tm;
+    char date[DATE_MAX];
 
     print_string(printer, before);
-    if (time_ns <= 0 || !gmtime_r(&seconds, &tm) ||
-        !strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm))
-        print_string(printer, "null");
+    if (date_write(time_ns, date))
+        print(printer, "\"%s\"", date);
     else
-        print(printer, "\"%s.%03dZ\"", date, (int)(time_ns / 1000000 % 1000));
+        print_string(printer, "null");
 }
 
 static void document_put_histogram(struct printer *printer, const char *key,
@@ -312,14 +309,7 @@ static bool add_edge(struct merged *merged, int scale, const json_t *json)
 
 static int64_t time_at(const json_t *object, const char *key)
 {
-    const char *text = json_string_value(json_object_get(object, key));
-    struct tm tm = {0};
-    int milliseconds = 0;
-    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
-
-    if (!rest || sscanf(rest, ".%3dZ", &milliseconds) != 1)
-        return 0;
-    return (int64_t)timegm(&tm) * 1000000000 + (int64_t)milliseconds * 1000000;
+    return date_read(json_string_value(json_object_get(object, key)));
 }
 
 static struct work_counts read_counts(const json_t *json)

@@ -6,6 +6,7 @@
 #ifndef BLKIN_OUTPUT_OTLP_WRITE_H
 #define BLKIN_OUTPUT_OTLP_WRITE_H
 
+#include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/encode/encoder.h"
 #include "babeltrace-plugin/encode/protobuf.h"
 
@@ -51,6 +52,42 @@ static inline char *otlp_begin(char *at, char tag, size_t *length, const char *d
 static inline void otlp_end(char *data, size_t length, size_t end)
 {
     pb_put_padded(data + length, (uint32_t)(end - length - PB_PADDED), PB_PADDED);
+}
+
+/* A message as it came, in a field of this tag; an empty one is left out. */
+static inline char *otlp_put_raw(char *at, char tag, struct text message)
+{
+    if (message.length == 0)
+        return at;
+    *at++ = tag;
+    return text_copy(pb_put_varint(at, message.length), message);
+}
+
+/* A ResourceSpans with one ScopeSpans, for whose spans, each a field 2, otlp_origin_begin() returns
+ * the place. Besides what it is given it takes OTLP_ORIGIN_MAX bytes of the buffer. */
+#define OTLP_ORIGIN_MAX 64U
+
+struct otlp_origin_places {
+    size_t resource_spans, scope_spans;
+};
+
+static inline char *otlp_origin_begin(struct buffer *buffer, struct text resource,
+                                      struct text scope, struct otlp_origin_places *places)
+{
+    char *at = buffer->data + buffer->length;
+
+    at = otlp_begin(at, PB_BYTES(1), &places->resource_spans, buffer->data);
+    at = otlp_put_raw(at, PB_BYTES(1), resource);
+    at = otlp_begin(at, PB_BYTES(2), &places->scope_spans, buffer->data);
+    return otlp_put_raw(at, PB_BYTES(1), scope);
+}
+
+static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_places *places,
+                                   const char *at)
+{
+    buffer->length = (size_t)(at - buffer->data);
+    otlp_end(buffer->data, places->scope_spans, buffer->length);
+    otlp_end(buffer->data, places->resource_spans, buffer->length);
 }
 
 #endif

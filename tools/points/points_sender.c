@@ -43,6 +43,7 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
 
 #else
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "otlp_points.h"
 
@@ -150,15 +151,8 @@ static void points_sender_take_point(void *context, const struct fleet_point *po
 {
     struct points_sender *sender = context;
 
-    if (sender->count == sender->room && sender->room < POINTS_MAX) {
-        const size_t room = sender->room ? 2 * sender->room : 256;
-        struct fleet_point *points = realloc(sender->points, room * sizeof(*points));
-
-        if (points) {
-            sender->points = points;
-            sender->room = room;
-        }
-    }
+    if (sender->count < POINTS_MAX)
+        (void)ARRAY_FITS(sender->points, sender->room, sender->count);
     if (sender->count == sender->room && sender->count)
         points_sender_send_batch(sender);
     sender->counts.points++;

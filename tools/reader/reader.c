@@ -66,24 +66,16 @@ json_t *reader_begin(const void *bytes, size_t size)
 
     if (!order)
         abort();
-    (void)unlink(reader_text(json_object_get(order, "params"), "stats-file"));
+    (void)unlink(text_in(json_object_get(order, "params"), "stats-file"));
     privileges_give_up();
     return order;
 }
 
-const char *reader_text(const json_t *order, const char *key)
-{
-    const char *text = json_string_value(json_object_get(order, key));
-
-    return text ? text : "";
-}
-
 int reader_run(const char *const *traces, const json_t *order)
 {
-    const struct graph_spec spec = {
-        .traces = traces,
-        .sink_params = json_object_get(order, "params"),
-        .level = (bt_logging_level)json_integer_value(json_object_get(order, "level"))};
+    const struct graph_spec spec = {.traces = traces,
+                                    .sink_params = json_object_get(order, "params"),
+                                    .level = (bt_logging_level)number_in(order, "level")};
 
     return (int)graph_run(&spec);
 }

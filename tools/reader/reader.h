@@ -8,11 +8,10 @@
 #define BLKIN_TOOLS_READER_H
 
 #include "tools/base/child.h"
+#include "tools/base/json.h"
 #include "tools/base/output_lines.h"
 #include "tools/base/reader_account.h"
 #include "tools/config/config.h"
-
-#include <jansson.h>
 
 struct reader {
     struct loop *loop;
@@ -56,9 +55,6 @@ bool reader_account(const struct reader *reader, struct reader_account *account)
 
 /* The order, without privileges from now on. Aborts if it is none. */
 json_t *reader_begin(const void *bytes, size_t size);
-
-/* A text of the order; "": it has none. */
-const char *reader_text(const json_t *order, const char *key);
 
 /* Runs the graph over the traces: folders, ends with NULL. Returns the exit status: 0 all
  * delivered. */

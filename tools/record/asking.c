@@ -311,7 +311,7 @@ static size_t asking_unlisted(const struct request *request, const json_t *found
 {
     const size_t sent = json_array_size(json_object_get(found, "traces"));
     const size_t listed = json_array_size(list);
-    const json_int_t more = json_integer_value(json_object_get(found, "more"));
+    const json_int_t more = number_in(found, "more");
 
     if (request->last_ms == 0)
         return 0;
@@ -383,7 +383,7 @@ const char *asking_refuses(const struct asking *asking, const char *host)
  * is compared with ours. */
 static int64_t asking_held_ns(const json_t *message)
 {
-    const json_int_t held_ms = json_integer_value(json_object_get(message, "held_ms"));
+    const json_int_t held_ms = number_in(message, "held_ms");
 
     return held_ms > 0 && held_ms < 86400000 ? held_ms * 1000000 : 0;
 }
@@ -418,15 +418,15 @@ static void asking_take_request(struct asking *asking, const json_t *message)
 static void asking_take_message(void *context, const json_t *message)
 {
     struct asking *asking = context;
-    const char *type = json_string_value(json_object_get(message, "type"));
-    const char *to = json_string_value(json_object_get(message, "to"));
+    const char *type = text_in(message, "type");
 
-    if (type && strcmp(type, "keep") == 0) {
+    if (strcmp(type, "keep") == 0) {
         asking_take_request(asking, message);
-    } else if (type && strcmp(type, "found") == 0 && to && strcmp(to, asking->agent->host) == 0) {
+    } else if (strcmp(type, "found") == 0 &&
+               strcmp(text_in(message, "to"), asking->agent->host) == 0) {
         ledger_answer(asking->ledger, message, clock_ms());
         agent_step(asking->agent);
-    } else if (type && strcmp(type, "dropped") == 0) {
+    } else if (strcmp(type, "dropped") == 0) {
         ledger_drop(asking->ledger, message);
     }
 }

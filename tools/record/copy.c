@@ -5,6 +5,8 @@
  */
 #include "copy.h"
 
+#include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "records.h"
 #include "tools/rings/ring_back.h"
@@ -35,11 +37,10 @@ struct copy {
     int64_t from_ns, until_ns;   /* the window: CLOCK_REALTIME */
     int64_t host_from_ns;        /* what the host did is copied from then on */
     /* what is copied */
-    char *bytes;
-    size_t length, room;
+    struct buffer bytes;
     struct copy_record *records;
     size_t count, records_room;
-    size_t host_bytes; /* of length */
+    size_t host_bytes; /* of bytes.length */
     bool is_starved, is_limited;
     /* of the ring that is read */
     size_t ring;
@@ -98,7 +99,7 @@ void copy_free(struct copy *copy)
     if (!copy)
         return;
     free(copy->wanted);
-    free(copy->bytes);
+    buffer_free(&copy->bytes);
     free(copy->records);
     free(copy);
 }
@@ -123,27 +124,8 @@ static uint64_t copy_trace_of(const struct ring_entry *entry)
 
 static bool copy_reserve(struct copy *copy, size_t more)
 {
-    size_t room = copy->room ? copy->room : 1 << 16;
-    void *larger;
-
-    while (room < copy->length + more)
-        room *= 2;
-    if (room > copy->room) {
-        larger = realloc(copy->bytes, room);
-        if (!larger)
-            return false;
-        copy->bytes = larger;
-        copy->room = room;
-    }
-    if (copy->count < copy->records_room)
-        return true;
-    room = copy->records_room ? 2 * copy->records_room : 1024;
-    larger = reallocarray(copy->records, room, sizeof(*copy->records));
-    if (!larger)
-        return false;
-    copy->records = larger;
-    copy->records_room = room;
-    return true;
+    return buffer_reserve(&copy->bytes, more) &&
+           ARRAY_FITS(copy->records, copy->records_room, copy->count);
 }
 
 /* Returns false to end the walk of this ring. */
@@ -153,7 +135,7 @@ static bool copy_add(struct copy *copy, const struct ring_entry *entry, int64_t 
                                           (uint16_t)entry->length};
     const size_t size = sizeof(record) + records_padded(entry->length);
 
-    if (copy->length + size > copy->order->max_bytes) {
+    if (copy->bytes.length + size > copy->order->max_bytes) {
         copy->is_limited = true;
         return false;
     }
@@ -161,11 +143,11 @@ static bool copy_add(struct copy *copy, const struct ring_entry *entry, int64_t 
         copy->is_starved = true;
         return false;
     }
-    copy->records[copy->count++] = (struct copy_record){time_ns, copy->length};
-    memset(copy->bytes + copy->length + size - 8, 0, 8);
-    memcpy(copy->bytes + copy->length, &record, sizeof(record));
-    memcpy(copy->bytes + copy->length + sizeof(record), entry->payload, entry->length);
-    copy->length += size;
+    copy->records[copy->count++] = (struct copy_record){time_ns, copy->bytes.length};
+    memset(copy->bytes.data + copy->bytes.length + size - 8, 0, 8);
+    memcpy(copy->bytes.data + copy->bytes.length, &record, sizeof(record));
+    memcpy(copy->bytes.data + copy->bytes.length + sizeof(record), entry->payload, entry->length);
+    copy->bytes.length += size;
     return true;
 }
 
@@ -334,11 +316,11 @@ bool copy_all(struct copy *copy, struct fetch_result *result)
         copy_set_held_from(order, held, result);
     free(held);
     result->is_limited = copy->is_limited;
-    result->bytes_kept = copy->length - copy->host_bytes;
+    result->bytes_kept = copy->bytes.length - copy->host_bytes;
     for (size_t i = 0; i < copy->count; i++) {
         struct records_record record;
 
-        memcpy(&record, copy->bytes + copy->records[i].at, sizeof(record));
+        memcpy(&record, copy->bytes.data + copy->records[i].at, sizeof(record));
         result->records_kept += record.event != BLKIN_EVENT_METRIC;
     }
     return is_well;
@@ -366,7 +348,7 @@ bool copy_write(struct copy *copy, const char *path, struct fetch_result *result
     if (file) {
         (void)fwrite(&head, sizeof(head), 1, file);
         for (size_t i = 0; i < copy->count; i++) {
-            const char *at = copy->bytes + copy->records[i].at;
+            const char *at = copy->bytes.data + copy->records[i].at;
             struct records_record record;
 
             memcpy(&record, at, sizeof(record));

@@ -63,8 +63,8 @@ struct request *fetch_requests(const char *kept, int64_t *until_mono_ns, int64_t
 
     path_set(path, "%s/requests", kept);
     json = json_load_file(path, 0, NULL);
-    *until_mono_ns = json_integer_value(json_object_get(json, "mono"));
-    *held_from_ns = json_integer_value(json_object_get(json, "held_from"));
+    *until_mono_ns = number_in(json, "mono");
+    *held_from_ns = number_in(json, "held_from");
     json_array_foreach(json_object_get(json, "requests"), i, message)
     {
         *end = request_read(message, SIZE_MAX, &left);

@@ -195,10 +195,10 @@ void fetched_add(struct fetched *fetched, const json_t *found)
     trace = fetched_get(fetched, id);
     if (!trace)
         return;
-    begin_ns = json_integer_value(json_object_get(found, "begin"));
+    begin_ns = number_in(found, "begin");
     if (begin_ns > 0 && (trace->begin_ns == 0 || begin_ns < trace->begin_ns))
         trace->begin_ns = begin_ns;
-    trace->spans += (uint64_t)json_integer_value(json_object_get(found, "spans"));
+    trace->spans += (uint64_t)number_in(found, "spans");
     trace->is_cut |= json_is_true(json_object_get(found, "cut"));
     trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), IDS_MAX);
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), IDS_MAX);
@@ -321,7 +321,6 @@ char *fetched_text(struct fetched *fetched, size_t *length)
 
 static void fetched_load_trace(struct fetched *fetched, const json_t *json)
 {
-    const char *why = json_string_value(json_object_get(json, "why"));
     struct trace_id id;
     struct fetched_trace *trace;
 
@@ -330,11 +329,11 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     trace = fetched_get(fetched, id);
     if (!trace)
         return;
-    trace->until_mono_ns = json_integer_value(json_object_get(json, "mono"));
+    trace->until_mono_ns = number_in(json, "mono");
     trace->is_open = json_is_true(json_object_get(json, "open"));
-    trace->asked_ns = json_integer_value(json_object_get(json, "asked"));
-    trace->held_from_ns = json_integer_value(json_object_get(json, "held"));
-    (void)snprintf(trace->why, sizeof(trace->why), "%s", why ? why : "");
+    trace->asked_ns = number_in(json, "asked");
+    trace->held_from_ns = number_in(json, "held");
+    (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));
     fetched_add(fetched, json_object_get(json, "found"));
 }
 
@@ -342,16 +341,15 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
 void fetched_load(struct fetched *fetched, const char *path)
 {
     json_t *json = json_load_file(path, 0, NULL);
-    const char *boot = json_string_value(json_object_get(json, "boot"));
     const json_t *trace, *window;
     char now[64];
     bool is_same;
     size_t i;
 
     fetched_read_boot_id(now);
-    is_same = boot && strcmp(boot, now) == 0;
+    is_same = strcmp(text_in(json, "boot"), now) == 0;
     if (is_same)
-        fetched->forgotten_mono_ns = json_integer_value(json_object_get(json, "forgotten"));
+        fetched->forgotten_mono_ns = number_in(json, "forgotten");
     json_array_foreach(json_object_get(json, "traces"), i, trace)
     {
         if (is_same || json_is_true(json_object_get(trace, "open")))

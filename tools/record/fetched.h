@@ -12,8 +12,6 @@
 #include "babeltrace-plugin/base/table.h"
 #include "trace_id.h"
 
-#include <jansson.h>
-
 struct fetched_trace {
     struct trace_id id;
     int64_t until_mono_ns; /* CLOCK_MONOTONIC; 0: never */

@@ -6,7 +6,7 @@
 #include "later.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/encode/protobuf.h"
+#include "tools/otlp/otlp_write.h"
 #include "tools/rings/ring_event.h"
 
 #include <stdio.h>
@@ -63,37 +63,14 @@ struct later_message {
     bool is_cut;
 };
 
-static char *later_put(char *at, char tag, struct text text)
-{
-    *at++ = tag;
-    at = pb_put_varint(at, text.length);
-    memcpy(at, text.data, text.length);
-    return at + text.length;
-}
-
-static size_t later_varint_size(uint64_t value)
-{
-    size_t size = 1;
-
-    for (; value >= 128; value >>= 7)
-        size++;
-    return size;
-}
-
-static size_t later_size(struct text text)
-{
-    return text.length ? 1 + later_varint_size(text.length) + text.length : 0;
-}
-
 /* A ResourceSpans with one ScopeSpans with one span, as they came. */
 static void later_put_span(void *context, const struct otlp_origin *origin,
                            const struct otlp_span *span)
 {
     struct later_message *message = context;
-    const size_t in_scope = later_size(origin->scope) + later_size(span->raw);
-    const size_t scope = 1 + later_varint_size(in_scope) + in_scope;
-    const size_t in_resource = later_size(origin->resource) + scope;
-    const size_t all = 1 + later_varint_size(in_resource) + in_resource;
+    const size_t all =
+        OTLP_ORIGIN_MAX + origin->resource.length + origin->scope.length + span->raw.length;
+    struct otlp_origin_places places;
     char *at;
 
     if (message->buffer->length + all > LATER_BYTES_MAX || !buffer_reserve(message->buffer, all)) {
@@ -101,17 +78,9 @@ static void later_put_span(void *context, const struct otlp_origin *origin,
         message->is_cut = true;
         return;
     }
-    at = message->buffer->data + message->buffer->length;
-    *at++ = PB_BYTES(1);
-    at = pb_put_varint(at, in_resource);
-    if (origin->resource.length)
-        at = later_put(at, PB_BYTES(1), origin->resource);
-    *at++ = PB_BYTES(2);
-    at = pb_put_varint(at, in_scope);
-    if (origin->scope.length)
-        at = later_put(at, PB_BYTES(1), origin->scope);
-    (void)later_put(at, PB_BYTES(2), span->raw);
-    message->buffer->length += all;
+    at = otlp_origin_begin(message->buffer, origin->resource, origin->scope, &places);
+    at = otlp_put_raw(at, PB_BYTES(2), span->raw);
+    otlp_origin_end(message->buffer, &places, at);
     message->later->agent->totals.foreign_fetched++;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "ledger.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "tools/base/say.h"
 
@@ -109,15 +110,8 @@ static struct trace *ledger_find_trace(struct entry *entry, struct trace_id id)
 
 static struct trace *ledger_add_trace(struct entry *entry, const struct wanted *wanted)
 {
-    if (entry->trace_count == entry->trace_room) {
-        const size_t room = 2 * entry->trace_room + 4;
-        struct trace *more = reallocarray(entry->traces, room, sizeof(*more));
-
-        if (!more)
-            return NULL;
-        entry->traces = more;
-        entry->trace_room = room;
-    }
+    if (!ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count))
+        return NULL;
     entry->traces[entry->trace_count] = (struct trace){.wanted = *wanted};
     return &entry->traces[entry->trace_count++];
 }
@@ -234,9 +228,9 @@ static bool ledger_lists(const json_t *hosts, const char *name)
 static void ledger_add_answer(struct entry *entry, struct host *host, const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
-    const json_int_t spans = json_integer_value(json_object_get(answer, "spans"));
-    const json_int_t begin_ns = json_integer_value(json_object_get(answer, "begin"));
-    const json_int_t held_from_ns = json_integer_value(json_object_get(answer, "held_from"));
+    const json_int_t spans = number_in(answer, "spans");
+    const json_int_t begin_ns = number_in(answer, "begin");
+    const json_int_t held_from_ns = number_in(answer, "held_from");
     struct wanted wanted = {.why = ""};
     struct trace *trace;
 
@@ -314,8 +308,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
 {
     const char *id = json_string_value(json_object_get(found, "id"));
     const char *name = json_string_value(json_object_get(found, "host"));
-    const char *problem = json_string_value(json_object_get(found, "error"));
-    const json_int_t more = json_integer_value(json_object_get(found, "more"));
+    const json_int_t more = number_in(found, "more");
     struct entry *entry = id ? ledger_find_entry(ledger, id) : NULL;
     struct host *host = entry && name ? ledger_find_host(entry, name) : NULL;
 
@@ -333,9 +326,9 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     host->state = HOST_ANSWERED;
     if (strcmp(name, entry->head.host) == 0)
         entry->deadline_ms = now_ms + entry->timeout_ms;
-    host->held_from_ns = json_integer_value(json_object_get(found, "held_from"));
+    host->held_from_ns = number_in(found, "held_from");
     entry->more += more > 0 ? (uint64_t)more : 0;
-    (void)snprintf(host->error, sizeof(host->error), "%s", problem ? problem : "");
+    (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
     ledger_add_answers(entry, host, found);
 }
 

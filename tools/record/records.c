@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/pipeline.h"
 #include "tools/base/child.h"
+#include "tools/base/json.h"
 #include "tools/base/say.h"
 #include "tools/config/sink_params.h"
 #include "tools/otlp/otlp_decode.h"
@@ -277,7 +278,7 @@ int records_read(const char *path, const char *foreign, const json_t *order, sta
     bool is_delivered;
 
     records_take_signals();
-    records.is_quiet = json_integer_value(json_object_get(order, "level")) == BT_LOGGING_LEVEL_NONE;
+    records.is_quiet = number_in(order, "level") == BT_LOGGING_LEVEL_NONE;
     if (uname(&host) != 0)
         host.nodename[0] = '\0';
     is_delivered = records_open(&records, path, order, &params, &error);

@@ -5,6 +5,8 @@
  */
 #include "request.h"
 
+#include "babeltrace-plugin/base/array.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,15 +67,8 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
 
     if (request_has(request, id))
         return true;
-    if (request->count == request->room) {
-        const size_t room = 2 * request->room + 4;
-        struct wanted *more = reallocarray(request->traces, room, sizeof(*more));
-
-        if (!more)
-            return false;
-        request->traces = more;
-        request->room = room;
-    }
+    if (!ARRAY_FITS(request->traces, request->room, request->count))
+        return false;
     wanted = &request->traces[request->count++];
     *wanted = (struct wanted){.id = id, .begin_ns = begin_ns};
     request_copy_why(wanted->why, why);
@@ -144,14 +139,13 @@ static bool request_read_traces(struct request *request, const json_t *traces, s
 
     json_array_foreach(traces, i, trace)
     {
-        const char *why = json_string_value(json_object_get(trace, "why"));
         struct trace_id id;
 
         if (!trace_id_read(json_string_value(json_object_get(trace, "id")), &id))
             continue;
         if (request->count >= max)
             (*left)++;
-        else if (!request_add(request, id, 0, why ? why : ""))
+        else if (!request_add(request, id, 0, text_in(trace, "why")))
             return false;
     }
     return true;
@@ -161,9 +155,7 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
 {
     const char *id = json_string_value(json_object_get(message, "id"));
     const char *host = json_string_value(json_object_get(message, "host"));
-    const char *service = json_string_value(json_object_get(message, "service"));
-    const char *why = json_string_value(json_object_get(message, "why"));
-    const json_int_t left_out = json_integer_value(json_object_get(message, "left_out"));
+    const json_int_t left_out = number_in(message, "left_out");
     struct request *request;
 
     *left = 0;
@@ -173,11 +165,10 @@ struct request *request_read(const json_t *message, size_t max, size_t *left)
     if (!request)
         return NULL;
     request->is_late = json_is_true(json_object_get(message, "late"));
-    request->at_ns = json_integer_value(json_object_get(message, "at"));
-    request->last_ms = json_integer_value(json_object_get(message, "last_ms"));
-    if (service)
-        (void)snprintf(request->service, sizeof(request->service), "%s", service);
-    request_set_why(request, why ? why : "");
+    request->at_ns = number_in(message, "at");
+    request->last_ms = number_in(message, "last_ms");
+    (void)snprintf(request->service, sizeof(request->service), "%s", text_in(message, "service"));
+    request_set_why(request, text_in(message, "why"));
     if (request->last_ms < 0 || request->last_ms > 86400000 ||
         !request_read_traces(request, json_object_get(message, "traces"), max, left) ||
         (request->last_ms == 0 && request->count == 0 && left_out <= 0)) {

@@ -8,8 +8,6 @@
 
 #include "trace_id.h"
 
-#include <jansson.h>
-
 #define WHY_MAX 200 /* bytes, as the sink's parameter only-traces has it */
 
 struct wanted {

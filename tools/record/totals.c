@@ -5,6 +5,8 @@
  */
 #include "totals.h"
 
+#include "tools/base/json.h"
+
 #define OWN(member, help)                                     \
     {                                                         \
 #member, offsetof(struct record_totals, member), help \
@@ -54,7 +56,7 @@ json_t *record_totals_load(struct record_totals *totals, const char *path)
     *totals = (struct record_totals){.alarms = 0};
     if (totals_read(json, &totals->readers, &record_table, totals))
         heard = json_incref(json_object_get(json, "heard"));
-    totals->ring_bytes = (uint64_t)json_integer_value(json_object_get(json, "ring_bytes"));
+    totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
     json_decref(json);
     return heard;
 }

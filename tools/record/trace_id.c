@@ -5,6 +5,7 @@
  */
 #include "trace_id.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hex.h"
 
 #include <inttypes.h>
@@ -56,15 +57,8 @@ static bool add_id(struct ids *ids, uint64_t id, size_t max)
         return true;
     if (ids->count >= max)
         return false;
-    if (ids->count == ids->room) {
-        const size_t room = 2 * ids->room + 8;
-        uint64_t *more = reallocarray(ids->list, room, sizeof(*more));
-
-        if (!more)
-            return false;
-        ids->list = more;
-        ids->room = room;
-    }
+    if (!ARRAY_FITS(ids->list, ids->room, ids->count))
+        return false;
     memmove(ids->list + at + 1, ids->list + at, (ids->count - at) * sizeof(*ids->list));
     ids->list[at] = id;
     ids->count++;

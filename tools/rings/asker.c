@@ -30,18 +30,13 @@ struct asker {
 /* Returns the descriptor, or -1 with error set. */
 static int asker_receive(int socket, int timeout_ms, struct error *error)
 {
-    struct ring_hello hello;
-    struct iovec bytes = {&hello, sizeof(hello)};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
+    struct ring_hello hello = {.mark = 0};
     struct pollfd wait = {socket, POLLIN, 0};
-    union unix_passed_room room;
     ssize_t got;
     int fd;
 
-    unix_socket_expect(&message, &room);
     (void)poll(&wait, 1, timeout_ms);
-    got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    fd = got >= 0 ? unix_socket_passed(&message) : -1;
+    got = unix_socket_receive(socket, &hello, sizeof(hello), &fd, MSG_DONTWAIT);
     if (fd >= 0 && got == (ssize_t)sizeof(hello) && hello.mark == RING_MARK)
         return fd;
     if (fd >= 0)

@@ -5,6 +5,7 @@
  */
 #include "dump.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/spans/packed.h"
 #include "ctf.h"
@@ -174,15 +175,8 @@ static bool dump_collect(struct dump_ring *ring)
     size_t room = 0;
 
     for (; ring_peek(&ring->reader, &entry); ring_pass(&ring->reader)) {
-        if (ring->count == room) {
-            struct dump_record *more =
-                reallocarray(ring->records, room ? 2 * room : 1024, sizeof(*more));
-
-            if (!more)
-                return false;
-            ring->records = more;
-            room = room ? 2 * room : 1024;
-        }
+        if (!ARRAY_FITS(ring->records, room, ring->count))
+            return false;
         ring->records[ring->count++].entry = entry;
     }
     return true;

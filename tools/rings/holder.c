@@ -347,12 +347,9 @@ static bool holder_may_ask(const struct holder *holder, uint32_t user)
 static bool holder_send(int fd, const struct memory *memory)
 {
     struct ring_hello hello = {.mark = RING_MARK, .bytes = memory->bytes};
-    struct iovec bytes = {&hello, sizeof(hello)};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-    union unix_passed_room room;
 
-    unix_socket_pass(&message, &room, memory->fd);
-    return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)sizeof(hello);
+    return unix_socket_send(fd, &hello, sizeof(hello), memory->fd, MSG_DONTWAIT) ==
+           (ssize_t)sizeof(hello);
 }
 
 /* Returns false if the program has to ask again. */

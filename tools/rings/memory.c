@@ -5,12 +5,13 @@
  */
 #include "memory.h"
 
+#include "babeltrace-plugin/base/date.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MEMORY_SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
@@ -47,14 +48,6 @@ uint64_t memory_bytes(const struct memory_size *size)
 }
 
 /* ---- one that is made ------------------------------------------------------------------------ */
-
-static uint64_t memory_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /*
  * True up to a quarter of the host's memory. A memfd has no limit: if posix_fallocate(3) asks for
@@ -131,7 +124,7 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     struct ring_memory head = memory_head_of(size);
 
     head.user = user;
-    head.made = memory_now();
+    head.made = (uint64_t)wall_clock_ns();
     *memory = (struct memory){.fd = -1};
     if (!head.bytes) {
         error_set(error, "rings of these sizes cannot be");

@@ -28,27 +28,16 @@
 static bool vault_send(int socket, char what, const char *name, int fd)
 {
     char text[VAULT_NAME_MAX + 1];
-    struct iovec bytes = {text, 0};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-    union unix_passed_room room;
+    const size_t length = (size_t)snprintf(text, sizeof(text), "%c%s", what, name);
 
-    bytes.iov_len = (size_t)snprintf(text, sizeof(text), "%c%s", what, name);
-    if (fd >= 0)
-        unix_socket_pass(&message, &room, fd);
-    return bytes.iov_len < sizeof(text) && sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+    return length < sizeof(text) && unix_socket_send(socket, text, length, fd, 0) >= 0;
 }
 
 /* text: the letter and the name. *fd: -1 if there is none. Returns false at the end. */
 static bool vault_receive(int socket, char text[VAULT_NAME_MAX + 1], int *fd)
 {
-    struct iovec bytes = {text, VAULT_NAME_MAX};
-    struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
-    union unix_passed_room room;
-    ssize_t length;
+    const ssize_t length = unix_socket_receive(socket, text, VAULT_NAME_MAX, fd, 0);
 
-    unix_socket_expect(&message, &room);
-    length = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-    *fd = length > 0 ? unix_socket_passed(&message) : -1;
     text[length > 0 ? length : 0] = '\0';
     return length > 0;
 }

@@ -250,11 +250,8 @@ static size_t list_rests(const char *place, struct rest rests[RESTS_MAX])
 static void new_name(const char *archives, char path[PATH_ROOM])
 {
     static uint64_t last;
-    struct timespec now;
-    uint64_t us;
+    const uint64_t us = (uint64_t)wall_clock_ns() / 1000;
 
-    clock_gettime(CLOCK_REALTIME, &now);
-    us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
     last = us > last ? us : last + 1;
     path_set(path, "%s/dead-%" PRIu64, archives, last);
 }

@@ -48,8 +48,7 @@ bool rotate_fsync_is_batch(const struct config *config)
 
 static int converter_run(const json_t *order)
 {
-    const char *const chunk = reader_text(order, "chunk"), *const empty =
-                                                               reader_text(order, "empty");
+    const char *const chunk = text_in(order, "chunk"), *const empty = text_in(order, "empty");
     const char *const nothing[] = {empty, NULL};
     char **traces = NULL;
     size_t count = 0;
@@ -63,7 +62,7 @@ static int converter_run(const json_t *order)
     }
     if (count)
         return reader_run((const char *const *)traces, order);
-    if (nothing_make(empty, json_integer_value(json_object_get(order, "end_ns"))))
+    if (nothing_make(empty, number_in(order, "end_ns")))
         return reader_run(nothing, order);
     say(BK3026, "cannot write %s: %s", empty, strerror(errno));
     return 1;

@@ -5,6 +5,7 @@
  */
 #include "store.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "tools/base/saver.h"
 
 #include <dirent.h>
@@ -87,20 +88,6 @@ static const struct chunk *find(const struct chunk *chunks, size_t count, const 
     return found && strcmp(found->name, chunk->name) == 0 ? found : NULL;
 }
 
-static bool grow(void **things, size_t *room, size_t count, size_t size)
-{
-    void *more;
-
-    if (count < *room)
-        return true;
-    more = reallocarray(*things, 2 * *room + 16, size);
-    if (!more)
-        return false;
-    *things = more;
-    *room = 2 * *room + 16;
-    return true;
-}
-
 struct scan {
     struct store *store;
     struct chunk *before; /* closed chunks do not change: their size is known */
@@ -115,7 +102,7 @@ static bool add_chunk(struct scan *scan, const char *place, const char *name)
     char path[PATH_ROOM];
     struct stat status;
 
-    if (!grow((void **)&store->chunks, &store->room, store->count, sizeof(*store->chunks)) ||
+    if (!ARRAY_FITS(store->chunks, store->room, store->count) ||
         snprintf(chunk.place, sizeof(chunk.place), "%s", place) >= PLACE_MAX ||
         snprintf(chunk.name, sizeof(chunk.name), "%s", name) >= CHUNK_MAX)
         return false;
@@ -163,8 +150,7 @@ static bool scan_place(struct scan *scan, const char *name)
     struct place *place;
     DIR *folder;
 
-    if (!grow((void **)&store->places, &store->place_room, store->place_count,
-              sizeof(*store->places)))
+    if (!ARRAY_FITS(store->places, store->place_room, store->place_count))
         return false;
     path_set(path, "%s/%s", store->output, name);
     folder = opendir(path);

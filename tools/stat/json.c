@@ -5,12 +5,12 @@
  */
 #include "report.h"
 
+#include "tools/base/say.h"
 #include "tools/trace/figures.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* Of more digits nobody would know what they mean. */
 static json_t *rounded(double value)
@@ -128,23 +128,9 @@ static bool add_accounts(json_t *json, const struct report *report)
     return json_object_set_new(json, "services", services) == 0;
 }
 
-static json_t *now_text(void)
-{
-    struct timespec now;
-    struct tm utc;
-    char text[64];
-    size_t length;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &utc);
-    length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(text + length, sizeof(text) - length, ".%03ldZ", now.tv_nsec / 1000000);
-    return json_string(text);
-}
-
 static bool add_live(json_t *json, const struct report *report)
 {
-    return json_object_set_new(json, "time", now_text()) == 0 &&
+    return json_object_set_new(json, "time", json_time(wall_clock_ns())) == 0 &&
            json_object_set_new(json, "taps", integer(report->taps)) == 0 &&
            json_object_set_new(json, "share", integer(report->share)) == 0 &&
            json_object_set_new(json, "passed", integer(report->passed)) == 0 &&

@@ -7,7 +7,9 @@
  */
 #include "load.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "read.h"
+#include "tools/base/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,13 +32,6 @@ bool id_parse(const char *text, char id[33])
     return true;
 }
 
-static const char *text_member(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
-}
-
 /* In ns. */
 static int64_t time_member(const json_t *object, const char *key)
 {
@@ -52,7 +47,7 @@ static bool span_id(const json_t *object, const char *key, char id[17])
 {
     char parsed[33];
 
-    if (!id_parse(text_member(object, key), parsed) || strlen(parsed) != 16)
+    if (!id_parse(text_in(object, key), parsed) || strlen(parsed) != 16)
         return false;
     memcpy(id, parsed, 17);
     return true;
@@ -64,18 +59,17 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
         .shared = json_is_true(json_object_get(object, "shared")),
         .start_ns = time_member(object, "timestamp"),
         .duration_ns = time_member(object, "duration"),
-        .kind = text_member(object, "kind"),
-        .name = text_member(object, "name"),
-        .service = text_member(json_object_get(object, "localEndpoint"), "serviceName"),
-        .remote_service = text_member(json_object_get(object, "remoteEndpoint"), "serviceName"),
+        .kind = text_in(object, "kind"),
+        .name = text_in(object, "name"),
+        .service = text_in(json_object_get(object, "localEndpoint"), "serviceName"),
+        .remote_service = text_in(json_object_get(object, "remoteEndpoint"), "serviceName"),
         .json = object,
     };
     const json_t *error = json_object_get(json_object_get(object, "tags"), "error");
 
     if (error)
         span.error = json_is_string(error) ? json_string_value(error) : "";
-    if (!id_parse(text_member(object, "traceId"), span.trace_id) ||
-        !span_id(object, "id", span.id)) {
+    if (!id_parse(text_in(object, "traceId"), span.trace_id) || !span_id(object, "id", span.id)) {
         fprintf(stderr,
                 "blkin: %s: item %zu is not a Zipkin v2 span: expected an object with a traceId of "
                 "at most 32 and an id of at most 16 hexadecimal digits\n",
@@ -86,16 +80,9 @@ static bool add_span(struct span_list *list, const json_t *object, const char *s
     if (!span_id(object, "parentId", span.parent) || strcmp(span.parent, span.id) == 0 ||
         strspn(span.parent, "0") == 16)
         span.parent[0] = '\0';
-    if (list->count == list->room) {
-        const size_t room = list->room ? list->room * 2 : 64;
-        struct json_span *grown = reallocarray(list->spans, room, sizeof(*grown));
-
-        if (!grown) {
-            fprintf(stderr, "blkin: %s: out of memory\n", source);
-            return false;
-        }
-        list->spans = grown;
-        list->room = room;
+    if (!ARRAY_FITS(list->spans, list->room, list->count)) {
+        fprintf(stderr, "blkin: %s: out of memory\n", source);
+        return false;
     }
     list->spans[list->count++] = span;
     return true;

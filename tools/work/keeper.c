@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/deliver/kafka_partition.h"
-#include "babeltrace-plugin/encode/protobuf.h"
+#include "tools/otlp/otlp_write.h"
 
 #include <stdlib.h>
 
@@ -55,19 +55,12 @@ static bool keeper_emit_message(struct keeper *keeper, uint32_t partition)
     return length == 0 || keeper->emit(keeper->context, partition, message->data, length);
 }
 
-static int keeper_compare_texts(struct text a, struct text b)
-{
-    if (a.length != b.length)
-        return a.length < b.length ? -1 : 1;
-    return a.length ? memcmp(a.data, b.data, a.length) : 0;
-}
-
 static int keeper_compare_origins(const struct held_span *a, const struct held_span *b)
 {
     const struct held_origin *left = held_origin(a), *right = held_origin(b);
-    const int resources = left == right ? 0 : keeper_compare_texts(left->resource, right->resource);
+    const int resources = left == right ? 0 : text_compare(left->resource, right->resource);
 
-    return resources || left == right ? resources : keeper_compare_texts(left->scope, right->scope);
+    return resources || left == right ? resources : text_compare(left->scope, right->scope);
 }
 
 static int keeper_by_origin(const void *a, const void *b)
@@ -80,12 +73,6 @@ static int keeper_by_origin(const void *a, const void *b)
         return origins;
     return (left->span.start_ns > right->span.start_ns) -
            (left->span.start_ns < right->span.start_ns);
-}
-
-static char *keeper_put_message(char *at, char tag, struct text message)
-{
-    *at++ = tag;
-    return text_copy(pb_put_varint(at, message.length), message);
 }
 
 static size_t keeper_size_of(const struct held_span *span)
@@ -112,24 +99,12 @@ static void keeper_put_run(struct buffer *message, const struct held_span *const
                            uint32_t count)
 {
     const struct held_origin *origin = held_origin(spans[0]);
-    char *at = message->data + message->length, *group, *part;
+    struct otlp_origin_places places;
+    char *at = otlp_origin_begin(message, origin->resource, origin->scope, &places);
 
-    *at++ = PB_BYTES(1);
-    group = at;
-    at += PB_PADDED;
-    if (origin->resource.length)
-        at = keeper_put_message(at, PB_BYTES(1), origin->resource);
-    *at++ = PB_BYTES(2);
-    part = at;
-    at += PB_PADDED;
-    if (origin->scope.length)
-        at = keeper_put_message(at, PB_BYTES(1), origin->scope);
     for (uint32_t i = 0; i < count; i++)
-        at =
-            keeper_put_message(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
-    pb_put_padded(part, (uint32_t)(at - part - PB_PADDED), PB_PADDED);
-    pb_put_padded(group, (uint32_t)(at - group - PB_PADDED), PB_PADDED);
-    message->length = (size_t)(at - message->data);
+        at = otlp_put_raw(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
+    otlp_origin_end(message, &places, at);
 }
 
 /* A trace that fits into a message is in one. */

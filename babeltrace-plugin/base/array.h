@@ -1,0 +1,35 @@
+/*
+ * Arrays that grow.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_BASE_ARRAY_H
+#define BLKIN_BASE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline bool array_grow(void *array, size_t *room, size_t count, size_t size)
+{
+    size_t larger = *room ? *room : 8;
+    void *things, *more;
+
+    while (larger <= count)
+        larger *= 2;
+    memcpy(&things, array, sizeof(things));
+    more = reallocarray(things, larger, size);
+    if (!more)
+        return false;
+    memcpy(array, &more, sizeof(more));
+    *room = larger;
+    return true;
+}
+
+/* Is there room for one more than count, in the array that has room for so many? If not, it gets
+ * more. False when out of memory: array and room, a size_t, are as they were. */
+#define ARRAY_FITS(array, room, count) \
+    ((count) < (room) || array_grow(&(array), &(room), count, sizeof(*(array))))
+
+#endif
