@@ -33,9 +33,8 @@ static const char *params_map_type_name(const bt_value *value)
 static bool params_map_refuse(const struct param_rule *rule, const char *expected,
                               const bt_value *value, struct error *error)
 {
-    error_set(error, "parameter \"%s\": expected %s, got %s", rule->name, expected,
-              params_map_type_name(value));
-    return false;
+    return error_set(error, "parameter \"%s\": expected %s, got %s", rule->name, expected,
+                     params_map_type_name(value));
 }
 
 /* An array of strings, or one string with commas in between. */

@@ -153,9 +153,9 @@ static bool pipeline_finish_checkpoint(struct pipeline *pipeline, struct error *
         return true;
     if (pipeline_is_starved(pipeline)) {
         checkpoint_begin_anew(pipeline->checkpoint);
-        error_set(error, "there was no memory for all of the trace: run it again, and all of it is "
+        return error_set(error,
+                         "there was no memory for all of the trace: run it again, and all of it is "
                          "sent");
-        return false;
     }
     return !pipeline_is_settled(pipeline) || checkpoint_finish(pipeline->checkpoint, error);
 }
@@ -233,8 +233,8 @@ bool pipeline_go_on(struct pipeline *pipeline, struct error *error)
         return false;
     if (!exporter_has_failed(pipeline->exporter, &cause))
         return true;
-    error_set(error, "the trace was not read to its end: cannot deliver: %.900s", cause.text);
-    return false;
+    return error_set(error, "the trace was not read to its end: cannot deliver: %.900s",
+                     cause.text);
 }
 
 void pipeline_set_live(struct pipeline *pipeline)

@@ -309,10 +309,8 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .rule = use_rule_event,
         },
         take_span, pipeline);
-    if (!pipeline->assembler) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!pipeline->assembler)
+        return error_set(error, "out of memory");
     pipeline->flushes = true;
     chain_init(&pipeline->chain, export_span, pipeline);
     if (!open_stages(pipeline, params, error) || !open_board(pipeline, params, error) ||

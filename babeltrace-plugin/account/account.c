@@ -300,10 +300,8 @@ static bool begin(struct account *account, const struct account_options *options
 {
     account->endpoint = endpoint_shown(options->endpoint);
     account->end_fd = eventfd(0, EFD_CLOEXEC);
-    if (!account->endpoint || account->end_fd < 0) {
-        error_set(error, "out of memory or file descriptors");
-        return false;
-    }
+    if (!account->endpoint || account->end_fd < 0)
+        return error_set(error, "out of memory or file descriptors");
     if (!open_server(account, options->listen, error) ||
         !open_file(account, options->stats_file, error))
         return false;

@@ -107,25 +107,20 @@ static bool check(const char *path, struct error *error)
 {
     struct stat status;
 
-    if (path[0] == '\0') {
-        error_set(error, "stats-file: expected the path of a file, got an empty text");
-        return false;
-    }
+    if (path[0] == '\0')
+        return error_set(error, "stats-file: expected the path of a file, got an empty text");
     if (lstat(path, &status) < 0)
         return true; /* what else there may be, writing will tell */
-    if (!S_ISREG(status.st_mode)) {
-        error_set(error, "stats-file \"%s\": expected a regular file, which would be replaced",
-                  path);
-        return false;
-    }
+    if (!S_ISREG(status.st_mode))
+        return error_set(
+            error, "stats-file \"%s\": expected a regular file, which would be replaced", path);
     return status.st_size == 0 || check_content(path, error);
 }
 
 static bool refuse_taken(const char *path, struct error *error)
 {
-    error_set(error, "stats-file \"%s\": another sink writes it: give each sink a file of its own",
-              path);
-    return false;
+    return error_set(
+        error, "stats-file \"%s\": another sink writes it: give each sink a file of its own", path);
 }
 
 static bool stats_file_is_at(int fd, const char *path)
@@ -251,10 +246,8 @@ bool stats_file_put(struct stats_file *file, const char *text, struct error *err
     char *temporary = text ? malloc(size) : NULL;
     bool written;
 
-    if (!temporary) {
-        error_set(error, "stats-file \"%s\": out of memory", file->path);
-        return false;
-    }
+    if (!temporary)
+        return error_set(error, "stats-file \"%s\": out of memory", file->path);
     (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
     written = replace(file, temporary, text, error);
     free(temporary);

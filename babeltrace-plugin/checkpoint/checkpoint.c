@@ -300,20 +300,19 @@ static bool check_trace(const struct checkpoint *checkpoint, const char *trace, 
 
     if (progress->phase != PROGRESS_READING || strcmp(progress->trace, trace) == 0)
         return true;
-    error_set(error,
-              "checkpoint \"%s\": trace \"%s\" is not delivered to its end, so \"%s\" cannot be "
-              "read yet: read that one first",
-              checkpoint->file.path, progress->trace, trace);
-    return false;
+    return error_set(
+        error,
+        "checkpoint \"%s\": trace \"%s\" is not delivered to its end, so \"%s\" cannot be "
+        "read yet: read that one first",
+        checkpoint->file.path, progress->trace, trace);
 }
 
 static bool check_name(const char *trace, struct error *error)
 {
     if (trace[0] && strlen(trace) <= CHECKPOINT_NAME_MAX)
         return true;
-    error_set(error, "checkpoint-trace: expected a name of 1 to %d bytes, got one of %zu",
-              CHECKPOINT_NAME_MAX, strlen(trace));
-    return false;
+    return error_set(error, "checkpoint-trace: expected a name of 1 to %d bytes, got one of %zu",
+                     CHECKPOINT_NAME_MAX, strlen(trace));
 }
 
 /* What was delivered of this trace, and that it is the one that is read. */
@@ -339,8 +338,7 @@ static bool begin_trace(struct checkpoint *checkpoint, const char *trace, struct
                                      error);
     if (checkpoint_file_note(&checkpoint->file, progress, true))
         return true;
-    error_set(error, "checkpoint \"%s\": cannot be written", checkpoint->file.path);
-    return false;
+    return error_set(error, "checkpoint \"%s\": cannot be written", checkpoint->file.path);
 }
 
 static bool begin_live(struct checkpoint *checkpoint, struct error *error)
@@ -359,10 +357,8 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
         return false;
     if (options->trace)
         checkpoint->hold = hold_new(checkpoint->assembler);
-    if (options->trace && !checkpoint->hold) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (options->trace && !checkpoint->hold)
+        return error_set(error, "out of memory");
     switch (checkpoint_file_open(&checkpoint->file, options->path, kind, &why)) {
     case CHECKPOINT_ERROR:
         *error = why;

@@ -177,10 +177,8 @@ static bool exporter_equip(struct exporter *exporter, struct worker *worker, str
     }
     courier->transport = exporter_open_transport(&exporter->options.transport, error);
     if (courier->transport && courier->transport->post &&
-        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies)))) {
-        error_set(error, "out of memory");
-        return false;
-    }
+        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies))))
+        return error_set(error, "out of memory");
     return courier->transport != NULL;
 }
 
@@ -257,10 +255,9 @@ static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
     const struct reply *probe = &exporter->sender.probe;
 
     while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
-        if (exporter->callbacks.interrupted(exporter->callbacks.context)) {
-            error_set(error, "interrupted before there was a collector, or a reader of the file");
-            return false;
-        }
+        if (exporter->callbacks.interrupted(exporter->callbacks.context))
+            return error_set(error,
+                             "interrupted before there was a collector, or a reader of the file");
     }
     if (probe->delivery == DELIVERY_ACCEPTED)
         return true;

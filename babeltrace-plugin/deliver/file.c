@@ -174,8 +174,7 @@ static bool file_end_output(struct file_transport *file, struct error *error)
     if (file->seekable) {
         if (fsync(file->fd) == 0)
             return true;
-        error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
-        return false;
+        return error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
     }
     return file_begin_output(file, error) && file_write_tail(file, error);
 }
@@ -237,10 +236,8 @@ static bool file_start(struct file_transport *file, struct error *error)
     struct stat status;
 
     file->cancel_fd = eventfd(0, EFD_CLOEXEC);
-    if (file->cancel_fd < 0) {
-        error_set(error, "file:%s: %s", file->path, strerror(errno));
-        return false;
-    }
+    if (file->cancel_fd < 0)
+        return error_set(error, "file:%s: %s", file->path, strerror(errno));
     if (!file_try_to_open(file))
         return true; /* file_probe() waits, where an interruption is heeded */
     if (file->fd < 0 || fstat(file->fd, &status) < 0) {

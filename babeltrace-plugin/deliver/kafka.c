@@ -313,10 +313,8 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
 static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
 {
     *reply = (struct reply){.delivery = DELIVERY_RETRY};
-    if (atomic_load(&kafka->is_cancelled)) {
-        error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
-        return false;
-    }
+    if (atomic_load(&kafka->is_cancelled))
+        return error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     if (!kafka->handle || kafka->is_stale) {
         kafka_close_handle(kafka);
         if (!kafka_open_handle(kafka, &reply->error))

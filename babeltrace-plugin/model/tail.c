@@ -198,10 +198,8 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
     char *copy;
 
     rule->text = malloc(2 * (line.length + 1));
-    if (!rule->text) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!rule->text)
+        return error_set(error, "out of memory");
     *text_copy(rule->text, line) = '\0';
     copy = memcpy(rule->text + line.length + 1, rule->text, line.length + 1);
     if (memchr(line.data, '\0', line.length) == NULL && tail_split(copy, &words)) {
@@ -213,11 +211,11 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
                 return true;
         }
     }
-    error_set(error,
-              "\"%.300s\", line %u: \"%.200s\": expected [SERVICE[:NAME]] and one of error, \"> "
-              "20ms\", \"> p99\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or incomplete",
-              path, number, rule->text);
-    return false;
+    return error_set(
+        error,
+        "\"%.300s\", line %u: \"%.200s\": expected [SERVICE[:NAME]] and one of error, \"> "
+        "20ms\", \"> p99\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or incomplete",
+        path, number, rule->text);
 }
 
 /* Without a comment, and blanks at both ends. */
@@ -241,16 +239,12 @@ static bool add_rule(struct tail_rules *rules, struct text line, const char *pat
 
     if (line.length == 0)
         return true;
-    if (rules->count == RULES_MAX) {
-        error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
-                  RULES_MAX);
-        return false;
-    }
+    if (rules->count == RULES_MAX)
+        return error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
+                         RULES_MAX);
     grown = reallocarray(rules->list, rules->count + 1, sizeof(*grown));
-    if (!grown) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!grown)
+        return error_set(error, "out of memory");
     rules->list = grown;
     grown += rules->count++;
     *grown = (struct rule){.text = NULL};

@@ -71,9 +71,8 @@ static int shown(struct text text)
 
 static bool refuse(const struct line *line, const char *expected, struct text got)
 {
-    error_set(line->error, "only-traces \"%s\", line %" PRIu64 ": expected %s, got \"%.*s\"",
-              line->name, line->number, expected, shown(got), got.length ? got.data : "");
-    return false;
+    return error_set(line->error, "only-traces \"%s\", line %" PRIu64 ": expected %s, got \"%.*s\"",
+                     line->name, line->number, expected, shown(got), got.length ? got.data : "");
 }
 
 /* The next word, and what blanks follow it are passed over. */
@@ -140,10 +139,8 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
     struct wanted *wanted = calloc(1, sizeof(*wanted) + line->rest.length);
     bool is_any;
 
-    if (!wanted) {
-        error_set(line->error, "only-traces \"%s\": out of memory", line->name);
-        return false;
-    }
+    if (!wanted)
+        return error_set(line->error, "only-traces \"%s\": out of memory", line->name);
     if (!read_line(line, wanted, &is_any)) {
         free(wanted);
         return false;
@@ -187,8 +184,7 @@ static bool add_lines(struct only *only, struct text text, const char *name, str
     }
     if (line.number > (only->clock_ns ? 1 : 0))
         return true;
-    error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
-    return false;
+    return error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
 }
 
 struct only *only_of_text(struct text text, const char *name, const char *found,

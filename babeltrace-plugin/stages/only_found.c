@@ -305,23 +305,17 @@ bool found_prepare(struct found *found, const char *path, struct error *error)
 {
     struct stat status;
 
-    if (path[0] == '\0') {
-        error_set(error, "only-found: expected the path of a file, got an empty text");
-        return false;
-    }
-    if (!found_set_paths(found, path)) {
-        error_set(error, "only-found \"%s\": out of memory", path);
-        return false;
-    }
+    if (path[0] == '\0')
+        return error_set(error, "only-found: expected the path of a file, got an empty text");
+    if (!found_set_paths(found, path))
+        return error_set(error, "only-found \"%s\": out of memory", path);
     if (lstat(path, &status) < 0)
         return true; /* what else there may be, writing will tell */
-    if (!is_ours(path)) {
-        error_set(error,
-                  "only-found \"%s\": exists and is no file of what was found, and is not "
-                  "replaced: choose another name",
-                  path);
-        return false;
-    }
+    if (!is_ours(path))
+        return error_set(error,
+                         "only-found \"%s\": exists and is no file of what was found, and is not "
+                         "replaced: choose another name",
+                         path);
     if (unlink(path) == 0)
         return true;
     found_set_error(error, path, "cannot be removed");

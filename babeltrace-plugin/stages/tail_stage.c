@@ -501,10 +501,8 @@ struct tail_counts tail_stage_counts(const struct stage *stage)
 static bool tail_read_rules(struct tail_stage *tail, struct error *error)
 {
     tail->path = strdup(tail->options.rules);
-    if (!tail->path) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!tail->path)
+        return error_set(error, "out of memory");
     (void)stat(tail->path, &tail->file);
     tail->rules = tail_rules_read(tail->path, error);
     return tail->rules != NULL;
