@@ -242,13 +242,11 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
 
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
-    char *temporary = text ? malloc(size) : NULL;
+    char *temporary;
     bool written;
 
-    if (!temporary)
+    if (!text || asprintf(&temporary, "%s.%u.tmp", file->path, (unsigned)getpid()) < 0)
         return error_set(error, "stats-file \"%s\": out of memory", file->path);
-    (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
     written = replace(file, temporary, text, error);
     free(temporary);
     return written;

@@ -53,16 +53,7 @@ _Static_assert(sizeof(struct head) == 48 && sizeof(struct slot) == 296 &&
 
 static uint32_t crc_of(uint32_t crc, const void *data, size_t length)
 {
-    const unsigned char *at = data;
-
-    while (length) {
-        const uInt part = length < (1U << 30) ? (uInt)length : 1U << 30;
-
-        crc = (uint32_t)crc32(crc, at, part);
-        at += part;
-        length -= part;
-    }
-    return crc;
+    return (uint32_t)crc32_z(crc, data, length);
 }
 
 /* Of a struct without its last member. */
@@ -223,12 +214,9 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
 static bool checkpoint_file_set_paths(struct checkpoint_file *file, const char *path)
 {
-    const size_t size = strlen(path) + sizeof(".new");
-
     file->path = strdup(path);
-    file->temporary = malloc(size);
-    if (file->temporary)
-        (void)snprintf(file->temporary, size, "%s.new", path);
+    if (asprintf(&file->temporary, "%s.new", path) < 0)
+        file->temporary = NULL;
     return file->path && file->temporary;
 }
 
@@ -276,14 +264,12 @@ void checkpoint_file_close(struct checkpoint_file *file)
 
 char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *error)
 {
-    const size_t size = strlen(file->path) + sizeof(".damaged");
-    char *aside = malloc(size);
+    char *aside;
 
-    if (!aside) {
+    if (asprintf(&aside, "%s.damaged", file->path) < 0) {
         error_set(error, "checkpoint \"%s\": out of memory", file->path);
         return NULL;
     }
-    (void)snprintf(aside, size, "%s.damaged", file->path);
     if (rename(file->path, aside) < 0) {
         checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
         free(aside);

@@ -292,12 +292,9 @@ static bool is_ours(const char *path)
 
 static bool found_set_paths(struct found *found, const char *path)
 {
-    const size_t size = strlen(path) + sizeof(".new");
-
     found->path = strdup(path);
-    found->temporary = malloc(size);
-    if (found->temporary)
-        (void)snprintf(found->temporary, size, "%s.new", path);
+    if (asprintf(&found->temporary, "%s.new", path) < 0)
+        found->temporary = NULL;
     return found->path && found->temporary;
 }
 
