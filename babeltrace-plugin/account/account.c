@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/http_url.h"
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "metrics_server.h"
 #include "prometheus.h"
@@ -53,11 +53,10 @@ void account_publish_now(struct account *account, const struct input_counts *inp
 {
     const int64_t now_ns = wall_clock_ns();
 
-    pthread_mutex_lock(&account->lock);
+    LOCK_GUARD(&account->lock);
     account->published.input = *input;
     account->published.core = *core;
     account->published_wall_ns = now_ns;
-    pthread_mutex_unlock(&account->lock);
 }
 
 bool account_is_due(struct account *account)
@@ -105,12 +104,11 @@ static char *page(void *context)
     char *text = prometheus_page(&counts, &run);
     char *more =
         account->callbacks.more ? account->callbacks.more(account->callbacks.context) : NULL;
-    char *both = text && more ? realloc(text, strlen(text) + strlen(more) + 1) : text;
+    char *both;
 
-    if (both && more)
-        strcat(both, more);
-    else if (!both)
-        free(text);
+    if (!text || asprintf(&both, "%s%s", text, more ? more : "") < 0)
+        both = NULL;
+    free(text);
     free(more);
     return both;
 }
@@ -143,10 +141,9 @@ static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
-    pthread_mutex_lock(&account->file_lock);
+    LOCK_GUARD(&account->file_lock);
     if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
-    pthread_mutex_unlock(&account->file_lock);
 }
 
 void account_keep(struct account *account)

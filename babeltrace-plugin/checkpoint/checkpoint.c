@@ -7,11 +7,10 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "checkpoint_file.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 /*
@@ -118,23 +117,21 @@ void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_coun
     const uint64_t lost = counts->outcome[OUTCOME_UNDELIVERED] + counts->outcome[OUTCOME_DROPPED] +
                           counts->outcome[OUTCOME_NO_MEMORY];
 
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     settled += checkpoint->to_skip; /* all of these come first */
     checkpoint->is_frozen |= lost > 0;
     if (!checkpoint->is_frozen && settled > checkpoint->progress.settled)
         checkpoint_note(checkpoint, settled);
-    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 /* Twice is better than never. */
 void checkpoint_begin_anew(struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     checkpoint->is_frozen = true;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     if (!checkpoint_file_note(&checkpoint->file, &checkpoint->progress, true))
         count_error(checkpoint, "the checkpoint's progress cannot be written");
-    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 static void find_other(struct checkpoint *checkpoint)
@@ -157,13 +154,12 @@ bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
             find_other(checkpoint);
         return true;
     }
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     if (!checkpoint->is_frozen && !digests_push(&checkpoint->digests, checkpoint->digest)) {
         checkpoint->is_frozen = true;
         count_error(checkpoint, "the checkpoint finds no memory: if this run is killed, more than "
                                 "one batch will be sent twice");
     }
-    pthread_mutex_unlock(&checkpoint->lock);
     return false;
 }
 
@@ -180,11 +176,10 @@ bool checkpoint_has_failed(const struct checkpoint *checkpoint, struct error *er
 /* What an earlier run has sent is of no use: it has put it together with what is gone. */
 static void give_up_trace(struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     checkpoint->to_skip = 0;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     checkpoint->digests.first = checkpoint->digests.end = 0;
-    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is_gone)
@@ -226,9 +221,8 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
     checkpoint->next_ms = now_ms + checkpoint->period_ms;
     if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, checkpoint_save,
                                checkpoint, &error)) {
-        pthread_mutex_lock(&checkpoint->lock);
+        LOCK_GUARD(&checkpoint->lock);
         count_error(checkpoint, error.text);
-        pthread_mutex_unlock(&checkpoint->lock);
     }
 }
 

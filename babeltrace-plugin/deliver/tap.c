@@ -209,12 +209,11 @@ static bool tap_may_retry(int code)
 
 static void reader_end(struct tap *tap, struct reader *reader)
 {
-    pthread_mutex_lock(&tap->lock);
+    LOCK_GUARD(&tap->lock);
     close(reader->fd);
     buffer_free(&reader->sending);
     buffer_free(&reader->pending);
     reader->fd = -1;
-    pthread_mutex_unlock(&tap->lock);
     atomic_fetch_sub(&tap->readers_count, 1);
 }
 
@@ -230,11 +229,10 @@ static void reader_begin(struct tap *tap, int fd)
         close(fd);
         return;
     }
-    pthread_mutex_lock(&tap->lock);
+    LOCK_GUARD(&tap->lock);
     *reader =
         (struct reader){.fd = fd, .share = 1, .is_new = true, .before = atomic_load(&tap->passed)};
     reader_put_counts(reader);
-    pthread_mutex_unlock(&tap->lock);
     atomic_fetch_add(&tap->readers_count, 1);
 }
 
@@ -301,7 +299,7 @@ static bool reader_has_more(struct tap *tap, struct reader *reader)
 
     if (reader->sent < sending.length)
         return true;
-    pthread_mutex_lock(&tap->lock);
+    LOCK_GUARD(&tap->lock);
     if (reader->dropped && !reader->pending.length)
         reader_put_counts(reader);
     reader->sending = reader->pending;
@@ -309,7 +307,6 @@ static bool reader_has_more(struct tap *tap, struct reader *reader)
     reader->pending = sending;
     reader->pending.length = 0;
     reader->pending_spans = 0;
-    pthread_mutex_unlock(&tap->lock);
     reader->sent = 0;
     return reader->sending.length != 0;
 }
