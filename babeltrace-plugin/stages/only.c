@@ -44,11 +44,6 @@ struct only {
     int64_t newest_ns;
 };
 
-static uint64_t only_hash(uint64_t seed, uint64_t low)
-{
-    return hash_mix(seed ^ low);
-}
-
 static void only_free_linked(struct table_link *link)
 {
     free(caa_container_of(link, struct wanted, in_table));
@@ -149,7 +144,7 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
         **last_any = wanted;
         *last_any = &wanted->next;
     } else {
-        table_add(&only->wanted, &wanted->in_table, only_hash(only->wanted.seed, wanted->low));
+        table_add(&only->wanted, &wanted->in_table, hash_number(only->wanted.seed, wanted->low));
     }
     return true;
 }
@@ -272,7 +267,7 @@ static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint6
 {
     const struct wanted *wanted;
 
-    table_find(wanted, &only->wanted, only_hash(only->wanted.seed, low), in_table,
+    table_find(wanted, &only->wanted, hash_number(only->wanted.seed, low), in_table,
                wanted->is_sent == is_sent && only_fits(wanted, high, low) &&
                    is_in_time(wanted, time_ns));
     if (wanted)
@@ -309,7 +304,7 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 
     while (first && first->is_sent)
         first = first->next;
-    table_for_each_of(wanted, &only->wanted, only_hash(only->wanted.seed, trace_id), in_table)
+    table_for_each_of(wanted, &only->wanted, hash_number(only->wanted.seed, trace_id), in_table)
     {
         if (!wanted->is_sent && only_fits(wanted, trace_id_high, trace_id) &&
             (!first || wanted->number < first->number))

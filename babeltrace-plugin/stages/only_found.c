@@ -44,11 +44,6 @@ struct found {
     char *temporary;
 };
 
-static uint64_t found_hash(uint64_t seed, uint64_t low)
-{
-    return hash_mix(seed ^ low);
-}
-
 struct found *found_new(void)
 {
     struct found *found = calloc(1, sizeof(*found));
@@ -84,7 +79,7 @@ static struct found_trace *found_find(const struct found *found, const struct sp
 {
     struct found_trace *trace;
 
-    table_find(trace, &found->traces, found_hash(found->traces.seed, span->trace_id), in_table,
+    table_find(trace, &found->traces, hash_number(found->traces.seed, span->trace_id), in_table,
                trace->low == span->trace_id &&
                    (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high));
     return trace;
@@ -105,7 +100,7 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
         return NULL;
     }
     trace->low = span->trace_id;
-    table_add(&found->traces, &trace->in_table, found_hash(found->traces.seed, trace->low));
+    table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->low));
     *found->last = trace;
     found->last = &trace->next;
     return trace;
