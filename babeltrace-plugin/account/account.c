@@ -259,13 +259,10 @@ static bool start_thread(struct account *account)
 
 static void end_thread(struct account *account)
 {
-    const uint64_t one = 1;
-
     if (!account->has_thread)
         return;
     account->has_thread = false;
-    while (write(account->end_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    (void)eventfd_write(account->end_fd, 1);
     (void)pthread_join(account->thread, NULL);
 }
 

@@ -162,10 +162,8 @@ static void file_probe(struct transport *transport, struct reply *reply)
 static void file_cancel(struct transport *transport)
 {
     struct file_transport *file = (struct file_transport *)transport;
-    const uint64_t one = 1;
 
-    while (write(file->cancel_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    (void)eventfd_write(file->cancel_fd, 1);
 }
 
 /* A pipe gets the end of the text; a file is stored on disk. */

@@ -155,15 +155,6 @@ static void reader_take(struct tap *tap, struct reader *reader, const struct enc
     buffer_put(pending, LINE_END, sizeof(LINE_END) - 1);
 }
 
-static void tap_wake(struct tap *tap)
-{
-    const uint64_t one = 1;
-
-    /* fails only if the thread is awake already */
-    if (write(tap->wake, &one, sizeof(one)) < 0)
-        return;
-}
-
 bool tap_is_read(struct tap *tap)
 {
     return atomic_load_explicit(&tap->readers_count, memory_order_relaxed) != 0;
@@ -181,7 +172,7 @@ static void tap_take(struct tap *tap, const struct encoder *encoder, const struc
             reader_take(tap, &tap->readers[i], encoder, body, spans);
     }
     pthread_mutex_unlock(&tap->lock);
-    tap_wake(tap);
+    (void)eventfd_write(tap->wake, 1); /* fails only if the thread is awake already */
 }
 
 void tap_pass(struct tap *tap, uint32_t spans)
@@ -357,9 +348,9 @@ static void reader_serve(struct tap *tap, struct reader *reader, short events)
 
 static void tap_serve(struct tap *tap, const struct pollfd *fds)
 {
-    uint64_t count;
+    eventfd_t count;
 
-    if (fds[0].revents && read(tap->wake, &count, sizeof(count)) < 0 && !tap_may_retry(errno))
+    if (fds[0].revents && eventfd_read(tap->wake, &count) < 0 && !tap_may_retry(errno))
         return;
     for (int i = 0; i < TAP_READERS; i++) {
         if (tap->readers[i].fd >= 0)
@@ -480,7 +471,7 @@ void tap_end(struct tap *tap)
         return;
     tap->has_ended = true;
     atomic_store(&tap->is_closing, true);
-    tap_wake(tap);
+    (void)eventfd_write(tap->wake, 1); /* fails only if the thread is awake already */
     (void)pthread_join(tap->thread, NULL);
     for (int i = 0; i < TAP_READERS; i++) {
         if (tap->readers[i].fd >= 0)

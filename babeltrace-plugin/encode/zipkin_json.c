@@ -177,24 +177,22 @@ static size_t endpoint_size_limit(const struct endpoint *endpoint)
            JSON_STRING_MAX(sizeof(endpoint->ipv4)) + JSON_STRING_MAX(sizeof(endpoint->ipv6));
 }
 
+static char *write_member(char *at, const char *name, struct text value, bool *cut)
+{
+    if (!value.length)
+        return at;
+    at = text_copy(at, text_of(name));
+    at = json_put_string(at, value, LIMIT_NAME, '|', cut);
+    *at++ = ',';
+    return at;
+}
+
 static char *write_endpoint(char *at, const struct endpoint *endpoint, bool *cut)
 {
     *at++ = '{';
-    if (endpoint->service.length) {
-        at = JSON_PUT_LITERAL(at, "\"serviceName\":");
-        at = json_put_string(at, endpoint->service, LIMIT_NAME, '|', cut);
-        *at++ = ',';
-    }
-    if (endpoint->ipv4[0]) {
-        at = JSON_PUT_LITERAL(at, "\"ipv4\":");
-        at = json_put_string(at, text_of(endpoint->ipv4), LIMIT_NAME, '|', cut);
-        *at++ = ',';
-    }
-    if (endpoint->ipv6[0]) {
-        at = JSON_PUT_LITERAL(at, "\"ipv6\":");
-        at = json_put_string(at, text_of(endpoint->ipv6), LIMIT_NAME, '|', cut);
-        *at++ = ',';
-    }
+    at = write_member(at, "\"serviceName\":", endpoint->service, cut);
+    at = write_member(at, "\"ipv4\":", text_of(endpoint->ipv4), cut);
+    at = write_member(at, "\"ipv6\":", text_of(endpoint->ipv6), cut);
     if (endpoint->port) {
         at = JSON_PUT_LITERAL(at, "\"port\":");
         at = json_put_integer(at, endpoint->port);
