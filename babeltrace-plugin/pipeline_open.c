@@ -10,7 +10,6 @@
 #include "babeltrace-plugin/stages/tail_stage.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -15,7 +15,6 @@
 #include "babeltrace-plugin/base/error.h"
 
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define SERVER_CLIENTS 8

@@ -7,9 +7,6 @@
 
 #include "babeltrace-plugin/base/line.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 /* ---- what is looked at ----------------------------------------------------------------------- */
 
 enum { DISK_BUSY, DISK_QUEUE, DISK_WAIT };

@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <math.h>
 #include <stdlib.h>
 
 #define FILE_MAX  (1U << 20)

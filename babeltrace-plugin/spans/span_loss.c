@@ -16,7 +16,6 @@
 #include "tracepoints/format/events.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* Ends with series 0, which there is none of. */
 void sequences_save(const struct sequences *sequences, struct state *state)

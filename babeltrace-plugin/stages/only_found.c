@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <urcu/compiler.h>
 
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\"oldest\": ";

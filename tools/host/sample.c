@@ -7,7 +7,6 @@
 
 #include "sample_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>

@@ -11,7 +11,6 @@
 #include "tools/base/say.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -11,7 +11,6 @@
 #include "tracepoints/format/ring.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
