@@ -311,10 +311,8 @@ struct account *account_open(const struct account_options *options,
 {
     struct account *account = calloc(1, sizeof(*account));
 
-    if (!account) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!account)
+        return error_null(error, "out of memory");
     account->callbacks = *callbacks;
     account->period_ms = options->period_ms;
     account->shows_progress = options->shows_progress;

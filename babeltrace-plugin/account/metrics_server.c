@@ -279,10 +279,8 @@ struct metrics_server *metrics_server_open(const char *key, const char *where,
     if (!listen_parse(&address, key, where, error))
         return NULL;
     server = calloc(1, sizeof(*server));
-    if (!server) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!server)
+        return error_null(error, "out of memory");
     server->pages[0] = (struct page){"/metrics", PROMETHEUS_CONTENT_TYPE, page};
     server->context = context;
     for (int i = 0; i < SERVER_CLIENTS; i++)

@@ -28,4 +28,7 @@ __attribute__((format(printf, 2, 3))) static inline bool error_set(struct error 
     return false;
 }
 
+/* The same, for a function that returns a pointer. */
+#define error_null(...) (error_set(__VA_ARGS__), NULL)
+
 #endif

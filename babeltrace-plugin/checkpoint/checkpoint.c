@@ -383,10 +383,8 @@ struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
 {
     struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
 
-    if (!checkpoint) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!checkpoint)
+        return error_null(error, "out of memory");
     pthread_mutex_init(&checkpoint->lock, NULL);
     checkpoint->file.fd = -1;
     checkpoint->callbacks = *callbacks;

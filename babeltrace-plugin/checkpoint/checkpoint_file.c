@@ -266,10 +266,8 @@ char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *erro
 {
     char *aside;
 
-    if (asprintf(&aside, "%s.damaged", file->path) < 0) {
-        error_set(error, "checkpoint \"%s\": out of memory", file->path);
-        return NULL;
-    }
+    if (asprintf(&aside, "%s.damaged", file->path) < 0)
+        return error_null(error, "checkpoint \"%s\": out of memory", file->path);
     if (rename(file->path, aside) < 0) {
         checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
         free(aside);

@@ -94,12 +94,11 @@ static struct transport *exporter_open_transport(const struct transport_options 
         return kafka_transport_open(options, error);
     if (exporter_has_scheme(endpoint, file_scheme))
         return file_transport_open(options->protocol, endpoint + strlen(file_scheme), error);
-    error_set(
+    return error_null(
         error,
         "endpoint \"%s\": expected http://HOST[:PORT]%s, https://..., kafka://BROKER/TOPIC or "
         "file:PATH",
         endpoint_unparsed(endpoint), options->protocol->path);
-    return NULL;
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -283,10 +282,8 @@ struct exporter *exporter_new(const struct exporter_options *options,
 {
     struct exporter *exporter = calloc(1, sizeof(*exporter));
 
-    if (!exporter) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!exporter)
+        return error_null(error, "out of memory");
     exporter->options = *options;
     exporter->callbacks = *callbacks;
     exporter->stop_ms = CLOCK_NEVER;

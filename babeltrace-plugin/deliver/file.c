@@ -253,15 +253,11 @@ struct transport *file_transport_open(const struct protocol *protocol, const cha
 {
     struct file_transport *file;
 
-    if (path[0] == '\0') {
-        error_set(error, "endpoint \"file:\": expected a path after \"file:\"");
-        return NULL;
-    }
+    if (path[0] == '\0')
+        return error_null(error, "endpoint \"file:\": expected a path after \"file:\"");
     file = calloc(1, sizeof(*file) + strlen(path) + 1);
-    if (!file) {
-        error_set(error, "file:%s: out of memory", path);
-        return NULL;
-    }
+    if (!file)
+        return error_null(error, "file:%s: out of memory", path);
     strcpy(file->path, path);
     file->protocol = protocol;
     file->fd = file->cancel_fd = -1;

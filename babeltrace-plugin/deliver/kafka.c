@@ -15,9 +15,9 @@
 struct transport *kafka_transport_open(const struct transport_options *options, struct error *error)
 {
     (void)options;
-    error_set(error, "endpoint: kafka:// is not in this build: build it with librdkafka, or have "
-                     "the spans sent over http(s)://");
-    return NULL;
+    return error_null(error,
+                      "endpoint: kafka:// is not in this build: build it with librdkafka, or have "
+                      "the spans sent over http(s)://");
 }
 
 #else
@@ -466,10 +466,8 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 {
     struct kafka_transport *kafka = calloc(1, sizeof(*kafka));
 
-    if (!kafka) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!kafka)
+        return error_null(error, "out of memory");
     kafka->base = (struct transport){
         .probe = kafka_probe,
         .send = kafka_send,

@@ -431,10 +431,8 @@ struct tap *tap_open(const char *path, struct error *error)
 {
     struct tap *tap = calloc(1, sizeof(*tap));
 
-    if (!tap) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!tap)
+        return error_null(error, "out of memory");
     if (!unix_socket_listen(&tap->socket, &unix_socket_private, path, error)) {
         free(tap);
         return NULL;

@@ -217,11 +217,9 @@ static struct only *read_file(int fd, const char *path, const char *found, struc
     struct stat status;
     char *data;
 
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX) {
-        error_set(error, "only-traces \"%s\": expected a regular file of up to %u bytes", path,
-                  FILE_MAX);
-        return NULL;
-    }
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX)
+        return error_null(error, "only-traces \"%s\": expected a regular file of up to %u bytes",
+                          path, FILE_MAX);
     data = malloc((size_t)status.st_size + 1);
     if (!data)
         error_set(error, "only-traces \"%s\": out of memory", path);
@@ -238,10 +236,8 @@ struct only *only_open(const char *path, const char *found, struct error *error)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct only *only;
 
-    if (fd < 0) {
-        error_set(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
-        return NULL;
-    }
+    if (fd < 0)
+        return error_null(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
     only = read_file(fd, path, found, error);
     close(fd);
     return only;

@@ -567,10 +567,8 @@ struct stage *tail_stage_new(const struct tail_options *options, struct error *e
 {
     struct tail_stage *tail = calloc(1, sizeof(*tail));
 
-    if (!tail) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!tail)
+        return error_null(error, "out of memory");
     tail->stage.kind = &tail_stage_kind;
     tail->stage.is_off = !options->rules;
     tail->options = *options;
