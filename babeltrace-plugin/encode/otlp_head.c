@@ -5,7 +5,7 @@
  */
 #include "otlp_parts.h"
 
-#include <stdlib.h>
+#include "babeltrace-plugin/base/array.h"
 
 #define RESOURCE           PB_BYTES(1) /* of ResourceSpans */
 #define RESOURCE_ATTRIBUTE PB_BYTES(1)
@@ -108,14 +108,8 @@ bool otlp_make_head(struct head *head, const struct resource *resource)
                           resource->whole.length + resource->scope.length;
     char *at;
 
-    if (head->capacity < needed) {
-        char *data = realloc(head->data, needed);
-
-        if (!data)
-            return false;
-        head->data = data;
-        head->capacity = needed;
-    }
+    if (!ARRAY_FITS(head->data, head->room, needed))
+        return false;
     head->cut = false;
     at = resource->message ? otlp_write_foreign_head(head->data, resource)
                            : otlp_write_own_head(head->data, resource, &head->cut);

@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
 #include "json.h"
@@ -37,7 +38,7 @@ struct endpoint_json {
     const struct endpoint *of;
     char *json;
     size_t length;
-    size_t capacity;
+    size_t room;
     bool cut;
 };
 
@@ -211,19 +212,11 @@ static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
     /* the upper bits of the product: the lower ones of an address are mostly the same */
     const uint64_t spread = (uint64_t)(uintptr_t)endpoint * UINT64_C(0x9e3779b97f4a7c15);
     struct endpoint_json *cached = &encoder->endpoints[spread >> (64 - ENDPOINTS_LOG2)];
-    size_t needed;
 
     if (cached->of == endpoint)
         return cached;
-    needed = endpoint_size_limit(endpoint);
-    if (cached->capacity < needed) {
-        char *json = realloc(cached->json, needed);
-
-        if (!json)
-            return NULL;
-        cached->json = json;
-        cached->capacity = needed;
-    }
+    if (!ARRAY_FITS(cached->json, cached->room, endpoint_size_limit(endpoint)))
+        return NULL;
     cached->cut = false;
     cached->length = (size_t)(write_endpoint(cached->json, endpoint, &cached->cut) - cached->json);
     cached->of = endpoint;

@@ -5,6 +5,7 @@
  */
 #include "tail.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 
 #include <errno.h>
@@ -52,7 +53,7 @@ struct rule {
 
 struct tail_rules {
     struct rule *list;
-    size_t count;
+    size_t count, room;
     /* of these is what is remembered */
     const struct names *names;
     const struct statistics *statistics;
@@ -234,20 +235,18 @@ static struct text tail_trim(struct text line)
 static bool add_rule(struct tail_rules *rules, struct text line, const char *path, unsigned number,
                      struct error *error)
 {
-    struct rule *grown;
+    struct rule *rule;
 
     if (line.length == 0)
         return true;
     if (rules->count == RULES_MAX)
         return error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
                          RULES_MAX);
-    grown = reallocarray(rules->list, rules->count + 1, sizeof(*grown));
-    if (!grown)
+    if (!ARRAY_FITS(rules->list, rules->room, rules->count))
         return error_set(error, "out of memory");
-    rules->list = grown;
-    grown += rules->count++;
-    *grown = (struct rule){.text = NULL};
-    return read_rule(grown, line, path, number, error);
+    rule = &rules->list[rules->count++];
+    *rule = (struct rule){.text = NULL};
+    return read_rule(rule, line, path, number, error);
 }
 
 struct tail_rules *tail_rules_parse(struct text text, const char *path, struct error *error)

@@ -3,6 +3,7 @@
  */
 #include "only_found.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
 
@@ -29,7 +30,7 @@ struct found_trace {
     int64_t begin_ns; /* of the first of its spans */
     uint64_t count;   /* of its spans, */
     uint32_t listed;  /* and of those that are listed */
-    uint32_t capacity;
+    size_t room;
     struct found_span *spans;
 };
 
@@ -105,21 +106,6 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
     return trace;
 }
 
-static bool found_make_room(struct found_trace *trace)
-{
-    const uint32_t capacity = trace->capacity ? 2 * trace->capacity : 4;
-    struct found_span *spans;
-
-    if (trace->listed < trace->capacity)
-        return true;
-    spans = realloc(trace->spans, capacity * sizeof(*spans));
-    if (!spans)
-        return false;
-    trace->spans = spans;
-    trace->capacity = capacity;
-    return true;
-}
-
 void found_note(struct found *found, const struct span *span)
 {
     struct found_trace *trace;
@@ -137,7 +123,7 @@ void found_note(struct found *found, const struct span *span)
         trace->high = span->trace_id_high;
     if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
         return;
-    if (!found_make_room(trace)) {
+    if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
         found->is_starved = true;
         return;
     }
