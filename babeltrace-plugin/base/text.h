@@ -65,6 +65,15 @@ static inline char *text_copy(char *at, struct text text)
     return at + text.length;
 }
 
+/* A copy at *at, which is where the copy ends then. */
+static inline struct text text_keep(char **at, struct text text)
+{
+    const struct text kept = {*at, text.length};
+
+    *at = text_copy(*at, text);
+    return kept;
+}
+
 static inline bool text_equal(struct text a, struct text b)
 {
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
