@@ -219,8 +219,6 @@ int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         const struct client *client = &server->clients[i];
 
-        /* libmicrohttpd's epoll set waits for it */
-        fds[2 + i] = (struct pollfd){client->fd, 0, 0};
         if (client->fd >= 0 && client->until_ms < until_ms)
             until_ms = client->until_ms;
     }
