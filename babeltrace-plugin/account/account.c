@@ -101,16 +101,14 @@ static char *page(void *context)
     const struct account *account = context;
     struct run_info run;
     const struct counts counts = read_counts(context, &run);
-    char *text = prometheus_page(&counts, &run);
     char *more =
         account->callbacks.more ? account->callbacks.more(account->callbacks.context) : NULL;
-    char *both;
+    struct printer printer = {.has_failed = false};
 
-    if (!text || asprintf(&both, "%s%s", text, more ? more : "") < 0)
-        both = NULL;
-    free(text);
+    prometheus_print(&printer, &counts, &run);
+    print_string(&printer, more ? more : "");
     free(more);
-    return both;
+    return print_end(&printer);
 }
 
 static void count_file_error(struct account *account, const struct error *error)
