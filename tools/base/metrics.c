@@ -63,10 +63,8 @@ struct metrics *metrics_open(struct loop *loop, const char *key, const char *whe
 {
     struct metrics *metrics = calloc(1, sizeof(*metrics));
 
-    if (!metrics) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!metrics)
+        return error_null(error, "out of memory");
     metrics->loop = loop;
     metrics->timer = (struct timer){.due = metrics_serve, .context = metrics};
     metrics->server = metrics_server_open(key, where, page, context, error);
