@@ -52,12 +52,11 @@ static bool params_map_read_closing(struct params *params, const struct param_ru
         if (!params_add_closing(params, rule, text_of(bt_value_string_get(element)), error))
             return false;
     }
-    if (length == 0)
-        error_set(error,
-                  "parameter \"%s\": expected an array of strings or a string, got an empty "
-                  "array",
-                  rule->name);
-    return length > 0;
+    return length > 0 ||
+           error_set(error,
+                     "parameter \"%s\": expected an array of strings or a string, got an empty "
+                     "array",
+                     rule->name);
 }
 
 /* The command line writes 5 as a signed and +5 as an unsigned integer: both are a number. */

@@ -237,9 +237,7 @@ static bool open_board(struct pipeline *pipeline, const struct params *params, s
     if (!params->prometheus_listen)
         return true;
     pipeline->board = host_board_new(true, params->host_groups, &cause);
-    if (!pipeline->board)
-        error_set(error, "host-groups: %.900s", cause.text);
-    return pipeline->board != NULL;
+    return pipeline->board || error_set(error, "host-groups: %.900s", cause.text);
 }
 
 /* Returns true also if there is none. */

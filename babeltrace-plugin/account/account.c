@@ -299,9 +299,7 @@ static bool begin(struct account *account, const struct account_options *options
         return false;
     if (!options->stats_file && !options->listen && !options->shows_progress)
         return true;
-    if (!start_thread(account))
-        error_set(error, "cannot start a thread");
-    return account->has_thread;
+    return start_thread(account) || error_set(error, "cannot start a thread");
 }
 
 struct account *account_open(const struct account_options *options,

@@ -20,9 +20,9 @@
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\n  \"sink\": \"sink.blkin.zipkin\"";
 
-static void stats_file_error(struct error *error, const char *path, const char *what)
+static bool stats_file_error(struct error *error, const char *path, const char *what)
 {
-    error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
+    return error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
 }
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -88,19 +88,16 @@ static bool check_content(const char *path, struct error *error)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool is_ours;
 
-    if (fd < 0) {
-        stats_file_error(error, path, "exists and cannot be read");
-        return false;
-    }
+    if (fd < 0)
+        return stats_file_error(error, path, "exists and cannot be read");
     is_ours = begins_with_mark(fd);
     close(fd);
-    if (!is_ours)
-        error_set(
-            error,
-            "stats-file \"%s\": exists and is no statistics file, and is not replaced: choose "
-            "another name",
-            path);
-    return is_ours;
+    return is_ours ||
+           error_set(
+               error,
+               "stats-file \"%s\": exists and is no statistics file, and is not replaced: choose "
+               "another name",
+               path);
 }
 
 static bool check(const char *path, struct error *error)
@@ -233,7 +230,7 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
     if (fd >= 0 && errno == EEXIST)
         (void)refuse_taken(file->path, error);
     else
-        stats_file_error(error, file->path, "cannot write");
+        (void)stats_file_error(error, file->path, "cannot write");
     if (fd >= 0)
         close(fd);
     (void)unlink(temporary);

@@ -151,10 +151,9 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
         code = complete(parsed, path, url);
     }
     curl_url_cleanup(parsed);
-    if (code != CURLUE_OK)
-        error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s: %s",
-                  endpoint_unparsed(endpoint), path, reason(code));
-    return code == CURLUE_OK;
+    return code == CURLUE_OK ||
+           error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s: %s",
+                     endpoint_unparsed(endpoint), path, reason(code));
 }
 
 void http_url_free(struct http_url *url)

@@ -335,12 +335,6 @@ static bool begin_trace(struct checkpoint *checkpoint, const char *trace, struct
     return error_set(error, "checkpoint \"%s\": cannot be written", checkpoint->file.path);
 }
 
-static bool begin_live(struct checkpoint *checkpoint, struct error *error)
-{
-    return checkpoint_file_write(&checkpoint->file, &checkpoint->progress, checkpoint_save,
-                                 checkpoint, error);
-}
-
 static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_options *options,
                    struct error *error)
 {
@@ -373,7 +367,8 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
         break;
     }
     return options->trace ? begin_trace(checkpoint, options->trace, error)
-                          : begin_live(checkpoint, error);
+                          : checkpoint_file_write(&checkpoint->file, &checkpoint->progress,
+                                                  checkpoint_save, checkpoint, error);
 }
 
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,

@@ -59,10 +59,10 @@ static uint32_t crc_of(uint32_t crc, const void *data, size_t length)
 /* Of a struct without its last member. */
 #define CRC_OF(thing) htole32(crc_of(0, &(thing), offsetof(__typeof__(thing), crc)))
 
-static void checkpoint_file_error(struct error *error, const struct checkpoint_file *file,
+static bool checkpoint_file_error(struct error *error, const struct checkpoint_file *file,
                                   const char *what)
 {
-    error_set(error, "checkpoint \"%s\": %s: %s", file->path, what, strerror(errno));
+    return error_set(error, "checkpoint \"%s\": %s: %s", file->path, what, strerror(errno));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -114,7 +114,7 @@ static enum checkpoint_found read_state(struct checkpoint_file *file, const stru
         return CHECKPOINT_ERROR;
     }
     if (read_at(file->fd, file->state, length, STATE_AT) < length) {
-        checkpoint_file_error(error, file, "cannot be read");
+        (void)checkpoint_file_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
     file->state_length = length;
@@ -138,7 +138,7 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
     if (size == 0)
         return damaged(file, "it is empty", error);
     if (read_at(file->fd, &head, sizeof(head), 0) < (size < sizeof(head) ? size : sizeof(head))) {
-        checkpoint_file_error(error, file, "cannot be read");
+        (void)checkpoint_file_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
     if (memcmp(head.magic, magic, size < sizeof(head.magic) ? size : sizeof(head.magic)) != 0) {
@@ -198,7 +198,7 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
         if (fd < 0) {
             if (errno != ENOENT || flags & O_CREAT)
-                checkpoint_file_error(error, file, "cannot be opened");
+                (void)checkpoint_file_error(error, file, "cannot be opened");
             return -1;
         }
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -269,7 +269,7 @@ char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *erro
     if (asprintf(&aside, "%s.damaged", file->path) < 0)
         return error_null(error, "checkpoint \"%s\": out of memory", file->path);
     if (rename(file->path, aside) < 0) {
-        checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
+        (void)checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
         free(aside);
         return NULL;
     }
@@ -416,7 +416,7 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
         return false;
     }
     if (!write_file(file, fd, progress, save, context) || rename(file->temporary, file->path) < 0) {
-        checkpoint_file_error(error, file, "cannot be written");
+        (void)checkpoint_file_error(error, file, "cannot be written");
         (void)unlink(file->temporary);
         close(fd);
         return false;
@@ -426,10 +426,8 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
     file->fd = fd;
     file->serial++;
     file->progress = *progress;
-    if (file->kind == CHECKPOINT_LIVE || store_name(file))
-        return true;
-    checkpoint_file_error(error, file, "cannot be stored");
-    return false;
+    return file->kind == CHECKPOINT_LIVE || store_name(file) ||
+           checkpoint_file_error(error, file, "cannot be stored");
 }
 
 bool checkpoint_file_note(struct checkpoint_file *file, const struct progress *progress,

@@ -203,29 +203,17 @@ static void file_free(struct transport *transport)
     free(file);
 }
 
-/* A file with content may be last night's only trace, so it is never overwritten. */
-static bool file_refuse_content(const char *path, const struct stat *status, struct error *error)
-{
-    if (!S_ISREG(status->st_mode) || status->st_size == 0)
-        return false;
-    error_set(error,
-              "file:%s: exists and is not empty, and is not overwritten: choose another name",
-              path);
-    return true;
-}
-
-static void file_set_open_error(const char *path, int cause, struct error *error)
+static bool file_set_open_error(const char *path, int cause, struct error *error)
 {
     char target[PATH_MAX];
     const ssize_t length = readlink(path, target, sizeof(target) - 1);
 
-    if (length < 0) {
-        error_set(error, "file:%s: cannot open for writing: %s", path, strerror(cause));
-        return;
-    }
+    if (length < 0)
+        return error_set(error, "file:%s: cannot open for writing: %s", path, strerror(cause));
     target[length] = '\0';
-    error_set(error, "file:%s: is a symbolic link to %s, which cannot be opened for writing: %s",
-              path, target, strerror(cause));
+    return error_set(error,
+                     "file:%s: is a symbolic link to %s, which cannot be opened for writing: %s",
+                     path, target, strerror(cause));
 }
 
 static bool file_start(struct file_transport *file, struct error *error)
@@ -237,13 +225,14 @@ static bool file_start(struct file_transport *file, struct error *error)
         return error_set(error, "file:%s: %s", file->path, strerror(errno));
     if (!file_try_to_open(file))
         return true; /* file_probe() waits, where an interruption is heeded */
-    if (file->fd < 0 || fstat(file->fd, &status) < 0) {
-        file_set_open_error(file->path, errno, error);
-        return false;
-    }
-    if (file_refuse_content(file->path, &status, error))
-        return false;
+    if (file->fd < 0 || fstat(file->fd, &status) < 0)
+        return file_set_open_error(file->path, errno, error);
     file->seekable = S_ISREG(status.st_mode);
+    /* a file with content may be last night's only trace, so it is never overwritten */
+    if (file->seekable && status.st_size > 0)
+        return error_set(
+            error, "file:%s: exists and is not empty, and is not overwritten: choose another name",
+            file->path);
     /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
     return !file->seekable || (file_begin_output(file, error) && file_write_tail(file, error));
 }

@@ -216,10 +216,9 @@ bool spool_is_stored(struct spool *spool, struct error *error)
     segment = spool->segments.first;
     while (segment && !segment->is_unsure)
         segment = segment->next;
-    if (segment)
-        error_set(error,
-                  "of the %" PRIu64 " spans in the spool \"%s\" some may not be on disk: it could "
-                  "not be stored (fsync)",
-                  spool->counts.waiting, spool->options.folder);
-    return !segment;
+    return !segment || error_set(error,
+                                 "of the %" PRIu64
+                                 " spans in the spool \"%s\" some may not be on disk: it could "
+                                 "not be stored (fsync)",
+                                 spool->counts.waiting, spool->options.folder);
 }

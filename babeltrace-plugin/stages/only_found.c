@@ -212,9 +212,9 @@ static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t 
     fprintf(file, "\n]}\n");
 }
 
-static void found_set_error(struct error *error, const char *path, const char *what)
+static bool found_set_error(struct error *error, const char *path, const char *what)
 {
-    error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
+    return error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
 }
 
 /* Returns NULL with errno set. */
@@ -248,7 +248,7 @@ bool found_write(struct found *found, int64_t oldest_ns, int64_t newest_ns, stru
         if (close_written(file) && rename(found->temporary, found->path) == 0)
             return true;
     }
-    found_set_error(error, found->path, "cannot be written");
+    (void)found_set_error(error, found->path, "cannot be written");
     (void)unlink(found->temporary);
     return false;
 }
@@ -293,8 +293,5 @@ bool found_prepare(struct found *found, const char *path, struct error *error)
                          "only-found \"%s\": exists and is no file of what was found, and is not "
                          "replaced: choose another name",
                          path);
-    if (unlink(path) == 0)
-        return true;
-    found_set_error(error, path, "cannot be removed");
-    return false;
+    return unlink(path) == 0 || found_set_error(error, path, "cannot be removed");
 }

@@ -524,9 +524,7 @@ static bool tail_set_up(struct tail_stage *tail, struct error *error)
                                           .max_spans = SPANS_MAX,
                                           .close = tail_decide,
                                           .context = tail});
-    if (!tail->open)
-        error_set(error, "out of memory");
-    return tail->open != NULL;
+    return tail->open || error_set(error, "out of memory");
 }
 
 static void tail_free_trace(void *context, int64_t last, const struct trace_span *spans,
