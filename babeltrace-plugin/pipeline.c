@@ -80,9 +80,9 @@ static void pipeline_flush(struct pipeline *pipeline)
 {
     pairing_flush(pipeline->rules);
     while (assembler_flush_some(pipeline->assembler, FLUSH_STEP))
-        exporter_heed_interruption(pipeline->exporter);
+        (void)exporter_heed_interruption(pipeline->exporter);
     while (chain_flush_some(&pipeline->chain, FLUSH_STEP))
-        exporter_heed_interruption(pipeline->exporter);
+        (void)exporter_heed_interruption(pipeline->exporter);
 }
 
 /* Of spans that the collector does not want, no further run would make it take one. */
@@ -166,18 +166,12 @@ static bool pipeline_is_gone(const struct pipeline *pipeline)
     return pipeline->intake.counts.events == 0 && pipeline->intake.end_ns == 0;
 }
 
-/* All of the trace was read: of less it would be false. An error is set if it fails. */
-static bool pipeline_tell_found(struct pipeline *pipeline, struct error *error)
-{
-    return !pipeline->only || only_write_found(pipeline->only, error);
-}
-
 /* What the stages hold; but one that is off holds nothing for the next trace. */
 static void pipeline_leave_to_next(struct pipeline *pipeline)
 {
     chain_advance(&pipeline->chain, assembler_now(pipeline->assembler));
     while (chain_flush_some_off(&pipeline->chain, FLUSH_STEP))
-        exporter_heed_interruption(pipeline->exporter);
+        (void)exporter_heed_interruption(pipeline->exporter);
     chain_hand_over(&pipeline->chain);
 }
 
@@ -194,7 +188,8 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error)
         pipeline_flush(pipeline);
     else
         pipeline_leave_to_next(pipeline);
-    has_told = pipeline_tell_found(pipeline, error);
+    /* all of the trace was read: of less it would be false */
+    has_told = !pipeline->only || only_write_found(pipeline->only, error);
     pipeline_publish_now(pipeline);
     exporter_flush(pipeline->exporter);
     pipeline->has_read_all = true;

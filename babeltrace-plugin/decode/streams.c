@@ -32,15 +32,12 @@ struct streams {
     struct rules *rules;
 };
 
-static void free_known(struct known *known)
-{
-    stream_decoder_free(known->decoder);
-    free(known);
-}
-
 static void streams_free_linked(struct table_link *link)
 {
-    free_known(caa_container_of(link, struct known, in_table));
+    struct known *known = caa_container_of(link, struct known, in_table);
+
+    stream_decoder_free(known->decoder);
+    free(known);
 }
 
 struct streams *streams_new(struct rules *rules)
@@ -133,5 +130,5 @@ void streams_end(struct streams *streams, const bt_stream *stream)
         return;
     memset(streams->recent, 0, sizeof(streams->recent)); /* some are of this decoder */
     table_remove(&streams->table, &known->in_table);
-    free_known(known);
+    streams_free_linked(&known->in_table);
 }

@@ -41,8 +41,7 @@ static void exporter_stop(struct exporter *exporter, int64_t timeout_ms)
     outbox_stop(exporter->outbox, exporter->stop_ms);
 }
 
-/* Returns whether delivery ends at a known time. */
-static bool exporter_stop_if_interrupted(struct exporter *exporter)
+bool exporter_heed_interruption(struct exporter *exporter)
 {
     if (exporter->callbacks.interrupted(exporter->callbacks.context))
         exporter_stop(exporter, exporter->options.flush_timeout_ms);
@@ -55,7 +54,7 @@ static void exporter_wait_for_reader(struct exporter *exporter)
 {
     while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
            !outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
-        (void)exporter_stop_if_interrupted(exporter);
+        (void)exporter_heed_interruption(exporter);
 }
 
 /* The threads deliver for timeout_ms at most, and end. */
@@ -368,16 +367,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
     enum outbox_added added;
 
     while ((added = outbox_add(exporter->outbox, span)) == OUTBOX_FULL) {
-        (void)exporter_stop_if_interrupted(exporter);
+        (void)exporter_heed_interruption(exporter);
         (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
     if (added == OUTBOX_DROPPING)
         exporter_say_dropping(exporter);
-}
-
-void exporter_heed_interruption(struct exporter *exporter)
-{
-    (void)exporter_stop_if_interrupted(exporter);
 }
 
 void exporter_set_live(struct exporter *exporter)
@@ -402,11 +396,11 @@ void exporter_flush(struct exporter *exporter)
 {
     outbox_set_draining(exporter->outbox, true);
     while (!outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
-        if (exporter_stop_if_interrupted(exporter))
+        if (exporter_heed_interruption(exporter))
             break; /* exporter_close() waits for the rest */
     }
     while (exporter->spool && !spool_wait(exporter->spool, clock_ms() + INTERRUPT_POLL_MS)) {
-        if (exporter_stop_if_interrupted(exporter))
+        if (exporter_heed_interruption(exporter))
             break;
     }
     outbox_set_draining(exporter->outbox, false);
