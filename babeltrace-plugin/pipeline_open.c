@@ -26,14 +26,6 @@ static bool only_skips(void *context, struct span *span)
     return false;
 }
 
-/* The last stage, of a recorded trace with a checkpoint. */
-static bool delivered_skips(void *context, struct span *span)
-{
-    struct pipeline *pipeline = context;
-
-    return checkpoint_skips(pipeline->checkpoint, span);
-}
-
 static void take_span(void *context, struct span *span)
 {
     struct pipeline *pipeline = context;
@@ -260,7 +252,8 @@ static bool open_checkpoint(struct pipeline *pipeline, const struct params *para
     pipeline->flushes = !pipeline->hold || params->checkpoint_flush;
     pipeline->until_ns = params->checkpoint_until * 1000000000;
     return !pipeline->hold ||
-           pipeline_append(pipeline, skip_stage_new("skip", delivered_skips, pipeline), error);
+           pipeline_append(pipeline, skip_stage_new("skip", checkpoint_skips, pipeline->checkpoint),
+                           error);
 }
 
 static bool pipeline_is_interrupted(void *context)

@@ -79,6 +79,13 @@ static inline bool text_equal(struct text a, struct text b)
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
+static inline bool text_begins(struct text text, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+
+    return text.length >= length && memcmp(text.data, prefix, length) == 0;
+}
+
 /* The order of bytes, as memcmp(3) and strcmp(3) tell it. */
 static inline int text_compare(struct text a, struct text b)
 {

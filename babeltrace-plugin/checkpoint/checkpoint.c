@@ -142,8 +142,10 @@ static void find_other(struct checkpoint *checkpoint)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
+bool checkpoint_skips(void *context, struct span *span)
 {
+    struct checkpoint *checkpoint = context;
+
     if (checkpoint->is_other)
         return false;
     checkpoint->digest =

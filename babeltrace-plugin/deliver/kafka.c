@@ -366,12 +366,6 @@ static void kafka_await(struct transport *transport)
     }
 }
 
-/* The queue is full of messages of this batch, so their reports make room. */
-static void kafka_make_room(struct kafka_transport *kafka)
-{
-    (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
-}
-
 static void kafka_post(struct transport *transport, const struct payload *payload,
                        struct reply *reply)
 {
@@ -396,8 +390,9 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
                                 0, reply) == 0
                    ? RD_KAFKA_RESP_ERR_NO_ERROR
                    : rd_kafka_last_error();
+        /* the queue is full of messages of this batch, so their reports make room */
         if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            kafka_make_room(kafka);
+            (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
     } while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && !atomic_load(&kafka->is_cancelled));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
         kafka->outstanding++;

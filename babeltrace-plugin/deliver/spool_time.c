@@ -36,11 +36,6 @@ static void spool_time_read_boot_id(char id[BOOT_ID_MAX])
     id[strcspn(id, " \n")] = '\0';
 }
 
-static int64_t spool_time_begin(int64_t newest_ms)
-{
-    return (newest_ms > 0 ? newest_ms : wall_clock_ns() / 1000000) - boot_time_ms();
-}
-
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
 {
     char id[BOOT_ID_MAX], line[LINE_MAX] = "", of[BOOT_ID_MAX] = "";
@@ -51,7 +46,7 @@ int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
     if (pread(fd, line, sizeof(line) - 1, 0) > 0 &&
         sscanf(line, "%63s %" SCNd64, of, &offset_ms) == 2 && id[0] && strcmp(of, id) == 0)
         return offset_ms;
-    offset_ms = spool_time_begin(newest_ms);
+    offset_ms = (newest_ms > 0 ? newest_ms : wall_clock_ns() / 1000000) - boot_time_ms();
     length = snprintf(line, sizeof(line), "%s %" PRId64 "\n", id[0] ? id : "-", offset_ms);
     /* if this fails, the next start continues at the newest record */
     if (ftruncate(fd, 0) == 0)

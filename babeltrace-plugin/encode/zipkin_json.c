@@ -62,13 +62,6 @@ struct writing {
 
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
-static bool begins(struct text key, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-
-    return key.length >= length && memcmp(key.data, prefix, length) == 0;
-}
-
 /*
  * The OpenTelemetry collector's receiver makes links, states and kinds of some tags, and takes
  * those that belong to a resource from one span of a request for all spans of the service in it.
@@ -81,7 +74,7 @@ __attribute__((noinline)) static bool is_taken(struct text key)
                                            "process.", "service.", "telemetry.", "webengine."};
 
     for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        if (begins(key, prefixes[i]))
+        if (text_begins(key, prefixes[i]))
             return true;
     }
     return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
