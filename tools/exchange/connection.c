@@ -134,7 +134,7 @@ bool exchange_connect(struct exchange *exchange, const struct config *config, st
                                  config_text(config, "hub-cert-file"),
                                  config_text(config, "hub-key-file")};
     struct token token = {""};
-    bool is_open, is_done;
+    bool is_open = false, is_done;
 
     if (!connection_set_url(exchange, config_text(config, "hub"), &is_open, error) ||
         !connection_check_files(&tls, error) ||
