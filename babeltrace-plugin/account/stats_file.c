@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
@@ -239,10 +240,12 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
 
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    char *temporary;
+    char own[sizeof(".4294967295.tmp")], *temporary;
     bool written;
 
-    if (!text || asprintf(&temporary, "%s.%u.tmp", file->path, (unsigned)getpid()) < 0)
+    (void)snprintf(own, sizeof(own), ".%u.tmp", (unsigned)getpid());
+    temporary = text ? string_joined(file->path, own) : NULL;
+    if (!temporary)
         return error_set(error, "stats-file \"%s\": out of memory", file->path);
     written = replace(file, temporary, text, error);
     free(temporary);

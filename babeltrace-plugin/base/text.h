@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct text {
@@ -98,6 +99,17 @@ static inline int text_compare(struct text a, struct text b)
 static inline bool text_is(struct text text, const char *string)
 {
     return text_equal(text, text_of(string));
+}
+
+/* Both, one after the other, to be freed; NULL without memory. */
+static inline char *string_joined(const char *string, const char *end)
+{
+    const struct text first = text_of(string), last = text_of(end);
+    char *joined = malloc(first.length + last.length + 1);
+
+    if (joined)
+        *text_copy(text_copy(joined, first), last) = '\0';
+    return joined;
 }
 
 #endif

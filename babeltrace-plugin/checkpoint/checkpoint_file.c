@@ -5,6 +5,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <endian.h>
@@ -215,8 +216,7 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 static bool checkpoint_file_set_paths(struct checkpoint_file *file, const char *path)
 {
     file->path = strdup(path);
-    if (asprintf(&file->temporary, "%s.new", path) < 0)
-        file->temporary = NULL;
+    file->temporary = string_joined(path, ".new");
     return file->path && file->temporary;
 }
 
@@ -264,9 +264,9 @@ void checkpoint_file_close(struct checkpoint_file *file)
 
 char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *error)
 {
-    char *aside;
+    char *aside = string_joined(file->path, ".damaged");
 
-    if (asprintf(&aside, "%s.damaged", file->path) < 0)
+    if (!aside)
         return error_null(error, "checkpoint \"%s\": out of memory", file->path);
     if (rename(file->path, aside) < 0) {
         (void)checkpoint_file_error(error, file, "is damaged, and cannot be put aside");

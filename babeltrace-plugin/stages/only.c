@@ -163,7 +163,7 @@ static bool read_clock(struct only *only, struct line *line)
 /* As a first line. */
 static bool is_clock(const struct line *line)
 {
-    return line->number == 1 && text_begins(line->rest, "clock ");
+    return line->number == 1 && line->rest.length > 6 && text_begins(line->rest, "clock ");
 }
 
 static bool add_lines(struct only *only, struct text text, const char *name, struct error *error)

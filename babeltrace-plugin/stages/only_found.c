@@ -6,6 +6,7 @@
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -273,8 +274,7 @@ static bool is_ours(const char *path)
 static bool found_set_paths(struct found *found, const char *path)
 {
     found->path = strdup(path);
-    if (asprintf(&found->temporary, "%s.new", path) < 0)
-        found->temporary = NULL;
+    found->temporary = string_joined(path, ".new");
     return found->path && found->temporary;
 }
 
