@@ -14,7 +14,7 @@
 static inline bool array_grow(void *array, size_t *room, size_t count, size_t size)
 {
     size_t larger = *room ? *room : 8;
-    void *things;
+    void *things, *more;
 
     while (larger <= count)
         larger *= 2;
@@ -22,10 +22,10 @@ static inline bool array_grow(void *array, size_t *room, size_t count, size_t si
     larger = count + 1; /* who asks for too little is caught at once */
 #endif
     memcpy(&things, array, sizeof(things));
-    things = reallocarray(things, larger, size);
-    if (!things)
+    more = reallocarray(things, larger, size);
+    if (!more)
         return false;
-    memcpy(array, &things, sizeof(things));
+    memcpy(array, &more, sizeof(more));
     *room = larger;
     return true;
 }

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/pipeline.h"
 #include "tools/base/child.h"
+#include "tools/base/json.h"
 #include "tools/base/say.h"
 #include "tools/config/sink_params.h"
 #include "tools/otlp/otlp_decode.h"

@@ -5,6 +5,8 @@
  */
 #include "totals.h"
 
+#include "tools/base/json.h"
+
 #define OWN(member, help)                                     \
     {                                                         \
 #member, offsetof(struct record_totals, member), help \

@@ -30,7 +30,7 @@ struct asker {
 /* Returns the descriptor, or -1 with error set. */
 static int asker_receive(int socket, int timeout_ms, struct error *error)
 {
-    struct ring_hello hello;
+    struct ring_hello hello = {.mark = 0};
     struct pollfd wait = {socket, POLLIN, 0};
     ssize_t got;
     int fd;
