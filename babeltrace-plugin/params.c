@@ -133,11 +133,9 @@ static void params_set_integer(struct params *params, const struct param_rule *r
 static bool params_read_text(struct params *params, const struct param_rule *rule, const char *text,
                              struct error *error)
 {
-    if (rule->max && strlen(text) > (size_t)rule->max) {
-        error_set(error, "parameter \"%s\": expected up to %" PRId64 " bytes", rule->name,
-                  rule->max);
-        return false;
-    }
+    if (rule->max && strlen(text) > (size_t)rule->max)
+        return error_set(error, "parameter \"%s\": expected up to %" PRId64 " bytes", rule->name,
+                         rule->max);
     params_set_text(params, rule, text);
     return true;
 }
@@ -145,11 +143,10 @@ static bool params_read_text(struct params *params, const struct param_rule *rul
 static bool params_read_integer(struct params *params, const struct param_rule *rule,
                                 int64_t integer, struct error *error)
 {
-    if (integer < rule->min || integer > rule->max) {
-        error_set(error, "parameter \"%s\": expected %" PRId64 " to %" PRId64 ", got %" PRId64,
-                  rule->name, rule->min, rule->max, integer);
-        return false;
-    }
+    if (integer < rule->min || integer > rule->max)
+        return error_set(error,
+                         "parameter \"%s\": expected %" PRId64 " to %" PRId64 ", got %" PRId64,
+                         rule->name, rule->min, rule->max, integer);
     params_set_integer(params, rule, integer);
     return true;
 }
@@ -168,8 +165,8 @@ static bool params_read_choice(struct params *params, const struct param_rule *r
         length += (size_t)snprintf(names + length, sizeof(names) - length, "%s\"%s\"",
                                    i ? ", " : "", rule->choices[i]);
     }
-    error_set(error, "parameter \"%s\": expected one of %s, got %s", rule->name, names, text);
-    return false;
+    return error_set(error, "parameter \"%s\": expected one of %s, got %s", rule->name, names,
+                     text);
 }
 
 bool params_add_closing(struct params *params, const struct param_rule *rule, struct text text,
@@ -177,12 +174,12 @@ bool params_add_closing(struct params *params, const struct param_rule *rule, st
 {
     if (closing_add(&params->closing, text))
         return true;
-    error_set(error,
-              "parameter \"%s\": expected up to %d annotations of 1 to %d bytes, got \"%.*s\" as "
-              "number %u",
-              rule->name, CLOSING_MAX, CLOSING_TEXT_MAX, text.length > 80 ? 80 : (int)text.length,
-              text.data, params->closing.count + 1);
-    return false;
+    return error_set(
+        error,
+        "parameter \"%s\": expected up to %d annotations of 1 to %d bytes, got \"%.*s\" as "
+        "number %u",
+        rule->name, CLOSING_MAX, CLOSING_TEXT_MAX, text.length > 80 ? 80 : (int)text.length,
+        text.data, params->closing.count + 1);
 }
 
 /* With commas in between. */

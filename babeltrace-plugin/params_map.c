@@ -33,9 +33,8 @@ static const char *params_map_type_name(const bt_value *value)
 static bool params_map_refuse(const struct param_rule *rule, const char *expected,
                               const bt_value *value, struct error *error)
 {
-    error_set(error, "parameter \"%s\": expected %s, got %s", rule->name, expected,
-              params_map_type_name(value));
-    return false;
+    return error_set(error, "parameter \"%s\": expected %s, got %s", rule->name, expected,
+                     params_map_type_name(value));
 }
 
 /* An array of strings, or one string with commas in between. */
@@ -53,12 +52,11 @@ static bool params_map_read_closing(struct params *params, const struct param_ru
         if (!params_add_closing(params, rule, text_of(bt_value_string_get(element)), error))
             return false;
     }
-    if (length == 0)
-        error_set(error,
-                  "parameter \"%s\": expected an array of strings or a string, got an empty "
-                  "array",
-                  rule->name);
-    return length > 0;
+    return length > 0 ||
+           error_set(error,
+                     "parameter \"%s\": expected an array of strings or a string, got an empty "
+                     "array",
+                     rule->name);
 }
 
 /* The command line writes 5 as a signed and +5 as an unsigned integer: both are a number. */

@@ -80,9 +80,9 @@ static void pipeline_flush(struct pipeline *pipeline)
 {
     pairing_flush(pipeline->rules);
     while (assembler_flush_some(pipeline->assembler, FLUSH_STEP))
-        exporter_heed_interruption(pipeline->exporter);
+        (void)exporter_heed_interruption(pipeline->exporter);
     while (chain_flush_some(&pipeline->chain, FLUSH_STEP))
-        exporter_heed_interruption(pipeline->exporter);
+        (void)exporter_heed_interruption(pipeline->exporter);
 }
 
 /* Of spans that the collector does not want, no further run would make it take one. */
@@ -153,9 +153,9 @@ static bool pipeline_finish_checkpoint(struct pipeline *pipeline, struct error *
         return true;
     if (pipeline_is_starved(pipeline)) {
         checkpoint_begin_anew(pipeline->checkpoint);
-        error_set(error, "there was no memory for all of the trace: run it again, and all of it is "
+        return error_set(error,
+                         "there was no memory for all of the trace: run it again, and all of it is "
                          "sent");
-        return false;
     }
     return !pipeline_is_settled(pipeline) || checkpoint_finish(pipeline->checkpoint, error);
 }
@@ -166,18 +166,12 @@ static bool pipeline_is_gone(const struct pipeline *pipeline)
     return pipeline->intake.counts.events == 0 && pipeline->intake.end_ns == 0;
 }
 
-/* All of the trace was read: of less it would be false. An error is set if it fails. */
-static bool pipeline_tell_found(struct pipeline *pipeline, struct error *error)
-{
-    return !pipeline->only || only_write_found(pipeline->only, error);
-}
-
 /* What the stages hold; but one that is off holds nothing for the next trace. */
 static void pipeline_leave_to_next(struct pipeline *pipeline)
 {
     chain_advance(&pipeline->chain, assembler_now(pipeline->assembler));
     while (chain_flush_some_off(&pipeline->chain, FLUSH_STEP))
-        exporter_heed_interruption(pipeline->exporter);
+        (void)exporter_heed_interruption(pipeline->exporter);
     chain_hand_over(&pipeline->chain);
 }
 
@@ -194,7 +188,8 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error)
         pipeline_flush(pipeline);
     else
         pipeline_leave_to_next(pipeline);
-    has_told = pipeline_tell_found(pipeline, error);
+    /* all of the trace was read: of less it would be false */
+    has_told = !pipeline->only || only_write_found(pipeline->only, error);
     pipeline_publish_now(pipeline);
     exporter_flush(pipeline->exporter);
     pipeline->has_read_all = true;
@@ -233,8 +228,8 @@ bool pipeline_go_on(struct pipeline *pipeline, struct error *error)
         return false;
     if (!exporter_has_failed(pipeline->exporter, &cause))
         return true;
-    error_set(error, "the trace was not read to its end: cannot deliver: %.900s", cause.text);
-    return false;
+    return error_set(error, "the trace was not read to its end: cannot deliver: %.900s",
+                     cause.text);
 }
 
 void pipeline_set_live(struct pipeline *pipeline)

@@ -10,7 +10,6 @@
 #include "babeltrace-plugin/stages/tail_stage.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -25,14 +24,6 @@ static bool only_skips(void *context, struct span *span)
     assembler_tag(pipeline->assembler, span, "blkin.kept",
                   only_why(pipeline->only, span->trace_id_high, span->trace_id));
     return false;
-}
-
-/* The last stage, of a recorded trace with a checkpoint. */
-static bool delivered_skips(void *context, struct span *span)
-{
-    struct pipeline *pipeline = context;
-
-    return checkpoint_skips(pipeline->checkpoint, span);
 }
 
 static void take_span(void *context, struct span *span)
@@ -238,9 +229,7 @@ static bool open_board(struct pipeline *pipeline, const struct params *params, s
     if (!params->prometheus_listen)
         return true;
     pipeline->board = host_board_new(true, params->host_groups, &cause);
-    if (!pipeline->board)
-        error_set(error, "host-groups: %.900s", cause.text);
-    return pipeline->board != NULL;
+    return pipeline->board || error_set(error, "host-groups: %.900s", cause.text);
 }
 
 /* Returns true also if there is none. */
@@ -263,7 +252,8 @@ static bool open_checkpoint(struct pipeline *pipeline, const struct params *para
     pipeline->flushes = !pipeline->hold || params->checkpoint_flush;
     pipeline->until_ns = params->checkpoint_until * 1000000000;
     return !pipeline->hold ||
-           pipeline_append(pipeline, skip_stage_new("skip", delivered_skips, pipeline), error);
+           pipeline_append(pipeline, skip_stage_new("skip", checkpoint_skips, pipeline->checkpoint),
+                           error);
 }
 
 static bool pipeline_is_interrupted(void *context)
@@ -309,10 +299,8 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .rule = use_rule_event,
         },
         take_span, pipeline);
-    if (!pipeline->assembler) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!pipeline->assembler)
+        return error_set(error, "out of memory");
     pipeline->flushes = true;
     chain_init(&pipeline->chain, export_span, pipeline);
     if (!open_stages(pipeline, params, error) || !open_board(pipeline, params, error) ||

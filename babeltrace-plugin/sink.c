@@ -107,9 +107,7 @@ static bool sink_set_up(struct sink *sink, enum format format, const bt_value *m
                                  .rules = pipeline->rules,
                                  .warn = pipeline_warn,
                                  .context = pipeline};
-    if (!sink->input.streams)
-        error_set(error, "out of memory");
-    return sink->input.streams != NULL;
+    return sink->input.streams || error_set(error, "out of memory");
 }
 
 static bt_component_class_initialize_method_status

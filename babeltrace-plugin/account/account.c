@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/http_url.h"
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "metrics_server.h"
 #include "prometheus.h"
@@ -53,11 +53,10 @@ void account_publish_now(struct account *account, const struct input_counts *inp
 {
     const int64_t now_ns = wall_clock_ns();
 
-    pthread_mutex_lock(&account->lock);
+    LOCK_GUARD(&account->lock);
     account->published.input = *input;
     account->published.core = *core;
     account->published_wall_ns = now_ns;
-    pthread_mutex_unlock(&account->lock);
 }
 
 bool account_is_due(struct account *account)
@@ -102,17 +101,14 @@ static char *page(void *context)
     const struct account *account = context;
     struct run_info run;
     const struct counts counts = read_counts(context, &run);
-    char *text = prometheus_page(&counts, &run);
     char *more =
         account->callbacks.more ? account->callbacks.more(account->callbacks.context) : NULL;
-    char *both = text && more ? realloc(text, strlen(text) + strlen(more) + 1) : text;
+    struct printer printer = {.has_failed = false};
 
-    if (both && more)
-        strcat(both, more);
-    else if (!both)
-        free(text);
+    prometheus_print(&printer, &counts, &run);
+    print_string(&printer, more ? more : "");
     free(more);
-    return both;
+    return print_end(&printer);
 }
 
 static void count_file_error(struct account *account, const struct error *error)
@@ -143,10 +139,9 @@ static void show_file(struct account *account, bool has_ended)
 {
     struct error error;
 
-    pthread_mutex_lock(&account->file_lock);
+    LOCK_GUARD(&account->file_lock);
     if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
-    pthread_mutex_unlock(&account->file_lock);
 }
 
 void account_keep(struct account *account)
@@ -262,13 +257,10 @@ static bool start_thread(struct account *account)
 
 static void end_thread(struct account *account)
 {
-    const uint64_t one = 1;
-
     if (!account->has_thread)
         return;
     account->has_thread = false;
-    while (write(account->end_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    (void)eventfd_write(account->end_fd, 1);
     (void)pthread_join(account->thread, NULL);
 }
 
@@ -300,18 +292,14 @@ static bool begin(struct account *account, const struct account_options *options
 {
     account->endpoint = endpoint_shown(options->endpoint);
     account->end_fd = eventfd(0, EFD_CLOEXEC);
-    if (!account->endpoint || account->end_fd < 0) {
-        error_set(error, "out of memory or file descriptors");
-        return false;
-    }
+    if (!account->endpoint || account->end_fd < 0)
+        return error_set(error, "out of memory or file descriptors");
     if (!open_server(account, options->listen, error) ||
         !open_file(account, options->stats_file, error))
         return false;
     if (!options->stats_file && !options->listen && !options->shows_progress)
         return true;
-    if (!start_thread(account))
-        error_set(error, "cannot start a thread");
-    return account->has_thread;
+    return start_thread(account) || error_set(error, "cannot start a thread");
 }
 
 struct account *account_open(const struct account_options *options,
@@ -319,10 +307,8 @@ struct account *account_open(const struct account_options *options,
 {
     struct account *account = calloc(1, sizeof(*account));
 
-    if (!account) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!account)
+        return error_null(error, "out of memory");
     account->callbacks = *callbacks;
     account->period_ms = options->period_ms;
     account->shows_progress = options->shows_progress;

@@ -13,7 +13,6 @@
 #include "prometheus.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -220,8 +219,6 @@ int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds
     for (int i = 0; i < SERVER_CLIENTS; i++) {
         const struct client *client = &server->clients[i];
 
-        /* libmicrohttpd's epoll set waits for it */
-        fds[2 + i] = (struct pollfd){client->fd, 0, 0};
         if (client->fd >= 0 && client->until_ms < until_ms)
             until_ms = client->until_ms;
     }
@@ -280,10 +277,8 @@ struct metrics_server *metrics_server_open(const char *key, const char *where,
     if (!listen_parse(&address, key, where, error))
         return NULL;
     server = calloc(1, sizeof(*server));
-    if (!server) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!server)
+        return error_null(error, "out of memory");
     server->pages[0] = (struct page){"/metrics", PROMETHEUS_CONTENT_TYPE, page};
     server->context = context;
     for (int i = 0; i < SERVER_CLIENTS; i++)

@@ -15,7 +15,6 @@
 #include "babeltrace-plugin/base/error.h"
 
 #include <poll.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #define SERVER_CLIENTS 8
@@ -43,13 +42,10 @@ void metrics_server_close(struct metrics_server *server);
 /* "http://127.0.0.1:9464/metrics" */
 const char *metrics_server_url(const struct metrics_server *server);
 
-#define SERVER_POLLFDS (2 + SERVER_CLIENTS)
+#define SERVER_POLLFDS 2
 
-/*
- * Fills all SERVER_POLLFDS of fds with what to wait for, -1 where there is nothing, and returns the
- * time (clock_ms()) at which metrics_server_serve() is to be called in any case. These are all
- * descriptors that the server has: who forks closes them in the child.
- */
+/* Fills all SERVER_POLLFDS of fds with what to wait for, -1 where there is nothing, and returns the
+ * time (clock_ms()) at which metrics_server_serve() is to be called in any case. */
 int64_t metrics_server_prepare(struct metrics_server *server, struct pollfd *fds);
 
 /* Does what can be done now, after a poll() of fds. */

@@ -5,8 +5,6 @@
  */
 #include "prometheus.h"
 
-#include "babeltrace-plugin/base/printer.h"
-
 #include <inttypes.h>
 
 static void print_head(struct printer *page, const char *name, const char *suffix,
@@ -23,8 +21,7 @@ static void print_time(struct printer *page, const char *name, int64_t time_ns, 
           (int)(time_ns / 1000000 % 1000));
 }
 
-static void print_page(struct printer *page, const struct counts *counts,
-                       const struct run_info *run)
+void prometheus_print(struct printer *page, const struct counts *counts, const struct run_info *run)
 {
     print_head(page, "sink_info", "", GAUGE, "Which sink this is; the value is always 1.");
     print_string(page, "blkin_sink_info{");
@@ -45,12 +42,4 @@ static void print_page(struct printer *page, const struct counts *counts,
         print(page, "blkin_%s%s %" PRIu64 "\n", counter->name, suffix,
               counter_value(counter, counts));
     }
-}
-
-char *prometheus_page(const struct counts *counts, const struct run_info *run)
-{
-    struct printer page = {0};
-
-    print_page(&page, counts, run);
-    return print_end(&page);
 }

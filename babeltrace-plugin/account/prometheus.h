@@ -6,11 +6,12 @@
 #ifndef BLKIN_ACCOUNT_PROMETHEUS_H
 #define BLKIN_ACCOUNT_PROMETHEUS_H
 
+#include "babeltrace-plugin/base/printer.h"
 #include "counters.h"
 
 #define PROMETHEUS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* Returns NULL when out of memory; free() it. */
-char *prometheus_page(const struct counts *counts, const struct run_info *run);
+void prometheus_print(struct printer *page, const struct counts *counts,
+                      const struct run_info *run);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
@@ -20,9 +21,9 @@
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\n  \"sink\": \"sink.blkin.zipkin\"";
 
-static void stats_file_error(struct error *error, const char *path, const char *what)
+static bool stats_file_error(struct error *error, const char *path, const char *what)
 {
-    error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
+    return error_set(error, "stats-file \"%s\": %s: %s", path, what, strerror(errno));
 }
 
 /* ---- the text -------------------------------------------------------------------------------- */
@@ -88,44 +89,36 @@ static bool check_content(const char *path, struct error *error)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     bool is_ours;
 
-    if (fd < 0) {
-        stats_file_error(error, path, "exists and cannot be read");
-        return false;
-    }
+    if (fd < 0)
+        return stats_file_error(error, path, "exists and cannot be read");
     is_ours = begins_with_mark(fd);
     close(fd);
-    if (!is_ours)
-        error_set(
-            error,
-            "stats-file \"%s\": exists and is no statistics file, and is not replaced: choose "
-            "another name",
-            path);
-    return is_ours;
+    return is_ours ||
+           error_set(
+               error,
+               "stats-file \"%s\": exists and is no statistics file, and is not replaced: choose "
+               "another name",
+               path);
 }
 
 static bool check(const char *path, struct error *error)
 {
     struct stat status;
 
-    if (path[0] == '\0') {
-        error_set(error, "stats-file: expected the path of a file, got an empty text");
-        return false;
-    }
+    if (path[0] == '\0')
+        return error_set(error, "stats-file: expected the path of a file, got an empty text");
     if (lstat(path, &status) < 0)
         return true; /* what else there may be, writing will tell */
-    if (!S_ISREG(status.st_mode)) {
-        error_set(error, "stats-file \"%s\": expected a regular file, which would be replaced",
-                  path);
-        return false;
-    }
+    if (!S_ISREG(status.st_mode))
+        return error_set(
+            error, "stats-file \"%s\": expected a regular file, which would be replaced", path);
     return status.st_size == 0 || check_content(path, error);
 }
 
 static bool refuse_taken(const char *path, struct error *error)
 {
-    error_set(error, "stats-file \"%s\": another sink writes it: give each sink a file of its own",
-              path);
-    return false;
+    return error_set(
+        error, "stats-file \"%s\": another sink writes it: give each sink a file of its own", path);
 }
 
 static bool stats_file_is_at(int fd, const char *path)
@@ -238,7 +231,7 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
     if (fd >= 0 && errno == EEXIST)
         (void)refuse_taken(file->path, error);
     else
-        stats_file_error(error, file->path, "cannot write");
+        (void)stats_file_error(error, file->path, "cannot write");
     if (fd >= 0)
         close(fd);
     (void)unlink(temporary);
@@ -247,15 +240,13 @@ static bool replace(struct stats_file *file, const char *temporary, const char *
 
 bool stats_file_put(struct stats_file *file, const char *text, struct error *error)
 {
-    const size_t size = strlen(file->path) + sizeof(".4294967295.tmp");
-    char *temporary = text ? malloc(size) : NULL;
+    char own[sizeof(".4294967295.tmp")], *temporary;
     bool written;
 
-    if (!temporary) {
-        error_set(error, "stats-file \"%s\": out of memory", file->path);
-        return false;
-    }
-    (void)snprintf(temporary, size, "%s.%u.tmp", file->path, (unsigned)getpid());
+    (void)snprintf(own, sizeof(own), ".%u.tmp", (unsigned)getpid());
+    temporary = text ? string_joined(file->path, own) : NULL;
+    if (!temporary)
+        return error_set(error, "stats-file \"%s\": out of memory", file->path);
     written = replace(file, temporary, text, error);
     free(temporary);
     return written;

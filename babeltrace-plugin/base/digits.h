@@ -7,8 +7,6 @@
 #define BLKIN_CORE_DIGITS_H
 
 #include <endian.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef __x86_64__

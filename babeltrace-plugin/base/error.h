@@ -8,14 +8,16 @@
 #define BLKIN_ERROR_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 struct error {
     char text[1024];
 };
 
-/* A message that does not fit is cut. */
-__attribute__((format(printf, 2, 3))) static inline void error_set(struct error *error,
+/* A message that does not fit is cut. Returns false, which is what a function that fails returns.
+ */
+__attribute__((format(printf, 2, 3))) static inline bool error_set(struct error *error,
                                                                    const char *format, ...)
 {
     va_list values;
@@ -23,6 +25,10 @@ __attribute__((format(printf, 2, 3))) static inline void error_set(struct error 
     va_start(values, format);
     (void)vsnprintf(error->text, sizeof(error->text), format, values);
     va_end(values);
+    return false;
 }
+
+/* The same, for a function that returns a pointer. */
+#define error_null(...) (error_set(__VA_ARGS__), NULL)
 
 #endif

@@ -22,6 +22,12 @@ static inline uint64_t hash_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* Of a number, for a table of this seed. */
+static inline uint64_t hash_number(uint64_t seed, uint64_t number)
+{
+    return hash_mix(seed ^ number);
+}
+
 /*
  * For a table whose keys come from a trace. Without random bytes a trace made for it could make the
  * table slow: no more.

@@ -22,16 +22,13 @@ static bool http_check_file(const char *name, const char *path, struct error *er
 {
     if (!http_is_given(path) || access(path, R_OK) == 0)
         return true;
-    error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
-    return false;
+    return error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
 }
 
 bool http_tls_check(const struct http_tls *tls, const struct http_names *names, struct error *error)
 {
-    if (http_is_given(tls->key) && !http_is_given(tls->cert)) {
-        error_set(error, "%s: expected %s with it", names->key, names->cert);
-        return false;
-    }
+    if (http_is_given(tls->key) && !http_is_given(tls->cert))
+        return error_set(error, "%s: expected %s with it", names->key, names->cert);
     return http_check_file(names->ca, tls->ca, error) &&
            http_check_file(names->cert, tls->cert, error) &&
            http_check_file(names->key, tls->key, error);

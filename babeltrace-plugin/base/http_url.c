@@ -71,21 +71,12 @@ const char *endpoint_unparsed(const char *endpoint)
 
 /* ---- checking and completing ----------------------------------------------------------------- */
 
-/* Is the part there? An empty query is none. */
-static bool has_part(CURLU *parsed, CURLUPart part)
-{
-    char *text = NULL;
-    const bool there = curl_url_get(parsed, part, &text, 0) == CURLUE_OK && text && text[0];
-
-    curl_free(text);
-    return there;
-}
-
+/* expected: NULL for any text, but an empty query is none. */
 static bool part_is(CURLU *parsed, CURLUPart part, const char *expected)
 {
     char *text = NULL;
-    const bool is =
-        curl_url_get(parsed, part, &text, 0) == CURLUE_OK && strcasecmp(text, expected) == 0;
+    const bool is = curl_url_get(parsed, part, &text, 0) == CURLUE_OK &&
+                    (expected ? strcasecmp(text, expected) == 0 : text && text[0]);
 
     curl_free(text);
     return is;
@@ -115,7 +106,7 @@ static CURLUcode complete(CURLU *parsed, const char *path, struct http_url *url)
     char *text = NULL;
     CURLUcode code = CURLUE_OK;
 
-    if (*path && part_is(parsed, CURLUPART_PATH, "/") && !has_part(parsed, CURLUPART_QUERY))
+    if (*path && part_is(parsed, CURLUPART_PATH, "/") && !part_is(parsed, CURLUPART_QUERY, NULL))
         code = curl_url_set(parsed, CURLUPART_PATH, path, 0);
     if (code == CURLUE_OK)
         code = curl_url_get(parsed, CURLUPART_URL, &text, 0);
@@ -147,7 +138,7 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
 
     *url = (struct http_url){0};
     if (code == CURLUE_OK &&
-        (has_part(parsed, CURLUPART_USER) || has_part(parsed, CURLUPART_PASSWORD))) {
+        (part_is(parsed, CURLUPART_USER, NULL) || part_is(parsed, CURLUPART_PASSWORD, NULL))) {
         /* without the URL: it holds the password */
         error_set(error, "endpoint: the URL holds credentials, which all users of this machine can "
                          "see: give them with basic-auth-file or basic-auth-env");
@@ -160,10 +151,9 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
         code = complete(parsed, path, url);
     }
     curl_url_cleanup(parsed);
-    if (code != CURLUE_OK)
-        error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s: %s",
-                  endpoint_unparsed(endpoint), path, reason(code));
-    return code == CURLUE_OK;
+    return code == CURLUE_OK ||
+           error_set(error, "endpoint \"%s\": expected http://HOST[:PORT]%s: %s",
+                     endpoint_unparsed(endpoint), path, reason(code));
 }
 
 void http_url_free(struct http_url *url)

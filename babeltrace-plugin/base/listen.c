@@ -64,11 +64,10 @@ bool listen_parse(struct listen_address *address, const char *key, const char *t
 {
     if (listen_split(address, text))
         return true;
-    error_set(error,
-              "%s \"%s\": expected PORT, IPV4-ADDRESS:PORT or [IPV6-ADDRESS]:PORT, such as "
-              "\"9464\" or \"[::1]:9464\"",
-              key, text);
-    return false;
+    return error_set(error,
+                     "%s \"%s\": expected PORT, IPV4-ADDRESS:PORT or [IPV6-ADDRESS]:PORT, such as "
+                     "\"9464\" or \"[::1]:9464\"",
+                     key, text);
 }
 
 /* ---- listening ------------------------------------------------------------------------------- */

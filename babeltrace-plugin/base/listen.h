@@ -9,7 +9,6 @@
 #include "error.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 
 struct listen_address {
     char host[64]; /* numeric; 127.0.0.1 unless given */

@@ -17,6 +17,12 @@ struct printer {
 void print_text(struct printer *printer, const char *text, size_t length);
 void print_string(struct printer *printer, const char *string);
 
+/* A printer into an array; what does not fit is left out, and all after it. */
+#define PRINTER_INTO(array)                                   \
+    {                                                         \
+        .buffer = {(array), 0, sizeof(array), sizeof(array) } \
+    }
+
 /* For short texts. */
 void print(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

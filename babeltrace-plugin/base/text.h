@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct text {
@@ -65,9 +66,25 @@ static inline char *text_copy(char *at, struct text text)
     return at + text.length;
 }
 
+/* A copy at *at, which is where the copy ends then. */
+static inline struct text text_keep(char **at, struct text text)
+{
+    const struct text kept = {*at, text.length};
+
+    *at = text_copy(*at, text);
+    return kept;
+}
+
 static inline bool text_equal(struct text a, struct text b)
 {
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
+}
+
+static inline bool text_begins(struct text text, const char *prefix)
+{
+    const size_t length = strlen(prefix);
+
+    return text.length >= length && memcmp(text.data, prefix, length) == 0;
 }
 
 /* The order of bytes, as memcmp(3) and strcmp(3) tell it. */
@@ -82,6 +99,17 @@ static inline int text_compare(struct text a, struct text b)
 static inline bool text_is(struct text text, const char *string)
 {
     return text_equal(text, text_of(string));
+}
+
+/* Both, one after the other, to be freed; NULL without memory. */
+static inline char *string_joined(const char *string, const char *end)
+{
+    const struct text first = text_of(string), last = text_of(end);
+    char *joined = malloc(first.length + last.length + 1);
+
+    if (joined)
+        *text_copy(text_copy(joined, first), last) = '\0';
+    return joined;
 }
 
 #endif

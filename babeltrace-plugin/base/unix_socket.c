@@ -20,11 +20,9 @@ static bool unix_socket_set_address(struct sockaddr_un *address, const char *pat
     const size_t length = strlen(path);
 
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
-    if (length == 0 || length >= sizeof(address->sun_path)) {
-        error_set(error, "socket \"%s\": expected a path of 1 to %zu bytes, got %zu", path,
-                  sizeof(address->sun_path) - 1, length);
-        return false;
-    }
+    if (length == 0 || length >= sizeof(address->sun_path))
+        return error_set(error, "socket \"%s\": expected a path of 1 to %zu bytes, got %zu", path,
+                         sizeof(address->sun_path) - 1, length);
     memcpy(address->sun_path, path, length);
     return true;
 }
@@ -50,20 +48,18 @@ static bool remove_stale(const struct sockaddr_un *address, int type, struct err
 
     if (lstat(address->sun_path, &found) < 0)
         return errno == ENOENT;
-    if (!S_ISSOCK(found.st_mode)) {
-        error_set(error, "socket \"%s\": the file exists and is no socket", address->sun_path);
-        return false;
-    }
+    if (!S_ISSOCK(found.st_mode))
+        return error_set(error, "socket \"%s\": the file exists and is no socket",
+                         address->sun_path);
     fd = new_socket(type);
     answer =
         fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
     if (fd >= 0)
         close(fd);
-    if (answer != ECONNREFUSED && answer != ENOENT) {
-        error_set(error, "socket \"%s\": somebody listens there already; each sink needs its own",
-                  address->sun_path);
-        return false;
-    }
+    if (answer != ECONNREFUSED && answer != ENOENT)
+        return error_set(error,
+                         "socket \"%s\": somebody listens there already; each sink needs its own",
+                         address->sun_path);
     return !is_same(address, &found) || unlink(address->sun_path) == 0 || errno == ENOENT;
 }
 

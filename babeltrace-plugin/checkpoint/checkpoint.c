@@ -7,11 +7,10 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 #include "checkpoint_file.h"
 
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdlib.h>
 
 /*
@@ -118,23 +117,21 @@ void checkpoint_settle(struct checkpoint *checkpoint, const struct exporter_coun
     const uint64_t lost = counts->outcome[OUTCOME_UNDELIVERED] + counts->outcome[OUTCOME_DROPPED] +
                           counts->outcome[OUTCOME_NO_MEMORY];
 
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     settled += checkpoint->to_skip; /* all of these come first */
     checkpoint->is_frozen |= lost > 0;
     if (!checkpoint->is_frozen && settled > checkpoint->progress.settled)
         checkpoint_note(checkpoint, settled);
-    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 /* Twice is better than never. */
 void checkpoint_begin_anew(struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     checkpoint->is_frozen = true;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     if (!checkpoint_file_note(&checkpoint->file, &checkpoint->progress, true))
         count_error(checkpoint, "the checkpoint's progress cannot be written");
-    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 static void find_other(struct checkpoint *checkpoint)
@@ -145,8 +142,10 @@ static void find_other(struct checkpoint *checkpoint)
 
 /* ---- spans ----------------------------------------------------------------------------------- */
 
-bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
+bool checkpoint_skips(void *context, struct span *span)
 {
+    struct checkpoint *checkpoint = context;
+
     if (checkpoint->is_other)
         return false;
     checkpoint->digest =
@@ -157,13 +156,12 @@ bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span)
             find_other(checkpoint);
         return true;
     }
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     if (!checkpoint->is_frozen && !digests_push(&checkpoint->digests, checkpoint->digest)) {
         checkpoint->is_frozen = true;
         count_error(checkpoint, "the checkpoint finds no memory: if this run is killed, more than "
                                 "one batch will be sent twice");
     }
-    pthread_mutex_unlock(&checkpoint->lock);
     return false;
 }
 
@@ -180,11 +178,10 @@ bool checkpoint_has_failed(const struct checkpoint *checkpoint, struct error *er
 /* What an earlier run has sent is of no use: it has put it together with what is gone. */
 static void give_up_trace(struct checkpoint *checkpoint)
 {
-    pthread_mutex_lock(&checkpoint->lock);
+    LOCK_GUARD(&checkpoint->lock);
     checkpoint->to_skip = 0;
     checkpoint->progress.settled = checkpoint->progress.digest = 0;
     checkpoint->digests.first = checkpoint->digests.end = 0;
-    pthread_mutex_unlock(&checkpoint->lock);
 }
 
 void checkpoint_end_trace(struct checkpoint *checkpoint, int64_t end_ns, bool is_gone)
@@ -226,9 +223,8 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
     checkpoint->next_ms = now_ms + checkpoint->period_ms;
     if (!checkpoint_file_write(&checkpoint->file, &checkpoint->progress, checkpoint_save,
                                checkpoint, &error)) {
-        pthread_mutex_lock(&checkpoint->lock);
+        LOCK_GUARD(&checkpoint->lock);
         count_error(checkpoint, error.text);
-        pthread_mutex_unlock(&checkpoint->lock);
     }
 }
 
@@ -300,20 +296,19 @@ static bool check_trace(const struct checkpoint *checkpoint, const char *trace, 
 
     if (progress->phase != PROGRESS_READING || strcmp(progress->trace, trace) == 0)
         return true;
-    error_set(error,
-              "checkpoint \"%s\": trace \"%s\" is not delivered to its end, so \"%s\" cannot be "
-              "read yet: read that one first",
-              checkpoint->file.path, progress->trace, trace);
-    return false;
+    return error_set(
+        error,
+        "checkpoint \"%s\": trace \"%s\" is not delivered to its end, so \"%s\" cannot be "
+        "read yet: read that one first",
+        checkpoint->file.path, progress->trace, trace);
 }
 
 static bool check_name(const char *trace, struct error *error)
 {
     if (trace[0] && strlen(trace) <= CHECKPOINT_NAME_MAX)
         return true;
-    error_set(error, "checkpoint-trace: expected a name of 1 to %d bytes, got one of %zu",
-              CHECKPOINT_NAME_MAX, strlen(trace));
-    return false;
+    return error_set(error, "checkpoint-trace: expected a name of 1 to %d bytes, got one of %zu",
+                     CHECKPOINT_NAME_MAX, strlen(trace));
 }
 
 /* What was delivered of this trace, and that it is the one that is read. */
@@ -339,14 +334,7 @@ static bool begin_trace(struct checkpoint *checkpoint, const char *trace, struct
                                      error);
     if (checkpoint_file_note(&checkpoint->file, progress, true))
         return true;
-    error_set(error, "checkpoint \"%s\": cannot be written", checkpoint->file.path);
-    return false;
-}
-
-static bool begin_live(struct checkpoint *checkpoint, struct error *error)
-{
-    return checkpoint_file_write(&checkpoint->file, &checkpoint->progress, checkpoint_save,
-                                 checkpoint, error);
+    return error_set(error, "checkpoint \"%s\": cannot be written", checkpoint->file.path);
 }
 
 static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_options *options,
@@ -359,10 +347,8 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
         return false;
     if (options->trace)
         checkpoint->hold = hold_new(checkpoint->assembler);
-    if (options->trace && !checkpoint->hold) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (options->trace && !checkpoint->hold)
+        return error_set(error, "out of memory");
     switch (checkpoint_file_open(&checkpoint->file, options->path, kind, &why)) {
     case CHECKPOINT_ERROR:
         *error = why;
@@ -383,7 +369,8 @@ static bool set_up(struct checkpoint *checkpoint, const struct checkpoint_option
         break;
     }
     return options->trace ? begin_trace(checkpoint, options->trace, error)
-                          : begin_live(checkpoint, error);
+                          : checkpoint_file_write(&checkpoint->file, &checkpoint->progress,
+                                                  checkpoint_save, checkpoint, error);
 }
 
 struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
@@ -393,10 +380,8 @@ struct checkpoint *checkpoint_open(const struct checkpoint_options *options,
 {
     struct checkpoint *checkpoint = calloc(1, sizeof(*checkpoint));
 
-    if (!checkpoint) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!checkpoint)
+        return error_null(error, "out of memory");
     pthread_mutex_init(&checkpoint->lock, NULL);
     checkpoint->file.fd = -1;
     checkpoint->callbacks = *callbacks;

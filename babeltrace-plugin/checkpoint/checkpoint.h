@@ -57,8 +57,8 @@ bool checkpoint_is_done(const struct checkpoint *checkpoint);
 /* Through which events go to the assembler; NULL for a live session. */
 struct hold *checkpoint_hold(struct checkpoint *checkpoint);
 
-/* For each span, in order: returns whether an earlier run has delivered it. */
-bool checkpoint_skips(struct checkpoint *checkpoint, const struct span *span);
+/* A stage_skip_fn, for each span, in order: returns whether an earlier run has delivered it. */
+bool checkpoint_skips(void *checkpoint, struct span *span);
 
 /* From any thread, after each batch: so many of the spans that were not skipped have their outcome.
  */

@@ -5,6 +5,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <endian.h>
@@ -53,25 +54,16 @@ _Static_assert(sizeof(struct head) == 48 && sizeof(struct slot) == 296 &&
 
 static uint32_t crc_of(uint32_t crc, const void *data, size_t length)
 {
-    const unsigned char *at = data;
-
-    while (length) {
-        const uInt part = length < (1U << 30) ? (uInt)length : 1U << 30;
-
-        crc = (uint32_t)crc32(crc, at, part);
-        at += part;
-        length -= part;
-    }
-    return crc;
+    return (uint32_t)crc32_z(crc, data, length);
 }
 
 /* Of a struct without its last member. */
 #define CRC_OF(thing) htole32(crc_of(0, &(thing), offsetof(__typeof__(thing), crc)))
 
-static void checkpoint_file_error(struct error *error, const struct checkpoint_file *file,
+static bool checkpoint_file_error(struct error *error, const struct checkpoint_file *file,
                                   const char *what)
 {
-    error_set(error, "checkpoint \"%s\": %s: %s", file->path, what, strerror(errno));
+    return error_set(error, "checkpoint \"%s\": %s: %s", file->path, what, strerror(errno));
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -123,7 +115,7 @@ static enum checkpoint_found read_state(struct checkpoint_file *file, const stru
         return CHECKPOINT_ERROR;
     }
     if (read_at(file->fd, file->state, length, STATE_AT) < length) {
-        checkpoint_file_error(error, file, "cannot be read");
+        (void)checkpoint_file_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
     file->state_length = length;
@@ -147,7 +139,7 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
     if (size == 0)
         return damaged(file, "it is empty", error);
     if (read_at(file->fd, &head, sizeof(head), 0) < (size < sizeof(head) ? size : sizeof(head))) {
-        checkpoint_file_error(error, file, "cannot be read");
+        (void)checkpoint_file_error(error, file, "cannot be read");
         return CHECKPOINT_ERROR;
     }
     if (memcmp(head.magic, magic, size < sizeof(head.magic) ? size : sizeof(head.magic)) != 0) {
@@ -207,7 +199,7 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
         if (fd < 0) {
             if (errno != ENOENT || flags & O_CREAT)
-                checkpoint_file_error(error, file, "cannot be opened");
+                (void)checkpoint_file_error(error, file, "cannot be opened");
             return -1;
         }
         if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -223,12 +215,8 @@ static int open_locked(const struct checkpoint_file *file, const char *path, int
 
 static bool checkpoint_file_set_paths(struct checkpoint_file *file, const char *path)
 {
-    const size_t size = strlen(path) + sizeof(".new");
-
     file->path = strdup(path);
-    file->temporary = malloc(size);
-    if (file->temporary)
-        (void)snprintf(file->temporary, size, "%s.new", path);
+    file->temporary = string_joined(path, ".new");
     return file->path && file->temporary;
 }
 
@@ -276,16 +264,12 @@ void checkpoint_file_close(struct checkpoint_file *file)
 
 char *checkpoint_file_put_aside(struct checkpoint_file *file, struct error *error)
 {
-    const size_t size = strlen(file->path) + sizeof(".damaged");
-    char *aside = malloc(size);
+    char *aside = string_joined(file->path, ".damaged");
 
-    if (!aside) {
-        error_set(error, "checkpoint \"%s\": out of memory", file->path);
-        return NULL;
-    }
-    (void)snprintf(aside, size, "%s.damaged", file->path);
+    if (!aside)
+        return error_null(error, "checkpoint \"%s\": out of memory", file->path);
     if (rename(file->path, aside) < 0) {
-        checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
+        (void)checkpoint_file_error(error, file, "is damaged, and cannot be put aside");
         free(aside);
         return NULL;
     }
@@ -432,7 +416,7 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
         return false;
     }
     if (!write_file(file, fd, progress, save, context) || rename(file->temporary, file->path) < 0) {
-        checkpoint_file_error(error, file, "cannot be written");
+        (void)checkpoint_file_error(error, file, "cannot be written");
         (void)unlink(file->temporary);
         close(fd);
         return false;
@@ -442,10 +426,8 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
     file->fd = fd;
     file->serial++;
     file->progress = *progress;
-    if (file->kind == CHECKPOINT_LIVE || store_name(file))
-        return true;
-    checkpoint_file_error(error, file, "cannot be stored");
-    return false;
+    return file->kind == CHECKPOINT_LIVE || store_name(file) ||
+           checkpoint_file_error(error, file, "cannot be stored");
 }
 
 bool checkpoint_file_note(struct checkpoint_file *file, const struct progress *progress,

@@ -32,20 +32,12 @@ struct streams {
     struct rules *rules;
 };
 
-static uint64_t streams_hash(uint64_t seed, const bt_stream *stream)
-{
-    return hash_mix(seed ^ (uint64_t)(uintptr_t)stream);
-}
-
-static void free_known(struct known *known)
-{
-    stream_decoder_free(known->decoder);
-    free(known);
-}
-
 static void streams_free_linked(struct table_link *link)
 {
-    free_known(caa_container_of(link, struct known, in_table));
+    struct known *known = caa_container_of(link, struct known, in_table);
+
+    stream_decoder_free(known->decoder);
+    free(known);
 }
 
 struct streams *streams_new(struct rules *rules)
@@ -70,7 +62,7 @@ void streams_free(struct streams *streams)
 
 static struct known *streams_find(const struct streams *streams, const bt_stream *stream)
 {
-    const uint64_t hash = streams_hash(streams->table.seed, stream);
+    const uint64_t hash = hash_number(streams->table.seed, (uintptr_t)stream);
     struct known *known;
 
     table_find(known, &streams->table, hash, in_table, known->stream == stream);
@@ -89,7 +81,8 @@ static struct known *streams_add(struct streams *streams, const bt_stream *strea
         free(known);
         return NULL;
     }
-    table_add(&streams->table, &known->in_table, streams_hash(streams->table.seed, stream));
+    table_add(&streams->table, &known->in_table,
+              hash_number(streams->table.seed, (uintptr_t)stream));
     return known;
 }
 
@@ -137,5 +130,5 @@ void streams_end(struct streams *streams, const bt_stream *stream)
         return;
     memset(streams->recent, 0, sizeof(streams->recent)); /* some are of this decoder */
     table_remove(&streams->table, &known->in_table);
-    free_known(known);
+    streams_free_linked(&known->in_table);
 }

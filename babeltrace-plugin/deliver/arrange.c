@@ -8,6 +8,7 @@
  */
 #include "queue.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/encode/resource.h"
 
@@ -110,19 +111,12 @@ static bool arrange_sort(struct arranging *arranging)
 static void arrange_keep_order(struct batch *batch, const struct arranging *arranging,
                                uint32_t keys)
 {
-    struct batch_order *order = batch->order;
-
-    if (batch->order_capacity < arranging->count) {
-        order = realloc(order, arranging->count * sizeof(*order));
-        if (!order)
-            return;
-        batch->order = order;
-        batch->order_capacity = arranging->count;
-    }
+    if (!ARRAY_FITS(batch->order, batch->order_room, arranging->count))
+        return;
     for (uint32_t i = 0; i < arranging->count; i++) {
         const uint32_t index = arranging->from[i];
 
-        order[i] =
+        batch->order[i] =
             (struct batch_order){arranging->offsets[index], (uint32_t)arranging->values[index]};
     }
     batch->ordered = arranging->count;

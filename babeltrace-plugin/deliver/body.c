@@ -5,7 +5,7 @@
  */
 #include "body.h"
 
-#define FIRST_STARTS 64
+#include "babeltrace-plugin/base/array.h"
 
 void body_destroy(struct body *body)
 {
@@ -21,27 +21,13 @@ void body_reset(struct body *body)
     body->group = 0;
 }
 
-static bool body_reserve_start(struct body *body)
-{
-    const uint32_t capacity = body->starts_capacity ? body->starts_capacity * 2 : FIRST_STARTS;
-    uint32_t *starts;
-
-    if (body->count < body->starts_capacity)
-        return true;
-    starts = realloc(body->starts, capacity * sizeof(*starts));
-    if (!starts)
-        return false;
-    body->starts = starts;
-    body->starts_capacity = capacity;
-    return true;
-}
-
 /* Writes what is before the next span, for which a start is reserved. */
 static bool body_begin_span(struct body *body, const struct encoder *encoder)
 {
     const struct text before = body->count ? encoder->separator : encoder->open;
 
-    if (!body_reserve_start(body) || !buffer_reserve(&body->buffer, before.length))
+    if (!ARRAY_FITS(body->starts, body->starts_room, body->count) ||
+        !buffer_reserve(&body->buffer, before.length))
         return false;
     buffer_put(&body->buffer, before.data, before.length);
     return true;
@@ -109,17 +95,9 @@ void body_remove_last(struct body *body, const struct encoder *encoder)
 
 char *body_reserve(struct body *body, const struct encoder *encoder, uint32_t spans, size_t length)
 {
-    uint32_t *starts;
-
     body_reset(body);
-    if (spans > body->starts_capacity) {
-        starts = realloc(body->starts, spans * sizeof(*starts));
-        if (!starts)
-            return NULL;
-        body->starts = starts;
-        body->starts_capacity = spans;
-    }
-    if (!buffer_reserve(&body->buffer, encoder->open.length + length + encoder->close.length))
+    if (!ARRAY_FITS(body->starts, body->starts_room, spans) ||
+        !buffer_reserve(&body->buffer, encoder->open.length + length + encoder->close.length))
         return NULL;
     return body->buffer.data + encoder->open.length;
 }

@@ -15,7 +15,7 @@ struct body {
     struct buffer buffer; /* open, then the units with separators; there is room for close */
     uint32_t *starts;     /* where each unit begins */
     uint32_t count;
-    uint32_t starts_capacity;
+    size_t starts_room;
     uint64_t group; /* the group that the next unit may share: see encoder.h */
 };
 

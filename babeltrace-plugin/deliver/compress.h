@@ -9,7 +9,6 @@
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/text.h"
 
-#include <stdint.h>
 #include <zlib.h>
 #include <zstd.h>
 

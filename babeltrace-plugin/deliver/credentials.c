@@ -54,16 +54,12 @@ static bool credential_read_file(const struct credential *from, char *secret, st
     cause = errno;
     if (fd >= 0)
         close(fd);
-    if (got < 0) {
-        error_set(error, "%s \"%s\": cannot read: %s", from->parameter, from->source,
-                  strerror(cause));
-        return false;
-    }
-    if (length == CREDENTIAL_MAX) {
-        error_set(error, "%s \"%s\": is longer than a credential can be, %d bytes", from->parameter,
-                  from->source, CREDENTIAL_MAX - 1);
-        return false;
-    }
+    if (got < 0)
+        return error_set(error, "%s \"%s\": cannot read: %s", from->parameter, from->source,
+                         strerror(cause));
+    if (length == CREDENTIAL_MAX)
+        return error_set(error, "%s \"%s\": is longer than a credential can be, %d bytes",
+                         from->parameter, from->source, CREDENTIAL_MAX - 1);
     secret[length] = '\0';
     return true;
 }
@@ -73,11 +69,9 @@ static bool credential_read_variable(const struct credential *from, char *secret
 {
     const char *value = getenv(from->source);
 
-    if (!value || strlen(value) >= CREDENTIAL_MAX) {
-        error_set(error, "%s \"%s\": the environment variable is %s", from->parameter, from->source,
-                  value ? "longer than a credential can be" : "not set");
-        return false;
-    }
+    if (!value || strlen(value) >= CREDENTIAL_MAX)
+        return error_set(error, "%s \"%s\": the environment variable is %s", from->parameter,
+                         from->source, value ? "longer than a credential can be" : "not set");
     strcpy(secret, value);
     return true;
 }
@@ -92,20 +86,14 @@ static bool credential_check(const struct credential *from, char *secret, struct
     for (size_t i = 0; i < length; i++) {
         const unsigned char byte = (unsigned char)secret[i];
 
-        if (byte < 0x20 || byte == 0x7f) {
-            error_set(error, "%s \"%s\": expected one line, got a control character",
-                      from->parameter, from->source);
-            return false;
-        }
+        if (byte < 0x20 || byte == 0x7f)
+            return error_set(error, "%s \"%s\": expected one line, got a control character",
+                             from->parameter, from->source);
     }
-    if (length == 0) {
-        error_set(error, "%s \"%s\": is empty", from->parameter, from->source);
-        return false;
-    }
-    if (from->kind == CREDENTIAL_BASIC && !strchr(secret, ':')) {
-        error_set(error, "%s \"%s\": expected USER:PASSWORD", from->parameter, from->source);
-        return false;
-    }
+    if (length == 0)
+        return error_set(error, "%s \"%s\": is empty", from->parameter, from->source);
+    if (from->kind == CREDENTIAL_BASIC && !strchr(secret, ':'))
+        return error_set(error, "%s \"%s\": expected USER:PASSWORD", from->parameter, from->source);
     return true;
 }
 
@@ -124,11 +112,10 @@ bool credential_open(struct credential *credential, const struct credential_sour
 
     if (count == 0)
         return true;
-    if (count > 1) {
-        error_set(error, "expected one of bearer-token-file, bearer-token-env, basic-auth-file and "
+    if (count > 1)
+        return error_set(error,
+                         "expected one of bearer-token-file, bearer-token-env, basic-auth-file and "
                          "basic-auth-env, got several");
-        return false;
-    }
     error_set(error, "out of memory");
     credential->source = strdup(name);
     return credential->source && credential_read(credential, credential->secret, error);

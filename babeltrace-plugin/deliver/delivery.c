@@ -5,8 +5,6 @@
  */
 #include "delivery.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
-
 #define SMALLEST_BODY_BYTES 4096
 
 /* ---- one body -------------------------------------------------------------------------------- */

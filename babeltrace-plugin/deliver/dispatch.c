@@ -114,10 +114,8 @@ static void dispatch_arrange(struct courier *courier, struct batch *batch)
     }
 }
 
-/* Returns false if the batch is given up; with to_spool, returns false with error set if the spool
- * does not take the rest of the batch. */
-static bool dispatch(struct courier *courier, struct batch *batch, bool to_spool,
-                     struct error *error)
+bool dispatch_batch(struct courier *courier, struct batch *batch, bool to_spool,
+                    struct error *error)
 {
     struct body *const body = &courier->body;
 
@@ -140,16 +138,6 @@ static bool dispatch(struct courier *courier, struct batch *batch, bool to_spool
             return false;
     }
     return true;
-}
-
-void dispatch_batch(struct courier *courier, struct batch *batch)
-{
-    (void)dispatch(courier, batch, false, NULL);
-}
-
-bool dispatch_to_spool(struct courier *courier, struct batch *batch, struct error *error)
-{
-    return dispatch(courier, batch, true, error);
 }
 
 void dispatch_record(struct courier *courier, struct spool_record *record)

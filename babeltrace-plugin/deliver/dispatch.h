@@ -8,12 +8,13 @@
 
 #include "courier.h"
 
-/* Settles the batch's spans with the outbox, but not those that are given up. */
-void dispatch_batch(struct courier *courier, struct batch *batch);
-
-/* Puts what is left of the batch into the spool. Returns false, with error set, if the spool does
- * not take all of it. */
-bool dispatch_to_spool(struct courier *courier, struct batch *batch, struct error *error);
+/*
+ * Settles the batch's spans with the outbox, but not those that are given up: then it returns
+ * false. to_spool: puts what is left of the batch into the spool, and sends nothing. Returns false,
+ * with error set, if the spool does not take all of it.
+ */
+bool dispatch_batch(struct courier *courier, struct batch *batch, bool to_spool,
+                    struct error *error);
 
 /* Settles the record's spans, which are courier->body, with the spool; but not those that are to be
  * tried again when the spool is stopped. */

@@ -41,8 +41,7 @@ static void exporter_stop(struct exporter *exporter, int64_t timeout_ms)
     outbox_stop(exporter->outbox, exporter->stop_ms);
 }
 
-/* Returns whether delivery ends at a known time. */
-static bool exporter_stop_if_interrupted(struct exporter *exporter)
+bool exporter_heed_interruption(struct exporter *exporter)
 {
     if (exporter->callbacks.interrupted(exporter->callbacks.context))
         exporter_stop(exporter, exporter->options.flush_timeout_ms);
@@ -55,7 +54,7 @@ static void exporter_wait_for_reader(struct exporter *exporter)
 {
     while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
            !outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
-        (void)exporter_stop_if_interrupted(exporter);
+        (void)exporter_heed_interruption(exporter);
 }
 
 /* The threads deliver for timeout_ms at most, and end. */
@@ -94,12 +93,11 @@ static struct transport *exporter_open_transport(const struct transport_options 
         return kafka_transport_open(options, error);
     if (exporter_has_scheme(endpoint, file_scheme))
         return file_transport_open(options->protocol, endpoint + strlen(file_scheme), error);
-    error_set(
+    return error_null(
         error,
         "endpoint \"%s\": expected http://HOST[:PORT]%s, https://..., kafka://BROKER/TOPIC or "
         "file:PATH",
         endpoint_unparsed(endpoint), options->protocol->path);
-    return NULL;
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -177,10 +175,8 @@ static bool exporter_equip(struct exporter *exporter, struct worker *worker, str
     }
     courier->transport = exporter_open_transport(&exporter->options.transport, error);
     if (courier->transport && courier->transport->post &&
-        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies)))) {
-        error_set(error, "out of memory");
-        return false;
-    }
+        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies))))
+        return error_set(error, "out of memory");
     return courier->transport != NULL;
 }
 
@@ -257,10 +253,9 @@ static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
     const struct reply *probe = &exporter->sender.probe;
 
     while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
-        if (exporter->callbacks.interrupted(exporter->callbacks.context)) {
-            error_set(error, "interrupted before there was a collector, or a reader of the file");
-            return false;
-        }
+        if (exporter->callbacks.interrupted(exporter->callbacks.context))
+            return error_set(error,
+                             "interrupted before there was a collector, or a reader of the file");
     }
     if (probe->delivery == DELIVERY_ACCEPTED)
         return true;
@@ -286,10 +281,8 @@ struct exporter *exporter_new(const struct exporter_options *options,
 {
     struct exporter *exporter = calloc(1, sizeof(*exporter));
 
-    if (!exporter) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!exporter)
+        return error_null(error, "out of memory");
     exporter->options = *options;
     exporter->callbacks = *callbacks;
     exporter->stop_ms = CLOCK_NEVER;
@@ -374,16 +367,11 @@ void exporter_add(struct exporter *exporter, const struct span *span)
     enum outbox_added added;
 
     while ((added = outbox_add(exporter->outbox, span)) == OUTBOX_FULL) {
-        (void)exporter_stop_if_interrupted(exporter);
+        (void)exporter_heed_interruption(exporter);
         (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
     if (added == OUTBOX_DROPPING)
         exporter_say_dropping(exporter);
-}
-
-void exporter_heed_interruption(struct exporter *exporter)
-{
-    (void)exporter_stop_if_interrupted(exporter);
 }
 
 void exporter_set_live(struct exporter *exporter)
@@ -408,11 +396,11 @@ void exporter_flush(struct exporter *exporter)
 {
     outbox_set_draining(exporter->outbox, true);
     while (!outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
-        if (exporter_stop_if_interrupted(exporter))
+        if (exporter_heed_interruption(exporter))
             break; /* exporter_close() waits for the rest */
     }
     while (exporter->spool && !spool_wait(exporter->spool, clock_ms() + INTERRUPT_POLL_MS)) {
-        if (exporter_stop_if_interrupted(exporter))
+        if (exporter_heed_interruption(exporter))
             break;
     }
     outbox_set_draining(exporter->outbox, false);

@@ -83,9 +83,10 @@ void exporter_add(struct exporter *exporter, const struct span *span);
 
 /*
  * Checks for an interruption; a caller that adds many spans in a row calls it now and then. From an
- * interruption on, the exporter has flush_timeout_ms for all deliveries.
+ * interruption on, the exporter has flush_timeout_ms for all deliveries. Returns whether delivery
+ * ends at a known time.
  */
-void exporter_heed_interruption(struct exporter *exporter);
+bool exporter_heed_interruption(struct exporter *exporter);
 
 /* The trace is live: if the graph waited for the collector, LTTng would lose events. */
 void exporter_set_live(struct exporter *exporter);

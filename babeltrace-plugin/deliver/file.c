@@ -14,7 +14,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
@@ -162,10 +161,8 @@ static void file_probe(struct transport *transport, struct reply *reply)
 static void file_cancel(struct transport *transport)
 {
     struct file_transport *file = (struct file_transport *)transport;
-    const uint64_t one = 1;
 
-    while (write(file->cancel_fd, &one, sizeof(one)) < 0 && errno == EINTR)
-        ;
+    (void)eventfd_write(file->cancel_fd, 1);
 }
 
 /* A pipe gets the end of the text; a file is stored on disk. */
@@ -174,8 +171,7 @@ static bool file_end_output(struct file_transport *file, struct error *error)
     if (file->seekable) {
         if (fsync(file->fd) == 0)
             return true;
-        error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
-        return false;
+        return error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
     }
     return file_begin_output(file, error) && file_write_tail(file, error);
 }
@@ -207,29 +203,17 @@ static void file_free(struct transport *transport)
     free(file);
 }
 
-/* A file with content may be last night's only trace, so it is never overwritten. */
-static bool file_refuse_content(const char *path, const struct stat *status, struct error *error)
-{
-    if (!S_ISREG(status->st_mode) || status->st_size == 0)
-        return false;
-    error_set(error,
-              "file:%s: exists and is not empty, and is not overwritten: choose another name",
-              path);
-    return true;
-}
-
-static void file_set_open_error(const char *path, int cause, struct error *error)
+static bool file_set_open_error(const char *path, int cause, struct error *error)
 {
     char target[PATH_MAX];
     const ssize_t length = readlink(path, target, sizeof(target) - 1);
 
-    if (length < 0) {
-        error_set(error, "file:%s: cannot open for writing: %s", path, strerror(cause));
-        return;
-    }
+    if (length < 0)
+        return error_set(error, "file:%s: cannot open for writing: %s", path, strerror(cause));
     target[length] = '\0';
-    error_set(error, "file:%s: is a symbolic link to %s, which cannot be opened for writing: %s",
-              path, target, strerror(cause));
+    return error_set(error,
+                     "file:%s: is a symbolic link to %s, which cannot be opened for writing: %s",
+                     path, target, strerror(cause));
 }
 
 static bool file_start(struct file_transport *file, struct error *error)
@@ -237,19 +221,18 @@ static bool file_start(struct file_transport *file, struct error *error)
     struct stat status;
 
     file->cancel_fd = eventfd(0, EFD_CLOEXEC);
-    if (file->cancel_fd < 0) {
-        error_set(error, "file:%s: %s", file->path, strerror(errno));
-        return false;
-    }
+    if (file->cancel_fd < 0)
+        return error_set(error, "file:%s: %s", file->path, strerror(errno));
     if (!file_try_to_open(file))
         return true; /* file_probe() waits, where an interruption is heeded */
-    if (file->fd < 0 || fstat(file->fd, &status) < 0) {
-        file_set_open_error(file->path, errno, error);
-        return false;
-    }
-    if (file_refuse_content(file->path, &status, error))
-        return false;
+    if (file->fd < 0 || fstat(file->fd, &status) < 0)
+        return file_set_open_error(file->path, errno, error);
     file->seekable = S_ISREG(status.st_mode);
+    /* a file with content may be last night's only trace, so it is never overwritten */
+    if (file->seekable && status.st_size > 0)
+        return error_set(
+            error, "file:%s: exists and is not empty, and is not overwritten: choose another name",
+            file->path);
     /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
     return !file->seekable || (file_begin_output(file, error) && file_write_tail(file, error));
 }
@@ -259,15 +242,11 @@ struct transport *file_transport_open(const struct protocol *protocol, const cha
 {
     struct file_transport *file;
 
-    if (path[0] == '\0') {
-        error_set(error, "endpoint \"file:\": expected a path after \"file:\"");
-        return NULL;
-    }
+    if (path[0] == '\0')
+        return error_null(error, "endpoint \"file:\": expected a path after \"file:\"");
     file = calloc(1, sizeof(*file) + strlen(path) + 1);
-    if (!file) {
-        error_set(error, "file:%s: out of memory", path);
-        return NULL;
-    }
+    if (!file)
+        return error_null(error, "file:%s: out of memory", path);
     strcpy(file->path, path);
     file->protocol = protocol;
     file->fd = file->cancel_fd = -1;

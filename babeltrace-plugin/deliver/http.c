@@ -38,20 +38,6 @@ struct http_transport {
 
 /* ---- one request ----------------------------------------------------------------------------- */
 
-static size_t http_take_header(char *data, size_t size, size_t count, void *context)
-{
-    struct http_transport *http = context;
-
-    return http_reply_header(&http->answer, data, size * count) ? size * count : 0;
-}
-
-static size_t http_take_body(char *data, size_t size, size_t count, void *context)
-{
-    struct http_transport *http = context;
-
-    return http_reply_body(&http->answer, data, size * count) ? size * count : 0;
-}
-
 static bool http_compress_body(struct http_transport *http, struct text *body)
 {
     switch (http->compression) {
@@ -229,9 +215,9 @@ static bool http_set_up(struct http_transport *http, const struct transport_opti
         .url = http->url.text,
         .timeout_ms = options->request_timeout_ms,
         .tls = {options->tls_ca, options->tls_cert, options->tls_key},
-        .take_header = http_take_header,
-        .take_body = http_take_body,
-        .context = http,
+        .take_header = http_reply_header,
+        .take_body = http_reply_body,
+        .context = &http->answer,
     };
 
     http->multi = curl_multi_init();

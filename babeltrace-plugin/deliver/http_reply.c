@@ -19,27 +19,30 @@ void http_reply_begin(struct http_reply *reply)
  * An informational answer (1xx) has its own head, which does not count: the next status line begins
  * another head. Other lines after a whole head are trailers, which change nothing.
  */
-bool http_reply_header(struct http_reply *reply, const char *line, size_t length)
+size_t http_reply_header(char *line, size_t size, size_t count, void *context)
 {
     static const char status[] = "HTTP/";
+    const size_t length = size * count;
+    struct http_reply *reply = context;
 
     if (length && (line[0] == '\r' || line[0] == '\n'))
         reply->is_head_complete = true;
     else if (length >= sizeof(status) - 1 && memcmp(line, status, sizeof(status) - 1) == 0)
         reply->is_head_complete = false;
     reply->received += length;
-    return reply->received <= REPLY_MAX;
+    return reply->received <= REPLY_MAX ? length : 0;
 }
 
-bool http_reply_body(struct http_reply *reply, const char *data, size_t length)
+size_t http_reply_body(char *data, size_t size, size_t count, void *context)
 {
-    const size_t room = sizeof(reply->body) - reply->body_length;
+    struct http_reply *reply = context;
+    const size_t length = size * count, room = sizeof(reply->body) - reply->body_length;
     const size_t kept = length < room ? length : room;
 
     memcpy(reply->body + reply->body_length, data, kept);
     reply->body_length += kept;
     reply->received += length;
-    return reply->received <= REPLY_MAX;
+    return reply->received <= REPLY_MAX ? length : 0;
 }
 
 static bool reply_is_among(const short *statuses, long status)

@@ -24,10 +24,10 @@ struct http_reply {
 
 void http_reply_begin(struct http_reply *reply);
 
-/* Take a line of the head or a trailer, or a part of the body. Return false if the answer is too
- * long. */
-bool http_reply_header(struct http_reply *reply, const char *line, size_t length);
-bool http_reply_body(struct http_reply *reply, const char *data, size_t length);
+/* Take a line of the head or a trailer, or a part of the body: callbacks of libcurl, whose context
+ * is the reply. Return 0 if the answer is too long. */
+size_t http_reply_header(char *line, size_t size, size_t count, void *reply);
+size_t http_reply_body(char *data, size_t size, size_t count, void *reply);
 
 /*
  * Sets reply to what a final status means, with a message that begins with url. retry_after_s is

@@ -15,9 +15,9 @@
 struct transport *kafka_transport_open(const struct transport_options *options, struct error *error)
 {
     (void)options;
-    error_set(error, "endpoint: kafka:// is not in this build: build it with librdkafka, or have "
-                     "the spans sent over http(s)://");
-    return NULL;
+    return error_null(error,
+                      "endpoint: kafka:// is not in this build: build it with librdkafka, or have "
+                      "the spans sent over http(s)://");
 }
 
 #else
@@ -313,10 +313,8 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
 static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
 {
     *reply = (struct reply){.delivery = DELIVERY_RETRY};
-    if (atomic_load(&kafka->is_cancelled)) {
-        error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
-        return false;
-    }
+    if (atomic_load(&kafka->is_cancelled))
+        return error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     if (!kafka->handle || kafka->is_stale) {
         kafka_close_handle(kafka);
         if (!kafka_open_handle(kafka, &reply->error))
@@ -368,12 +366,6 @@ static void kafka_await(struct transport *transport)
     }
 }
 
-/* The queue is full of messages of this batch, so their reports make room. */
-static void kafka_make_room(struct kafka_transport *kafka)
-{
-    (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
-}
-
 static void kafka_post(struct transport *transport, const struct payload *payload,
                        struct reply *reply)
 {
@@ -398,8 +390,9 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
                                 0, reply) == 0
                    ? RD_KAFKA_RESP_ERR_NO_ERROR
                    : rd_kafka_last_error();
+        /* the queue is full of messages of this batch, so their reports make room */
         if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
-            kafka_make_room(kafka);
+            (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
     } while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && !atomic_load(&kafka->is_cancelled));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
         kafka->outstanding++;
@@ -468,10 +461,8 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 {
     struct kafka_transport *kafka = calloc(1, sizeof(*kafka));
 
-    if (!kafka) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!kafka)
+        return error_null(error, "out of memory");
     kafka->base = (struct transport){
         .probe = kafka_probe,
         .send = kafka_send,

@@ -18,8 +18,7 @@ static bool conf_set(rd_kafka_conf_t *conf, const char *key, const char *value, 
 
     if (rd_kafka_conf_set(conf, key, value, cause, sizeof(cause)) == RD_KAFKA_CONF_OK)
         return true;
-    error_set(error, "%s: %s: %s", name, key, cause);
-    return false;
+    return error_set(error, "%s: %s: %s", name, key, cause);
 }
 
 /* ---- what a user gives ----------------------------------------------------------------------- */
@@ -51,11 +50,10 @@ static char *conf_split(char *line)
 static bool conf_set_free(rd_kafka_conf_t *conf, const struct kafka_setup *setup, const char *key,
                           const char *value, const char *name, struct error *error)
 {
-    if (conf_is_among(key, setup->reserved)) {
-        error_set(error, "%s: %s: what is promised about delivery depends on it, so it is not free",
-                  name, key);
-        return false;
-    }
+    if (conf_is_among(key, setup->reserved))
+        return error_set(error,
+                         "%s: %s: what is promised about delivery depends on it, so it is not free",
+                         name, key);
     return conf_set(conf, key, value, name, error);
 }
 
@@ -69,15 +67,11 @@ static bool conf_set_url(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
     memcpy(options, setup->url->options, sizeof(options));
     for (char *key = strtok_r(options, "&", &rest); key; key = strtok_r(NULL, "&", &rest)) {
         value = conf_split(key);
-        if (!value) {
-            error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->url->name);
-            return false;
-        }
-        if (conf_is_secret(key)) {
-            error_set(error, "%s: %s: all users of this machine can see it: give it in %s",
-                      setup->url->name, key, KAFKA_FILE);
-            return false;
-        }
+        if (!value)
+            return error_set(error, "%s: expected OPTION=VALUE after the '?'", setup->url->name);
+        if (conf_is_secret(key))
+            return error_set(error, "%s: %s: all users of this machine can see it: give it in %s",
+                             setup->url->name, key, KAFKA_FILE);
         if (!conf_set_free(conf, setup, key, value, setup->url->name, error))
             return false;
     }
@@ -95,8 +89,7 @@ static bool conf_set_line(rd_kafka_conf_t *conf, const struct kafka_setup *setup
     value = conf_split(line);
     if (value)
         return conf_set_free(conf, setup, line, value, KAFKA_FILE, error);
-    error_set(error, "%s \"%s\": expected lines of key=value", KAFKA_FILE, setup->file);
-    return false;
+    return error_set(error, "%s \"%s\": expected lines of key=value", KAFKA_FILE, setup->file);
 }
 
 static bool conf_set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup,
@@ -110,10 +103,8 @@ static bool conf_set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup
 
     if (!path || !*path)
         return true;
-    if (!file) {
-        error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
-        return false;
-    }
+    if (!file)
+        return error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
     if (fstat(fileno(file), &status) != 0 || status.st_mode & 077) {
         error_set(error, "%s \"%s\": others than its owner may read or write it: chmod 600 it",
                   name, path);

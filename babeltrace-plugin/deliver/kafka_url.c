@@ -50,13 +50,12 @@ bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text, 
 
     if (!kafka_url_copy(url->brokers, sizeof(url->brokers), brokers, brokers_length, ".-_:,[]") ||
         !kafka_url_copy(name_of_topic, sizeof(name_of_topic), topic, topic_length, ".-_") ||
-        *options == '#' || strlen(options) > sizeof(url->options)) {
-        error_set(error,
-                  "%s: expected kafka://BROKER[:PORT][,BROKER[:PORT]]/TOPIC[?OPTION=VALUE&...]; "
-                  "users and passwords are in " KAFKA_FILE,
-                  name);
-        return false;
-    }
+        *options == '#' || strlen(options) > sizeof(url->options))
+        return error_set(
+            error,
+            "%s: expected kafka://BROKER[:PORT][,BROKER[:PORT]]/TOPIC[?OPTION=VALUE&...]; "
+            "users and passwords are in " KAFKA_FILE,
+            name);
     (void)snprintf(url->options, sizeof(url->options), "%s", *options ? options + 1 : "");
     url->name = name;
     kafka_url_set_topic(url, name_of_topic);

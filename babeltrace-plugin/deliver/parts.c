@@ -5,9 +5,8 @@
  */
 #include "parts.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "kafka_partition.h"
-
-#define FIRST_PARTS 64
 
 void parts_free(struct parts *parts)
 {
@@ -44,16 +43,8 @@ uint32_t parts_key(void *parts, const struct span *span)
 /* The next span is the first of a part. Returns false when out of memory. */
 static bool parts_begin(struct parts *parts, struct body *body, uint32_t partition)
 {
-    const uint32_t capacity = parts->capacity ? parts->capacity * 2 : FIRST_PARTS;
-
-    if (!parts->list || parts->count == parts->capacity) {
-        struct part *list = realloc(parts->list, capacity * sizeof(*list));
-
-        if (!list)
-            return false;
-        parts->list = list;
-        parts->capacity = capacity;
-    }
+    if (!ARRAY_FITS(parts->list, parts->room, parts->count))
+        return false;
     parts->list[parts->count++] = (struct part){body->count, body->count, partition};
     body_divide(body);
     return true;

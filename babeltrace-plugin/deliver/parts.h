@@ -20,7 +20,7 @@ struct parts {
     struct part_limits limits;
     struct part *list;
     uint32_t count;
-    uint32_t capacity;
+    size_t room;
     uint64_t last_trace[2]; /* spans of one trace often come together */
     uint32_t last_partition;
 };

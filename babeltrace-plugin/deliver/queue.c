@@ -12,11 +12,6 @@
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
-static struct batch *batch_new(void)
-{
-    return calloc(1, sizeof(struct batch));
-}
-
 static void batch_free(struct batch *batch)
 {
     if (!batch)
@@ -110,7 +105,7 @@ static struct batch *queue_new_batch(struct queue *queue)
     struct batch *batch = queue->pool;
 
     if (!batch)
-        return batch_new();
+        return calloc(1, sizeof(*batch));
     queue->pool = batch->next;
     queue->pool_length--;
     batch->next = NULL;

@@ -32,7 +32,7 @@ struct batch {
         uint32_t offset;
         uint32_t key;
     } * order;
-    uint32_t order_capacity;
+    size_t order_room;
     uint32_t ordered; /* members of order; 0: spans are sent as they came */
     uint32_t keys;    /* how many values a key can have; 0: spans have no key */
 };

@@ -45,7 +45,7 @@ static void sender_put_in(struct courier *courier, struct batch *batch, int64_t 
 {
     struct error error;
 
-    if (dispatch_to_spool(courier, batch, &error)) {
+    if (dispatch_batch(courier, batch, true, &error)) {
         outbox_finish(courier->outbox, batch);
         dispatch_say_settled(courier);
         sender_say_lost(courier);
@@ -115,7 +115,7 @@ static void sender_deliver(struct courier *courier)
             sender_drain_spool(courier, true);
         batch = outbox_take(courier->outbox);
         if (batch) {
-            dispatch_batch(courier, batch);
+            (void)dispatch_batch(courier, batch, false, NULL);
             outbox_finish(courier->outbox, batch);
             dispatch_say_settled(courier);
         }

@@ -59,8 +59,7 @@ static void spool_scan(struct spool *spool)
 
 static bool spool_fail_with(const struct spool *spool, struct error *error, const char *what)
 {
-    error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
-    return false;
+    return error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
 }
 
 static bool spool_lock_folder(struct spool *spool, struct error *error)
@@ -73,9 +72,9 @@ static bool spool_lock_folder(struct spool *spool, struct error *error)
         return true;
     if (errno != EWOULDBLOCK)
         return spool_fail_with(spool, error, "cannot be locked");
-    error_set(error, "spool \"%s\": another sink uses it: give each sink a folder of its own",
-              spool->options.folder);
-    return false;
+    return error_set(error,
+                     "spool \"%s\": another sink uses it: give each sink a folder of its own",
+                     spool->options.folder);
 }
 
 /* Another user who can write to the folder could make us send foreign spans. */
@@ -87,11 +86,11 @@ static bool spool_folder_is_own(struct spool *spool, struct error *error)
         return spool_fail_with(spool, error, "cannot be read");
     if (status.st_uid == geteuid() && !(status.st_mode & 022))
         return true;
-    error_set(error,
-              "spool \"%s\": expected a folder of our own that nobody else can write, but it is "
-              "of user %u, mode %o",
-              spool->options.folder, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
-    return false;
+    return error_set(
+        error,
+        "spool \"%s\": expected a folder of our own that nobody else can write, but it is "
+        "of user %u, mode %o",
+        spool->options.folder, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
 }
 
 /* Stores the folder's own name on disk. */
@@ -110,10 +109,8 @@ static bool spool_open_folder(struct spool *spool, struct error *error)
     const char *folder = spool->options.folder;
     bool is_new;
 
-    if (folder[0] == '\0') {
-        error_set(error, "spool: expected the path of a folder, got an empty text");
-        return false;
-    }
+    if (folder[0] == '\0')
+        return error_set(error, "spool: expected the path of a folder, got an empty text");
     is_new = mkdir(folder, 0700) == 0;
     if (!is_new && errno != EEXIST)
         return spool_fail_with(spool, error, "cannot be made");

@@ -53,9 +53,8 @@ static bool spool_make_room(struct spool *spool, uint64_t size, bool may_drop, s
         spool_drop_oldest(spool);
     if (spool->segments.bytes + size <= most)
         return true;
-    error_set(error, "the spool \"%s\" is full: it has the %lld bytes of spool-bytes",
-              spool->options.folder, (long long)most);
-    return false;
+    return error_set(error, "the spool \"%s\" is full: it has the %lld bytes of spool-bytes",
+                     spool->options.folder, (long long)most);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -145,10 +144,8 @@ bool spool_put(struct spool *spool, const struct record_body *body, struct batch
     struct segment *segment;
     bool is_written;
 
-    if (!bytes.data) {
-        error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
-        return false;
-    }
+    if (!bytes.data)
+        return error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
     LOCK_GUARD(&spool->append_lock);
     segment = spool_begin_write(spool, bytes.length, may_drop, error);
     is_written = segment && spool_write_record(spool, segment, &bytes);
@@ -219,10 +216,9 @@ bool spool_is_stored(struct spool *spool, struct error *error)
     segment = spool->segments.first;
     while (segment && !segment->is_unsure)
         segment = segment->next;
-    if (segment)
-        error_set(error,
-                  "of the %" PRIu64 " spans in the spool \"%s\" some may not be on disk: it could "
-                  "not be stored (fsync)",
-                  spool->counts.waiting, spool->options.folder);
-    return !segment;
+    return !segment || error_set(error,
+                                 "of the %" PRIu64
+                                 " spans in the spool \"%s\" some may not be on disk: it could "
+                                 "not be stored (fsync)",
+                                 spool->counts.waiting, spool->options.folder);
 }

@@ -8,7 +8,6 @@
 #include "babeltrace-plugin/base/read_at.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 #include <zlib.h>

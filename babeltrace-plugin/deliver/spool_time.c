@@ -5,27 +5,23 @@
  */
 #include "spool_time.h"
 
+#include "babeltrace-plugin/base/date.h"
+
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BOOT_ID_MAX 64
 #define LINE_MAX    128
 
-static int64_t spool_time_ms(clockid_t clock)
+int64_t boot_time_ms(void)
 {
     struct timespec now;
 
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_BOOTTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t boot_time_ms(void)
-{
-    return spool_time_ms(CLOCK_BOOTTIME);
 }
 
 /* An empty id, if there is none, makes each start one after another boot. */
@@ -40,11 +36,6 @@ static void spool_time_read_boot_id(char id[BOOT_ID_MAX])
     id[strcspn(id, " \n")] = '\0';
 }
 
-static int64_t spool_time_begin(int64_t newest_ms)
-{
-    return (newest_ms > 0 ? newest_ms : spool_time_ms(CLOCK_REALTIME)) - boot_time_ms();
-}
-
 int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
 {
     char id[BOOT_ID_MAX], line[LINE_MAX] = "", of[BOOT_ID_MAX] = "";
@@ -55,7 +46,7 @@ int64_t spool_time_offset_ms(int fd, int64_t newest_ms)
     if (pread(fd, line, sizeof(line) - 1, 0) > 0 &&
         sscanf(line, "%63s %" SCNd64, of, &offset_ms) == 2 && id[0] && strcmp(of, id) == 0)
         return offset_ms;
-    offset_ms = spool_time_begin(newest_ms);
+    offset_ms = (newest_ms > 0 ? newest_ms : wall_clock_ns() / 1000000) - boot_time_ms();
     length = snprintf(line, sizeof(line), "%s %" PRId64 "\n", id[0] ? id : "-", offset_ms);
     /* if this fails, the next start continues at the newest record */
     if (ftruncate(fd, 0) == 0)

@@ -155,15 +155,6 @@ static void reader_take(struct tap *tap, struct reader *reader, const struct enc
     buffer_put(pending, LINE_END, sizeof(LINE_END) - 1);
 }
 
-static void tap_wake(struct tap *tap)
-{
-    const uint64_t one = 1;
-
-    /* fails only if the thread is awake already */
-    if (write(tap->wake, &one, sizeof(one)) < 0)
-        return;
-}
-
 bool tap_is_read(struct tap *tap)
 {
     return atomic_load_explicit(&tap->readers_count, memory_order_relaxed) != 0;
@@ -181,7 +172,7 @@ static void tap_take(struct tap *tap, const struct encoder *encoder, const struc
             reader_take(tap, &tap->readers[i], encoder, body, spans);
     }
     pthread_mutex_unlock(&tap->lock);
-    tap_wake(tap);
+    (void)eventfd_write(tap->wake, 1); /* fails only if the thread is awake already */
 }
 
 void tap_pass(struct tap *tap, uint32_t spans)
@@ -209,12 +200,11 @@ static bool tap_may_retry(int code)
 
 static void reader_end(struct tap *tap, struct reader *reader)
 {
-    pthread_mutex_lock(&tap->lock);
+    LOCK_GUARD(&tap->lock);
     close(reader->fd);
     buffer_free(&reader->sending);
     buffer_free(&reader->pending);
     reader->fd = -1;
-    pthread_mutex_unlock(&tap->lock);
     atomic_fetch_sub(&tap->readers_count, 1);
 }
 
@@ -230,11 +220,10 @@ static void reader_begin(struct tap *tap, int fd)
         close(fd);
         return;
     }
-    pthread_mutex_lock(&tap->lock);
+    LOCK_GUARD(&tap->lock);
     *reader =
         (struct reader){.fd = fd, .share = 1, .is_new = true, .before = atomic_load(&tap->passed)};
     reader_put_counts(reader);
-    pthread_mutex_unlock(&tap->lock);
     atomic_fetch_add(&tap->readers_count, 1);
 }
 
@@ -301,7 +290,7 @@ static bool reader_has_more(struct tap *tap, struct reader *reader)
 
     if (reader->sent < sending.length)
         return true;
-    pthread_mutex_lock(&tap->lock);
+    LOCK_GUARD(&tap->lock);
     if (reader->dropped && !reader->pending.length)
         reader_put_counts(reader);
     reader->sending = reader->pending;
@@ -309,7 +298,6 @@ static bool reader_has_more(struct tap *tap, struct reader *reader)
     reader->pending = sending;
     reader->pending.length = 0;
     reader->pending_spans = 0;
-    pthread_mutex_unlock(&tap->lock);
     reader->sent = 0;
     return reader->sending.length != 0;
 }
@@ -360,9 +348,9 @@ static void reader_serve(struct tap *tap, struct reader *reader, short events)
 
 static void tap_serve(struct tap *tap, const struct pollfd *fds)
 {
-    uint64_t count;
+    eventfd_t count;
 
-    if (fds[0].revents && read(tap->wake, &count, sizeof(count)) < 0 && !tap_may_retry(errno))
+    if (fds[0].revents && eventfd_read(tap->wake, &count) < 0 && !tap_may_retry(errno))
         return;
     for (int i = 0; i < TAP_READERS; i++) {
         if (tap->readers[i].fd >= 0)
@@ -443,10 +431,8 @@ struct tap *tap_open(const char *path, struct error *error)
 {
     struct tap *tap = calloc(1, sizeof(*tap));
 
-    if (!tap) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!tap)
+        return error_null(error, "out of memory");
     if (!unix_socket_listen(&tap->socket, &unix_socket_private, path, error)) {
         free(tap);
         return NULL;
@@ -483,7 +469,7 @@ void tap_end(struct tap *tap)
         return;
     tap->has_ended = true;
     atomic_store(&tap->is_closing, true);
-    tap_wake(tap);
+    (void)eventfd_write(tap->wake, 1); /* fails only if the thread is awake already */
     (void)pthread_join(tap->thread, NULL);
     for (int i = 0; i < TAP_READERS; i++) {
         if (tap->readers[i].fd >= 0)

@@ -304,7 +304,7 @@ static bool otlp_is_of_mapping(struct writing *writing, const struct span_entry 
 {
     const struct text key = span_entry_key(entry);
 
-    if (!writing->span->is_foreign || key.length < 5 || memcmp(key.data, "otel.", 5) != 0)
+    if (!writing->span->is_foreign || !text_begins(key, "otel."))
         return false;
     if (!text_is(key, "otel.status_code"))
         return text_is(key, "otel.library.name") || text_is(key, "otel.library.version");

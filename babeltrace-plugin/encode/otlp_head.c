@@ -5,7 +5,7 @@
  */
 #include "otlp_parts.h"
 
-#include <stdlib.h>
+#include "babeltrace-plugin/base/array.h"
 
 #define RESOURCE           PB_BYTES(1) /* of ResourceSpans */
 #define RESOURCE_ATTRIBUTE PB_BYTES(1)
@@ -92,15 +92,6 @@ size_t otlp_head_size_limit(const struct resource *resource)
            PB_TEXT_MAX(text_cut(resource->host, LIMIT_NAME).length);
 }
 
-/* Copies the text to *at, and *at behind it. */
-static struct text otlp_keep_text(char **at, struct text text)
-{
-    const struct text kept = {*at, text.length};
-
-    *at = text_copy(*at, text);
-    return kept;
-}
-
 bool otlp_make_head(struct head *head, const struct resource *resource)
 {
     const size_t needed = otlp_head_size_limit(resource) + resource->service.length +
@@ -108,24 +99,18 @@ bool otlp_make_head(struct head *head, const struct resource *resource)
                           resource->whole.length + resource->scope.length;
     char *at;
 
-    if (head->capacity < needed) {
-        char *data = realloc(head->data, needed);
-
-        if (!data)
-            return false;
-        head->data = data;
-        head->capacity = needed;
-    }
+    if (!ARRAY_FITS(head->data, head->room, needed))
+        return false;
     head->cut = false;
     at = resource->message ? otlp_write_foreign_head(head->data, resource)
                            : otlp_write_own_head(head->data, resource, &head->cut);
     head->length = (size_t)(at - head->data);
     head->of.message = resource->message; /* whether there is one */
-    head->of.whole = otlp_keep_text(&at, resource->whole);
-    head->of.scope = otlp_keep_text(&at, resource->scope);
-    head->of.service = otlp_keep_text(&at, resource->service);
-    head->of.version = otlp_keep_text(&at, resource->version);
-    head->of.host = otlp_keep_text(&at, resource->host);
-    head->of.ip = otlp_keep_text(&at, resource->ip);
+    head->of.whole = text_keep(&at, resource->whole);
+    head->of.scope = text_keep(&at, resource->scope);
+    head->of.service = text_keep(&at, resource->service);
+    head->of.version = text_keep(&at, resource->version);
+    head->of.host = text_keep(&at, resource->host);
+    head->of.ip = text_keep(&at, resource->ip);
     return true;
 }

@@ -49,7 +49,7 @@ struct head {
     uint64_t number;    /* of the group; 0: none is made */
     char *data;
     size_t length;
-    size_t capacity;
+    size_t room;
     bool cut;
 };
 

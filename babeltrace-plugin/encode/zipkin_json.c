@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/hex.h"
 #include "json.h"
@@ -37,7 +38,7 @@ struct endpoint_json {
     const struct endpoint *of;
     char *json;
     size_t length;
-    size_t capacity;
+    size_t room;
     bool cut;
 };
 
@@ -61,13 +62,6 @@ struct writing {
 
 #define LETTER(c) (UINT32_C(1) << ((c)&31))
 
-static bool begins(struct text key, const char *prefix)
-{
-    const size_t length = strlen(prefix);
-
-    return key.length >= length && memcmp(key.data, prefix, length) == 0;
-}
-
 /*
  * The OpenTelemetry collector's receiver makes links, states and kinds of some tags, and takes
  * those that belong to a resource from one span of a request for all spans of the service in it.
@@ -80,7 +74,7 @@ __attribute__((noinline)) static bool is_taken(struct text key)
                                            "process.", "service.", "telemetry.", "webengine."};
 
     for (unsigned i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
-        if (begins(key, prefixes[i]))
+        if (text_begins(key, prefixes[i]))
             return true;
     }
     return text_is(key, "span.kind") || text_is(key, "w3c.tracestate");
@@ -177,24 +171,22 @@ static size_t endpoint_size_limit(const struct endpoint *endpoint)
            JSON_STRING_MAX(sizeof(endpoint->ipv4)) + JSON_STRING_MAX(sizeof(endpoint->ipv6));
 }
 
+static char *write_member(char *at, const char *name, struct text value, bool *cut)
+{
+    if (!value.length)
+        return at;
+    at = text_copy(at, text_of(name));
+    at = json_put_string(at, value, LIMIT_NAME, '|', cut);
+    *at++ = ',';
+    return at;
+}
+
 static char *write_endpoint(char *at, const struct endpoint *endpoint, bool *cut)
 {
     *at++ = '{';
-    if (endpoint->service.length) {
-        at = JSON_PUT_LITERAL(at, "\"serviceName\":");
-        at = json_put_string(at, endpoint->service, LIMIT_NAME, '|', cut);
-        *at++ = ',';
-    }
-    if (endpoint->ipv4[0]) {
-        at = JSON_PUT_LITERAL(at, "\"ipv4\":");
-        at = json_put_string(at, text_of(endpoint->ipv4), LIMIT_NAME, '|', cut);
-        *at++ = ',';
-    }
-    if (endpoint->ipv6[0]) {
-        at = JSON_PUT_LITERAL(at, "\"ipv6\":");
-        at = json_put_string(at, text_of(endpoint->ipv6), LIMIT_NAME, '|', cut);
-        *at++ = ',';
-    }
+    at = write_member(at, "\"serviceName\":", endpoint->service, cut);
+    at = write_member(at, "\"ipv4\":", text_of(endpoint->ipv4), cut);
+    at = write_member(at, "\"ipv6\":", text_of(endpoint->ipv6), cut);
     if (endpoint->port) {
         at = JSON_PUT_LITERAL(at, "\"port\":");
         at = json_put_integer(at, endpoint->port);
@@ -213,19 +205,11 @@ static const struct endpoint_json *endpoint_json(struct zipkin_json *encoder,
     /* the upper bits of the product: the lower ones of an address are mostly the same */
     const uint64_t spread = (uint64_t)(uintptr_t)endpoint * UINT64_C(0x9e3779b97f4a7c15);
     struct endpoint_json *cached = &encoder->endpoints[spread >> (64 - ENDPOINTS_LOG2)];
-    size_t needed;
 
     if (cached->of == endpoint)
         return cached;
-    needed = endpoint_size_limit(endpoint);
-    if (cached->capacity < needed) {
-        char *json = realloc(cached->json, needed);
-
-        if (!json)
-            return NULL;
-        cached->json = json;
-        cached->capacity = needed;
-    }
+    if (!ARRAY_FITS(cached->json, cached->room, endpoint_size_limit(endpoint)))
+        return NULL;
     cached->cut = false;
     cached->length = (size_t)(write_endpoint(cached->json, endpoint, &cached->cut) - cached->json);
     cached->of = endpoint;

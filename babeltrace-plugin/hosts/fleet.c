@@ -74,9 +74,8 @@ static bool read_group(struct group *group, char *text, struct error *error)
     }
     if (group->count && strlen(group->name) <= FLEET_NAME_MAX)
         return true;
-    error_set(error, "\"%.100s\": expected NAME=GLOB[,GLOB]... of host names: store=store-*,osd-*",
-              text);
-    return false;
+    return error_set(
+        error, "\"%.100s\": expected NAME=GLOB[,GLOB]... of host names: store=store-*,osd-*", text);
 }
 
 static bool read_groups(struct fleet *fleet, const char *groups, struct error *error)
@@ -89,17 +88,14 @@ static bool read_groups(struct fleet *fleet, const char *groups, struct error *e
     for (char *one = strtok_r(fleet->text, ";", &rest); one; one = strtok_r(NULL, ";", &rest)) {
         if (*fleet_trim(one) == '\0')
             continue;
-        if (fleet->group_count == FLEET_GROUPS_MAX) {
-            error_set(error, "expected %d groups at most", FLEET_GROUPS_MAX);
-            return false;
-        }
+        if (fleet->group_count == FLEET_GROUPS_MAX)
+            return error_set(error, "expected %d groups at most", FLEET_GROUPS_MAX);
         if (!read_group(&fleet->groups[fleet->group_count++], one, error))
             return false;
     }
     if (fleet->group_count)
         return true;
-    error_set(error, "expected a group: all=*");
-    return false;
+    return error_set(error, "expected a group: all=*");
 }
 
 static uint32_t find_groups(const struct fleet *fleet, struct text host)

@@ -8,26 +8,39 @@
 #include <ctype.h>
 #include <stdlib.h>
 
+static const struct unit {
+    const char *unit, *suffix;
+    double scale;
+} units[] = {{"ns", "_seconds", 1e-9},
+             {"us", "_seconds", 1e-6},
+             {"ms", "_seconds", 1e-3},
+             {"s", "_seconds", 1},
+             {"By", "_bytes", 1},
+             {"%", "_percent", 1},
+             {"By/s", "_bytes_per_second", 1}};
+
+/* NULL: there is none. */
+static const struct unit *find_unit(struct text name)
+{
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        if (text_is(name, units[i].unit))
+            return &units[i];
+    }
+    return NULL;
+}
+
 double metric_name(char name[METRIC_NAME_MAX], const char *prefix, struct text metric,
                    struct text unit)
 {
-    static const struct {
-        const char *unit, *suffix;
-        double scale;
-    } units[] = {{"ns", "_seconds", 1e-9}, {"us", "_seconds", 1e-6}, {"ms", "_seconds", 1e-3},
-                 {"s", "_seconds", 1},     {"By", "_bytes", 1},      {"%", "_percent", 1}};
+    const struct unit *known = find_unit(unit);
     size_t length = (size_t)snprintf(name, METRIC_NAME_MAX, "%s", prefix);
 
     for (size_t i = 0; i < metric.length && length < METRIC_NAME_MAX - 16; i++)
         name[length++] = (char)(isalnum((unsigned char)metric.data[i]) ? metric.data[i] : '_');
     name[length] = '\0';
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (text_is(unit, units[i].unit)) {
-            (void)snprintf(name + length, METRIC_NAME_MAX - length, "%s", units[i].suffix);
-            return units[i].scale;
-        }
-    }
-    return 1;
+    if (known)
+        (void)snprintf(name + length, METRIC_NAME_MAX - length, "%s", known->suffix);
+    return known ? known->scale : 1;
 }
 
 bool view_is_shown(const struct host_view *view)
@@ -37,21 +50,11 @@ bool view_is_shown(const struct host_view *view)
 
 double view_name(char name[METRIC_NAME_MAX], const char *prefix, const struct host_view *view)
 {
-    static const struct {
-        const char *unit, *suffix;
-        double scale;
-    } units[] = {{"%", "_percent", 1}, {"ms", "_seconds", 1e-3}, {"By/s", "_bytes_per_second", 1}};
-    const char *suffix = strstr(view->unit, "/s") ? "_per_second" : "";
-    double scale = 1;
+    const struct unit *known = find_unit(text_of(view->unit));
+    const char *suffix = known ? known->suffix : strstr(view->unit, "/s") ? "_per_second" : "";
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcmp(view->unit, units[i].unit) == 0) {
-            suffix = units[i].suffix;
-            scale = units[i].scale;
-        }
-    }
     (void)snprintf(name, METRIC_NAME_MAX, "%s%s_%s%s", prefix, view->group, view->name, suffix);
-    return scale;
+    return known ? known->scale : 1;
 }
 
 /* ---- metrics --------------------------------------------------------------------------------- */

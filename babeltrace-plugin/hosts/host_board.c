@@ -5,10 +5,10 @@
  */
 #include "host_board.h"
 
+#include "babeltrace-plugin/base/lock.h"
 #include "fleet_page.h"
 #include "host_view.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #define SAMPLES_BYTES (UINT64_C(32) << 20)
@@ -72,9 +72,8 @@ static void board_take(struct host_board *board, const struct sample *sample)
 
 void host_board_take(struct host_board *board, const struct sample *sample)
 {
-    pthread_mutex_lock(&board->lock);
+    LOCK_GUARD(&board->lock);
     board_take(board, sample);
-    pthread_mutex_unlock(&board->lock);
 }
 
 static size_t board_read_names(struct text names, struct sample_metric metrics[SAMPLE_METRICS_MAX])
@@ -104,7 +103,7 @@ void host_board_take_event(struct host_board *board, const struct event *event, 
         .present = UINT64_MAX,
     };
 
-    pthread_mutex_lock(&board->lock);
+    LOCK_GUARD(&board->lock);
     if (event->names.length == 0 &&
         (known = samples_find(board->samples, sample.host, sample.group, sample.instance))) {
         sample.metrics = known->metrics;
@@ -113,7 +112,6 @@ void host_board_take_event(struct host_board *board, const struct event *event, 
     if (sample.count &&
         history_read_values(event->values, values, SAMPLE_METRICS_MAX) == sample.count)
         board_take(board, &sample);
-    pthread_mutex_unlock(&board->lock);
 }
 
 /* ---- the page -------------------------------------------------------------------------------- */

@@ -5,10 +5,7 @@
  */
 #include "host_tags.h"
 
-#include "babeltrace-plugin/base/line.h"
-
-#include <inttypes.h>
-#include <stdio.h>
+#include "babeltrace-plugin/base/printer.h"
 
 /* ---- what is looked at ----------------------------------------------------------------------- */
 
@@ -73,6 +70,8 @@ bool host_group_find(struct text group, struct text instance, enum host_group *f
 
 /* ---- tags ------------------------------------------------------------------------------------ */
 
+#define FOUND_MAX 400 /* bytes of the sentence */
+
 struct tagging {
     struct span *span;
     unsigned lost;
@@ -80,7 +79,7 @@ struct tagging {
     bool has_times;
     int64_t from_ns; /* all that is told is of this time */
     int64_t until_ns;
-    struct line found; /* what stood out */
+    struct printer found; /* what stood out */
 };
 
 static void count_tag(struct tagging *tagging, bool is_there)
@@ -157,10 +156,10 @@ static struct range range_of(const struct tagging *tagging, struct host_part *pa
 #define STEAL_PERCENT           10
 #define RETRANSMIT_PER_TRANSMIT 0.01
 
-static struct line *next_finding(struct tagging *tagging)
+static struct printer *next_finding(struct tagging *tagging)
 {
-    if (tagging->found.length)
-        line_add(&tagging->found, "; ");
+    if (tagging->found.buffer.length)
+        print_string(&tagging->found, "; ");
     return &tagging->found;
 }
 
@@ -216,11 +215,11 @@ static bool tag_disk(struct tagging *tagging, struct host_part *disks)
     tag_range(tagging, &wait, "system.disk.wait_us.min", "system.disk.wait_us.max");
     if (busy.mean < DISK_BUSY_PERCENT)
         return false;
-    line_add(next_finding(tagging), "%.*s was %.0f %% busy", (int)disk->instance_length,
-             disk->instance, busy.mean);
+    print(next_finding(tagging), "%.*s was %.0f %% busy", (int)disk->instance_length,
+          disk->instance, busy.mean);
     if (is_some(
             &queue)) /* of requests that are so short that the time counts as busy by its ticks */
-        line_add(&tagging->found, ", %.0f in queue", queue.mean);
+        print(&tagging->found, ", %.0f in queue", queue.mean);
     return true;
 }
 
@@ -235,9 +234,9 @@ static void tag_pressure(struct tagging *tagging, struct host_part *pressure, bo
     tag_range(tagging, &memory, "system.linux.pressure.memory.min",
               "system.linux.pressure.memory.max");
     if (memory.is_known && memory.mean >= MEMORY_PERCENT)
-        line_add(next_finding(tagging), "tasks waited for memory %.0f %% of the time", memory.mean);
+        print(next_finding(tagging), "tasks waited for memory %.0f %% of the time", memory.mean);
     else if (io.is_known && io.mean >= IO_PERCENT && !has_busy_disk)
-        line_add(next_finding(tagging), "tasks waited for I/O %.0f %% of the time", io.mean);
+        print(next_finding(tagging), "tasks waited for I/O %.0f %% of the time", io.mean);
 }
 
 static bool is_crowded(const struct range *busy, const struct range *wait,
@@ -274,15 +273,15 @@ static void tag_cpu(struct tagging *tagging, struct host_part *const parts[HOST_
     tag_range(tagging, &threads, "system.process.count.running.min",
               "system.process.count.running.max");
     if (is_crowded(&busy, &wait, &threads, &cpus)) {
-        line_add(next_finding(tagging), "the CPUs were %.0f %% busy", busy.mean);
+        print(next_finding(tagging), "the CPUs were %.0f %% busy", busy.mean);
         if (is_count_of(&threads, &busy, &cpus))
-            line_add(&tagging->found, ", %.0f thread%s ran or wanted to", threads.mean,
-                     threads.mean < 1.5 ? "" : "s");
+            print(&tagging->found, ", %.0f thread%s ran or wanted to", threads.mean,
+                  threads.mean < 1.5 ? "" : "s");
         else if (wait.is_known)
-            line_add(&tagging->found, ", tasks waited for one %.0f %% of the time", wait.mean);
+            print(&tagging->found, ", tasks waited for one %.0f %% of the time", wait.mean);
     }
     if (steal.is_known && steal.mean >= STEAL_PERCENT)
-        line_add(next_finding(tagging), "%.0f %% of the CPUs' time was stolen", steal.mean);
+        print(next_finding(tagging), "%.0f %% of the CPUs' time was stolen", steal.mean);
 }
 
 static void tag_memory(struct tagging *tagging, struct host_part *memory)
@@ -306,13 +305,14 @@ static void tag_tcp(struct tagging *tagging, struct host_part *tcp)
     if (again.total < 1 || !sent.is_known || again.total < RETRANSMIT_PER_TRANSMIT * sent.total)
         return;
     /* the kernel's count of sent ones has each but once */
-    line_add(next_finding(tagging), "%.0f of %.0f TCP segments were sent again", again.total,
-             again.total + sent.total);
+    print(next_finding(tagging), "%.0f of %.0f TCP segments were sent again", again.total,
+          again.total + sent.total);
 }
 
 unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS], bool *is_tagged)
 {
-    struct tagging tagging = {.span = span};
+    char found[FOUND_MAX];
+    struct tagging tagging = {.span = span, .found = PRINTER_INTO(found)};
     bool has_busy_disk;
 
     has_busy_disk = tag_disk(&tagging, parts[GROUP_DISK]);
@@ -323,8 +323,8 @@ unsigned host_tag(struct span *span, struct host_part *const parts[HOST_GROUPS],
     if (tagging.has_times)
         tag_number(&tagging, "blkin.host_ms",
                    (double)((uint64_t)tagging.until_ns - (uint64_t)tagging.from_ns) / 1e6);
-    if (tagging.found.length)
-        tag_text(&tagging, "blkin.host", (struct text){tagging.found.text, tagging.found.length});
+    if (tagging.found.buffer.length)
+        tag_text(&tagging, "blkin.host", (struct text){found, tagging.found.buffer.length});
     *is_tagged = tagging.is_tagged;
     return tagging.lost;
 }

@@ -5,10 +5,10 @@
  */
 #include "page.h"
 
+#include "babeltrace-plugin/base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
-
-#define FIRST_ROOM 1024
 
 struct page_line {
     size_t at; /* in the text */
@@ -21,16 +21,9 @@ struct page_line {
 void page_begin(struct page *page, enum page_type type, const char *help, const char *name,
                 const char *more)
 {
-    if (page->count == page->room) {
-        const size_t room = page->room ? 2 * page->room : FIRST_ROOM;
-        struct page_line *lines = reallocarray(page->lines, room, sizeof(*lines));
-
-        if (!lines) {
-            page->text.has_failed = true;
-            return;
-        }
-        page->lines = lines;
-        page->room = room;
+    if (!ARRAY_FITS(page->lines, page->room, page->count)) {
+        page->text.has_failed = true;
+        return;
     }
     page->lines[page->count++] = (struct page_line){
         .at = page->text.buffer.length,

@@ -117,14 +117,6 @@ static char *copy_string(char **at, struct text text)
     return copy;
 }
 
-static struct text copy_text(char **at, struct text text)
-{
-    const struct text copy = {*at, text.length};
-
-    *at = text_copy(*at, text);
-    return copy;
-}
-
 /* One block of memory: itself, its numbers, its metrics, its texts. */
 static struct sample_series *new_series(struct samples *table, const struct sample *sample)
 {
@@ -144,8 +136,8 @@ static struct sample_series *new_series(struct samples *table, const struct samp
     series->instance = copy_string(&at, sample->instance);
     for (size_t i = 0; i < sample->count; i++) {
         series->metrics[i].is_counter = sample->metrics[i].is_counter;
-        series->metrics[i].name = copy_text(&at, sample->metrics[i].name);
-        series->metrics[i].unit = copy_text(&at, sample->metrics[i].unit);
+        series->metrics[i].name = text_keep(&at, sample->metrics[i].name);
+        series->metrics[i].unit = text_keep(&at, sample->metrics[i].unit);
     }
     table_add(&table->series, &series->in_table,
               series_hash(table->series.seed, sample->host, sample->group, sample->instance));

@@ -5,12 +5,11 @@
  */
 #include "names.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
 
 #include <stdlib.h>
-
-#define FIRST_ROOM 128U
 
 struct name {
     struct table_link in_table;
@@ -25,7 +24,7 @@ struct names {
     size_t bytes;
     bool are_full;
     uint32_t count;
-    uint32_t room;
+    size_t room;
     struct name **list; /* by id; of the first two there is none */
     struct table table;
 };
@@ -36,16 +35,9 @@ struct names *names_new(uint32_t max, size_t max_bytes)
 
     if (!names)
         return NULL;
-    *names = (struct names){
-        .max = max,
-        .max_bytes = max_bytes,
-        .count = NAMES_OTHER + 1,
-        .room = FIRST_ROOM,
-        .list = calloc(FIRST_ROOM, sizeof(struct name *)),
-    };
-    if (names->list && table_init(&names->table))
+    *names = (struct names){.max = max, .max_bytes = max_bytes, .count = NAMES_OTHER + 1};
+    if (table_init(&names->table))
         return names;
-    free(names->list);
     free(names);
     return NULL;
 }
@@ -72,18 +64,6 @@ void names_free(struct names *names)
     free(names);
 }
 
-/* Twice the room. Returns false when out of memory. */
-static bool names_grow(struct names *names)
-{
-    struct name **list = reallocarray(names->list, names->room * 2UL, sizeof(struct name *));
-
-    if (!list)
-        return false;
-    names->list = list;
-    names->room *= 2;
-    return true;
-}
-
 static uint32_t names_add(struct names *names, uint64_t hash, struct text text)
 {
     struct name *name;
@@ -92,7 +72,7 @@ static uint32_t names_add(struct names *names, uint64_t hash, struct text text)
         names->are_full = true;
         return NAMES_OTHER;
     }
-    if (names->count == names->room && !names_grow(names))
+    if (!ARRAY_FITS(names->list, names->room, names->count))
         return NAMES_OTHER;
     name = malloc(sizeof(*name) + text.length + 1);
     if (!name)

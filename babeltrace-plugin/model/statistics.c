@@ -46,7 +46,7 @@ _Static_assert(offsetof(struct statistics_row, service) == offsetof(struct pair,
 
 static uint64_t pair_hash(uint64_t seed, struct pair pair)
 {
-    return hash_mix(seed ^ ((uint64_t)pair.first << 32 | pair.second));
+    return hash_number(seed, (uint64_t)pair.first << 32 | pair.second);
 }
 
 struct statistics *statistics_new(struct names *names)

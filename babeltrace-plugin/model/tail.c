@@ -5,11 +5,11 @@
  */
 #include "tail.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <math.h>
 #include <stdlib.h>
 
 #define FILE_MAX  (1U << 20)
@@ -53,7 +53,7 @@ struct rule {
 
 struct tail_rules {
     struct rule *list;
-    size_t count;
+    size_t count, room;
     /* of these is what is remembered */
     const struct names *names;
     const struct statistics *statistics;
@@ -198,10 +198,8 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
     char *copy;
 
     rule->text = malloc(2 * (line.length + 1));
-    if (!rule->text) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!rule->text)
+        return error_set(error, "out of memory");
     *text_copy(rule->text, line) = '\0';
     copy = memcpy(rule->text + line.length + 1, rule->text, line.length + 1);
     if (memchr(line.data, '\0', line.length) == NULL && tail_split(copy, &words)) {
@@ -213,11 +211,11 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
                 return true;
         }
     }
-    error_set(error,
-              "\"%.300s\", line %u: \"%.200s\": expected [SERVICE[:NAME]] and one of error, \"> "
-              "20ms\", \"> p99\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or incomplete",
-              path, number, rule->text);
-    return false;
+    return error_set(
+        error,
+        "\"%.300s\", line %u: \"%.200s\": expected [SERVICE[:NAME]] and one of error, \"> "
+        "20ms\", \"> p99\", \"rare 100\", \"tag KEY[=VALUE]\" or 1/1000; or incomplete",
+        path, number, rule->text);
 }
 
 /* Without a comment, and blanks at both ends. */
@@ -237,24 +235,18 @@ static struct text tail_trim(struct text line)
 static bool add_rule(struct tail_rules *rules, struct text line, const char *path, unsigned number,
                      struct error *error)
 {
-    struct rule *grown;
+    struct rule *rule;
 
     if (line.length == 0)
         return true;
-    if (rules->count == RULES_MAX) {
-        error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
-                  RULES_MAX);
-        return false;
-    }
-    grown = reallocarray(rules->list, rules->count + 1, sizeof(*grown));
-    if (!grown) {
-        error_set(error, "out of memory");
-        return false;
-    }
-    rules->list = grown;
-    grown += rules->count++;
-    *grown = (struct rule){.text = NULL};
-    return read_rule(grown, line, path, number, error);
+    if (rules->count == RULES_MAX)
+        return error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
+                         RULES_MAX);
+    if (!ARRAY_FITS(rules->list, rules->room, rules->count))
+        return error_set(error, "out of memory");
+    rule = &rules->list[rules->count++];
+    *rule = (struct rule){.text = NULL};
+    return read_rule(rule, line, path, number, error);
 }
 
 struct tail_rules *tail_rules_parse(struct text text, const char *path, struct error *error)

@@ -113,9 +113,8 @@ static struct entry *entry_new(struct text service, struct text ip, int64_t port
     if (!entry)
         return NULL;
     bytes = (char *)(entry + 1);
-    (void)text_copy(text_copy(bytes, service), ip);
-    entry->endpoint.service = (struct text){bytes, service.length};
-    entry->ip = (struct text){bytes + service.length, ip.length};
+    entry->endpoint.service = text_keep(&bytes, service);
+    entry->ip = text_keep(&bytes, ip);
     entry->port = port;
     entry->endpoint.port = checked_port(port);
     entry->endpoint.hash = endpoint_hash(0, service, ip, port);

@@ -6,7 +6,6 @@
 #ifndef BLKIN_CORE_LOSS_H
 #define BLKIN_CORE_LOSS_H
 
-#include "babeltrace-plugin/base/text.h"
 #include "state.h"
 
 #include <stdint.h>

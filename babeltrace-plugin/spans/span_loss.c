@@ -12,11 +12,10 @@
 #include "assembler_parts.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/line.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "tracepoints/format/events.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 /* Ends with series 0, which there is none of. */
 void sequences_save(const struct sequences *sequences, struct state *state)
@@ -150,45 +149,49 @@ void assembler_note_sequence(struct assembler *assembler, const struct event *ev
         note_gap(assembler, event, missing, since_ns);
 }
 
-static void put_number(struct line *line, uint64_t number, const char *what)
+#define LOST_MAX 400 /* bytes of the tag, and more than it needs */
+
+static void put_number(struct printer *line, uint64_t number, const char *what)
 {
-    line_add(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
+    print(line, "%" PRIu64 " %s%s", number, what, number == 1 ? "" : "s");
 }
 
 /* An interval may reach beyond the span on both sides, so what is known is a maximum. */
-static void put_sum(struct line *line, const struct loss_sum *sum)
+static void put_sum(struct printer *line, const struct loss_sum *sum)
 {
     if (!sum->events && !sum->packets) {
-        line_add(line, "events");
+        print_string(line, "events");
         return;
     }
     if (!sum->is_more)
-        line_add(line, "up to ");
+        print_string(line, "up to ");
     if (sum->events)
         put_number(line, sum->events, "event");
     if (sum->events && sum->packets)
-        line_add(line, " and ");
+        print_string(line, " and ");
     if (sum->packets)
         put_number(line, sum->packets, "packet");
     if (sum->is_more)
-        line_add(line, " or more");
+        print_string(line, " or more");
 }
 
 static void tag(struct assembler *assembler, struct span *span, const struct source *source,
                 const struct loss_sum *sum, const char *how, const char *consequence)
 {
-    struct line line = {.length = 0};
+    char text[LOST_MAX];
+    struct printer line = PRINTER_INTO(text);
 
     put_sum(&line, sum);
-    line_add(&line, " %s", how);
+    print(&line, " %s", how);
     if (source->host.length)
-        line_add(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
-                 source->host.data);
+        print(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
+              source->host.data);
     if (sum->pid)
-        line_add(&line, " in process %" PRId64, sum->pid);
-    line_add(&line, " while it was open: %s", consequence);
+        print(&line, " in process %" PRId64, sum->pid);
+    print(&line, " while it was open: %s", consequence);
     assembler->counts.spans_with_loss++;
-    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"), text_of(line.text), 0))
+    if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"),
+                  (struct text){text, line.buffer.length}, 0))
         assembler_lose_part(assembler, span);
 }
 

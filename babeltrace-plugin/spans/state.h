@@ -10,6 +10,7 @@
 #ifndef BLKIN_CORE_STATE_H
 #define BLKIN_CORE_STATE_H
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/text.h"
 
 #include <endian.h>
@@ -21,7 +22,7 @@ typedef bool state_write_fn(void *context, const void *data, size_t length);
 /* What was read of a kind, by its numbers. */
 struct state_numbered {
     const void **things;
-    size_t count;
+    size_t count, room;
 };
 
 struct state {
@@ -46,17 +47,8 @@ struct state {
 /* Returns false when out of memory. */
 static inline bool state_number_thing(struct state_numbered *numbered, const void *thing)
 {
-    const size_t count = numbered->count;
-
-    /* a power of two is full */
-    if ((count & (count - 1)) == 0) {
-        const void **things = (const void **)realloc((void *)numbered->things,
-                                                     (count ? 2 * count : 1) * sizeof(thing));
-
-        if (!things)
-            return false;
-        numbered->things = things;
-    }
+    if (!ARRAY_FITS(numbered->things, numbered->room, numbered->count))
+        return false;
     numbered->things[numbered->count++] = thing;
     return true;
 }

@@ -6,8 +6,6 @@
 #include "babeltrace-plugin/spans/assembler.h"
 #include "hosts_parts.h"
 
-#include <stdlib.h>
-
 void hosts_hand_over(struct stage *stage)
 {
     struct hosts_counts *counts = &hosts_of(stage)->counts;

@@ -38,14 +38,13 @@ struct group *join_find_group(const struct join *join, uint64_t id)
 {
     struct group *group;
 
-    table_find(group, &join->groups, join_hash_of_number(join->groups.seed, id), in_table,
-               group->id == id);
+    table_find(group, &join->groups, hash_number(join->groups.seed, id), in_table, group->id == id);
     return group;
 }
 
 void join_add_half(struct join *join, struct half *half)
 {
-    table_add(&join->halves, &half->in_table, join_hash_of_number(join->halves.seed, half->key));
+    table_add(&join->halves, &half->in_table, hash_number(join->halves.seed, half->key));
 }
 
 void join_append(struct group *top, struct kept_span *first, struct kept_span *last)
@@ -135,7 +134,7 @@ static void join_find_servers(struct join *join, const struct half *client)
 /* A span that was recorded by two sessions is one. */
 static bool join_is_known(const struct join *join, const struct half *client)
 {
-    const uint64_t hash = join_hash_of_number(join->halves.seed, client->key);
+    const uint64_t hash = hash_number(join->halves.seed, client->key);
     struct half *half;
     unsigned seen = 0;
 
@@ -194,7 +193,7 @@ struct group *join_new_group(struct join *join, uint64_t id)
         return NULL;
     group->id = id;
     CDS_INIT_LIST_HEAD(&group->below);
-    table_add(&join->groups, &group->in_table, join_hash_of_number(join->groups.seed, id));
+    table_add(&join->groups, &group->in_table, hash_number(join->groups.seed, id));
     join->counts.held_bytes += sizeof(*group);
     return group;
 }

@@ -114,11 +114,6 @@ void join_append(struct group *top, struct kept_span *first, struct kept_span *l
 void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queued);
 void join_set_kind(struct join *join, struct group *group, enum queue_kind kind);
 
-static inline uint64_t join_hash_of_number(uint64_t seed, uint64_t number)
-{
-    return hash_mix(seed ^ number);
-}
-
 static inline struct group *join_topmost(struct group *group)
 {
     struct group *top = group;
@@ -178,7 +173,7 @@ struct search {
 
 static inline struct search join_search(const struct join *join, const struct half *half)
 {
-    const uint64_t hash = join_hash_of_number(join->halves.seed, half->key);
+    const uint64_t hash = hash_number(join->halves.seed, half->key);
 
     return (struct search){join, half, table_first_of(&join->halves, hash), 0};
 }

@@ -44,11 +44,6 @@ struct only {
     int64_t newest_ns;
 };
 
-static uint64_t only_hash(uint64_t seed, uint64_t low)
-{
-    return hash_mix(seed ^ low);
-}
-
 static void only_free_linked(struct table_link *link)
 {
     free(caa_container_of(link, struct wanted, in_table));
@@ -71,9 +66,8 @@ static int shown(struct text text)
 
 static bool refuse(const struct line *line, const char *expected, struct text got)
 {
-    error_set(line->error, "only-traces \"%s\", line %" PRIu64 ": expected %s, got \"%.*s\"",
-              line->name, line->number, expected, shown(got), got.length ? got.data : "");
-    return false;
+    return error_set(line->error, "only-traces \"%s\", line %" PRIu64 ": expected %s, got \"%.*s\"",
+                     line->name, line->number, expected, shown(got), got.length ? got.data : "");
 }
 
 /* The next word, and what blanks follow it are passed over. */
@@ -140,10 +134,8 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
     struct wanted *wanted = calloc(1, sizeof(*wanted) + line->rest.length);
     bool is_any;
 
-    if (!wanted) {
-        error_set(line->error, "only-traces \"%s\": out of memory", line->name);
-        return false;
-    }
+    if (!wanted)
+        return error_set(line->error, "only-traces \"%s\": out of memory", line->name);
     if (!read_line(line, wanted, &is_any)) {
         free(wanted);
         return false;
@@ -152,7 +144,7 @@ static bool add_line(struct only *only, struct line *line, struct wanted ***last
         **last_any = wanted;
         *last_any = &wanted->next;
     } else {
-        table_add(&only->wanted, &wanted->in_table, only_hash(only->wanted.seed, wanted->low));
+        table_add(&only->wanted, &wanted->in_table, hash_number(only->wanted.seed, wanted->low));
     }
     return true;
 }
@@ -171,7 +163,7 @@ static bool read_clock(struct only *only, struct line *line)
 /* As a first line. */
 static bool is_clock(const struct line *line)
 {
-    return line->number == 1 && line->rest.length > 6 && memcmp(line->rest.data, "clock ", 6) == 0;
+    return line->number == 1 && line->rest.length > 6 && text_begins(line->rest, "clock ");
 }
 
 static bool add_lines(struct only *only, struct text text, const char *name, struct error *error)
@@ -187,8 +179,7 @@ static bool add_lines(struct only *only, struct text text, const char *name, str
     }
     if (line.number > (only->clock_ns ? 1 : 0))
         return true;
-    error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
-    return false;
+    return error_set(error, "only-traces \"%s\": expected a line for each trace, got none", name);
 }
 
 struct only *only_of_text(struct text text, const char *name, const char *found,
@@ -226,11 +217,9 @@ static struct only *read_file(int fd, const char *path, const char *found, struc
     struct stat status;
     char *data;
 
-    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX) {
-        error_set(error, "only-traces \"%s\": expected a regular file of up to %u bytes", path,
-                  FILE_MAX);
-        return NULL;
-    }
+    if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_MAX)
+        return error_null(error, "only-traces \"%s\": expected a regular file of up to %u bytes",
+                          path, FILE_MAX);
     data = malloc((size_t)status.st_size + 1);
     if (!data)
         error_set(error, "only-traces \"%s\": out of memory", path);
@@ -247,10 +236,8 @@ struct only *only_open(const char *path, const char *found, struct error *error)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct only *only;
 
-    if (fd < 0) {
-        error_set(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
-        return NULL;
-    }
+    if (fd < 0)
+        return error_null(error, "only-traces \"%s\": cannot be opened: %s", path, strerror(errno));
     only = read_file(fd, path, found, error);
     close(fd);
     return only;
@@ -276,7 +263,7 @@ static bool has_line(const struct only *only, bool is_sent, uint64_t high, uint6
 {
     const struct wanted *wanted;
 
-    table_find(wanted, &only->wanted, only_hash(only->wanted.seed, low), in_table,
+    table_find(wanted, &only->wanted, hash_number(only->wanted.seed, low), in_table,
                wanted->is_sent == is_sent && only_fits(wanted, high, low) &&
                    is_in_time(wanted, time_ns));
     if (wanted)
@@ -313,7 +300,7 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 
     while (first && first->is_sent)
         first = first->next;
-    table_for_each_of(wanted, &only->wanted, only_hash(only->wanted.seed, trace_id), in_table)
+    table_for_each_of(wanted, &only->wanted, hash_number(only->wanted.seed, trace_id), in_table)
     {
         if (!wanted->is_sent && only_fits(wanted, trace_id_high, trace_id) &&
             (!first || wanted->number < first->number))

@@ -3,8 +3,10 @@
  */
 #include "only_found.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/table.h"
+#include "babeltrace-plugin/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +14,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <urcu/compiler.h>
 
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\"oldest\": ";
@@ -30,7 +31,7 @@ struct found_trace {
     int64_t begin_ns; /* of the first of its spans */
     uint64_t count;   /* of its spans, */
     uint32_t listed;  /* and of those that are listed */
-    uint32_t capacity;
+    size_t room;
     struct found_span *spans;
 };
 
@@ -43,11 +44,6 @@ struct found {
     char *path; /* where it is told; NULL: nowhere, */
     char *temporary;
 };
-
-static uint64_t found_hash(uint64_t seed, uint64_t low)
-{
-    return hash_mix(seed ^ low);
-}
 
 struct found *found_new(void)
 {
@@ -84,7 +80,7 @@ static struct found_trace *found_find(const struct found *found, const struct sp
 {
     struct found_trace *trace;
 
-    table_find(trace, &found->traces, found_hash(found->traces.seed, span->trace_id), in_table,
+    table_find(trace, &found->traces, hash_number(found->traces.seed, span->trace_id), in_table,
                trace->low == span->trace_id &&
                    (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high));
     return trace;
@@ -105,25 +101,10 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
         return NULL;
     }
     trace->low = span->trace_id;
-    table_add(&found->traces, &trace->in_table, found_hash(found->traces.seed, trace->low));
+    table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->low));
     *found->last = trace;
     found->last = &trace->next;
     return trace;
-}
-
-static bool found_make_room(struct found_trace *trace)
-{
-    const uint32_t capacity = trace->capacity ? 2 * trace->capacity : 4;
-    struct found_span *spans;
-
-    if (trace->listed < trace->capacity)
-        return true;
-    spans = realloc(trace->spans, capacity * sizeof(*spans));
-    if (!spans)
-        return false;
-    trace->spans = spans;
-    trace->capacity = capacity;
-    return true;
 }
 
 void found_note(struct found *found, const struct span *span)
@@ -143,7 +124,7 @@ void found_note(struct found *found, const struct span *span)
         trace->high = span->trace_id_high;
     if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
         return;
-    if (!found_make_room(trace)) {
+    if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
         found->is_starved = true;
         return;
     }
@@ -232,9 +213,9 @@ static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t 
     fprintf(file, "\n]}\n");
 }
 
-static void found_set_error(struct error *error, const char *path, const char *what)
+static bool found_set_error(struct error *error, const char *path, const char *what)
 {
-    error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
+    return error_set(error, "only-found \"%s\": %s: %s", path, what, strerror(errno));
 }
 
 /* Returns NULL with errno set. */
@@ -268,7 +249,7 @@ bool found_write(struct found *found, int64_t oldest_ns, int64_t newest_ns, stru
         if (close_written(file) && rename(found->temporary, found->path) == 0)
             return true;
     }
-    found_set_error(error, found->path, "cannot be written");
+    (void)found_set_error(error, found->path, "cannot be written");
     (void)unlink(found->temporary);
     return false;
 }
@@ -292,12 +273,8 @@ static bool is_ours(const char *path)
 
 static bool found_set_paths(struct found *found, const char *path)
 {
-    const size_t size = strlen(path) + sizeof(".new");
-
     found->path = strdup(path);
-    found->temporary = malloc(size);
-    if (found->temporary)
-        (void)snprintf(found->temporary, size, "%s.new", path);
+    found->temporary = string_joined(path, ".new");
     return found->path && found->temporary;
 }
 
@@ -305,25 +282,16 @@ bool found_prepare(struct found *found, const char *path, struct error *error)
 {
     struct stat status;
 
-    if (path[0] == '\0') {
-        error_set(error, "only-found: expected the path of a file, got an empty text");
-        return false;
-    }
-    if (!found_set_paths(found, path)) {
-        error_set(error, "only-found \"%s\": out of memory", path);
-        return false;
-    }
+    if (path[0] == '\0')
+        return error_set(error, "only-found: expected the path of a file, got an empty text");
+    if (!found_set_paths(found, path))
+        return error_set(error, "only-found \"%s\": out of memory", path);
     if (lstat(path, &status) < 0)
         return true; /* what else there may be, writing will tell */
-    if (!is_ours(path)) {
-        error_set(error,
-                  "only-found \"%s\": exists and is no file of what was found, and is not "
-                  "replaced: choose another name",
-                  path);
-        return false;
-    }
-    if (unlink(path) == 0)
-        return true;
-    found_set_error(error, path, "cannot be removed");
-    return false;
+    if (!is_ours(path))
+        return error_set(error,
+                         "only-found \"%s\": exists and is no file of what was found, and is not "
+                         "replaced: choose another name",
+                         path);
+    return unlink(path) == 0 || found_set_error(error, path, "cannot be removed");
 }

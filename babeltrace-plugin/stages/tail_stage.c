@@ -501,10 +501,8 @@ struct tail_counts tail_stage_counts(const struct stage *stage)
 static bool tail_read_rules(struct tail_stage *tail, struct error *error)
 {
     tail->path = strdup(tail->options.rules);
-    if (!tail->path) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!tail->path)
+        return error_set(error, "out of memory");
     (void)stat(tail->path, &tail->file);
     tail->rules = tail_rules_read(tail->path, error);
     return tail->rules != NULL;
@@ -526,9 +524,7 @@ static bool tail_set_up(struct tail_stage *tail, struct error *error)
                                           .max_spans = SPANS_MAX,
                                           .close = tail_decide,
                                           .context = tail});
-    if (!tail->open)
-        error_set(error, "out of memory");
-    return tail->open != NULL;
+    return tail->open || error_set(error, "out of memory");
 }
 
 static void tail_free_trace(void *context, int64_t last, const struct trace_span *spans,
@@ -569,10 +565,8 @@ struct stage *tail_stage_new(const struct tail_options *options, struct error *e
 {
     struct tail_stage *tail = calloc(1, sizeof(*tail));
 
-    if (!tail) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!tail)
+        return error_null(error, "out of memory");
     tail->stage.kind = &tail_stage_kind;
     tail->stage.is_off = !options->rules;
     tail->options = *options;

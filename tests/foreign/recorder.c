@@ -105,7 +105,7 @@ static void recorder_look(void *context)
     }
     recorder.wanted_count = kept;
     if (recorder.exporter)
-        exporter_heed_interruption(recorder.exporter);
+        (void)exporter_heed_interruption(recorder.exporter);
 }
 
 /* ---- what it is told ------------------------------------------------------------------------- */

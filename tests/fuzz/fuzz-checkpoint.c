@@ -127,7 +127,7 @@ static void take_delivered(void *context, const struct span *span)
             checksum += (unsigned char)value.data[i];
     }
     if (checkpoint && checkpoint_hold(checkpoint))
-        checksum += checkpoint_skips(checkpoint, span);
+        checksum += checkpoint_skips(checkpoint, (struct span *)(uintptr_t)span);
 }
 
 static void take_metric(void *context, const struct event *event, int64_t time_ns)

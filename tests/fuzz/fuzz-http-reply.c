@@ -42,8 +42,8 @@ static void feed(struct http_reply *answer, struct input *source)
         memset(piece.bytes + kept.length, 'x', wanted - kept.length);
         memcpy(piece.bytes, kept.data, kept.length);
         fence_put(&piece, wanted);
-        goes_on = how & 1 ? http_reply_header(answer, piece.bytes, wanted)
-                          : http_reply_body(answer, piece.bytes, wanted);
+        goes_on = wanted == (how & 1 ? http_reply_header(piece.bytes, 1, wanted, answer)
+                                     : http_reply_body(piece.bytes, 1, wanted, answer));
         fence_lift(&piece, wanted);
         given += wanted;
         REQUIRE(answer->received == given && goes_on == (given <= REPLY_MAX));

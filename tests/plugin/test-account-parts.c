@@ -195,8 +195,11 @@ static const struct run_info run = {
 static void test_page(void)
 {
     const struct counts counts = plausible();
-    char *page = prometheus_page(&counts, &run);
+    struct printer printer = {.has_failed = false};
+    char *page;
 
+    prometheus_print(&printer, &counts, &run);
+    page = print_end(&printer);
     CHECK(strstr(page, "blkin_sink_info{version=\"" BLKIN_RELEASE
                        "\",endpoint=\"file:/tmp/\\\"quoted\\\"\\\\\\n\"} 1\n") != NULL);
     CHECK(strstr(page, "\nblkin_start_time_seconds 1500000000.123\n") != NULL);

@@ -53,10 +53,9 @@ static bool set_address(struct sockaddr_un *address, const char *folder, const c
     length = snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s.sock", folder, name);
     if (length > 0 && (size_t)length < sizeof(address->sun_path))
         return true;
-    error_set(error,
-              "runtime-dir \"%s\": too long: the path of a socket in it may have %zu characters",
-              folder, sizeof(address->sun_path) - 1);
-    return false;
+    return error_set(
+        error, "runtime-dir \"%s\": too long: the path of a socket in it may have %zu characters",
+        folder, sizeof(address->sun_path) - 1);
 }
 
 static bool make_folder(const char *folder, struct error *error)
@@ -64,15 +63,12 @@ static bool make_folder(const char *folder, struct error *error)
     struct stat status;
     bool is_new;
 
-    if (!folder_make_runtime(folder, &is_new)) {
-        error_set(error, "runtime-dir \"%s\": cannot make it: %s", folder, strerror(errno));
-        return false;
-    }
+    if (!folder_make_runtime(folder, &is_new))
+        return error_set(error, "runtime-dir \"%s\": cannot make it: %s", folder, strerror(errno));
     if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
         (status.st_uid == geteuid() || geteuid() == 0))
         return true;
-    error_set(error, "runtime-dir \"%s\": expected a folder of our own", folder);
-    return false;
+    return error_set(error, "runtime-dir \"%s\": expected a folder of our own", folder);
 }
 
 /* A lock of this kind is not our children's. */
@@ -84,10 +80,8 @@ static bool take_lock(struct control *control, const char *folder, const char *n
 
     (void)snprintf(path, sizeof(path), "%s/%s.lock", folder, name);
     control->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (control->lock < 0) {
-        error_set(error, "%s: cannot open: %s", path, strerror(errno));
-        return false;
-    }
+    if (control->lock < 0)
+        return error_set(error, "%s: cannot open: %s", path, strerror(errno));
     if (fcntl(control->lock, F_SETLK, &lock) == 0)
         return true;
     if (fcntl(control->lock, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
@@ -228,10 +222,8 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
     struct control *control = calloc(1, sizeof(*control));
     struct sockaddr_un address;
 
-    if (!control) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!control)
+        return error_null(error, "out of memory");
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
     for (size_t i = 0; i < CLIENTS_MAX; i++)
         control->clients[i].watched.fd = -1;
@@ -359,11 +351,9 @@ json_t *control_ask(const char *folder, const char *name, const char *request, s
     if (!set_address(&address, folder, name, error))
         return NULL;
     answer.fd = connect_to(&address);
-    if (answer.fd < 0) {
-        error_set(error, "no `blkin %s` runs here: %s: %s", name, address.sun_path,
-                  strerror(errno));
-        return NULL;
-    }
+    if (answer.fd < 0)
+        return error_null(error, "no `blkin %s` runs here: %s: %s", name, address.sun_path,
+                          strerror(errno));
     if (send_request(answer.fd, request))
         json = json_load_callback(control_receive, &answer, 0, &where);
     else

@@ -63,10 +63,8 @@ struct metrics *metrics_open(struct loop *loop, const char *key, const char *whe
 {
     struct metrics *metrics = calloc(1, sizeof(*metrics));
 
-    if (!metrics) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!metrics)
+        return error_null(error, "out of memory");
     metrics->loop = loop;
     metrics->timer = (struct timer){.due = metrics_serve, .context = metrics};
     metrics->server = metrics_server_open(key, where, page, context, error);
@@ -107,13 +105,13 @@ char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
                            .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
                            .events_ns = wall_clock_ns(),
                            .now_ns = wall_clock_ns()};
-    char *sinks = run.endpoint ? prometheus_page(counts, &run) : NULL;
-    char *page = NULL;
+    struct printer printer = {.has_failed = !run.endpoint || !own};
 
-    if (!sinks || !own || asprintf(&page, "%s%s", sinks, own) < 0)
-        page = NULL;
+    if (!printer.has_failed) {
+        prometheus_print(&printer, counts, &run);
+        print_string(&printer, own);
+    }
     free(own);
-    free(sinks);
     free(run.endpoint);
-    return page;
+    return print_end(&printer);
 }

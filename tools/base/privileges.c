@@ -12,7 +12,6 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>

@@ -70,8 +70,7 @@ static bool remove_folder(const char *path, const char *gone, struct error *erro
     if ((rename(path, gone) == 0 || errno == ENOENT) && (name_sync(path) || errno == ENOENT) &&
         tree_remove(gone))
         return true;
-    error_set(error, "cannot delete %s: %s", path, strerror(errno));
-    return false;
+    return error_set(error, "cannot delete %s: %s", path, strerror(errno));
 }
 
 static bool do_job(const struct job *job, struct error *error)

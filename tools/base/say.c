@@ -5,7 +5,6 @@
  */
 #include "say.h"
 
-#include <inttypes.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>

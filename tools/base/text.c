@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <langinfo.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>

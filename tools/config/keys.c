@@ -396,10 +396,9 @@ static bool check_hub(const char *text, struct error *error)
 {
     if (!is_kafka_url(text))
         return true;
-    error_set(error,
-              "hub: recorders do not meet in a Kafka topic: run \"blkin hub\" on one host, and "
-              "name it here: http://HOST:PORT or https://HOST:PORT");
-    return false;
+    return error_set(
+        error, "hub: recorders do not meet in a Kafka topic: run \"blkin hub\" on one host, and "
+               "name it here: http://HOST:PORT or https://HOST:PORT");
 }
 
 static keys_check_fn *check_of_host = NULL;
@@ -425,8 +424,7 @@ static bool is_right_text(const struct param_rule *rule, const char *text, struc
 {
     if (*text == '\0' && rule->default_text && *rule->default_text &&
         strcmp(rule->name, "deltas") != 0) { /* none */
-        error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
-        return false;
+        return error_set(error, "parameter \"%s\": expected a text, got nothing", rule->name);
     }
     return is_utf8(rule, text, error) &&
            (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
@@ -440,8 +438,8 @@ static bool is_right_number(const struct param_rule *rule, int64_t value, struct
     if (strncmp(rule->name, "subbuf-", strlen("subbuf-")) != 0 || value <= 0 ||
         (value & (value - 1)) == 0)
         return true;
-    error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64, rule->name, value);
-    return false;
+    return error_set(error, "parameter \"%s\": expected a power of 2, got %" PRId64, rule->name,
+                     value);
 }
 
 bool key_read(const struct param_rule *rule, const char *text, struct param_value *value,

@@ -80,19 +80,16 @@ static bool connection_set_url(struct exchange *exchange, const char *text, bool
     size_t length = strlen(text);
 
     if ((strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0) ||
-        !http_url_parse(&url, "", text, error)) {
-        error_set(error, "hub \"%s\": expected http://HOST:PORT or https://HOST:PORT",
-                  endpoint_unparsed(text));
-        return false;
-    }
+        !http_url_parse(&url, "", text, error))
+        return error_set(error, "hub \"%s\": expected http://HOST:PORT or https://HOST:PORT",
+                         endpoint_unparsed(text));
     *is_open = url.is_plain && !url.is_local;
     http_url_free(&url);
     while (length && text[length - 1] == '/')
         length--;
-    if (length >= sizeof(exchange->url) || strcspn(text, "?#") < length) {
-        error_set(error, "hub: expected http://HOST:PORT or https://HOST:PORT, without a query");
-        return false;
-    }
+    if (length >= sizeof(exchange->url) || strcspn(text, "?#") < length)
+        return error_set(error,
+                         "hub: expected http://HOST:PORT or https://HOST:PORT, without a query");
     (void)snprintf(exchange->url, sizeof(exchange->url), "%.*s", (int)length, text);
     return true;
 }
@@ -103,8 +100,7 @@ static bool connection_check_files(const struct http_tls *tls, struct error *err
 
     if (has_cert == has_key)
         return http_tls_check(tls, &connection_keys, error);
-    error_set(error, "hub-cert-file and hub-key-file: expected both, or none");
-    return false;
+    return error_set(error, "hub-cert-file and hub-key-file: expected both, or none");
 }
 
 static bool connection_open_transfer(struct exchange *exchange, struct transfer *transfer,
@@ -138,7 +134,7 @@ bool exchange_connect(struct exchange *exchange, const struct config *config, st
                                  config_text(config, "hub-cert-file"),
                                  config_text(config, "hub-key-file")};
     struct token token = {""};
-    bool is_open, is_done;
+    bool is_open = false, is_done;
 
     if (!connection_set_url(exchange, config_text(config, "hub"), &is_open, error) ||
         !connection_check_files(&tls, error) ||

@@ -77,13 +77,12 @@ struct exchange *exchange_open(struct loop *loop, const struct config *config, c
     struct exchange *exchange;
     uint64_t agent = 0;
 
-    if (!message_is_host(host)) {
-        error_set(error,
-                  "host \"%.64s\": expected a name of letters, digits, '.', '-' and '_' for other "
-                  "hosts to know this one by",
-                  host);
-        return NULL;
-    }
+    if (!message_is_host(host))
+        return error_null(
+            error,
+            "host \"%.64s\": expected a name of letters, digits, '.', '-' and '_' for other "
+            "hosts to know this one by",
+            host);
     error_set(error, "out of memory");
     exchange = calloc(1, sizeof(*exchange));
     if (!exchange || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {

@@ -42,8 +42,7 @@ bool message_is_host(const char *name)
 
 static bool message_refuse(const char *name, const char *expected, struct error *error)
 {
-    error_set(error, "\"%s\": expected %s", name, expected);
-    return false;
+    return error_set(error, "\"%s\": expected %s", name, expected);
 }
 
 static bool message_check_text(const json_t *object, const char *name, bool is_needed,
@@ -90,9 +89,8 @@ static bool message_check_integer(const json_t *object, const char *name, json_i
     if (json_is_integer(value) && json_integer_value(value) >= min &&
         json_integer_value(value) <= max)
         return true;
-    error_set(error, "\"%s\": expected a number, %lld to %lld", name, (long long)min,
-              (long long)max);
-    return false;
+    return error_set(error, "\"%s\": expected a number, %lld to %lld", name, (long long)min,
+                     (long long)max);
 }
 
 /* It may be missing. */
@@ -185,10 +183,8 @@ bool message_check(const json_t *message, struct error *error)
 {
     const char *type = text_in(message, "type");
 
-    if (!json_is_object(message)) {
-        error_set(error, "expected a JSON object");
-        return false;
-    }
+    if (!json_is_object(message))
+        return error_set(error, "expected a JSON object");
     if (!message_check_name(message, "id", ID_MAX, error) ||
         !message_check_name(message, "post", POST_MAX, error) ||
         !message_check_host(message, "host", error))

@@ -12,8 +12,6 @@
 #include "exchange_parts.h"
 #include "tools/base/say.h"
 
-#include <inttypes.h>
-
 #define BATCH_BYTES (256U << 10)
 #define BATCH_MAX   4096 /* a hub takes no more */
 

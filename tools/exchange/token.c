@@ -18,17 +18,15 @@ static bool token_check_file(int fd, const char *key, const char *path, struct e
 {
     struct stat status;
 
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
-        error_set(error, "%s \"%s\": expected a file", key, path);
-        return false;
-    }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return error_set(error, "%s \"%s\": expected a file", key, path);
     if ((status.st_mode & 077) == 0)
         return true;
-    error_set(error,
-              "%s \"%s\": others than its owner may read or write it (mode %03o): chmod 600 it, "
-              "and make a new token if others have seen it",
-              key, path, (unsigned)status.st_mode & 0777);
-    return false;
+    return error_set(
+        error,
+        "%s \"%s\": others than its owner may read or write it (mode %03o): chmod 600 it, "
+        "and make a new token if others have seen it",
+        key, path, (unsigned)status.st_mode & 0777);
 }
 
 int token_open(const char *key, const char *path, struct error *error)
@@ -50,18 +48,15 @@ bool token_check(const char *key, const char *path, const char *text, struct err
     const size_t length = strlen(text);
 
     for (size_t i = 0; i < length; i++) {
-        if (!isgraph((unsigned char)text[i])) {
-            error_set(error, "%s \"%s\": expected one line of printable ASCII without blanks", key,
-                      path);
-            return false;
-        }
+        if (!isgraph((unsigned char)text[i]))
+            return error_set(
+                error, "%s \"%s\": expected one line of printable ASCII without blanks", key, path);
     }
     if (length >= TOKEN_MIN)
         return true;
-    error_set(error,
-              "%s \"%s\": expected at least %d characters: openssl rand -hex 32 makes a good one",
-              key, path, TOKEN_MIN);
-    return false;
+    return error_set(
+        error, "%s \"%s\": expected at least %d characters: openssl rand -hex 32 makes a good one",
+        key, path, TOKEN_MIN);
 }
 
 bool token_read(struct token *token, const char *path, struct error *error)

@@ -10,7 +10,6 @@
 #include "layout.h"
 #include "markup.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -308,10 +308,8 @@ static bool host_list_metrics(bool is_json, struct error *error)
             json = json_pack("{ss, ss, ss, sb, ss, so}", "group", definition->name, "name",
                              metric->name, "unit", metric->unit, "counter", metric->is_counter,
                              "source", metric->source, "otlp", otlp_json(metric));
-            if (!json) {
-                error_set(error, "out of memory");
-                return false;
-            }
+            if (!json)
+                return error_set(error, "out of memory");
             json_dumpf(json, stdout, JSON_COMPACT);
             putchar('\n');
             json_decref(json);

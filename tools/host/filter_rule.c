@@ -29,8 +29,8 @@ __attribute__((format(printf, 2, 3))) static bool rule_refuse(struct reading *re
     va_start(values, format);
     (void)vsnprintf(why, sizeof(why), format, values);
     va_end(values);
-    error_set(reading->error, "parameter \"host-filters\": \"%s\": %s", reading->rule->text, why);
-    return false;
+    return error_set(reading->error, "parameter \"host-filters\": \"%s\": %s", reading->rule->text,
+                     why);
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -329,11 +329,9 @@ static bool add_rule(struct host_rules *rules, const char *text, size_t length, 
     }
     while (length && strchr(" \t", text[length - 1]))
         length--;
-    if (rules->count == HOST_RULES_MAX) {
-        error_set(error, "parameter \"host-filters\": there are more than %d rules",
-                  HOST_RULES_MAX);
-        return false;
-    }
+    if (rules->count == HOST_RULES_MAX)
+        return error_set(error, "parameter \"host-filters\": there are more than %d rules",
+                         HOST_RULES_MAX);
     *rule = (struct host_rule){.kind = HOST_KINDS};
     (void)snprintf(rule->text, sizeof(rule->text), "%.*s", (int)length, text);
     if (length >= sizeof(rule->text))

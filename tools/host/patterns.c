@@ -16,10 +16,9 @@ static bool read_pid(struct pattern *pattern, const char *text, struct error *er
     const struct piece digits = {text, text + strlen(text)};
     uint64_t pid = 0;
 
-    if (!piece_number(digits, &pid) || pid == 0 || pid > PID_MAX) {
-        error_set(error, "process: expected pid:NUMBER of 1 to %d, got \"pid:%s\"", PID_MAX, text);
-        return false;
-    }
+    if (!piece_number(digits, &pid) || pid == 0 || pid > PID_MAX)
+        return error_set(error, "process: expected pid:NUMBER of 1 to %d, got \"pid:%s\"", PID_MAX,
+                         text);
     pattern->kind = PATTERN_PID;
     pattern->pid = (uint32_t)pid;
     return true;
@@ -34,14 +33,10 @@ static bool read_pattern(struct pattern *pattern, enum host_kind kind, const cha
         pattern->takes_away = true;
         text++;
     }
-    if (*text == '\0') {
-        error_set(error, "%s: expected names with commas between, got an empty one", name);
-        return false;
-    }
-    if (kind == HOST_CPU && strcmp(text, "each") != 0) {
-        error_set(error, "cpu: expected \"each\" or nothing, got \"%s\"", text);
-        return false;
-    }
+    if (*text == '\0')
+        return error_set(error, "%s: expected names with commas between, got an empty one", name);
+    if (kind == HOST_CPU && strcmp(text, "each") != 0)
+        return error_set(error, "cpu: expected \"each\" or nothing, got \"%s\"", text);
     if (kind == HOST_PROCESS && strncmp(text, "pid:", strlen("pid:")) == 0)
         return read_pid(pattern, text + strlen("pid:"), error);
     if ((kind == HOST_PROCESS || kind == HOST_CGROUP) &&
@@ -52,10 +47,8 @@ static bool read_pattern(struct pattern *pattern, enum host_kind kind, const cha
         text++;
     }
     pattern->text = strdup(text);
-    if (!pattern->text) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!pattern->text)
+        return error_set(error, "out of memory");
     if (kind == HOST_PROCESS && pattern->kind == PATTERN_NAME && strlen(text) > COMM_LENGTH &&
         !strpbrk(text, "*?["))
         pattern->text[COMM_LENGTH] = '\0';
@@ -82,10 +75,8 @@ bool patterns_read(struct patterns *patterns, enum host_kind kind, const char *t
     bool is_well = true;
 
     patterns->count = 0;
-    if (!copy) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!copy)
+        return error_set(error, "out of memory");
     while (is_well && *text && rest) {
         char *word = strsep(&rest, ",");
 

@@ -9,8 +9,6 @@
  */
 #include "sample_parts.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
 
 #include "sample_parts.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -256,12 +255,10 @@ static bool read_wanted(struct host *host, const struct host_config *config, str
         const struct host_wanted *const wanted = &config->wanted[kind];
         const uint32_t ms = wanted->period_ms;
 
-        if (ms != 0 && (ms < HOST_PERIOD_MIN_MS || ms > HOST_PERIOD_MAX_MS)) {
-            error_set(error, "%s: expected a period of %d ms to %d ms, got %u ms",
-                      host_definition((enum host_kind)kind)->name, HOST_PERIOD_MIN_MS,
-                      HOST_PERIOD_MAX_MS, ms);
-            return false;
-        }
+        if (ms != 0 && (ms < HOST_PERIOD_MIN_MS || ms > HOST_PERIOD_MAX_MS))
+            return error_set(error, "%s: expected a period of %d ms to %d ms, got %u ms",
+                             host_definition((enum host_kind)kind)->name, HOST_PERIOD_MIN_MS,
+                             HOST_PERIOD_MAX_MS, ms);
         host->period[kind] = ms * NS_PER_MS;
         if (wanted->instances &&
             !patterns_read(&host->patterns[kind], (enum host_kind)kind, wanted->instances, error))
@@ -302,8 +299,7 @@ struct host *host_open(const struct host_config *config, struct error *error)
 
     if (!host || !(host->lines.buffer = malloc(LINES_BYTES))) {
         free(host);
-        error_set(error, "out of memory");
-        return NULL;
+        return error_null(error, "out of memory");
     }
     host->proc = -1;
     for (int tree = 0; tree < CGROUP_TREES; tree++)

@@ -44,10 +44,9 @@ static bool settings_refuse(enum host_kind kind, const char *text, struct error 
     char key[WORD_MAX];
 
     key_of(kind, key);
-    error_set(error,
-              "parameter \"%s\": expected a period from 100ms to 5m, or off%s, got \"%.64s\"", key,
-              host_definition(kind)->has_instances ? ", and names of instances" : "", text);
-    return false;
+    return error_set(
+        error, "parameter \"%s\": expected a period from 100ms to 5m, or off%s, got \"%.64s\"", key,
+        host_definition(kind)->has_instances ? ", and names of instances" : "", text);
 }
 
 /* What is not given in the text stays as it is. The names are the text's. Returns false with error
@@ -113,8 +112,7 @@ bool host_settings_read(const struct config *config, struct host_config *host, s
         text = config_text(config, key);
         if (!text || read_setting(kind, text, &host->wanted[kind], &why))
             continue;
-        error_set(error, "%.400s: %.600s", config_origin(config, key), why.text);
-        return false;
+        return error_set(error, "%.400s: %.600s", config_origin(config, key), why.text);
     }
     return true;
 }

@@ -59,35 +59,30 @@ static bool read_line(struct tokens *tokens, char *line, const char *path, struc
 
     if (!host || *host == '#')
         return true;
-    if (!message_is_host(host) || !token || strtok_r(NULL, " \t\r\n", &rest)) {
-        error_set(error,
-                  TOKENS_KEY
-                  " \"%s\": expected lines \"HOST TOKEN\", a token of its own for each host",
-                  path);
-        return false;
-    }
+    if (!message_is_host(host) || !token || strtok_r(NULL, " \t\r\n", &rest))
+        return error_set(error,
+                         TOKENS_KEY
+                         " \"%s\": expected lines \"HOST TOKEN\", a token of its own for each host",
+                         path);
     if (!token_check(TOKENS_KEY, path, token, error))
         return false;
     if (add(tokens, host, token))
         return true;
-    error_set(error, "out of memory");
-    return false;
+    return error_set(error, "out of memory");
 }
 
 static bool check_all(struct tokens *tokens, const char *path, struct error *error)
 {
-    if (tokens->count == 0) {
-        error_set(error, TOKENS_KEY " \"%s\": expected lines \"HOST TOKEN\", got none", path);
-        return false;
-    }
+    if (tokens->count == 0)
+        return error_set(error, TOKENS_KEY " \"%s\": expected lines \"HOST TOKEN\", got none",
+                         path);
     qsort(tokens->list, tokens->count, sizeof(*tokens->list), compare);
     for (size_t i = 1; i < tokens->count; i++) {
         if (compare(&tokens->list[i - 1], &tokens->list[i]) != 0)
             continue;
-        error_set(error,
-                  TOKENS_KEY " \"%s\": %s and %s have the same token: each host needs its own",
-                  path, tokens->list[i - 1].host, tokens->list[i].host);
-        return false;
+        return error_set(
+            error, TOKENS_KEY " \"%s\": %s and %s have the same token: each host needs its own",
+            path, tokens->list[i - 1].host, tokens->list[i].host);
     }
     return true;
 }
@@ -140,10 +135,8 @@ static FILE *open_file(const char *key, const char *path, struct error *error)
     FILE *file = NULL;
     struct stat status;
 
-    if (fd < 0) {
-        error_set(error, "%s \"%s\": cannot read it: %s", key, path, strerror(errno));
-        return NULL;
-    }
+    if (fd < 0)
+        return error_null(error, "%s \"%s\": cannot read it: %s", key, path, strerror(errno));
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         error_set(error, "%s \"%s\": expected a file", key, path);
     else if (!(file = fdopen(fd, "r")))
@@ -182,17 +175,14 @@ static bool is_given(const struct config *config, const char *key)
 
 static bool read_tls(struct access *access, const struct config *config, struct error *error)
 {
-    if (is_given(config, "hub-cert-file") != is_given(config, "hub-key-file")) {
-        error_set(error, "hub-cert-file and hub-key-file: expected both, or none");
-        return false;
-    }
+    if (is_given(config, "hub-cert-file") != is_given(config, "hub-key-file"))
+        return error_set(error, "hub-cert-file and hub-key-file: expected both, or none");
     access->is_tls = is_given(config, "hub-cert-file");
     access->wants_certificate = is_given(config, "hub-ca-file");
-    if (access->wants_certificate && !access->is_tls) {
-        error_set(error, "hub-ca-file: recorders can show a certificate over HTTPS only: expected "
+    if (access->wants_certificate && !access->is_tls)
+        return error_set(error,
+                         "hub-ca-file: recorders can show a certificate over HTTPS only: expected "
                          "hub-cert-file and hub-key-file of the hub, too");
-        return false;
-    }
     return !access->is_tls || ((access->cert = read_pem(config, "hub-cert-file", error)) &&
                                (access->key = read_pem(config, "hub-key-file", error)) &&
                                (!access->wants_certificate ||

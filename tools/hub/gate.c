@@ -17,7 +17,6 @@
 #include <errno.h>
 #include <gnutls/gnutls.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>

@@ -17,10 +17,8 @@
 #include "tools/config/frame.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,13 +53,13 @@ static bool check_exposure(const struct hub *hub, const char *where, struct erro
 {
     if (access_is_guarded(&hub->access) || config_boolean(hub->frame.config, "expose-hub"))
         return true;
-    error_set(error,
-              "hub-listen \"%s\": whoever reaches it could ask all hosts for traces, in any "
-              "host's name: give it hub-tokens-file, lines \"HOST TOKEN\" (openssl rand -hex 32), "
-              "or hub-ca-file for certificates; or, where you trust all who reach it, say "
-              "expose-hub=yes",
-              where);
-    return false;
+    return error_set(
+        error,
+        "hub-listen \"%s\": whoever reaches it could ask all hosts for traces, in any "
+        "host's name: give it hub-tokens-file, lines \"HOST TOKEN\" (openssl rand -hex 32), "
+        "or hub-ca-file for certificates; or, where you trust all who reach it, say "
+        "expose-hub=yes",
+        where);
 }
 
 static int listen_there(struct hub *hub, struct error *error)

@@ -11,7 +11,6 @@
 #include "tools/base/say.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -273,10 +272,8 @@ struct server *server_open(struct loop *loop, int fd, struct board *board, struc
 {
     struct server *server = calloc(1, sizeof(*server));
 
-    if (!server) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!server)
+        return error_null(error, "out of memory");
     *server = (struct server){.loop = loop,
                               .board = board,
                               .access = access,

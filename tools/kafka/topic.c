@@ -12,8 +12,7 @@
 struct topic *topic_open(const struct topic_options *options, struct error *error)
 {
     (void)options;
-    error_set(error, "kafka:// is not in this build: build it with librdkafka");
-    return NULL;
+    return error_null(error, "kafka:// is not in this build: build it with librdkafka");
 }
 
 void topic_close(struct topic *topic)
@@ -335,14 +334,10 @@ bool topic_read_all(struct topic *topic, int limit_ms,
             topic_ask(topic, LOOK_MS);
             topic_take_answer(topic, LOOK_MS);
         }
-        if (!topic_read(topic, &has_more)) {
-            error_set(error, "out of memory");
-            return false;
-        }
-        if (clock_ms() - topic->read_ms > limit_ms) {
-            error_set(error, "%s", why);
-            return false;
-        }
+        if (!topic_read(topic, &has_more))
+            return error_set(error, "out of memory");
+        if (clock_ms() - topic->read_ms > limit_ms)
+            return error_set(error, "%s", why);
         if (waiting && clock_ms() - topic->read_ms > PATIENT_MS) {
             waiting(topic->options.context, why);
             waiting = NULL;
@@ -397,11 +392,9 @@ static bool topic_set_up(struct topic *topic, struct error *error)
         return false;
     topic->topic = rd_kafka_topic_new(topic->consumer, topic->url.topic, NULL);
     topic->messages = rd_kafka_queue_new(topic->consumer);
-    if (!topic->topic || !topic->messages) {
-        error_set(error, "topic \"%s\": %s", topic->url.topic,
-                  rd_kafka_err2str(rd_kafka_last_error()));
-        return false;
-    }
+    if (!topic->topic || !topic->messages)
+        return error_set(error, "topic \"%s\": %s", topic->url.topic,
+                         rd_kafka_err2str(rd_kafka_last_error()));
     topic_watch(topic, topic->messages);
     own = rd_kafka_queue_get_main(topic->consumer);
     topic_watch(topic, own);

@@ -15,7 +15,6 @@
 #include "tools/trace/load.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

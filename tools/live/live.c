@@ -98,8 +98,7 @@ static char *page(void *context)
     struct service *service = context;
     const struct counts counts = readers_counts(&service->readers);
     const struct run_info info = run_info(service);
-    char *of_sinks = prometheus_page(&counts, &info);
-    struct printer printer = {.has_failed = !of_sinks};
+    struct printer printer = {.has_failed = false};
 
     print_metric(&printer, "blkin_readers", "gauge", "Sessions that are read now.",
                  readers_running(&service->readers));
@@ -111,8 +110,7 @@ static char *page(void *context)
                  service->tracing.state == TRACING_ACTIVE);
     print_metric(&printer, "blkin_sessions_stalled_total", "counter",
                  "Sessions given up as they stood still.", service->tracing.names - 1);
-    print_string(&printer, of_sinks ? of_sinks : "");
-    free(of_sinks);
+    prometheus_print(&printer, &counts, &info);
     return print_end(&printer);
 }
 

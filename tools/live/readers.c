@@ -16,7 +16,6 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -46,10 +45,8 @@ bool readers_read_options(const struct config *config, const struct relay_option
         /* the line of progress is ours, too */
         .level = say_level() == BT_LOGGING_LEVEL_INFO ? BT_LOGGING_LEVEL_WARNING : say_level(),
     };
-    if (!options->params) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!options->params)
+        return error_set(error, "out of memory");
     relay_live_url(&at, options->live_url, sizeof(options->live_url));
     (void)snprintf(options->folder, sizeof(options->folder), "%s",
                    config_text(config, "runtime-dir"));

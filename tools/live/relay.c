@@ -92,23 +92,20 @@ static bool is_loopback(const char *host)
 
 static bool check_address(const struct config *config, const char *address, struct error *error)
 {
-    if (strchr(address, ':') || !*address) {
-        error_set(error,
-                  "%s: relayd-address \"%s\": expected an IPv4 address or a host's name: "
-                  "babeltrace2 reads live sessions over IPv4 only",
-                  config_origin(config, "relayd-address"), address);
-        return false;
-    }
+    if (strchr(address, ':') || !*address)
+        return error_set(error,
+                         "%s: relayd-address \"%s\": expected an IPv4 address or a host's name: "
+                         "babeltrace2 reads live sessions over IPv4 only",
+                         config_origin(config, "relayd-address"), address);
     if (is_loopback(address) || config_boolean(config, "expose-relayd"))
         return true;
-    error_set(
+    return error_set(
         error,
         "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has neither passwords nor "
         "TLS, and in LTTng 2.13 known holes; whoever reaches it can read all traces and write "
         "files. Tunnel to 127.0.0.1 (ssh, WireGuard); or, on a network that you trust, say "
         "expose-relayd=yes",
         config_origin(config, "relayd-address"), address);
-    return false;
 }
 
 static bool parse_relayd(const char *text, struct relay_options *options, struct error *error)
@@ -124,12 +121,10 @@ static bool parse_relayd(const char *text, struct relay_options *options, struct
         options->live_port = *end || end == colon + 1 || port < 1 || port > 65535 ? 0 : (int)port;
     }
     if (length == 0 || length >= sizeof(options->host) || memchr(text, ':', length) ||
-        options->live_port == 0) {
-        error_set(error,
-                  "relayd \"%s\": expected \"own\" or HOST[:PORT], the port for live viewers",
-                  text);
-        return false;
-    }
+        options->live_port == 0)
+        return error_set(
+            error, "relayd \"%s\": expected \"own\" or HOST[:PORT], the port for live viewers",
+            text);
     memcpy(options->host, text, length);
     options->host[length] = '\0';
     return true;
@@ -191,14 +186,13 @@ static bool check_ports(const struct relay_options *options, struct error *error
 
         if (cause == 0)
             continue;
-        error_set(
+        return error_set(
             error, "%s %d: cannot listen at %s: %s%s", ports[i].key, ports[i].port, options->host,
             strerror(cause),
             cause == EADDRINUSE
                 ? ": another relay daemon has it? End that one, use it (relayd=HOST:PORT), or "
                   "give other ports"
                 : "");
-        return false;
     }
     return true;
 }

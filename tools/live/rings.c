@@ -245,10 +245,8 @@ static bool rings_take(void *context, struct config **config, struct error *erro
 
     json_decref(before);
     json_decref(now);
-    if (!is_same) {
-        error_set(error, "with from=rings, keys of spans and their delivery need a restart");
-        return false;
-    }
+    if (!is_same)
+        return error_set(error, "with from=rings, keys of spans and their delivery need a restart");
     if (!rings_options(*config, &options, error))
         return false;
     say_open(rings->frame->calls->title, config_text(*config, "log-level"));
@@ -310,10 +308,8 @@ static bool rings_open(struct live_rings *rings, struct error *error)
     options.vault = rings->vault;
     rings->offset_ns = ring_clock_offset();
     rings->follow = follow_new(&calls, RINGS_GRACE_NS, rings->offset_ns);
-    if (!rings->follow) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!rings->follow)
+        return error_set(error, "out of memory");
     return rings_find_memories(rings, &options, error);
 }
 

@@ -47,11 +47,9 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
     };
     while (spec->trace_file_bytes < spec->subbuf_bytes)
         spec->trace_file_bytes *= 2;
-    if (!*name || strchr(name, '/') || strlen(name) > 200) {
-        error_set(error, "%s: session \"%s\": expected 1 to 200 characters, without /",
-                  config_origin(config, "session"), name);
-        return false;
-    }
+    if (!*name || strchr(name, '/') || strlen(name) > 200)
+        return error_set(error, "%s: session \"%s\": expected 1 to 200 characters, without /",
+                         config_origin(config, "session"), name);
     (void)snprintf(spec->name, sizeof(spec->name), "%s", name);
     session_set_events(spec, config_text(config, "events"), config_boolean(config, "host"));
     (void)snprintf(spec->filter, sizeof(spec->filter), "%s", config_text(config, "filter"));

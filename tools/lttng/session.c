@@ -3,12 +3,10 @@
  */
 #include "session.h"
 
-#include <errno.h>
 #include <lttng/lttng.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHANNEL "blkin"

@@ -177,10 +177,8 @@ static bool delta_take_point(void *context, struct text name, const struct metri
         take_counter(reading->head, (struct text){name.data + length, name.length - length},
                      point->value);
     for (size_t i = 0; reading->statistics && i < DELTAS; i++) {
-        if (text_is(name, deltas[i].metric.name) && !add_delta(reading, &deltas[i], point)) {
-            error_set(reading->error, "out of memory");
-            return false;
-        }
+        if (text_is(name, deltas[i].metric.name) && !add_delta(reading, &deltas[i], point))
+            return error_set(reading->error, "out of memory");
     }
     return true;
 }

@@ -147,10 +147,8 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
         merged->refused++;
         return strcmp(error->text, "out of memory") != 0;
     }
-    if (!fleet_deltas_read(data, length, merged->fleet, log_ns)) {
-        error_set(error, "out of memory");
-        return false;
-    }
+    if (!fleet_deltas_read(data, length, merged->fleet, log_ns))
+        return error_set(error, "out of memory");
     if (head.has_counts)
         merged_add_worker(merged, head.instance, &head.counts, log_ns);
     period_ns = head.end_ns - head.start_ns;

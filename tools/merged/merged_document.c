@@ -394,9 +394,9 @@ static bool add_all(struct merged *merged, const json_t *document, const char *w
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (add(merged, scale, json_array_get(array, i)))
             continue;
-        error_set(error, "\"%s\", the one at %zu: expected one as `blkin work --root` writes it",
-                  what, i);
-        return false;
+        return error_set(error,
+                         "\"%s\", the one at %zu: expected one as `blkin work --root` writes it",
+                         what, i);
     }
     return true;
 }
@@ -407,10 +407,9 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
     const json_int_t scale = json_integer_value(json_object_get(document, "scale"));
     struct work_counts forgotten;
 
-    if (!merged_is_document(document) || scale < 0 || scale > 20) {
-        error_set(error, "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
-        return false;
-    }
+    if (!merged_is_document(document) || scale < 0 || scale > 20)
+        return error_set(error,
+                         "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
     if (from_ns && to_ns >= from_ns)
         merged_widen(merged, from_ns, to_ns);
     forgotten = read_counts(json_object_get(document, "forgotten"));

@@ -19,8 +19,7 @@ struct reading {
 
 static bool broken(const struct reading *reading, const char *what)
 {
-    error_set(reading->error, "no deltas of a worker: %s", what);
-    return false;
+    return error_set(reading->error, "no deltas of a worker: %s", what);
 }
 
 struct text metric_attribute(const struct metric_point *point, const char *key)

@@ -11,8 +11,7 @@ struct points_sender *points_sender_open(const struct points_sender_options *opt
                                          struct error *error)
 {
     (void)options;
-    error_set(error, "kafka:// is not in this build: build it with librdkafka");
-    return NULL;
+    return error_null(error, "kafka:// is not in this build: build it with librdkafka");
 }
 
 void points_sender_poll(struct points_sender *sender, int64_t now_ms)

@@ -10,7 +10,6 @@
 #include "tools/config/config.h"
 #include "tools/config/keys.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 #include "tools/base/totals.h"
 #include "tools/kafka/topic.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

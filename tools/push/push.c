@@ -330,21 +330,16 @@ static bool push_check_usage(struct push *push, const struct config *config, boo
     const int files = config_operands(config);
     struct error why;
 
-    if ((shows && removes) || files != !(shows || removes)) {
-        error_set(error, "expected one FILE, --show or --remove");
-        return false;
-    }
-    if (!url || !*url) {
-        error_set(error, KEY ": expected kafka://BROKER[,BROKER...]/TOPIC, as for the hosts");
-        return false;
-    }
+    if ((shows && removes) || files != !(shows || removes))
+        return error_set(error, "expected one FILE, --show or --remove");
+    if (!url || !*url)
+        return error_set(error,
+                         KEY ": expected kafka://BROKER[,BROKER...]/TOPIC, as for the hosts");
     push->kafka_file = config_text(config, KAFKA_FILE);
     (void)snprintf(push->key, sizeof(push->key), SERVICE " %.*s", PUSHED_PATTERN_MAX,
                    push->hosts ? push->hosts : "*");
-    if (push->hosts && !pushed_check_hosts(push->hosts, &why)) {
-        error_set(error, "--hosts: %s", why.text);
-        return false;
-    }
+    if (push->hosts && !pushed_check_hosts(push->hosts, &why))
+        return error_set(error, "--hosts: %s", why.text);
     return kafka_url_parse(&push->url, KEY, url, error);
 }
 

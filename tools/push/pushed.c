@@ -87,11 +87,9 @@ bool pushed_check(const char *service, const char *name, const char *bytes, size
     struct check check = {.service = service, .name = name, .error = error};
     const struct config_lines lines = {pushed_check_entry, pushed_check_bad_line, &check};
 
-    if (size > PUSHED_BYTES_MAX) {
-        error_set(error, "%.300s: expected %d bytes at most, got %zu", name, PUSHED_BYTES_MAX,
-                  size);
-        return false;
-    }
+    if (size > PUSHED_BYTES_MAX)
+        return error_set(error, "%.300s: expected %d bytes at most, got %zu", name,
+                         PUSHED_BYTES_MAX, size);
     config_file_parse(bytes, size, &lines);
     return !check.is_wrong;
 }
@@ -118,11 +116,11 @@ bool pushed_check_hosts(const char *pattern, struct error *error)
 {
     if (pushed_is_hosts(pattern, strlen(pattern)))
         return true;
-    error_set(error,
-              "expected the name of a host, or a pattern of letters, digits, \".\", \"-\", \"_\", "
-              "\"?\" and at most %d \"*\", got \"%.64s\"",
-              STARS_MAX, pattern);
-    return false;
+    return error_set(
+        error,
+        "expected the name of a host, or a pattern of letters, digits, \".\", \"-\", \"_\", "
+        "\"?\" and at most %d \"*\", got \"%.64s\"",
+        STARS_MAX, pattern);
 }
 
 /* How well a pattern names a host: a name without wildcards wins. */

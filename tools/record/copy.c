@@ -223,10 +223,8 @@ static bool copy_ring(struct copy *copy, struct ring ring, struct copy_held *hel
     copy->oldest_ns = copy->order->until_mono_ns + copy->order->offset_ns;
     copy->last.payload = NULL;
     if (!ring_walk_back(ring, copy->order->ends[copy->ring], copy_record, copy, &back) ||
-        copy->is_starved) {
-        error_set(&result->error, "out of memory for what the rings have");
-        return false;
-    }
+        copy->is_starved)
+        return error_set(&result->error, "out of memory for what the rings have");
     if (copy->last.payload) {
         copy->last.payload = copy->last_payload;
         (void)copy_time(copy, &copy->last);
@@ -357,6 +355,5 @@ bool copy_write(struct copy *copy, const char *path, struct fetch_result *result
     }
     if (file && !(ferror(file) | fclose(file)))
         return true;
-    error_set(&result->error, "cannot write %s: %s", path, strerror(errno));
-    return false;
+    return error_set(&result->error, "cannot write %s: %s", path, strerror(errno));
 }

@@ -53,11 +53,9 @@ static bool dump_open_all(struct dump_list *list, int64_t pid, struct error *err
 
     (void)snprintf(folder, sizeof(folder), "/proc/%" PRId64 "/fd", pid);
     open_files = opendir(folder);
-    if (!open_files) {
-        error_set(error, "cannot look at the recorder's rings (%s): %s: run it as root", folder,
-                  strerror(errno));
-        return false;
-    }
+    if (!open_files)
+        return error_set(error, "cannot look at the recorder's rings (%s): %s: run it as root",
+                         folder, strerror(errno));
     while ((entry = readdir(open_files)) != NULL && list->count < DUMP_MEMORIES_MAX) {
         ssize_t length;
         int fd;

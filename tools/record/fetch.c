@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -32,8 +31,7 @@ static uint64_t fetch_cpu_ms(void)
 
 static bool fetch_fails(struct fetch_result *result, const char *what, const char *path)
 {
-    error_set(&result->error, "cannot %s %s: %s", what, path, strerror(errno));
-    return false;
+    return error_set(&result->error, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
 /* A file of the new folder: the head, and these bytes. Returns false with the result's error set.

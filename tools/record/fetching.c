@@ -11,7 +11,6 @@
 #include "tools/rings/ring_event.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

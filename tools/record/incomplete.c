@@ -125,8 +125,7 @@ static bool incomplete_send_all(const struct incomplete_span *spans, size_t coun
     endpoint_table_free(endpoints);
     if (!is_well || !counts.outcome[OUTCOME_UNDELIVERED])
         return is_well;
-    error_set(error, "spans that tell of incomplete traces were not delivered");
-    return false;
+    return error_set(error, "spans that tell of incomplete traces were not delivered");
 }
 
 /* The order: the spans, then the sink's parameters as JSON. */

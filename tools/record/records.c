@@ -110,11 +110,9 @@ static bool records_map(struct records *records, const char *path, struct error 
 
     if (is_read && file.length >= sizeof(head))
         memcpy(&head, file.data, sizeof(head));
-    if (head.mark != RECORDS_MARK) {
-        error_set(error, "cannot read %s: %s", path,
-                  is_read ? "it is no file of records" : strerror(errno));
-        return false;
-    }
+    if (head.mark != RECORDS_MARK)
+        return error_set(error, "cannot read %s: %s", path,
+                         is_read ? "it is no file of records" : strerror(errno));
     records->at = file.data + sizeof(head);
     records->end = file.data + file.length;
     records->clock = (struct ring_clock){INT64_MIN / 2, head.now_ns, head.offset_ns};
@@ -210,10 +208,8 @@ static bool records_read_foreign(struct records *records, const char *path, stru
         return errno == ENOENT;
     }
     foreign.endpoints = endpoint_table_new();
-    if (!foreign.endpoints) {
-        error_set(error, "out of memory for %s", path);
-        return false;
-    }
+    if (!foreign.endpoints)
+        return error_set(error, "out of memory for %s", path);
     (void)otlp_decode(file, records_give_foreign, &foreign);
     free(foreign.whole.log);
     endpoint_table_free(foreign.endpoints);

@@ -11,8 +11,6 @@
 #include "tools/base/reader_account.h"
 #include "tools/base/saver.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static struct counts record_counts(const struct record_parts *parts)

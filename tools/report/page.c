@@ -12,7 +12,6 @@
 #include "tools/trace/figures.h"
 #include "tools/graph/markup.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

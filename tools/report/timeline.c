@@ -15,7 +15,6 @@
 #include "tools/trace/thread_time.h"
 #include "tools/trace/traces.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

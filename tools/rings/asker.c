@@ -145,10 +145,8 @@ struct asker *asker_open(struct loop *loop, const struct asker_options *options,
 {
     struct asker *asker = calloc(1, sizeof(*asker));
 
-    if (!asker) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!asker)
+        return error_null(error, "out of memory");
     asker->loop = loop;
     asker->options = *options;
     asker->callbacks = *callbacks;

@@ -11,7 +11,6 @@
 #include "tracepoints/format/ring.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -25,8 +24,8 @@
 
 static bool ctf_fail(const struct ctf *ctf, const char *name, struct error *error)
 {
-    error_set(error, "%s/%s: cannot write a trace there: %s", ctf->path, name, strerror(errno));
-    return false;
+    return error_set(error, "%s/%s: cannot write a trace there: %s", ctf->path, name,
+                     strerror(errno));
 }
 
 bool ctf_open(struct ctf *ctf, const char *path, struct error *error)
@@ -37,9 +36,8 @@ bool ctf_open(struct ctf *ctf, const char *path, struct error *error)
         ctf->folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (ctf->folder >= 0)
         return true;
-    error_set(error, "%s: cannot make this folder: %s; name one that does not exist yet", path,
-              strerror(errno));
-    return false;
+    return error_set(error, "%s: cannot make this folder: %s; name one that does not exist yet",
+                     path, strerror(errno));
 }
 
 void ctf_close(struct ctf *ctf)

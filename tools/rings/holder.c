@@ -12,7 +12,6 @@
 #include "fdstore.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <linux/sockios.h>
 #include <poll.h>
 #include <stdlib.h>

@@ -126,10 +126,8 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     head.user = user;
     head.made = (uint64_t)wall_clock_ns();
     *memory = (struct memory){.fd = -1};
-    if (!head.bytes) {
-        error_set(error, "rings of these sizes cannot be");
-        return false;
-    }
+    if (!head.bytes)
+        return error_set(error, "rings of these sizes cannot be");
     memory->bytes = head.bytes;
     if (!memory_create(memory, &head) || !memory_map(memory, &head) ||
         pwrite(memory->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))

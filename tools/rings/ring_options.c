@@ -38,9 +38,8 @@ bool ring_options(const struct config *config, uint64_t default_bytes,
     };
     if (memory_bytes(&options->size))
         return true;
-    error_set(error, "%s: ring-bytes %" PRIu64 ": expected a power of two from %" PRIu64,
-              config_origin(config, "ring-bytes"), bytes, (uint64_t)RING_BYTES_MIN);
-    return false;
+    return error_set(error, "%s: ring-bytes %" PRIu64 ": expected a power of two from %" PRIu64,
+                     config_origin(config, "ring-bytes"), bytes, (uint64_t)RING_BYTES_MIN);
 }
 
 json_t *ring_memory_json(const struct memory *memory, uint32_t user, bool is_left)

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -191,8 +190,7 @@ static bool vault_receive_all(int vault, const char *path, notify_stored_fn *giv
         if (fd >= 0)
             give(context, fd, text + 1);
     }
-    error_set(error, "\"%s\": who listens there does not answer", path);
-    return false;
+    return error_set(error, "\"%s\": who listens there does not answer", path);
 }
 
 void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,

@@ -316,10 +316,8 @@ static bool close_rests(const char *place, const char *shm, const char *archives
     size_t count;
 
     path_set(saved, "%s/.metadata", place);
-    if (!close_first(place)) {
-        error_set(error, "cannot move %s/ust: %s", place, strerror(errno));
-        return false;
-    }
+    if (!close_first(place))
+        return error_set(error, "cannot move %s/ust: %s", place, strerror(errno));
     while ((count = list_rests(place, rests)) > 0) {
         for (size_t i = 0; i < count; i++) {
             char from[PATH_ROOM], to[PATH_ROOM];
@@ -331,10 +329,8 @@ static bool close_rests(const char *place, const char *shm, const char *archives
             (void)tree_files(from, complete_metadata,
                              &(struct completing){from, shm, saved, archives});
             remove_empty(from);
-            if (has_failed || !tree_put(from, to)) {
-                error_set(error, "cannot move %s to %s: %s", from, to, strerror(errno));
-                return false;
-            }
+            if (has_failed || !tree_put(from, to))
+                return error_set(error, "cannot move %s to %s: %s", from, to, strerror(errno));
         }
     }
     return true;
@@ -437,17 +433,14 @@ static bool read_buffers(const struct store *store, const char *place, const cha
         return true;
     (void)tree_files(shm, supply_metadata, &lacking);
     status = tree_remove(part) ? run_crash(shm, part) : -1;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-        error_set(error, "cannot read the buffers in %s: %s", shm,
-                  WIFEXITED(status) && WEXITSTATUS(status) == 127
-                      ? "there is no lttng-crash: install lttng-tools"
-                      : "lttng-crash has failed");
-        return false;
-    }
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return error_set(error, "cannot read the buffers in %s: %s", shm,
+                         WIFEXITED(status) && WEXITSTATUS(status) == 127
+                             ? "there is no lttng-crash: install lttng-tools"
+                             : "lttng-crash has failed");
     new_name(archives, to);
     if (access(part, F_OK) == 0 && !tree_put(part, to)) { /* the only copy from now on */
-        error_set(error, "cannot move %s to %s: %s", part, to, strerror(errno));
-        return false;
+        return error_set(error, "cannot move %s to %s: %s", part, to, strerror(errno));
     }
     if (lacking.missing)
         say(BK3013, "%zu buffers in %s are lost: LTTng has removed what tells how to read them",
@@ -463,10 +456,8 @@ bool bury(const struct store *store, const char *place, struct error *error)
     path_set(path, "%s/%s", store->output, place);
     path_set(archives, "%s/archives", path);
     path_set(saved, "%s/.metadata", path);
-    if (mkdir(archives, 0700) != 0 && errno != EEXIST) {
-        error_set(error, "cannot make %s: %s", archives, strerror(errno));
-        return false;
-    }
+    if (mkdir(archives, 0700) != 0 && errno != EEXIST)
+        return error_set(error, "cannot make %s: %s", archives, strerror(errno));
     return close_rests(path, shm, archives, error) && read_buffers(store, place, archives, error) &&
            tree_remove(saved);
 }

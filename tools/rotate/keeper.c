@@ -85,9 +85,8 @@ static bool prepare_new(struct order *order, const struct session_places *places
                  order->new_place) < (int)sizeof(order->spec.shm_path) &&
         (mkdir(order->spec.shm_path, 0700) == 0 || errno == EEXIST))
         return true;
-    error_set(&report->error, "cannot make a folder for LTTng's buffers, %s: %s",
-              order->spec.shm_path, strerror(errno));
-    return false;
+    return error_set(&report->error, "cannot make a folder for LTTng's buffers, %s: %s",
+                     order->spec.shm_path, strerror(errno));
 }
 
 static void take_chosen(struct order *order, const struct session_place *chosen, const char *place,

@@ -56,10 +56,9 @@ static bool take_configuration(void *context, struct config **given, struct erro
     const struct config *config = *given;
     struct rotate *rotate = context;
 
-    if (!is_for_rotate(config)) {
-        error_set(error, "tail-sampling is not for blkin rotate: the old configuration holds");
-        return false;
-    }
+    if (!is_for_rotate(config))
+        return error_set(error,
+                         "tail-sampling is not for blkin rotate: the old configuration holds");
     if (rotate->host.loop)
         host_child_reload(&rotate->host, config);
     steps_configure(&rotate->steps, config);

@@ -10,7 +10,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,17 +25,14 @@ bool store_open(struct store *store, const char *output, const char *shm, struct
     *store = (struct store){.count = 0};
     (void)snprintf(store->output, sizeof(store->output), "%s", output);
     (void)snprintf(store->shm, sizeof(store->shm), "%s", shm);
-    if (output[0] != '/') {
-        error_set(error, "output \"%s\": expected a path that begins with /", output);
-        return false;
-    }
+    if (output[0] != '/')
+        return error_set(error, "output \"%s\": expected a path that begins with /", output);
     if (!folder_own(output, "output", error) || (*shm && !folder_own(shm, "shm-path", error)))
         return false;
     path_set(trash, "%s/trash", output);
     if (tree_remove(trash) && mkdir(trash, 0700) == 0)
         return true;
-    error_set(error, "cannot empty %s: %s", trash, strerror(errno));
-    return false;
+    return error_set(error, "cannot empty %s: %s", trash, strerror(errno));
 }
 
 void store_close(struct store *store)

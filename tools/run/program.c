@@ -203,11 +203,11 @@ static bool check_privileges(int fd, const char *path, struct error *error)
         what = "a program with file capabilities (getcap)";
     if (!what)
         return true;
-    error_set(error,
-              "%s is %s, for which ld.so ignores LD_PRELOAD: run a copy without that, as the user "
-              "whose rights it needs",
-              path, what);
-    return false;
+    return error_set(
+        error,
+        "%s is %s, for which ld.so ignores LD_PRELOAD: run a copy without that, as the user "
+        "whose rights it needs",
+        path, what);
 }
 
 /* ---- scripts ---- */

@@ -160,24 +160,18 @@ static bool find_library(char path[PATH_MAX], struct error *error)
 
     if (!find_beside("../lib", found)) {
         (void)snprintf(found, sizeof(found), "%s/" PRELOAD_FILE, PRELOAD_DIR);
-        if (access(found, R_OK) < 0 && !find_beside("../lib/blkin", found)) {
-            error_set(error, "there is no " PRELOAD_FILE " in " PRELOAD_DIR
-                             ": install package blkin, or \"make install\"");
-            return false;
-        }
+        if (access(found, R_OK) < 0 && !find_beside("../lib/blkin", found))
+            return error_set(error, "there is no " PRELOAD_FILE " in " PRELOAD_DIR
+                                    ": install package blkin, or \"make install\"");
     }
-    if (!realpath(found, path)) {
-        error_set(error, "%s: %s", found, strerror(errno));
-        return false;
-    }
-    if (strpbrk(path, ": ")) {
-        error_set(
+    if (!realpath(found, path))
+        return error_set(error, "%s: %s", found, strerror(errno));
+    if (strpbrk(path, ": "))
+        return error_set(
             error,
             "%s: ld.so takes a blank or a colon for the end of a path: move BlkKin to a folder "
             "without",
             path);
-        return false;
-    }
     return true;
 }
 

@@ -31,10 +31,8 @@ struct tap_reader *tap_reader_open(const char *path, bool is_new, struct error *
     const size_t size = strlen(path) + 1;
     struct tap_reader *reader = calloc(1, sizeof(*reader) + size);
 
-    if (!reader) {
-        error_set(error, "out of memory");
-        return NULL;
-    }
+    if (!reader)
+        return error_null(error, "out of memory");
     memcpy(reader->path, path, size);
     reader->buffer.limit = LINE_MAX_BYTES;
     reader->is_new = is_new;
@@ -86,19 +84,14 @@ static bool use_object(const struct tap_reader *reader, const json_t *json, tap_
         .spans = json_object_get(json, "spans"),
     };
 
-    if (json_is_string(refusal)) {
-        error_set(error, "%s: %s", reader->path, json_string_value(refusal));
-        return false;
-    }
-    if (!json_is_array(line.spans)) {
-        error_set(error, "%s: not a line of a sink's tap: expected an object with \"spans\"",
-                  reader->path);
-        return false;
-    }
+    if (json_is_string(refusal))
+        return error_set(error, "%s: %s", reader->path, json_string_value(refusal));
+    if (!json_is_array(line.spans))
+        return error_set(error, "%s: not a line of a sink's tap: expected an object with \"spans\"",
+                         reader->path);
     if (use(context, &line))
         return true;
-    error_set(error, "%s: is not read any more", reader->path);
-    return false;
+    return error_set(error, "%s: is not read any more", reader->path);
 }
 
 static bool tap_use_line(const struct tap_reader *reader, const char *text, size_t length,

@@ -18,7 +18,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -112,10 +111,8 @@ static bool add_tap(struct watch *watch, const char *path, struct error *error)
         if (strcmp(tap_reader_path(watch->taps[i]), path) == 0)
             return true;
     }
-    if (watch->taps_count == TAPS_MAX) {
-        error_set(error, "there are more than %d taps", TAPS_MAX);
-        return false;
-    }
+    if (watch->taps_count == TAPS_MAX)
+        return error_set(error, "there are more than %d taps", TAPS_MAX);
     tap = tap_reader_open(path, watch->has_begun, error);
     if (!tap)
         return false;

@@ -210,10 +210,8 @@ bool keeper_flush(struct keeper *keeper, struct error *error)
         return !exporter_has_failed(keeper->exporter, error);
     }
     for (uint32_t i = 0; i < keeper->partitions; i++) {
-        if (!keeper_emit_message(keeper, i)) {
-            error_set(error, "a message of kept traces cannot be written");
-            return false;
-        }
+        if (!keeper_emit_message(keeper, i))
+            return error_set(error, "a message of kept traces cannot be written");
     }
     return true;
 }

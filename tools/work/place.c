@@ -6,7 +6,6 @@
 #include "place.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 void place_write(const struct place *place, char text[PLACE_TEXT_MAX])

@@ -241,15 +241,12 @@ static bool push_check(const struct config *config, struct error *error)
     struct transport *transport;
     struct error cause = {""};
 
-    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0) {
-        error_set(error, "otlp-metrics \"%.200s\": expected http://HOST:4318/v1/metrics", url);
-        return false;
-    }
+    if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+        return error_set(error, "otlp-metrics \"%.200s\": expected http://HOST:4318/v1/metrics",
+                         url);
     transport = push_open_transport(config, &protocol, &cause);
-    if (!transport) {
-        error_set(error, "otlp-metrics: %.900s", cause.text);
-        return false;
-    }
+    if (!transport)
+        return error_set(error, "otlp-metrics: %.900s", cause.text);
     if (transport->warning)
         say(BK7033, "otlp-metrics: %s", transport->warning);
     transport->free(transport);

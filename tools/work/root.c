@@ -313,9 +313,9 @@ static bool root_take(void *context, struct config **config, struct error *error
 {
     (void)context;
     (void)config;
-    error_set(error, "the root reads its configuration at its start only: restart it, nothing is "
+    return error_set(error,
+                     "the root reads its configuration at its start only: restart it, nothing is "
                      "lost by that");
-    return false;
 }
 
 static bool root_open_displays(struct root *root, struct error *error)

@@ -51,18 +51,12 @@ static bool root_deltas_take_state(struct root_deltas *deltas, const json_t *jso
     const char *of = json_string_value(json_object_get(json, "topic"));
     struct error cause;
 
-    if (!of) {
-        error_set(error, "%s: expected what `blkin work --root` keeps there", path);
-        return false;
-    }
-    if (strcmp(of, deltas->url.shown) != 0) {
-        error_set(error, "%s is of %s", path, of);
-        return false;
-    }
-    if (!merged_add_document(deltas->merged, json_object_get(json, "statistics"), &cause)) {
-        error_set(error, "%s: %s", path, cause.text);
-        return false;
-    }
+    if (!of)
+        return error_set(error, "%s: expected what `blkin work --root` keeps there", path);
+    if (strcmp(of, deltas->url.shown) != 0)
+        return error_set(error, "%s is of %s", path, of);
+    if (!merged_add_document(deltas->merged, json_object_get(json, "statistics"), &cause))
+        return error_set(error, "%s: %s", path, cause.text);
     for (size_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
         const json_t *offset = json_array_get(offsets, i);
 

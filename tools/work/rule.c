@@ -139,10 +139,8 @@ bool rule_read(struct rule *rule, const char *path, struct error *error)
                           .every_ms = 10000};
     if (!path)
         return true;
-    if (!file) {
-        error_set(error, "%s: cannot read it: %s", path, strerror(errno));
-        return false;
-    }
+    if (!file)
+        return error_set(error, "%s: cannot read it: %s", path, strerror(errno));
     while (is_right && fgets(line, sizeof(line), file)) {
         number++;
         is_right = (strchr(line, '\n') || feof(file)) && rule_read_line(rule, line);

@@ -31,7 +31,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -217,11 +216,10 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
         worker->stage.keeper = keeper_new_exporter(&worker->params.exporter, &callbacks, error);
         return worker->stage.keeper != NULL;
     }
-    if (strcmp(url.topic, worker->settings.input.topic) == 0) {
-        error_set(error, "endpoint: it is the topic that is read: kept traces would come again "
+    if (strcmp(url.topic, worker->settings.input.topic) == 0)
+        return error_set(error,
+                         "endpoint: it is the topic that is read: kept traces would come again "
                          "and again");
-        return false;
-    }
     partitions = transactions_open_kept(worker->transactions, url.topic, error);
     if (partitions == 0)
         return false;
@@ -251,10 +249,8 @@ static bool worker_read_config(struct worker *worker, struct error *error)
     const char *input = config_text(config, "input");
     struct work_settings *settings = &worker->settings;
 
-    if (!input || !*input) {
-        error_set(error, "input: expected the topic to read: kafka://BROKER[,BROKER]/TOPIC");
-        return false;
-    }
+    if (!input || !*input)
+        return error_set(error, "input: expected the topic to read: kafka://BROKER[,BROKER]/TOPIC");
     if (!kafka_url_parse(&settings->input, "input", input, error) ||
         !config_sink_params(config, &worker->params, error))
         return false;
