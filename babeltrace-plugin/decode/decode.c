@@ -379,6 +379,8 @@ static const struct decode_plan *add_plan(struct stream_decoder *decoder,
     plan->decoder = decoder;
     plan->class = class;
     plan->result = make_plan(plan, decoder->rules);
+    if (plan->result == DECODED && !decoder->has_clock)
+        plan->result = DECODED_UNREADABLE;
     table_add(&decoder->plans, &plan->in_table, hash);
     return plan;
 }
@@ -464,18 +466,11 @@ static bool may_be_wanted(const struct only *only, const struct decode_plan *pla
                       time_ns);
 }
 
-/* With has_process false, the process's name is read by who wants it. */
-static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
-                        bool has_process, struct origin *origin)
+/* All but the process's name, which few events of rules are asked for. */
+static inline void read_ids(const struct stream_decoder *decoder, const bt_field *context,
+                            struct origin *origin)
 {
-    const bt_field *context;
-
     *origin = decoder->origin;
-    if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
-        return;
-    context = bt_event_borrow_common_context_field_const(bt_event);
-    if (decoder->process_index >= 0 && has_process)
-        origin->process = read_text(member(context, (uint64_t)decoder->process_index));
     if (decoder->pid_index >= 0)
         origin->pid =
             bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->pid_index));
@@ -505,34 +500,40 @@ static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snaps
                : 0;
 }
 
-enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
-                          const bt_event *bt_event, const struct only *only, struct event *event)
+/* Most of the events are of rules, where there are any: this has only what these need. */
+static enum decoded decode_rule(const struct decode_plan *plan, const bt_message *message,
+                                const bt_event *bt_event, struct event *event)
+{
+    if (!time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
+                          &event->time_ns))
+        return DECODED_UNREADABLE;
+    event->kind = EVENT_RULE;
+    read_ids(plan->decoder, bt_event_borrow_common_context_field_const(bt_event), &event->origin);
+    event->ruled = rule_fields_use(plan->rule, bt_event);
+    return DECODED;
+}
+
+static enum decoded decode_ours(const struct decode_plan *plan, const bt_message *message,
+                                const bt_event *bt_event, const struct only *only,
+                                struct event *event)
 {
     const struct stream_decoder *decoder = plan->decoder;
-    const bt_clock_snapshot *now;
-    const bt_field *payload;
+    const bt_clock_snapshot *now = bt_message_event_borrow_default_clock_snapshot_const(message);
+    const bt_field *payload, *context;
     enum decoded decoded;
 
-    if (plan->result != DECODED)
-        return plan->result;
-    if (!decoder->has_clock)
-        return DECODED_UNREADABLE;
-    now = bt_message_event_borrow_default_clock_snapshot_const(message);
     if (!time_of_snapshot(now, &event->time_ns))
         return DECODED_UNREADABLE;
-    if (plan->rule) {
-        event->kind = EVENT_RULE;
-        read_origin(decoder, bt_event, false, &event->origin);
-        event->ruled = rule_fields_use(plan->rule, bt_event, &event->origin);
-        return DECODED;
-    }
     payload = bt_event_borrow_payload_field_const(bt_event);
     if (!may_be_wanted(only, plan, payload, event->time_ns))
         return DECODED_UNWANTED;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     event->key = plan->severity;
-    read_origin(decoder, bt_event, true, &event->origin);
+    context = bt_event_borrow_common_context_field_const(bt_event);
+    read_ids(decoder, context, &event->origin);
+    if (decoder->process_index >= 0)
+        event->origin.process = read_text(member(context, (uint64_t)decoder->process_index));
     read_payload(event, plan, payload);
     if (plan->kind == EVENT_METRIC)
         event_hide_dashes(event);
@@ -549,4 +550,13 @@ enum decoded decode_event(const struct decode_plan *plan, const bt_message *mess
         !only_wants(only, event->trace_id_high, event->trace_id, event->time_ns))
         return DECODED_UNWANTED; /* by the upper half */
     return DECODED;
+}
+
+enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
+                          const bt_event *bt_event, const struct only *only, struct event *event)
+{
+    if (plan->result != DECODED)
+        return plan->result;
+    return plan->rule ? decode_rule(plan, message, bt_event, event)
+                      : decode_ours(plan, message, bt_event, only, event);
 }

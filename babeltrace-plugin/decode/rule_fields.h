@@ -19,7 +19,6 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
 void rule_fields_free(struct rule_fields_plan *plan);
 
 /* The event as pairing takes it, until the next one of this plan. */
-struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
-                                   const struct origin *origin);
+struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event);
 
 #endif

@@ -102,9 +102,8 @@ struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream 
     return known ? known->decoder : NULL;
 }
 
-/* Returns false when out of memory. */
-__attribute__((noinline)) static bool recent_fill(struct recent_class *recent,
-                                                  struct streams *streams, const bt_event *event)
+__attribute__((noinline)) static const struct decode_plan *
+recent_fill(struct recent_class *recent, struct streams *streams, const bt_event *event)
 {
     const bt_event_class *class = bt_event_borrow_class_const(event);
     struct stream_decoder *decoder = streams_decoder(streams, bt_event_borrow_stream_const(event));
@@ -112,21 +111,17 @@ __attribute__((noinline)) static bool recent_fill(struct recent_class *recent,
 
     if (plan)
         *recent = (struct recent_class){class, plan};
-    return plan != NULL;
+    return plan;
 }
 
-enum decoded streams_decode(struct streams *streams, const bt_message *message,
-                            const struct only *only, struct event *event)
+const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event)
 {
-    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    const bt_event_class *class = bt_event_borrow_class_const(bt_event);
+    const bt_event_class *class = bt_event_borrow_class_const(event);
     /* no trace chooses the addresses of classes: the upper bits of a product will do */
     struct recent_class *recent =
         &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
 
-    if (recent->class != class && !recent_fill(recent, streams, bt_event))
-        return DECODED_NO_MEMORY;
-    return decode_event(recent->plan, message, bt_event, only, event);
+    return recent->class == class ? recent->plan : recent_fill(recent, streams, event);
 }
 
 void streams_end(struct streams *streams, const bt_stream *stream)

@@ -16,9 +16,18 @@ struct streams *streams_new(struct rules *rules);
 /* NULL is allowed. */
 void streams_free(struct streams *streams);
 
+/* How the event is decoded. NULL: out of memory. */
+const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event);
+
 /* Decodes the message's event: see decode_event(). */
-enum decoded streams_decode(struct streams *streams, const bt_message *message,
-                            const struct only *only, struct event *event);
+static inline enum decoded streams_decode(struct streams *streams, const bt_message *message,
+                                          const struct only *only, struct event *event)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    const struct decode_plan *plan = streams_plan(streams, bt_event);
+
+    return plan ? decode_event(plan, message, bt_event, only, event) : DECODED_NO_MEMORY;
+}
 
 /* The stream's decoder, made when it is first asked for. Returns NULL when out of memory. */
 struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream);

@@ -1,17 +1,19 @@
 /*
  * Keys and conditions of rules.
  *
- * A key is a list of words, so that two are compared by one memcmp(): whose it is, the scope, and
- * the values with their types.
+ * A key is a list of words: whose it is with the types of the values, the scope, and the values.
+ * Rules whose keys have the same scope and fields differ in the first word only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "pairing_parts.h"
 
-#define KEY_HEAD     4 /* words: whose, host, process and thread, types (of four bits each) */
-#define KEY_TYPES    3
-#define KEY_LOOKUP   (UINT64_C(1) << 32)
+#define KEY_HEAD     3                  /* words: whose and types, host, process and thread */
+#define KEY_TYPES    (UINT64_MAX >> 16) /* of the first one: three bits for each value */
+#define KEY_LOOKUP   (1U << 15)
 #define KEY_TEXT_MAX 256
+
+#define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* odd, and no pattern of bits */
 
 /* The two halves of a product: fast, and nobody who does not know the seed makes two alike. */
 static uint64_t key_fold(uint64_t a, uint64_t b)
@@ -21,30 +23,43 @@ static uint64_t key_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two words at a time; behind an odd number of words there is a place for one more. */
-static inline void key_finish(struct pairing *pairing)
+static inline void key_set_owner(struct pair_key *key, uint64_t owner)
 {
-    struct pair_key *key = &pairing->key;
-    const uint64_t secret = pairing->open.seed ^ UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t hash = pairing->open.seed;
-
-    key->words[key->count] = 0;
-    for (size_t i = 0; i < key->count; i += 2)
-        hash = key_fold(hash ^ key->words[i], key->words[i + 1] ^ secret);
-    key->hash = hash;
+    key->words[0] = (key->words[0] & KEY_TYPES) | owner << 48;
+    key->hash = key->hash_of_form ^ owner * KEY_FACTOR;
 }
 
-static void key_begin(struct pair_key *key, uint64_t owner, enum rule_scope scope, uint64_t host,
-                      int64_t pid, int64_t tid)
+/* Makes the number of words even, and hashes two at a time. */
+static inline void key_finish(struct pairing *pairing, uint64_t owner)
 {
-    const bool has_process = scope == SCOPE_PROCESS || scope == SCOPE_THREAD;
+    struct pair_key *key = &pairing->key;
+    const uint64_t secret = pairing->open.seed ^ KEY_FACTOR;
+    uint64_t hash = pairing->open.seed;
 
-    key->words[0] = owner;
+    if (key->count % 2)
+        key->words[key->count++] = 0;
+    for (size_t i = 0; i < key->count; i += 2)
+        hash = key_fold(hash ^ key->words[i], key->words[i + 1] ^ secret);
+    key->hash_of_form = hash;
+    key_set_owner(key, owner);
+}
+
+static inline void key_begin(struct pair_key *key, enum rule_scope scope, uint64_t host,
+                             int64_t pid, int64_t tid)
+{
+    static const uint64_t parts[] = {
+        [SCOPE_THREAD] = UINT64_MAX, [SCOPE_PROCESS] = UINT64_MAX << 32, [SCOPE_SESSION] = 0};
+
+    key->form = RULE_NO_FORM;
+    key->words[0] = 0;
     key->words[1] = scope == SCOPE_SESSION ? 0 : host;
-    key->words[2] = (has_process ? (uint64_t)pid << 32 : 0) |
-                    (scope == SCOPE_THREAD ? (uint64_t)tid & UINT32_MAX : 0);
-    key->words[KEY_TYPES] = 0;
+    key->words[2] = ((uint64_t)pid << 32 | ((uint64_t)tid & UINT32_MAX)) & parts[scope];
     key->count = KEY_HEAD;
+}
+
+static inline uint64_t key_add_type(uint64_t types, const struct rule_value *value)
+{
+    return types << 3 | (unsigned)value->type << 1 | value->is_negative;
 }
 
 /* An enumeration's label, where it has one: as conditions and tags have it. */
@@ -67,8 +82,7 @@ static bool key_add(struct pair_key *key, const struct rule_value *value)
     }
     if (key->count + count > PAIR_KEY_WORDS)
         return false;
-    key->words[KEY_TYPES] =
-        key->words[KEY_TYPES] << 4 | (unsigned)value->type << 1 | value->is_negative;
+    key->words[0] = key_add_type(key->words[0], value);
     memcpy(&key->words[key->count], words, count * sizeof(*words));
     key->count += count;
     return true;
@@ -82,63 +96,82 @@ __attribute__((noinline)) static bool key_add_rest(struct pairing *pairing,
         if (!key_add(&pairing->key, pair_value(pairing, fields->fields[i])))
             return false;
     }
-    key_finish(pairing);
     return true;
 }
 
 /* Most keys are of integers that were read already: they make no calls. */
-bool pair_key_make(struct pairing *pairing, uint16_t owner, enum rule_scope scope,
+bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
                    const struct rule_fields *fields)
 {
     const struct origin *origin = &pairing->event->origin;
     const struct rule_event *ruled = pairing->ruled;
     const uint16_t *slots = ruled->class->slots;
+    const enum rule_scope scope = of->rule->scope;
     struct pair_key *key = &pairing->key;
-    const size_t count = fields->count;
     uint64_t types = 0;
     size_t i = 0;
 
+    key_begin(key, scope, ruled->host, origin->pid, origin->tid);
     if (scope == SCOPE_THREAD && !origin->tid)
         return false;
-    key_begin(key, owner, scope, ruled->host, origin->pid, origin->tid);
-    for (; i < count; i++) {
+    for (; i < fields->count; i++) {
         const uint16_t place = slots[fields->fields[i]];
         const struct rule_value *value = &ruled->values[place];
 
         if (place == RULE_NO_FIELD || value->type != VALUE_INTEGER)
             break;
-        types = types << 4 | VALUE_INTEGER << 1 | value->is_negative;
+        types = key_add_type(types, value);
         key->words[KEY_HEAD + i] = value->integer;
     }
-    key->words[KEY_TYPES] = types;
+    key->words[0] = types;
     key->count = KEY_HEAD + i;
-    if (i < count)
-        return key_add_rest(pairing, fields, i);
-    key_finish(pairing);
+    if (i < fields->count && !key_add_rest(pairing, fields, i))
+        return false;
+    key_finish(pairing, of->number);
+    return true;
+}
+
+bool pair_key_of(struct pairing *pairing, struct rule_run *run)
+{
+    struct pair_key *key = &pairing->key;
+    const struct span_rule *rule = run->rule;
+
+    if (key->form == rule->form) {
+        key_set_owner(key, run->number);
+        return true;
+    }
+    if (!pair_key_make(pairing, run, &rule->key)) {
+        run->counts.keyless++;
+        return false;
+    }
+    key->form = rule->form;
     return true;
 }
 
 bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
                      const struct pair_open *of)
 {
-    key_begin(&pairing->key, KEY_LOOKUP | lookup, pairing->rules->lookups[lookup].scope, of->host,
-              of->pid, of->tid);
+    key_begin(&pairing->key, pairing->rules->lookups[lookup].scope, of->host, of->pid, of->tid);
     if (!key_add(&pairing->key, value))
         return false;
-    key_finish(pairing);
+    key_finish(pairing, KEY_LOOKUP | lookup);
     return true;
 }
 
 bool pair_key_set(struct pairing *pairing, struct text bytes)
 {
     struct pair_key *key = &pairing->key;
+    uint64_t owner;
 
-    if (bytes.length % sizeof(uint64_t) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
-        bytes.length > PAIR_KEY_WORDS * sizeof(uint64_t))
+    if (bytes.length % (2 * sizeof(uint64_t)) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
+        bytes.length > sizeof(key->words))
         return false;
     memcpy(key->words, bytes.data, bytes.length);
     key->count = bytes.length / sizeof(uint64_t);
-    key_finish(pairing);
+    key->form = RULE_NO_FORM;
+    owner = key->words[0] >> 48;
+    key->words[0] &= KEY_TYPES;
+    key_finish(pairing, owner);
     return true;
 }
 

@@ -75,7 +75,7 @@ static void finish_expired(struct assembler *assembler, struct queue *queue)
         assembler_finish(assembler, open);
 }
 
-static void finish_all_expired(struct assembler *assembler)
+__attribute__((noinline)) static void finish_all_expired(struct assembler *assembler)
 {
     finish_expired(assembler, &assembler->closing);
     finish_expired(assembler, &assembler->idle);
@@ -149,18 +149,11 @@ static void hand_on_metric(struct assembler *assembler, const struct event *even
     assembler->options.metric(assembler->sink_context, event, time_ns);
 }
 
-void assembler_add(struct assembler *assembler, const struct event *event)
+/* Of a provider of ours. */
+static void add_ours(struct assembler *assembler, const struct event *event)
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
 
-    assembler->counts.events++;
-    assembler_advance(assembler, event->time_ns);
-    if (event->kind == EVENT_RULE) {
-        assembler->counts.events_rule++;
-        if (assembler->options.rule)
-            assembler->options.rule(assembler->sink_context, event);
-        return;
-    }
     if (is_of_span_api && !assembler->options.is_choice)
         assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_METRIC) {
@@ -175,4 +168,17 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     } else {
         assembler_add_original(assembler, event);
     }
+}
+
+void assembler_add(struct assembler *assembler, const struct event *event)
+{
+    assembler->counts.events++;
+    assembler_advance(assembler, event->time_ns);
+    if (event->kind != EVENT_RULE) {
+        add_ours(assembler, event);
+        return;
+    }
+    assembler->counts.events_rule++;
+    if (assembler->options.rule)
+        assembler->options.rule(assembler->sink_context, event);
 }
