@@ -5,6 +5,8 @@
  */
 #include "input.h"
 
+#include "origin.h"
+
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/packed.h"
 

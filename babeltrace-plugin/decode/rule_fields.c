@@ -327,15 +327,26 @@ void rule_fields_free(struct rule_fields_plan *plan)
     free(plan);
 }
 
-struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event)
+enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct origin_fields *origin,
+                                const bt_message *message, const bt_event *bt_event,
+                                struct event *event)
 {
     const struct rule_class *class = plan->event.class;
-    size_t i = 0;
+    struct rule_value *value = plan->event.values;
+    const struct rule_path *path = plan->paths;
+    const struct rule_path *const first_end = path + class->first_count;
+    const struct rule_path *const end = path + class->field_count;
 
-    plan->at_hand = event;
-    for (; i < class->first_count; i++)
-        path_read_first(&plan->paths[i], event, &plan->event.values[i]);
-    for (; i < class->field_count; i++)
-        plan->event.values[i].type = plan->paths[i].at_first;
-    return &plan->event;
+    if (!time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
+                          &event->time_ns))
+        return DECODED_UNREADABLE;
+    event->kind = EVENT_RULE;
+    event->ruled = &plan->event;
+    plan->at_hand = bt_event;
+    origin_read(origin, bt_event, &event->origin);
+    for (; path < first_end; path++, value++)
+        path_read_first(path, bt_event, value);
+    for (; path < end; path++, value++)
+        value->type = path->at_first;
+    return DECODED;
 }

@@ -1,5 +1,5 @@
 /*
- * What is open: by key, by thread, and by age; and its memory.
+ * What is open: its memory, by thread, and by age.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -103,7 +103,7 @@ bool open_push(struct pairing *pairing, struct pair_open *open)
     return true;
 }
 
-static void open_pop(struct pairing *pairing, struct pair_open *open)
+void open_pop(struct pairing *pairing, struct pair_open *open)
 {
     struct pair_thread *thread = open->thread;
 
@@ -135,114 +135,6 @@ void open_drop_above(struct pairing *pairing, struct pair_open *open)
             open_end(pairing, above);
         }
     }
-}
-
-/* ---- the table ------------------------------------------------------------------------------- */
-
-/* When its rule gives it up; after all time if that is too far away. */
-static inline int64_t open_expiry(const struct pair_open *open)
-{
-    int64_t expiry_ns;
-
-    return __builtin_add_overflow(open->begin_ns, open->run->rule->timeout_ns, &expiry_ns)
-               ? INT64_MAX
-               : expiry_ns;
-}
-
-/* Only the newest of a key is in the table. */
-static void open_link_older(struct pairing *pairing, struct pair_open *open)
-{
-    open->older = open_find(pairing);
-    if (!open->older)
-        return;
-    open->older->newer = open;
-    table_remove(&pairing->open, &open->older->in_table);
-}
-
-static void open_remove_from_table(struct pairing *pairing, struct pair_open *open)
-{
-    if (open->older)
-        open->older->newer = open->newer;
-    if (open->newer) {
-        open->newer->older = open->older;
-        return;
-    }
-    table_remove(&pairing->open, &open->in_table);
-    if (open->older)
-        table_add(&pairing->open, &open->older->in_table, open->in_table.hash);
-}
-
-void open_enter(struct pairing *pairing, struct pair_open *open)
-{
-    struct rule_run *run = open->run;
-    const int64_t expiry_ns = open_expiry(open);
-
-    if (run->rule->is_stack)
-        open_link_older(pairing, open);
-    table_add(&pairing->open, &open->in_table, pairing->key.hash);
-    cds_list_add_tail(&open->in_queue, &run->queue);
-    run->counts.open++;
-    pairing->open_count++;
-    if (expiry_ns < pairing->next_expiry_ns)
-        pairing->next_expiry_ns = expiry_ns;
-}
-
-/* False: there is no memory. */
-static inline bool open_set_key(struct pairing *pairing, struct pair_open *open)
-{
-    const struct pair_key *key = &pairing->key;
-    const size_t bytes = key->count * sizeof(key->words[0]);
-    uint64_t *words;
-
-    if (bytes > open->data.capacity && !open_reserve(pairing, open, bytes))
-        return false;
-    words = (uint64_t *)(void *)open->data.data;
-    for (size_t i = 0; i < key->count; i += 2) {
-        words[i] = key->words[i];
-        words[i + 1] = key->words[i + 1];
-    }
-    open->key_bytes = open->data.length = bytes;
-    return true;
-}
-
-struct pair_open *open_new(struct pairing *pairing, struct rule_run *run)
-{
-    struct pair_open *open = open_take(pairing);
-    const struct event *event = pairing->event;
-
-    if (!open)
-        return NULL;
-    if (!open_set_key(pairing, open)) {
-        open_give(pairing, open);
-        return NULL;
-    }
-    pairing->ordinal = event->time_ns == pairing->last_begin_ns ? pairing->ordinal + 1 : 0;
-    pairing->last_begin_ns = event->time_ns;
-    /* each by itself: to clear all of it first takes longer than the rest */
-    open->older = open->newer = open->above = open->below = NULL;
-    open->thread = NULL;
-    open->run = run;
-    open->has_notes = false;
-    open->ordinal = pairing->ordinal;
-    open->serial = ++pairing->serial;
-    open->source = pairing->ruled->source;
-    open->host = pairing->ruled->host;
-    open->begin_ns = event->time_ns;
-    open->pid = event->origin.pid;
-    open->tid = event->origin.tid;
-    open->ids = (struct pair_ids){.trace = 0};
-    return open;
-}
-
-void open_end(struct pairing *pairing, struct pair_open *open)
-{
-    if (open->thread)
-        open_pop(pairing, open);
-    open_remove_from_table(pairing, open);
-    cds_list_del(&open->in_queue);
-    open->run->counts.open--;
-    pairing->open_count--;
-    open_give(pairing, open);
 }
 
 /* ---- bounds ---------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /*
- * Pairing: its life, and what is done with an event for each rule that names it.
+ * Pairing: its life, parents, and all that an event does but begin and end a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -179,7 +179,7 @@ static bool pair_read_context(struct pairing *pairing, const struct span_rule *r
            !high;
 }
 
-/* The open span that the event at hand has for its parent, or NULL. Changes pairing->key. */
+/* The open span that the event at hand has for its parent, or NULL. */
 static struct pair_open *pair_find_parent(struct pairing *pairing, const struct span_rule *rule)
 {
     struct pair_thread *thread;
@@ -192,7 +192,7 @@ static struct pair_open *pair_find_parent(struct pairing *pairing, const struct 
     return thread ? thread->top : NULL;
 }
 
-static void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_ids *ids)
+void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_ids *ids)
 {
     const struct span_rule *rule = run->rule;
     struct pair_open *parent = NULL;
@@ -227,8 +227,7 @@ static void pair_keep_members(struct pairing *pairing, struct pair_open *open)
     }
 }
 
-/* What the rule wants of the event; the first value of a field stays. */
-static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
+void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 {
     const struct span_rule *rule = open->run->rule;
     const bool is_first = open->data.length == open->key_bytes;
@@ -247,68 +246,6 @@ static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 }
 
 /* ---- what an event does ---------------------------------------------------------------------- */
-
-static inline void pair_begin(struct pairing *pairing, struct rule_run *run)
-{
-    const struct span_rule *rule = run->rule;
-    struct pair_open *open;
-
-    if (!pair_key_of(pairing, run))
-        return;
-    run->counts.begins++;
-    if (!rule->is_stack && (open = open_find(pairing))) {
-        run->counts.begun_again++;
-        open_end(pairing, open);
-    }
-    open = open_new(pairing, run);
-    if (!open) {
-        run->counts.unusable++;
-        return;
-    }
-    if (rule->parent != PARENT_NONE) {
-        pair_set_parent(pairing, run, &open->ids);
-        (void)pair_key_of(pairing, run); /* the parent's key may have taken its place */
-    }
-    open_enter(pairing, open);
-    if (rule->kept.count || rule->tags_all)
-        pair_keep_values(pairing, open);
-    if (rule->encloses && open->tid && !open_push(pairing, open))
-        run->counts.no_room++;
-    if (pairing->open_count > pairing->options.max_open ||
-        pairing->open_bytes > pairing->options.max_open_bytes)
-        open_make_room(pairing);
-}
-
-/* Its span, unless it is too short. */
-static inline void pair_make_or_count(struct pairing *pairing, struct pair_open *open,
-                                      int64_t end_ns)
-{
-    if (end_ns < open->begin_ns)
-        end_ns = open->begin_ns;
-    if ((uint64_t)end_ns - (uint64_t)open->begin_ns < (uint64_t)open->run->rule->least_ns)
-        open->run->counts.shorter++;
-    else
-        pair_make(pairing, open, end_ns);
-}
-
-static inline void pair_end(struct pairing *pairing, struct rule_run *run)
-{
-    struct pair_open *open;
-
-    if (!pair_key_of(pairing, run))
-        return;
-    open = open_find(pairing);
-    if (!open) {
-        run->counts.ends_unmatched++;
-        if (run->examples)
-            report_note_end(run, pairing->event);
-        return;
-    }
-    if (!run->rule->has_key)
-        open_drop_above(pairing, open);
-    pair_make_or_count(pairing, open, pairing->event->time_ns);
-    open_end(pairing, open);
-}
 
 /* A stage's child begins here, or an annotation is here. */
 static void pair_note(struct pairing *pairing, struct rule_run *run, const struct rule_point *point)
@@ -393,9 +330,7 @@ static void pair_whole(struct pairing *pairing, struct rule_run *run,
         open_give(pairing, open);
 }
 
-/* What most events do not. */
-__attribute__((noinline)) static void pair_rest(struct pairing *pairing,
-                                                const struct rule_point *point)
+void pair_rest(struct pairing *pairing, const struct rule_point *point)
 {
     if (point->kind == POINT_LOOKUP)
         pair_lookup_note(pairing, point->owner);
@@ -403,43 +338,4 @@ __attribute__((noinline)) static void pair_rest(struct pairing *pairing,
         pair_whole(pairing, &pairing->runs[point->owner], point);
     else
         pair_note(pairing, &pairing->runs[point->owner], point);
-}
-
-__attribute__((noinline)) static void pair_set_source(struct pairing *pairing,
-                                                      const struct origin *origin)
-{
-    pairing->ruled->source = assembler_source(pairing->assembler, origin);
-    pairing->ruled->host = hash_text(0, origin->host);
-}
-
-void pairing_take(struct stage *stage, const struct event *event)
-{
-    struct pairing *pairing = pairing_of(stage);
-    const struct rule_class *class;
-
-    pairing->ruled = event->ruled;
-    if (!event->ruled && !pairing_unpack(pairing, event))
-        return;
-    pairing->event = event;
-    pairing->key.form = RULE_NO_FORM;
-    if (event->time_ns > pairing->now_ns)
-        pairing->now_ns = event->time_ns;
-    if (!pairing->ruled->source)
-        pair_set_source(pairing, &event->origin);
-    if (pairing->now_ns > pairing->next_expiry_ns)
-        open_expire(pairing);
-    class = pairing->ruled->class;
-    for (size_t i = 0; i < class->point_count; i++) {
-        const struct rule_point *point = class->points[i];
-
-        if (point->condition.count &&
-            !pair_condition_holds(&point->condition, pair_event_value, pairing))
-            continue;
-        if (point->kind == POINT_END)
-            pair_end(pairing, &pairing->runs[point->owner]);
-        else if (point->kind == POINT_BEGIN)
-            pair_begin(pairing, &pairing->runs[point->owner]);
-        else
-            pair_rest(pairing, point);
-    }
 }

@@ -147,8 +147,27 @@ static inline const struct rule_value *pair_value(struct pairing *pairing, uint1
 bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
                    const struct rule_fields *fields);
 
-/* Of the rule's own fields; false: that is counted. Rules of one form share the work. */
-bool pair_key_of(struct pairing *pairing, struct rule_run *run);
+/* The same of the rule's own fields; false: that is counted. */
+bool pair_key_make_own(struct pairing *pairing, struct rule_run *run);
+
+/* The key's first word: whose it is, and the types of the values, of three bits each. */
+#define KEY_TYPES  (UINT64_MAX >> 16)
+#define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* odd, and no pattern of bits */
+
+static inline void key_set_owner(struct pair_key *key, uint64_t owner)
+{
+    key->words[0] = (key->words[0] & KEY_TYPES) | owner << 48;
+    key->hash = key->hash_of_form ^ owner * KEY_FACTOR;
+}
+
+/* Rules of one form share the work. */
+static inline bool pair_key_of(struct pairing *pairing, struct rule_run *run)
+{
+    if (pairing->key.form != run->rule->form)
+        return pair_key_make_own(pairing, run);
+    key_set_owner(&pairing->key, run->number);
+    return true;
+}
 
 /* A lookup's, for a value of a process. */
 bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
@@ -199,6 +218,16 @@ static inline void open_give(struct pairing *pairing, struct pair_open *open)
     pairing->pool_length++;
 }
 
+/* When its rule gives it up; after all time if that is too far away. */
+static inline int64_t open_expiry(const struct pair_open *open)
+{
+    int64_t expiry_ns;
+
+    return __builtin_add_overflow(open->begin_ns, open->run->rule->timeout_ns, &expiry_ns)
+               ? INT64_MAX
+               : expiry_ns;
+}
+
 /* Room for more data. */
 bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes);
 
@@ -228,19 +257,12 @@ static inline struct pair_open *open_find(const struct pairing *pairing)
     return open;
 }
 
-/* One with pairing->key for the event at hand, for open_enter() or open_give(). NULL: there is no
- * memory. */
-struct pair_open *open_new(struct pairing *pairing, struct rule_run *run);
-
-/* Puts one whose data begin with pairing->key into table and queue. */
-void open_enter(struct pairing *pairing, struct pair_open *open);
-
-/* Takes it from all lists, and its memory back. */
-void open_end(struct pairing *pairing, struct pair_open *open);
-
 /* For the thread of the event at hand; NULL: nothing is open on it. */
 struct pair_thread *open_thread(struct pairing *pairing);
 bool open_push(struct pairing *pairing, struct pair_open *open);
+
+/* Takes it from its thread's stack, on which it is. */
+void open_pop(struct pairing *pairing, struct pair_open *open);
 
 /* What is above it ends no more, or encloses nothing any more. */
 void open_drop_above(struct pairing *pairing, struct pair_open *open);
@@ -253,6 +275,29 @@ void open_flush(struct pairing *pairing);
 void open_free_all(struct pairing *pairing);
 void open_free_thread(struct table_link *link);
 
+/* ---- take.c ---- */
+
+/* One with pairing->key for the event at hand, for open_enter() or open_give(). NULL: there is no
+ * memory. */
+struct pair_open *open_new(struct pairing *pairing, struct rule_run *run);
+
+/* Puts one whose data begin with pairing->key into table and queue. */
+void open_enter(struct pairing *pairing, struct pair_open *open);
+
+/* Takes it from all lists, and its memory back. */
+void open_end(struct pairing *pairing, struct pair_open *open);
+
+/* ---- pairing.c ---- */
+
+/* The parent of a span of the rule that the event at hand begins. Changes pairing->key. */
+void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_ids *ids);
+
+/* What the rule wants of the event; the first value of a field stays. */
+void pair_keep_values(struct pairing *pairing, struct pair_open *open);
+
+/* What neither begins nor ends a span. */
+void pair_rest(struct pairing *pairing, const struct rule_point *point);
+
 /* ---- make.c ---- */
 
 /* Ids of what is open, made when they are first asked for. */
@@ -260,6 +305,18 @@ const struct pair_ids *pair_ids_of(struct pair_open *open);
 
 /* The span, which the event at hand ends, and which ends not before it begins. */
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns);
+
+/* Its span, unless it is too short. */
+static inline void pair_make_or_count(struct pairing *pairing, struct pair_open *open,
+                                      int64_t end_ns)
+{
+    if (end_ns < open->begin_ns)
+        end_ns = open->begin_ns;
+    if ((uint64_t)end_ns - (uint64_t)open->begin_ns < (uint64_t)open->run->rule->least_ns)
+        open->run->counts.shorter++;
+    else
+        pair_make(pairing, open, end_ns);
+}
 
 /* For pairing->key. */
 void pair_lookup_add(struct pairing *pairing, struct text value);
