@@ -29,6 +29,8 @@ struct rule_fields_plan {
     const bt_event *at_hand;
     const bt_field_class *payload;
     struct rule_path process;
+    const struct rule_path *first_end; /* of the paths that each event is asked for */
+    const struct rule_path *end;
     struct rule_path paths[];
 };
 
@@ -315,6 +317,8 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
                                       .member = class->wants_all ? rule_fields_member : NULL,
                                       .process = rule_fields_process};
     plan->payload = bt_event_class_borrow_payload_field_class_const(event_class);
+    plan->first_end = plan->paths + class->first_count;
+    plan->end = plan->paths + count;
     path_find(&plan->process, text_of("$procname"), event_class, &process);
     for (size_t i = 0; i < count; i++)
         path_find(&plan->paths[i], rules->fields[class->fields[i]], event_class,
@@ -331,11 +335,8 @@ enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct orig
                                 const bt_message *message, const bt_event *bt_event,
                                 struct event *event)
 {
-    const struct rule_class *class = plan->event.class;
     struct rule_value *value = plan->event.values;
     const struct rule_path *path = plan->paths;
-    const struct rule_path *const first_end = path + class->first_count;
-    const struct rule_path *const end = path + class->field_count;
 
     if (!time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
                           &event->time_ns))
@@ -344,9 +345,9 @@ enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct orig
     event->ruled = &plan->event;
     plan->at_hand = bt_event;
     origin_read(origin, bt_event, &event->origin);
-    for (; path < first_end; path++, value++)
+    for (; path < plan->first_end; path++, value++)
         path_read_first(path, bt_event, value);
-    for (; path < end; path++, value++)
+    for (; path < plan->end; path++, value++)
         value->type = path->at_first;
     return DECODED;
 }

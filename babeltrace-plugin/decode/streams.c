@@ -8,28 +8,14 @@
 #include "streams.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/table.h"
 
 #include <stdlib.h>
 #include <urcu/compiler.h>
-
-#define RECENT_BITS 8
 
 struct known {
     struct table_link in_table;
     const bt_stream *stream;
     struct stream_decoder *decoder;
-};
-
-struct recent_class {
-    const bt_event_class *class;
-    const struct decode_plan *plan;
-};
-
-struct streams {
-    struct table table;
-    struct recent_class recent[1 << RECENT_BITS];
-    struct rules *rules;
 };
 
 static uint64_t streams_hash(uint64_t seed, const bt_stream *stream)
@@ -102,8 +88,8 @@ struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream 
     return known ? known->decoder : NULL;
 }
 
-__attribute__((noinline)) static const struct decode_plan *
-recent_fill(struct recent_class *recent, struct streams *streams, const bt_event *event)
+const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
+                                            const bt_event *event)
 {
     const bt_event_class *class = bt_event_borrow_class_const(event);
     struct stream_decoder *decoder = streams_decoder(streams, bt_event_borrow_stream_const(event));
@@ -112,16 +98,6 @@ recent_fill(struct recent_class *recent, struct streams *streams, const bt_event
     if (plan)
         *recent = (struct recent_class){class, plan};
     return plan;
-}
-
-const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event)
-{
-    const bt_event_class *class = bt_event_borrow_class_const(event);
-    /* no trace chooses the addresses of classes: the upper bits of a product will do */
-    struct recent_class *recent =
-        &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
-
-    return recent->class == class ? recent->plan : recent_fill(recent, streams, event);
 }
 
 void streams_end(struct streams *streams, const bt_stream *stream)

@@ -52,13 +52,13 @@ inline void open_enter(struct pairing *pairing, struct pair_open *open)
 static inline bool open_set_key(struct pairing *pairing, struct pair_open *open)
 {
     const struct pair_key *key = &pairing->key;
-    const size_t bytes = key->count * sizeof(key->words[0]);
+    const size_t count = key->count, bytes = count * sizeof(key->words[0]);
     uint64_t *words;
 
     if (bytes > open->data.capacity && !open_reserve(pairing, open, bytes))
         return false;
     words = (uint64_t *)(void *)open->data.data;
-    for (size_t i = 0; i < key->count; i += 2) {
+    for (size_t i = 0; i < count; i += 2) {
         words[i] = key->words[i];
         words[i + 1] = key->words[i + 1];
     }
@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) struct pair_open *open_begin(struct
     pairing->ordinal = event->time_ns == pairing->last_begin_ns ? pairing->ordinal + 1 : 0;
     pairing->last_begin_ns = event->time_ns;
     /* each by itself: to clear all of it first takes longer than the rest */
-    open->older = open->newer = open->above = open->below = NULL;
+    open->older = open->newer = NULL;
     open->thread = NULL;
     open->run = run;
     open->has_notes = false;

@@ -75,7 +75,7 @@ static void finish_expired(struct assembler *assembler, struct queue *queue)
         assembler_finish(assembler, open);
 }
 
-__attribute__((noinline)) static void finish_all_expired(struct assembler *assembler)
+static void finish_all_expired(struct assembler *assembler)
 {
     finish_expired(assembler, &assembler->closing);
     finish_expired(assembler, &assembler->idle);
@@ -149,8 +149,8 @@ static void hand_on_metric(struct assembler *assembler, const struct event *even
     assembler->options.metric(assembler->sink_context, event, time_ns);
 }
 
-/* Of a provider of ours. */
-static void add_ours(struct assembler *assembler, const struct event *event)
+__attribute__((noinline)) static void add_ours(struct assembler *assembler,
+                                               const struct event *event)
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
 
@@ -170,10 +170,8 @@ static void add_ours(struct assembler *assembler, const struct event *event)
     }
 }
 
-void assembler_add(struct assembler *assembler, const struct event *event)
+static inline void add_event(struct assembler *assembler, const struct event *event)
 {
-    assembler->counts.events++;
-    assembler_advance(assembler, event->time_ns);
     if (event->kind != EVENT_RULE) {
         add_ours(assembler, event);
         return;
@@ -181,4 +179,26 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     assembler->counts.events_rule++;
     if (assembler->options.rule)
         assembler->options.rule(assembler->sink_context, event);
+}
+
+/* Spans of ours are open: one or the other may have come to its end. */
+__attribute__((noinline)) static void add_after_finished(struct assembler *assembler,
+                                                         const struct event *event)
+{
+    finish_all_expired(assembler);
+    add_event(assembler, event);
+}
+
+/* Without a call that returns: events of rules cost little more. */
+void assembler_add(struct assembler *assembler, const struct event *event)
+{
+    assembler->counts.events++;
+    if (event->time_ns > assembler->now_ns) {
+        assembler->now_ns = event->time_ns;
+        if (assembler->open.table.count) {
+            add_after_finished(assembler, event);
+            return;
+        }
+    }
+    add_event(assembler, event);
 }
