@@ -25,9 +25,10 @@ $(plugin_archives) $(tool_archives):
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
-# -fno-plt: every field of an event is two calls into libbabeltrace2
+# -fno-plt: every field of an event is two calls into libbabeltrace2; -fno-tree-slp-vectorize: two words that were just
+# written one by one are read one by one, too, as a load of both would wait for the stores
 plugin_src := $(wildcard babeltrace-plugin/*.c babeltrace-plugin/*/*.c)
-$(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_kafka) $(steady) -fno-plt $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_kafka) $(steady) -fno-plt -fno-tree-slp-vectorize $(call pkg_cflags,$(plugin_pkgs))
 plugin_parts := $(call obj,babeltrace-plugin/plugin.c) $(plugin_archives)
 $(plugin): $(plugin_parts)
 	@mkdir -p $(@D)

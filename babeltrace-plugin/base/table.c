@@ -46,17 +46,6 @@ void table_destroy(struct table *table, void (*free_linked)(struct table_link *l
     free(table->buckets);
 }
 
-static void table_put(struct table *table, struct table_link *link)
-{
-    struct table_link **bucket = &table->buckets[link->hash & table->mask];
-
-    link->next = *bucket;
-    link->at = bucket;
-    if (link->next)
-        link->next->at = &link->next;
-    *bucket = link;
-}
-
 /* A bucket becomes two, each in the order of before. */
 static void table_split(struct table_link *link, struct table_link **buckets, size_t size)
 {
@@ -72,7 +61,7 @@ static void table_split(struct table_link *link, struct table_link **buckets, si
     *ends[0] = *ends[1] = NULL;
 }
 
-static void table_grow(struct table *table)
+void table_grow(struct table *table)
 {
     struct table_link **const old = table->buckets;
     const size_t old_size = table->mask + 1;
@@ -85,21 +74,4 @@ static void table_grow(struct table *table)
     table->buckets = bigger;
     table->mask = old_size * 2 - 1;
     free(old);
-}
-
-void table_add(struct table *table, struct table_link *link, uint64_t hash)
-{
-    if (table->count > table->mask)
-        table_grow(table);
-    link->hash = hash;
-    table_put(table, link);
-    table->count++;
-}
-
-void table_remove(struct table *table, struct table_link *link)
-{
-    *link->at = link->next;
-    if (link->next)
-        link->next->at = link->at;
-    table->count--;
 }

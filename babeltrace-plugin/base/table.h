@@ -38,11 +38,34 @@ bool table_init(struct table *table);
 /* Frees the table, and with free_linked, which may be NULL, what is still in it. */
 void table_destroy(struct table *table, void (*free_linked)(struct table_link *link));
 
+/* Twice as many buckets, if there is memory. */
+void table_grow(struct table *table);
+
 /* Before all that have the same hash. */
-void table_add(struct table *table, struct table_link *link, uint64_t hash);
+static inline void table_add(struct table *table, struct table_link *link, uint64_t hash)
+{
+    struct table_link **bucket;
+
+    if (table->count > table->mask)
+        table_grow(table);
+    table->count++;
+    bucket = &table->buckets[hash & table->mask];
+    link->hash = hash;
+    link->next = *bucket;
+    link->at = bucket;
+    if (link->next)
+        link->next->at = &link->next;
+    *bucket = link;
+}
 
 /* In constant time, however many have its hash. */
-void table_remove(struct table *table, struct table_link *link);
+static inline void table_remove(struct table *table, struct table_link *link)
+{
+    *link->at = link->next;
+    if (link->next)
+        link->next->at = link->at;
+    table->count--;
+}
 
 /* The link itself, or the next one behind it, that has the hash. NULL: there is none. */
 static inline struct table_link *table_from(struct table_link *link, uint64_t hash)

@@ -151,12 +151,10 @@ struct stream_decoder {
     struct table plans;    /* by their classes */
     uint64_t classes_seen; /* of the stream class, none of them ours */
     bool has_ours;
-    bool has_clock;       /* without one, an event is at no time */
-    bool is_monotonic;    /* it is LTTng's own: CLOCK_MONOTONIC in ns */
-    struct origin origin; /* host, as long as the stream's trace, and clock */
-    int process_index;    /* in the common context; -1: not there */
-    int pid_index;
-    int tid_index;
+    bool has_clock;    /* without one, an event is at no time */
+    bool is_monotonic; /* it is LTTng's own: CLOCK_MONOTONIC in ns */
+    struct origin_fields origin;
+    int process_index;   /* in the common context; -1: not there */
     struct rules *rules; /* NULL: there are none */
 };
 
@@ -230,10 +228,10 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules 
     decoder->rules = rules;
     decoder->has_clock = clock != NULL;
     decoder->is_monotonic = is_monotonic(clock);
-    decoder->origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
+    decoder->origin.origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
     decoder->process_index = context_index(context, "procname", FIELD_TEXT);
-    decoder->pid_index = context_index(context, "vpid", FIELD_INTEGER);
-    decoder->tid_index = context_index(context, "vtid", FIELD_INTEGER);
+    decoder->origin.pid_index = context_index(context, "vpid", FIELD_INTEGER);
+    decoder->origin.tid_index = context_index(context, "vtid", FIELD_INTEGER);
     return decoder;
 }
 
@@ -255,7 +253,7 @@ void stream_decoder_free(struct stream_decoder *decoder)
 
 struct origin stream_decoder_origin(const struct stream_decoder *decoder)
 {
-    return decoder->origin;
+    return decoder->origin.origin;
 }
 
 /* NULL: it is none of ours. */
@@ -379,6 +377,8 @@ static const struct decode_plan *add_plan(struct stream_decoder *decoder,
     plan->decoder = decoder;
     plan->class = class;
     plan->result = make_plan(plan, decoder->rules);
+    if (plan->result == DECODED && !decoder->has_clock)
+        plan->result = DECODED_UNREADABLE;
     table_add(&decoder->plans, &plan->in_table, hash);
     return plan;
 }
@@ -464,35 +464,6 @@ static bool may_be_wanted(const struct only *only, const struct decode_plan *pla
                       time_ns);
 }
 
-/* With has_process false, the process's name is read by who wants it. */
-static void read_origin(const struct stream_decoder *decoder, const bt_event *bt_event,
-                        bool has_process, struct origin *origin)
-{
-    const bt_field *context;
-
-    *origin = decoder->origin;
-    if (decoder->process_index < 0 && decoder->pid_index < 0 && decoder->tid_index < 0)
-        return;
-    context = bt_event_borrow_common_context_field_const(bt_event);
-    if (decoder->process_index >= 0 && has_process)
-        origin->process = read_text(member(context, (uint64_t)decoder->process_index));
-    if (decoder->pid_index >= 0)
-        origin->pid =
-            bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->pid_index));
-    if (decoder->tid_index >= 0)
-        origin->tid =
-            bt_field_integer_signed_get_value(member(context, (uint64_t)decoder->tid_index));
-}
-
-bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns)
-{
-    if (bt_clock_snapshot_get_ns_from_origin(snapshot, time_ns) ==
-        BT_CLOCK_SNAPSHOT_GET_NS_FROM_ORIGIN_STATUS_OK)
-        return true;
-    bt_current_thread_clear_error(); /* which the next call of babeltrace2 would abort at */
-    return false;
-}
-
 /* Without LTTng's own clock, or where the moment makes no sense: it is the event's own time. */
 static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snapshot *now,
                       int64_t moment_ns, unsigned bits)
@@ -505,34 +476,28 @@ static int64_t age_at(const struct stream_decoder *decoder, const bt_clock_snaps
                : 0;
 }
 
-enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
-                          const bt_event *bt_event, const struct only *only, struct event *event)
+__attribute__((noinline)) static enum decoded
+decode_ours(const struct decode_plan *plan, const bt_message *message, const bt_event *bt_event,
+            const struct only *only, struct event *event)
 {
     const struct stream_decoder *decoder = plan->decoder;
-    const bt_clock_snapshot *now;
+    const bt_clock_snapshot *now = bt_message_event_borrow_default_clock_snapshot_const(message);
     const bt_field *payload;
     enum decoded decoded;
 
-    if (plan->result != DECODED)
-        return plan->result;
-    if (!decoder->has_clock)
-        return DECODED_UNREADABLE;
-    now = bt_message_event_borrow_default_clock_snapshot_const(message);
     if (!time_of_snapshot(now, &event->time_ns))
         return DECODED_UNREADABLE;
-    if (plan->rule) {
-        event->kind = EVENT_RULE;
-        read_origin(decoder, bt_event, false, &event->origin);
-        event->ruled = rule_fields_use(plan->rule, bt_event, &event->origin);
-        return DECODED;
-    }
     payload = bt_event_borrow_payload_field_const(bt_event);
     if (!may_be_wanted(only, plan, payload, event->time_ns))
         return DECODED_UNWANTED;
     event->kind = plan->kind;
     event->trace_id_high = 0; /* the original's events have none */
     event->key = plan->severity;
-    read_origin(decoder, bt_event, true, &event->origin);
+    origin_read(&decoder->origin, bt_event, &event->origin);
+    if (decoder->process_index >= 0)
+        event->origin.process =
+            read_text(member(bt_event_borrow_common_context_field_const(bt_event),
+                             (uint64_t)decoder->process_index));
     read_payload(event, plan, payload);
     if (plan->kind == EVENT_METRIC)
         event_hide_dashes(event);
@@ -549,4 +514,14 @@ enum decoded decode_event(const struct decode_plan *plan, const bt_message *mess
         !only_wants(only, event->trace_id_high, event->trace_id, event->time_ns))
         return DECODED_UNWANTED; /* by the upper half */
     return DECODED;
+}
+
+enum decoded decode_event(const struct decode_plan *plan, const bt_message *message,
+                          const bt_event *bt_event, const struct only *only, struct event *event)
+{
+    if (plan->result != DECODED)
+        return plan->result;
+    return plan->rule
+               ? rule_fields_decode(plan->rule, &plan->decoder->origin, message, bt_event, event)
+               : decode_ours(plan, message, bt_event, only, event);
 }

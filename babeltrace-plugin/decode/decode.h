@@ -23,9 +23,6 @@ struct stream_decoder;
 struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules *rules);
 void stream_decoder_free(struct stream_decoder *decoder);
 
-/* False: the clock's value is no time since the epoch in ns. */
-bool time_of_snapshot(const bt_clock_snapshot *snapshot, int64_t *time_ns);
-
 /* Where the stream's events come from, as far as the trace tells; as long as the stream. */
 struct origin stream_decoder_origin(const struct stream_decoder *decoder);
 

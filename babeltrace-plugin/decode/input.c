@@ -5,6 +5,8 @@
  */
 #include "input.h"
 
+#include "origin.h"
+
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/spans/packed.h"
 
@@ -218,12 +220,11 @@ static void use_discarded_packets(struct input *input, const bt_message *message
                       &input->intake->counts.discarded_packets);
 }
 
-static void use_message(struct input *input, const bt_message *message)
+/* All but events, which are nearly all. */
+__attribute__((noinline)) static void use_other(struct input *input, const bt_message *message,
+                                                bt_message_type type)
 {
-    switch (bt_message_get_type(message)) {
-    case BT_MESSAGE_TYPE_EVENT:
-        use_event(input, message);
-        break;
+    switch (type) {
     case BT_MESSAGE_TYPE_MESSAGE_ITERATOR_INACTIVITY:
         use_beacon(input, message);
         break;
@@ -280,7 +281,12 @@ void input_use(struct input *input, bt_message_array_const messages, uint64_t co
 {
     input_note_time(input, messages, count);
     for (uint64_t i = 0; i < count; i++) {
-        use_message(input, messages[i]);
+        const bt_message_type type = bt_message_get_type(messages[i]);
+
+        if (type == BT_MESSAGE_TYPE_EVENT)
+            use_event(input, messages[i]);
+        else
+            use_other(input, messages[i], type);
         bt_message_put_ref(messages[i]);
     }
 }

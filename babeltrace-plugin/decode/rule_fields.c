@@ -10,13 +10,14 @@
 
 #include <stdlib.h>
 
-/* What most fields are is known with their class. Two of them the event's origin has, too. */
-enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED, LEAF_HEX, LEAF_PID, LEAF_TID };
+/* What most fields are is known with their class. */
+enum rule_leaf { LEAF_ANY, LEAF_SIGNED, LEAF_UNSIGNED };
 
-typedef const bt_field *borrow_fn(const bt_event *event);
+/* What the first member of a path is of. */
+enum rule_place { PLACE_NONE, PLACE_PAYLOAD, PLACE_COMMON_CONTEXT, PLACE_OWN_CONTEXT };
 
 struct rule_path {
-    borrow_fn *borrow; /* what the first member is of: payload or context; NULL: it is not there */
+    enum rule_place place;
     enum rule_leaf leaf;
     enum rule_value_type at_first; /* of each event: VALUE_UNREAD, or VALUE_NONE: it is not there */
     uint64_t index;
@@ -28,10 +29,18 @@ struct rule_fields_plan {
     const bt_event *at_hand;
     const bt_field_class *payload;
     struct rule_path process;
+    const struct rule_path *first_end; /* of the paths that each event is asked for */
+    const struct rule_path *end;
     struct rule_path paths[];
 };
 
 /* ---- paths ----------------------------------------------------------------------------------- */
+
+static bool class_is_hex(const bt_field_class *class)
+{
+    return bt_field_class_integer_get_preferred_display_base(class) ==
+           BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL;
+}
 
 static enum rule_leaf path_leaf(const bt_field_class *class)
 {
@@ -39,31 +48,30 @@ static enum rule_leaf path_leaf(const bt_field_class *class)
 
     if (type == BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)
         return LEAF_SIGNED;
-    if (type != BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)
-        return LEAF_ANY;
-    return bt_field_class_integer_get_preferred_display_base(class) ==
-                   BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL
-               ? LEAF_HEX
-               : LEAF_UNSIGNED;
+    return type == BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER ? LEAF_UNSIGNED : LEAF_ANY;
 }
 
-static bool path_find_member(struct rule_path *path, borrow_fn *borrow, const bt_field_class *class,
-                             struct text name)
+/* The value is given what is the same in each event. */
+static bool path_find_member(struct rule_path *path, enum rule_place place,
+                             const bt_field_class *class, struct text name,
+                             struct rule_value *value)
 {
     const uint64_t count = class ? bt_field_class_structure_get_member_count(class) : 0;
 
     for (uint64_t i = 0; i < count; i++) {
         const bt_field_class_structure_member *member =
             bt_field_class_structure_borrow_member_by_index_const(class, i);
+        const bt_field_class *of_member =
+            bt_field_class_structure_member_borrow_field_class_const(member);
 
         if (!text_is(name, bt_field_class_structure_member_get_name(member)))
             continue;
-        path->borrow = borrow;
+        path->place = place;
         path->at_first = VALUE_UNREAD;
         path->index = i;
         if (!path->rest.length)
-            path->leaf =
-                path_leaf(bt_field_class_structure_member_borrow_field_class_const(member));
+            path->leaf = path_leaf(of_member);
+        value->is_hex = path->leaf == LEAF_UNSIGNED && class_is_hex(of_member);
         return true;
     }
     return false;
@@ -79,53 +87,42 @@ static struct text path_first(struct text text)
     return text_cut(text, length);
 }
 
-static struct text path_after(struct text text, size_t length)
-{
-    return (struct text){text.data + length, text.length - length};
-}
-
-static struct rule_path path_of(struct text field, const bt_event_class *event_class)
+static void path_find(struct rule_path *path, struct text field, const bt_event_class *event_class,
+                      struct rule_value *value)
 {
     const bt_stream_class *stream = bt_event_class_borrow_stream_class_const(event_class);
     const bool is_context = field.length && field.data[0] == '$';
-    const struct text text = path_after(field, is_context);
+    const struct text text = text_after(field, is_context);
     const struct text name = path_first(text);
-    struct rule_path path = {.at_first = VALUE_NONE, .rest = path_after(text, name.length)};
 
+    *path = (struct rule_path){.at_first = VALUE_NONE, .rest = text_after(text, name.length)};
     if (!is_context)
-        (void)path_find_member(&path, bt_event_borrow_payload_field_const,
-                               bt_event_class_borrow_payload_field_class_const(event_class), name);
+        (void)path_find_member(path, PLACE_PAYLOAD,
+                               bt_event_class_borrow_payload_field_class_const(event_class), name,
+                               value);
     else if (!path_find_member(
-                 &path, bt_event_borrow_common_context_field_const,
-                 bt_stream_class_borrow_event_common_context_field_class_const(stream), name))
+                 path, PLACE_COMMON_CONTEXT,
+                 bt_stream_class_borrow_event_common_context_field_class_const(stream), name,
+                 value))
         (void)path_find_member(
-            &path, bt_event_borrow_specific_context_field_const,
-            bt_event_class_borrow_specific_context_field_class_const(event_class), name);
-    if (path.leaf == LEAF_SIGNED && text_is(field, "$vpid"))
-        path.leaf = LEAF_PID;
-    else if (path.leaf == LEAF_SIGNED && text_is(field, "$vtid"))
-        path.leaf = LEAF_TID;
-    return path;
+            path, PLACE_OWN_CONTEXT,
+            bt_event_class_borrow_specific_context_field_class_const(event_class), name, value);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-static void field_read_signed(const bt_field *field, struct rule_value *value)
+/* An integer's other members are as they were: of a path, they are the same in each event. */
+static inline void value_set_signed(struct rule_value *value, int64_t integer)
 {
-    const int64_t integer = bt_field_integer_signed_get_value(field);
-
     value->type = VALUE_INTEGER;
-    value->integer = (uint64_t)integer;
     value->is_negative = integer < 0;
+    value->integer = (uint64_t)integer;
 }
 
-static void field_read_unsigned(const bt_field *field, struct rule_value *value)
+static inline void value_set_unsigned(struct rule_value *value, uint64_t integer)
 {
     value->type = VALUE_INTEGER;
-    value->integer = bt_field_integer_unsigned_get_value(field);
-    value->is_hex =
-        bt_field_class_integer_get_preferred_display_base(bt_field_borrow_class_const(field)) ==
-        BT_FIELD_CLASS_INTEGER_PREFERRED_DISPLAY_BASE_HEXADECIMAL;
+    value->integer = integer;
 }
 
 /* The first of its labels, if it has any. */
@@ -157,16 +154,16 @@ static void field_read(const bt_field *field, struct rule_value *value)
         value->text =
             (struct text){bt_field_string_get_value(field), bt_field_string_get_length(field)};
     } else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER)) {
-        field_read_unsigned(field, value);
+        value_set_unsigned(value, bt_field_integer_unsigned_get_value(field));
+        value->is_hex = class_is_hex(bt_field_borrow_class_const(field));
         if (type == BT_FIELD_CLASS_TYPE_UNSIGNED_ENUMERATION)
             field_read_label(field, false, value);
     } else if (bt_field_class_type_is(type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER)) {
-        field_read_signed(field, value);
+        value_set_signed(value, bt_field_integer_signed_get_value(field));
         if (type == BT_FIELD_CLASS_TYPE_SIGNED_ENUMERATION)
             field_read_label(field, true, value);
     } else if (type == BT_FIELD_CLASS_TYPE_BOOL) {
-        value->type = VALUE_INTEGER;
-        value->integer = bt_field_bool_get_value(field) != 0;
+        value_set_unsigned(value, bt_field_bool_get_value(field) != 0);
     } else if (type == BT_FIELD_CLASS_TYPE_SINGLE_PRECISION_REAL) {
         value->type = VALUE_REAL;
         value->real = (double)bt_field_real_single_precision_get_value(field);
@@ -204,20 +201,20 @@ static const bt_field *field_element(const bt_field *array, struct text *rest)
     if (i == 1 || i == rest->length || rest->data[i] != ']' ||
         index >= bt_field_array_get_length(array))
         return NULL;
-    *rest = path_after(*rest, i + 1);
+    *rest = text_after(*rest, i + 1);
     return bt_field_array_borrow_element_field_by_index_const(array, index);
 }
 
 static const bt_field *field_member(const bt_field *structure, struct text *rest)
 {
-    const struct text name = path_first(path_after(*rest, 1));
+    const struct text name = path_first(text_after(*rest, 1));
     char string[257];
 
     if (bt_field_get_class_type(structure) != BT_FIELD_CLASS_TYPE_STRUCTURE ||
         name.length >= sizeof(string))
         return NULL;
     *text_copy(string, name) = '\0';
-    *rest = path_after(*rest, 1 + name.length);
+    *rest = text_after(*rest, 1 + name.length);
     return bt_field_structure_borrow_member_field_by_name_const(structure, string);
 }
 
@@ -230,69 +227,36 @@ static const bt_field *field_follow(const bt_field *field, struct text rest)
     return field;
 }
 
-static void path_read_any(const struct rule_path *path, const bt_field *field,
-                          struct rule_value *value)
+static inline const bt_field *path_member(const struct rule_path *path, const bt_event *event)
 {
-    field = field_follow(field, path->rest);
+    const bt_field *structure =
+        path->place == PLACE_PAYLOAD          ? bt_event_borrow_payload_field_const(event)
+        : path->place == PLACE_COMMON_CONTEXT ? bt_event_borrow_common_context_field_const(event)
+                                              : bt_event_borrow_specific_context_field_const(event);
+
+    return bt_field_structure_borrow_member_field_by_index_const(structure, path->index);
+}
+
+static void path_read(const struct rule_path *path, const bt_event *event, struct rule_value *value)
+{
+    const bt_field *field = field_follow(path_member(path, event), path->rest);
+
     if (field)
         field_read(field, value);
     else
         value->type = VALUE_NONE;
 }
 
-static inline const bt_field *path_member(const struct rule_path *path, const bt_event *event)
-{
-    return bt_field_structure_borrow_member_field_by_index_const(path->borrow(event), path->index);
-}
-
-/* The value is of this path only: an integer's other members are those that it was given once. */
-static inline void value_set_signed(struct rule_value *value, int64_t integer)
-{
-    value->type = VALUE_INTEGER;
-    value->is_negative = integer < 0;
-    value->integer = (uint64_t)integer;
-}
-
-static inline void value_set_unsigned(struct rule_value *value, uint64_t integer)
-{
-    value->type = VALUE_INTEGER;
-    value->integer = integer;
-}
-
-static void path_read(const struct rule_path *path, const bt_event *event, struct rule_value *value)
-{
-    const bt_field *field = path_member(path, event);
-
-    if (path->leaf == LEAF_ANY)
-        path_read_any(path, field, value);
-    else if (path->leaf == LEAF_UNSIGNED || path->leaf == LEAF_HEX)
-        value_set_unsigned(value, bt_field_integer_unsigned_get_value(field));
-    else
-        value_set_signed(value, bt_field_integer_signed_get_value(field));
-}
-
 /* One that is asked for anyway: unless it is to be looked for. */
 static inline void path_read_first(const struct rule_path *path, const bt_event *event,
-                                   const struct origin *origin, struct rule_value *value)
+                                   struct rule_value *value)
 {
-    switch (path->leaf) {
-    case LEAF_ANY:
-        value->type = path->at_first;
-        break;
-    case LEAF_PID:
-        value_set_signed(value, origin->pid);
-        break;
-    case LEAF_TID:
-        value_set_signed(value, origin->tid);
-        break;
-    case LEAF_SIGNED:
-        value_set_signed(value, bt_field_integer_signed_get_value(path_member(path, event)));
-        break;
-    case LEAF_UNSIGNED:
-    case LEAF_HEX:
+    if (path->leaf == LEAF_UNSIGNED)
         value_set_unsigned(value, bt_field_integer_unsigned_get_value(path_member(path, event)));
-        break;
-    }
+    else if (path->leaf == LEAF_SIGNED)
+        value_set_signed(value, bt_field_integer_signed_get_value(path_member(path, event)));
+    else
+        value->type = path->at_first;
 }
 
 /* ---- the event, as pairing asks it ----------------------------------------------------------- */
@@ -332,7 +296,7 @@ static struct text rule_fields_process(struct rule_event *event)
     struct rule_fields_plan *plan = rule_fields_of(event);
     struct rule_value value = {.type = VALUE_NONE};
 
-    if (plan->process.borrow)
+    if (plan->process.place != PLACE_NONE)
         path_read(&plan->process, plan->at_hand, &value);
     return value.type == VALUE_TEXT ? value.text : (struct text){NULL, 0};
 }
@@ -343,6 +307,7 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
     const size_t count = class->field_count;
     struct rule_fields_plan *plan =
         calloc(1, sizeof(*plan) + count * (sizeof(plan->paths[0]) + sizeof(struct rule_value)));
+    struct rule_value process;
 
     if (!plan)
         return NULL;
@@ -352,11 +317,12 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
                                       .member = class->wants_all ? rule_fields_member : NULL,
                                       .process = rule_fields_process};
     plan->payload = bt_event_class_borrow_payload_field_class_const(event_class);
-    plan->process = path_of(text_of("$procname"), event_class);
-    for (size_t i = 0; i < count; i++) {
-        plan->paths[i] = path_of(rules->fields[class->fields[i]], event_class);
-        plan->event.values[i].is_hex = plan->paths[i].leaf == LEAF_HEX;
-    }
+    plan->first_end = plan->paths + class->first_count;
+    plan->end = plan->paths + count;
+    path_find(&plan->process, text_of("$procname"), event_class, &process);
+    for (size_t i = 0; i < count; i++)
+        path_find(&plan->paths[i], rules->fields[class->fields[i]], event_class,
+                  &plan->event.values[i]);
     return plan;
 }
 
@@ -365,16 +331,23 @@ void rule_fields_free(struct rule_fields_plan *plan)
     free(plan);
 }
 
-struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
-                                   const struct origin *origin)
+enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct origin_fields *origin,
+                                const bt_message *message, const bt_event *bt_event,
+                                struct event *event)
 {
-    const struct rule_class *class = plan->event.class;
-    size_t i = 0;
+    struct rule_value *value = plan->event.values;
+    const struct rule_path *path = plan->paths;
 
-    plan->at_hand = event;
-    for (; i < class->first_count; i++)
-        path_read_first(&plan->paths[i], event, origin, &plan->event.values[i]);
-    for (; i < class->field_count; i++)
-        plan->event.values[i].type = plan->paths[i].at_first;
-    return &plan->event;
+    if (!time_of_snapshot(bt_message_event_borrow_default_clock_snapshot_const(message),
+                          &event->time_ns))
+        return DECODED_UNREADABLE;
+    event->kind = EVENT_RULE;
+    event->ruled = &plan->event;
+    plan->at_hand = bt_event;
+    origin_read(origin, bt_event, &event->origin);
+    for (; path < plan->first_end; path++, value++)
+        path_read_first(path, bt_event, value);
+    for (; path < plan->end; path++, value++)
+        value->type = path->at_first;
+    return DECODED;
 }

@@ -7,8 +7,7 @@
 #define BLKIN_RULE_FIELDS_H
 
 #include "babeltrace-plugin/rules/pairing.h"
-
-#include <babeltrace2/babeltrace.h>
+#include "origin.h"
 
 /* How the fields of one event class are read. */
 struct rule_fields_plan;
@@ -18,8 +17,9 @@ struct rule_fields_plan *rule_fields_new(const struct rules *rules, const struct
                                          const bt_event_class *event_class);
 void rule_fields_free(struct rule_fields_plan *plan);
 
-/* The event as pairing takes it, until the next one of this plan. */
-struct rule_event *rule_fields_use(struct rule_fields_plan *plan, const bt_event *event,
-                                   const struct origin *origin);
+/* The message's event as pairing takes it, until the next one of this plan. */
+enum decoded rule_fields_decode(struct rule_fields_plan *plan, const struct origin_fields *origin,
+                                const bt_message *message, const bt_event *bt_event,
+                                struct event *event);
 
 #endif

@@ -8,28 +8,14 @@
 #include "streams.h"
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/table.h"
 
 #include <stdlib.h>
 #include <urcu/compiler.h>
-
-#define RECENT_BITS 8
 
 struct known {
     struct table_link in_table;
     const bt_stream *stream;
     struct stream_decoder *decoder;
-};
-
-struct recent_class {
-    const bt_event_class *class;
-    const struct decode_plan *plan;
-};
-
-struct streams {
-    struct table table;
-    struct recent_class recent[1 << RECENT_BITS];
-    struct rules *rules;
 };
 
 static void streams_free_linked(struct table_link *link)
@@ -95,9 +81,8 @@ struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream 
     return known ? known->decoder : NULL;
 }
 
-/* Returns false when out of memory. */
-__attribute__((noinline)) static bool recent_fill(struct recent_class *recent,
-                                                  struct streams *streams, const bt_event *event)
+const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
+                                            const bt_event *event)
 {
     const bt_event_class *class = bt_event_borrow_class_const(event);
     struct stream_decoder *decoder = streams_decoder(streams, bt_event_borrow_stream_const(event));
@@ -105,21 +90,7 @@ __attribute__((noinline)) static bool recent_fill(struct recent_class *recent,
 
     if (plan)
         *recent = (struct recent_class){class, plan};
-    return plan != NULL;
-}
-
-enum decoded streams_decode(struct streams *streams, const bt_message *message,
-                            const struct only *only, struct event *event)
-{
-    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
-    const bt_event_class *class = bt_event_borrow_class_const(bt_event);
-    /* no trace chooses the addresses of classes: the upper bits of a product will do */
-    struct recent_class *recent =
-        &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
-
-    if (recent->class != class && !recent_fill(recent, streams, bt_event))
-        return DECODED_NO_MEMORY;
-    return decode_event(recent->plan, message, bt_event, only, event);
+    return plan;
 }
 
 void streams_end(struct streams *streams, const bt_stream *stream)

@@ -8,7 +8,20 @@
 
 #include "decode.h"
 
-struct streams;
+#include "babeltrace-plugin/base/table.h"
+
+#define RECENT_BITS 8
+
+struct recent_class {
+    const bt_event_class *class;
+    const struct decode_plan *plan;
+};
+
+struct streams {
+    struct table table;
+    struct recent_class recent[1 << RECENT_BITS];
+    struct rules *rules;
+};
 
 /* rules may be NULL, and live longer. Returns NULL when out of memory. */
 struct streams *streams_new(struct rules *rules);
@@ -16,9 +29,30 @@ struct streams *streams_new(struct rules *rules);
 /* NULL is allowed. */
 void streams_free(struct streams *streams);
 
+/* Of a class that is not among the recent ones, in its place there. */
+const struct decode_plan *streams_find_plan(struct streams *streams, struct recent_class *recent,
+                                            const bt_event *event);
+
+/* How the event is decoded. NULL: out of memory. */
+static inline const struct decode_plan *streams_plan(struct streams *streams, const bt_event *event)
+{
+    const bt_event_class *class = bt_event_borrow_class_const(event);
+    /* no trace chooses the addresses of classes: the upper bits of a product will do */
+    struct recent_class *recent =
+        &streams->recent[(uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15) >> (64 - RECENT_BITS)];
+
+    return recent->class == class ? recent->plan : streams_find_plan(streams, recent, event);
+}
+
 /* Decodes the message's event: see decode_event(). */
-enum decoded streams_decode(struct streams *streams, const bt_message *message,
-                            const struct only *only, struct event *event);
+static inline enum decoded streams_decode(struct streams *streams, const bt_message *message,
+                                          const struct only *only, struct event *event)
+{
+    const bt_event *bt_event = bt_message_event_borrow_event_const(message);
+    const struct decode_plan *plan = streams_plan(streams, bt_event);
+
+    return plan ? decode_event(plan, message, bt_event, only, event) : DECODED_NO_MEMORY;
+}
 
 /* The stream's decoder, made when it is first asked for. Returns NULL when out of memory. */
 struct stream_decoder *streams_decoder(struct streams *streams, const bt_stream *stream);

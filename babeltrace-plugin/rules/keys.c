@@ -1,16 +1,15 @@
 /*
  * Keys and conditions of rules.
  *
- * A key is a list of words, so that two are compared by one memcmp(): whose it is, the scope, and
- * the values with their types.
+ * A key is a list of words: whose it is with the types of the values, the scope, and the values.
+ * Rules whose keys have the same scope and fields differ in the first word only.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "pairing_parts.h"
 
-#define KEY_HEAD     4 /* words: whose, host, process and thread, types (of four bits each) */
-#define KEY_TYPES    3
-#define KEY_LOOKUP   (UINT64_C(1) << 32)
+#define KEY_HEAD     3 /* words: whose and types, host, process and thread */
+#define KEY_LOOKUP   (1U << 15)
 #define KEY_TEXT_MAX 256
 
 /* The two halves of a product: fast, and nobody who does not know the seed makes two alike. */
@@ -21,111 +20,132 @@ static uint64_t key_fold(uint64_t a, uint64_t b)
     return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-/* Two words at a time; behind an odd number of words there is a place for one more. */
-static inline void key_finish(struct pairing *pairing)
+/* Makes the number of words even, and hashes two at a time: the last one with the types. */
+static inline void key_finish(struct pairing *pairing, size_t count, uint64_t types, uint64_t owner)
 {
     struct pair_key *key = &pairing->key;
-    const uint64_t secret = pairing->open.seed ^ UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t secret = pairing->open.seed ^ KEY_FACTOR;
     uint64_t hash = pairing->open.seed;
 
-    key->words[key->count] = 0;
-    for (size_t i = 0; i < key->count; i += 2)
+    if (count % 2)
+        key->words[count++] = 0;
+    for (size_t i = 1; i + 1 < count; i += 2)
         hash = key_fold(hash ^ key->words[i], key->words[i + 1] ^ secret);
-    key->hash = hash;
+    key->count = count;
+    key->hash_of_form = key_fold(hash ^ key->words[count - 1], types ^ secret);
+    key->words[0] = types | owner << 48;
+    key->hash = key->hash_of_form ^ owner * KEY_FACTOR;
 }
 
-static void key_begin(struct pair_key *key, uint64_t owner, enum rule_scope scope, uint64_t host,
-                      int64_t pid, int64_t tid)
+static inline void key_begin(struct pair_key *key, enum rule_scope scope, uint64_t host,
+                             int64_t pid, int64_t tid)
 {
-    const bool has_process = scope == SCOPE_PROCESS || scope == SCOPE_THREAD;
+    static const uint64_t parts[] = {
+        [SCOPE_THREAD] = UINT64_MAX, [SCOPE_PROCESS] = UINT64_MAX << 32, [SCOPE_SESSION] = 0};
 
-    key->words[0] = owner;
+    key->form = RULE_NO_FORM;
     key->words[1] = scope == SCOPE_SESSION ? 0 : host;
-    key->words[2] = (has_process ? (uint64_t)pid << 32 : 0) |
-                    (scope == SCOPE_THREAD ? (uint64_t)tid & UINT32_MAX : 0);
-    key->words[KEY_TYPES] = 0;
+    key->words[2] = ((uint64_t)pid << 32 | ((uint64_t)tid & UINT32_MAX)) & parts[scope];
     key->count = KEY_HEAD;
+}
+
+static inline uint64_t key_add_type(uint64_t types, const struct rule_value *value)
+{
+    return types << 3 | (unsigned)value->type << 1 | value->is_negative;
 }
 
 /* An enumeration's label, where it has one: as conditions and tags have it. */
 static bool key_add(struct pair_key *key, const struct rule_value *value)
 {
-    uint64_t words[KEY_TEXT_MAX / 8 + 1] = {0};
+    uint64_t *const words = &key->words[key->count];
     size_t count = 1;
 
-    if (value->type == VALUE_NONE)
+    if (value->type == VALUE_TEXT)
+        count += (value->text.length + 7) / 8;
+    if (value->type == VALUE_NONE || key->count + count > PAIR_KEY_WORDS ||
+        count > 1 + KEY_TEXT_MAX / 8)
         return false;
     words[0] = value->integer;
     if (value->type == VALUE_REAL)
         memcpy(words, &value->real, sizeof(value->real));
     if (value->type == VALUE_TEXT) {
-        if (value->text.length > KEY_TEXT_MAX)
-            return false;
+        words[count - 1] = 0; /* behind the last byte */
         words[0] = value->text.length;
         (void)text_copy((char *)(words + 1), value->text);
-        count = 1 + (value->text.length + 7) / 8;
     }
-    if (key->count + count > PAIR_KEY_WORDS)
-        return false;
-    key->words[KEY_TYPES] =
-        key->words[KEY_TYPES] << 4 | (unsigned)value->type << 1 | value->is_negative;
-    memcpy(&key->words[key->count], words, count * sizeof(*words));
+    key->words[0] = key_add_type(key->words[0], value);
     key->count += count;
     return true;
 }
 
-/* Of the fields from the i-th on. */
-__attribute__((noinline)) static bool key_add_rest(struct pairing *pairing,
-                                                   const struct rule_fields *fields, size_t i)
-{
-    for (; i < fields->count; i++) {
-        if (!key_add(&pairing->key, pair_value(pairing, fields->fields[i])))
-            return false;
-    }
-    key_finish(pairing);
-    return true;
-}
-
-/* Most keys are of integers that were read already: they make no calls. */
-bool pair_key_make(struct pairing *pairing, uint16_t owner, enum rule_scope scope,
+bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
                    const struct rule_fields *fields)
 {
     const struct origin *origin = &pairing->event->origin;
-    const struct rule_event *ruled = pairing->ruled;
-    const uint16_t *slots = ruled->class->slots;
+    const enum rule_scope scope = of->rule->scope;
     struct pair_key *key = &pairing->key;
-    const size_t count = fields->count;
-    uint64_t types = 0;
-    size_t i = 0;
 
+    key_begin(key, scope, pairing->ruled->host, origin->pid, origin->tid);
+    key->words[0] = 0;
     if (scope == SCOPE_THREAD && !origin->tid)
         return false;
-    key_begin(key, owner, scope, ruled->host, origin->pid, origin->tid);
-    for (; i < count; i++) {
-        const uint16_t place = slots[fields->fields[i]];
-        const struct rule_value *value = &ruled->values[place];
-
-        if (place == RULE_NO_FIELD || value->type != VALUE_INTEGER)
-            break;
-        types = types << 4 | VALUE_INTEGER << 1 | value->is_negative;
-        key->words[KEY_HEAD + i] = value->integer;
+    for (size_t i = 0; i < fields->count; i++) {
+        if (!key_add(key, pair_value(pairing, fields->fields[i])))
+            return false;
     }
-    key->words[KEY_TYPES] = types;
-    key->count = KEY_HEAD + i;
-    if (i < count)
-        return key_add_rest(pairing, fields, i);
-    key_finish(pairing);
+    key_finish(pairing, key->count, key->words[0], of->number);
+    return true;
+}
+
+/* Most keys: of a thread alone, or of one integer, which was read already. */
+static inline bool key_make_short(struct pairing *pairing, const struct rule_run *run)
+{
+    static const struct rule_value none = {.type = VALUE_NONE};
+    const struct origin *origin = &pairing->event->origin;
+    const struct rule_event *ruled = pairing->ruled;
+    const struct rule_value *value = &none;
+
+    if (run->rule->key.count) {
+        const uint16_t place = ruled->class->slots[run->rule->key.fields[0]];
+
+        value = &ruled->values[place];
+        if (run->rule->key.count > 1 || place == RULE_NO_FIELD || value->type != VALUE_INTEGER)
+            return false;
+    }
+    if (!origin->tid)
+        return false;
+    key_begin(&pairing->key, run->rule->scope, ruled->host, origin->pid, origin->tid);
+    pairing->key.words[KEY_HEAD] = value->integer;
+    key_finish(pairing, KEY_HEAD + 1, key_add_type(0, value), run->number);
+    return true;
+}
+
+/* Of the others, and what is no key. */
+__attribute__((noinline)) static bool key_make_of_any(struct pairing *pairing, struct rule_run *run)
+{
+    const bool is_made = pair_key_make(pairing, run, &run->rule->key);
+
+    run->counts.keyless += !is_made;
+    pairing->key.form = is_made ? run->rule->form : RULE_NO_FORM;
+    return is_made;
+}
+
+bool pair_key_make_own(struct pairing *pairing, struct rule_run *run)
+{
+    if (!key_make_short(pairing, run))
+        return key_make_of_any(pairing, run);
+    pairing->key.form = run->rule->form;
     return true;
 }
 
 bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
                      const struct pair_open *of)
 {
-    key_begin(&pairing->key, KEY_LOOKUP | lookup, pairing->rules->lookups[lookup].scope, of->host,
-              of->pid, of->tid);
+    key_begin(&pairing->key, pairing->rules->lookups[lookup].scope, of->host, of->pid, of->tid);
+    pairing->key.words[0] = 0;
     if (!key_add(&pairing->key, value))
         return false;
-    key_finish(pairing);
+    key_finish(pairing, pairing->key.count, pairing->key.words[0], KEY_LOOKUP | lookup);
     return true;
 }
 
@@ -133,12 +153,13 @@ bool pair_key_set(struct pairing *pairing, struct text bytes)
 {
     struct pair_key *key = &pairing->key;
 
-    if (bytes.length % sizeof(uint64_t) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
-        bytes.length > PAIR_KEY_WORDS * sizeof(uint64_t))
+    if (bytes.length % (2 * sizeof(uint64_t)) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
+        bytes.length > sizeof(key->words))
         return false;
     memcpy(key->words, bytes.data, bytes.length);
-    key->count = bytes.length / sizeof(uint64_t);
-    key_finish(pairing);
+    key->form = RULE_NO_FORM;
+    key_finish(pairing, bytes.length / sizeof(uint64_t), key->words[0] & KEY_TYPES,
+               key->words[0] >> 48);
     return true;
 }
 

@@ -16,16 +16,16 @@
 /* ---- ids ------------------------------------------------------------------------------------- */
 
 /* Of what is in the events, so that who reads them again makes the same. */
-const struct pair_ids *pair_ids_of(struct pairing *pairing, struct pair_open *open)
+const struct pair_ids *pair_ids_of(struct pair_open *open)
 {
-    const struct span_rule *rule = &pairing->rules->rules[open->rule];
+    const struct span_rule *rule = open->run->rule;
     uint64_t hash;
 
     if (open->ids.span)
         return &open->ids;
     hash = hash_mix(open->host ^ hash_mix((uint64_t)open->begin_ns));
     hash = hash_mix(hash ^ ((uint64_t)open->pid << 32 | (uint64_t)(uint32_t)open->tid));
-    hash = hash_mix(hash ^ ((uint64_t)open->rule << 32 | open->ordinal));
+    hash = hash_mix(hash ^ ((uint64_t)open->run->number << 32 | open->ordinal));
     open->ids.span = hash ? hash : 1;
     if (open->ids.trace | open->ids.trace_high)
         return &open->ids;
@@ -60,7 +60,7 @@ void pair_lookup_add(struct pairing *pairing, struct text value)
                                      : NULL;
 
     if (!lookup) {
-        pairing->counts[0].no_room++;
+        pairing->runs[0].counts.no_room++;
         return;
     }
     lookup->key_bytes = bytes;
@@ -165,7 +165,7 @@ static void pair_add(struct pair_view *view, enum span_entry_type type, struct t
                      struct text value, int64_t integer)
 {
     if (!span_add(&view->pairing->span, type, key, value, integer))
-        view->pairing->counts[view->open->rule].no_room++;
+        view->open->run->counts.no_room++;
 }
 
 static void pair_tag(struct pair_view *view, struct text key, const struct rule_value *value)
@@ -214,7 +214,7 @@ static void pair_tag_join(struct pair_view *view, const struct span_rule *rule)
 
 static void pair_tag_error(struct pair_view *view, const struct span_rule *rule)
 {
-    if (!rule->has_error || !pair_condition_holds(&rule->error, pair_late_field, view))
+    if (!rule->error.count || !pair_condition_holds(&rule->error, pair_late_field, view))
         return;
     if (rule->error_field == RULE_NO_FIELD) {
         pair_add(view, SPAN_TAG_TEXT, text_of("error"), text_of("true"), 0);
@@ -291,10 +291,10 @@ static void pair_give_stages(struct pair_view *view, struct text process, int64_
             span->id = hash_mix(parent_id + number) | 1;
             if (span->end_ns >= span->start_ns && span_set_name(span, kept.name)) {
                 pair_tag_origin(view, process);
-                pairing->counts[view->open->rule].stages++;
+                view->open->run->counts.stages++;
                 pair_give(view);
             } else {
-                pairing->counts[view->open->rule].no_room++;
+                view->open->run->counts.no_room++;
             }
         }
         if (!has_next)
@@ -305,7 +305,7 @@ static void pair_give_stages(struct pair_view *view, struct text process, int64_
 static bool pair_fill_span(struct pair_view *view, const struct span_rule *rule, int64_t end_ns)
 {
     struct pairing *pairing = view->pairing;
-    const struct pair_ids *ids = pair_ids_of(pairing, view->open);
+    const struct pair_ids *ids = pair_ids_of(view->open);
     const struct text process = pair_process(pairing);
     struct span *span = &pairing->span;
     struct pair_text text;
@@ -343,18 +343,17 @@ static bool pair_fill_span(struct pair_view *view, const struct span_rule *rule,
 
 void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
 {
-    const struct span_rule *rule = &pairing->rules->rules[open->rule];
-    struct rule_counts *counts = &pairing->counts[open->rule];
+    struct rule_run *run = open->run;
     struct pair_view view = {.pairing = pairing, .open = open};
 
-    if (!pair_fill_span(&view, rule, end_ns)) {
-        counts->unusable++;
-    } else {
-        counts->spans++;
-        if (pairing->examples)
-            report_note_span(pairing, open);
-        pair_give(&view);
-        if (open->has_notes)
-            pair_give_stages(&view, pair_process(pairing), end_ns);
+    if (!pair_fill_span(&view, run->rule, end_ns)) {
+        run->counts.unusable++;
+        return;
     }
+    run->counts.spans++;
+    if (run->examples)
+        report_note_span(open, &pairing->span);
+    pair_give(&view);
+    if (open->has_notes)
+        pair_give_stages(&view, pair_process(pairing), end_ns);
 }

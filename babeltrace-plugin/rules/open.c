@@ -1,5 +1,5 @@
 /*
- * What is open: by key, by thread, and by age.
+ * What is open: its memory, by thread, and by age.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,6 +10,48 @@
 #include <stdlib.h>
 
 #define THREADS_KEPT 4096 /* also while nothing is open on them */
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct pair_open *open_allocate(void)
+{
+    struct pair_open *open = malloc(sizeof(*open));
+
+    if (!open)
+        return NULL;
+    open->data =
+        (struct buffer){.data = malloc(DATA_FIRST), .capacity = DATA_FIRST, .limit = PAIR_KEPT_MAX};
+    if (open->data.data)
+        return open;
+    free(open);
+    return NULL;
+}
+
+void open_free(struct pair_open *open)
+{
+    free(open->data.data);
+    free(open);
+}
+
+bool open_reserve(struct pairing *pairing, struct pair_open *open, size_t bytes)
+{
+    const size_t before = open->data.capacity;
+    const bool has_room = buffer_reserve(&open->data, bytes);
+
+    pairing->open_bytes += open->data.capacity - before;
+    return has_room;
+}
+
+void open_keep(struct pairing *pairing, struct pair_open *open, const struct kept_value *kept)
+{
+    const size_t before = open->data.capacity;
+
+    if (kept->value.type == VALUE_NONE)
+        return;
+    if (!kept_put(&open->data, kept))
+        open->run->counts.no_room++;
+    pairing->open_bytes += open->data.capacity - before;
+}
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
@@ -61,12 +103,10 @@ bool open_push(struct pairing *pairing, struct pair_open *open)
     return true;
 }
 
-static void open_pop(struct pairing *pairing, struct pair_open *open)
+void open_pop(struct pairing *pairing, struct pair_open *open)
 {
     struct pair_thread *thread = open->thread;
 
-    if (!thread)
-        return;
     if (open->above)
         open->above->below = open->below;
     else
@@ -88,157 +128,42 @@ void open_drop_above(struct pairing *pairing, struct pair_open *open)
     struct pair_open *above;
 
     while (open->thread && (above = open->thread->top) != open) {
-        if (pairing->rules->rules[above->rule].has_key) {
+        if (above->run->rule->has_key) {
             open_pop(pairing, above); /* it may still end, but encloses nothing any more */
         } else {
-            pairing->counts[above->rule].dropped++;
+            above->run->counts.dropped++;
             open_end(pairing, above);
         }
     }
 }
 
-/* ---- the table ------------------------------------------------------------------------------- */
-
-static bool open_has_key(const struct pair_open *open, const struct pair_key *key)
-{
-    const uint64_t *words = (const uint64_t *)(const void *)open->data.data;
-    size_t i = 0;
-
-    if (open->key_bytes != key->count * sizeof(*words))
-        return false;
-    while (i < key->count && words[i] == key->words[i])
-        i++;
-    return i == key->count;
-}
-
-struct pair_open *open_find(struct pairing *pairing)
-{
-    struct pair_open *open;
-
-    table_find(open, &pairing->open, pairing->key.hash, in_table,
-               open_has_key(open, &pairing->key));
-    return open;
-}
-
-static void open_add_to_table(struct pairing *pairing, struct pair_open *open)
-{
-    if (pairing->rules->rules[open->rule].is_stack) {
-        open->older = open_find(pairing);
-        if (open->older) {
-            open->older->newer = open;
-            table_remove(&pairing->open, &open->older->in_table);
-        }
-    }
-    table_add(&pairing->open, &open->in_table, pairing->key.hash);
-}
-
-static void open_remove_from_table(struct pairing *pairing, struct pair_open *open)
-{
-    if (open->older)
-        open->older->newer = open->newer;
-    if (open->newer) {
-        open->newer->older = open->older;
-        return;
-    }
-    table_remove(&pairing->open, &open->in_table);
-    if (open->older)
-        table_add(&pairing->open, &open->older->in_table, open->in_table.hash);
-}
-
-void open_enter(struct pairing *pairing, struct pair_open *open)
-{
-    const struct span_rule *rule = &pairing->rules->rules[open->rule];
-    int64_t expiry_ns;
-
-    open_add_to_table(pairing, open);
-    cds_list_add_tail(&open->in_queue, &pairing->queues[open->rule]);
-    pairing->counts[open->rule].open++;
-    pairing->open_count++;
-    if (__builtin_add_overflow(open->begin_ns, rule->timeout_ns, &expiry_ns))
-        expiry_ns = INT64_MAX;
-    if (expiry_ns < pairing->next_expiry_ns)
-        pairing->next_expiry_ns = expiry_ns;
-}
-
-struct pair_open *open_new(struct pairing *pairing, uint16_t rule)
-{
-    struct pair_open *open = open_take(pairing);
-    const struct event *event = pairing->event;
-    const size_t bytes = pairing->key.count * sizeof(uint64_t);
-
-    if (!open || (bytes > open->data.capacity && !open_reserve(pairing, open, bytes))) {
-        if (open)
-            open_give(pairing, open);
-        return NULL;
-    }
-    pairing->ordinal = event->time_ns == pairing->last_begin_ns ? pairing->ordinal + 1 : 0;
-    pairing->last_begin_ns = event->time_ns;
-    /* each by itself: to clear all of it first takes longer than the rest */
-    open->older = open->newer = open->above = open->below = NULL;
-    open->thread = NULL;
-    open->has_notes = false;
-    open->rule = rule;
-    open->ordinal = pairing->ordinal;
-    open->serial = ++pairing->serial;
-    open->source = pairing->ruled->source;
-    open->host = pairing->ruled->host;
-    open->begin_ns = event->time_ns;
-    open->pid = event->origin.pid;
-    open->tid = event->origin.tid;
-    open->ids = (struct pair_ids){.trace = 0};
-    open->key_bytes = bytes;
-    buffer_put(&open->data, (const char *)pairing->key.words, bytes);
-    return open;
-}
-
-void open_end(struct pairing *pairing, struct pair_open *open)
-{
-    open_pop(pairing, open);
-    open_remove_from_table(pairing, open);
-    cds_list_del(&open->in_queue);
-    pairing->counts[open->rule].open--;
-    pairing->open_count--;
-    open_give(pairing, open);
-}
-
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-static struct pair_open *open_oldest_of(const struct pairing *pairing, size_t rule)
+static struct pair_open *open_oldest_of(struct rule_run *run)
 {
-    return cds_list_empty(&pairing->queues[rule])
+    return cds_list_empty(&run->queue)
                ? NULL
-               : cds_list_first_entry(&pairing->queues[rule], struct pair_open, in_queue);
+               : cds_list_first_entry(&run->queue, struct pair_open, in_queue);
 }
 
 static void open_give_up(struct pairing *pairing, struct pair_open *open)
 {
-    pairing->counts[open->rule].unmatched++;
-    if (pairing->examples)
-        report_note_begin(pairing, open);
+    open->run->counts.unmatched++;
+    if (open->run->examples)
+        report_note_begin(open);
     open_end(pairing, open);
-}
-
-/* Is it older than its rule's time-out? */
-static bool open_is_over(const struct pairing *pairing, const struct pair_open *open,
-                         int64_t *expiry_ns)
-{
-    if (__builtin_add_overflow(open->begin_ns, pairing->rules->rules[open->rule].timeout_ns,
-                               expiry_ns))
-        *expiry_ns = INT64_MAX;
-    return *expiry_ns < pairing->now_ns;
 }
 
 void open_expire(struct pairing *pairing)
 {
     pairing->next_expiry_ns = INT64_MAX;
-    for (size_t rule = 0; rule < pairing->rules->count; rule++) {
+    for (size_t i = 0; i < pairing->run_count; i++) {
         struct pair_open *open;
-        int64_t expiry_ns = INT64_MAX;
 
-        while ((open = open_oldest_of(pairing, rule)) && open_is_over(pairing, open, &expiry_ns))
+        while ((open = open_oldest_of(&pairing->runs[i])) && open_expiry(open) < pairing->now_ns)
             open_give_up(pairing, open);
-        if (open && expiry_ns < pairing->next_expiry_ns)
-            pairing->next_expiry_ns = expiry_ns;
+        if (open && open_expiry(open) < pairing->next_expiry_ns)
+            pairing->next_expiry_ns = open_expiry(open);
     }
 }
 
@@ -246,8 +171,8 @@ static struct pair_open *open_oldest(const struct pairing *pairing)
 {
     struct pair_open *oldest = NULL;
 
-    for (size_t rule = 0; rule < pairing->rules->count; rule++) {
-        struct pair_open *open = open_oldest_of(pairing, rule);
+    for (size_t i = 0; i < pairing->run_count; i++) {
+        struct pair_open *open = open_oldest_of(&pairing->runs[i]);
 
         if (open && (!oldest || open->serial < oldest->serial))
             oldest = open;
@@ -261,7 +186,7 @@ void open_make_room(struct pairing *pairing)
                                        pairing->open_bytes > pairing->options.max_open_bytes)) {
         struct pair_open *oldest = open_oldest(pairing);
 
-        pairing->counts[oldest->rule].evicted++;
+        oldest->run->counts.evicted++;
         open_give_up(pairing, oldest);
     }
 }
@@ -270,8 +195,8 @@ void open_flush(struct pairing *pairing)
 {
     struct pair_open *open;
 
-    for (size_t rule = 0; rule < pairing->rules->count; rule++) {
-        while ((open = open_oldest_of(pairing, rule)))
+    for (size_t i = 0; i < pairing->run_count; i++) {
+        while ((open = open_oldest_of(&pairing->runs[i])))
             open_give_up(pairing, open);
     }
 }
@@ -284,5 +209,10 @@ void open_free_thread(struct table_link *link)
 void open_free_all(struct pairing *pairing)
 {
     open_flush(pairing);
-    open_free_pool(pairing);
+    while (pairing->pool) {
+        struct pair_open *open = pairing->pool;
+
+        pairing->pool = open->older;
+        open_free(open);
+    }
 }

@@ -1,5 +1,5 @@
 /*
- * Pairing: its life, and what is done with an event for each rule that names it.
+ * Pairing: its life, parents, and all that an event does but begin and end a span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,14 +21,12 @@ static void pairing_free(struct stage *stage)
 {
     struct pairing *pairing = pairing_of(stage);
 
-    if (pairing->rules && pairing->queues && pairing->counts)
-        open_free_all(pairing);
+    open_free_all(pairing);
     table_destroy(&pairing->open, NULL);
     table_destroy(&pairing->threads, open_free_thread);
     table_destroy(&pairing->lookups, pair_lookup_free);
     rules_free(pairing->rules);
-    free(pairing->queues);
-    free(pairing->counts);
+    free(pairing->runs);
     free(pairing->examples);
     free(pairing->unpacked_values);
     free(pairing->span.log);
@@ -52,9 +50,9 @@ static void pairing_hand_over(struct stage *stage)
 {
     struct pairing *pairing = pairing_of(stage);
 
-    for (size_t i = 0; pairing->rules && i < pairing->rules->count; i++) {
-        pairing->counts[i].begins -= pairing->counts[i].open;
-        pairing->counts[i].open = 0;
+    for (size_t i = 0; i < pairing->run_count; i++) {
+        pairing->runs[i].counts.begins -= pairing->runs[i].counts.open;
+        pairing->runs[i].counts.open = 0;
     }
 }
 
@@ -70,18 +68,24 @@ static const struct stage_kind pairing_kind = {
 
 static bool pairing_init(struct pairing *pairing)
 {
-    const size_t count = pairing->rules ? pairing->rules->count : 0;
+    const struct rules *rules = pairing->rules;
+    const size_t count = rules ? rules->count : 0;
 
     if (!table_init(&pairing->open) || !table_init(&pairing->threads) ||
         !table_init(&pairing->lookups))
         return false;
-    pairing->queues = calloc(count + 1, sizeof(*pairing->queues));
-    pairing->counts = calloc(count + 1, sizeof(*pairing->counts));
+    pairing->runs = calloc(count + 1, sizeof(*pairing->runs));
     pairing->unpacked_values =
-        calloc(count ? pairing->rules->field_count + 1 : 1, sizeof(*pairing->unpacked_values));
-    for (size_t i = 0; pairing->queues && i < count; i++)
-        CDS_INIT_LIST_HEAD(&pairing->queues[i]); /* pairing_free() looks at them */
-    return pairing->queues && pairing->counts && pairing->unpacked_values;
+        calloc((rules ? rules->field_count : 0) + 1, sizeof(*pairing->unpacked_values));
+    if (!pairing->runs || !pairing->unpacked_values)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        pairing->runs[i].rule = &rules->rules[i];
+        pairing->runs[i].number = (uint16_t)i;
+        CDS_INIT_LIST_HEAD(&pairing->runs[i].queue);
+    }
+    pairing->run_count = count;
+    return true;
 }
 
 struct stage *pairing_new(const struct pairing_options *options)
@@ -116,15 +120,12 @@ struct rules *pairing_rules(struct stage *stage)
 
 void pairing_flush(struct stage *stage)
 {
-    struct pairing *pairing = pairing_of(stage);
-
-    if (pairing->rules)
-        open_flush(pairing);
+    open_flush(pairing_of(stage));
 }
 
 struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
 {
-    return caa_container_of(stage, const struct pairing, stage)->counts[rule];
+    return caa_container_of(stage, const struct pairing, stage)->runs[rule].counts;
 }
 
 struct rule_counts pairing_counts(const struct stage *stage)
@@ -133,8 +134,8 @@ struct rule_counts pairing_counts(const struct stage *stage)
     struct rule_counts sum = {.begins = 0};
     uint64_t *const to = (uint64_t *)(void *)&sum;
 
-    for (size_t i = 0; pairing->rules && i < pairing->rules->count; i++) {
-        const uint64_t *from = (const uint64_t *)(const void *)&pairing->counts[i];
+    for (size_t i = 0; i < pairing->run_count; i++) {
+        const uint64_t *from = (const uint64_t *)(const void *)&pairing->runs[i].counts;
 
         for (size_t k = 0; k < sizeof(sum) / sizeof(*to); k++)
             to[k] += from[k];
@@ -178,25 +179,22 @@ static bool pair_read_context(struct pairing *pairing, const struct span_rule *r
            !high;
 }
 
-/* The open span that the event at hand has for its parent, or NULL. Changes pairing->key. */
+/* The open span that the event at hand has for its parent, or NULL. */
 static struct pair_open *pair_find_parent(struct pairing *pairing, const struct span_rule *rule)
 {
-    const struct span_rule *of;
     struct pair_thread *thread;
 
-    if (rule->parent == PARENT_THREAD) {
-        thread = open_thread(pairing);
-        return thread ? thread->top : NULL;
-    }
-    of = &pairing->rules->rules[rule->parent_rule];
-    return pair_key_make(pairing, rule->parent_rule, of->scope, &rule->parent_fields)
-               ? open_find(pairing)
-               : NULL;
+    if (rule->parent == PARENT_RULE)
+        return pair_key_make(pairing, &pairing->runs[rule->parent_rule], &rule->parent_fields)
+                   ? open_find(pairing)
+                   : NULL;
+    thread = open_thread(pairing);
+    return thread ? thread->top : NULL;
 }
 
-static void pair_set_parent(struct pairing *pairing, const struct span_rule *rule,
-                            struct rule_counts *counts, struct pair_ids *ids)
+void pair_set_parent(struct pairing *pairing, struct rule_run *run, struct pair_ids *ids)
 {
+    const struct span_rule *rule = run->rule;
     struct pair_open *parent = NULL;
     bool has_parent = false;
 
@@ -205,14 +203,14 @@ static void pair_set_parent(struct pairing *pairing, const struct span_rule *rul
     else
         parent = pair_find_parent(pairing, rule);
     if (parent) {
-        const struct pair_ids *above = pair_ids_of(pairing, parent);
+        const struct pair_ids *above = pair_ids_of(parent);
 
         *ids = (struct pair_ids){above->trace_high, above->trace, 0, above->span};
     } else if (!has_parent) {
         *ids = (struct pair_ids){.trace = 0};
     }
-    counts->with_parent += has_parent || parent;
-    counts->without_parent += !has_parent && !parent;
+    run->counts.with_parent += has_parent || parent;
+    run->counts.without_parent += !has_parent && !parent;
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -229,10 +227,9 @@ static void pair_keep_members(struct pairing *pairing, struct pair_open *open)
     }
 }
 
-/* What the rule wants of the event; the first value of a field stays. */
-static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
+void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 {
-    const struct span_rule *rule = &pairing->rules->rules[open->rule];
+    const struct span_rule *rule = open->run->rule;
     const bool is_first = open->data.length == open->key_bytes;
     const struct text none = {NULL, 0};
     struct rule_value value;
@@ -250,98 +247,18 @@ static void pair_keep_values(struct pairing *pairing, struct pair_open *open)
 
 /* ---- what an event does ---------------------------------------------------------------------- */
 
-static inline bool pair_key_of(struct pairing *pairing, uint16_t number,
-                               const struct span_rule *rule)
+/* A stage's child begins here, or an annotation is here. */
+static void pair_note(struct pairing *pairing, struct rule_run *run, const struct rule_point *point)
 {
-    if (pair_key_make(pairing, number, rule->scope, &rule->key))
-        return true;
-    pairing->counts[number].keyless++;
-    return false;
-}
-
-static void pair_begin(struct pairing *pairing, uint16_t number)
-{
-    const struct span_rule *rule = &pairing->rules->rules[number];
-    struct rule_counts *counts = &pairing->counts[number];
     struct pair_open *open;
 
-    if (!pair_key_of(pairing, number, rule))
+    if (!pair_key_of(pairing, run))
         return;
-    counts->begins++;
-    if (!rule->is_stack && (open = open_find(pairing))) {
-        counts->begun_again++;
-        open_end(pairing, open);
-    }
-    open = open_new(pairing, number);
+    open = open_find(pairing);
     if (!open) {
-        counts->unusable++;
+        run->counts.stages_unmatched++;
         return;
     }
-    if (rule->parent != PARENT_NONE)
-        pair_set_parent(pairing, rule, counts, &open->ids);
-    if (rule->parent == PARENT_RULE) /* which has changed the key */
-        (void)pair_key_make(pairing, number, rule->scope, &rule->key);
-    open_enter(pairing, open);
-    if (rule->kept.count || rule->tags_all)
-        pair_keep_values(pairing, open);
-    if (rule->encloses && pairing->rules->uses_stack && open->tid && !open_push(pairing, open))
-        counts->no_room++;
-    if (pairing->open_count > pairing->options.max_open ||
-        pairing->open_bytes > pairing->options.max_open_bytes)
-        open_make_room(pairing);
-}
-
-/* Its span, unless it is too short. */
-static inline void pair_make_or_count(struct pairing *pairing, struct pair_open *open,
-                                      int64_t end_ns)
-{
-    if (end_ns < open->begin_ns)
-        end_ns = open->begin_ns;
-    if ((uint64_t)end_ns - (uint64_t)open->begin_ns <
-        (uint64_t)pairing->rules->rules[open->rule].least_ns)
-        pairing->counts[open->rule].shorter++;
-    else
-        pair_make(pairing, open, end_ns);
-}
-
-/* What the event at hand is about; what has no begin is counted there. */
-static inline struct pair_open *pair_find_open(struct pairing *pairing, uint16_t number,
-                                               uint64_t *unmatched)
-{
-    struct pair_open *open = NULL;
-
-    if (pair_key_of(pairing, number, &pairing->rules->rules[number])) {
-        open = open_find(pairing);
-        *unmatched += !open;
-    }
-    return open;
-}
-
-static void pair_end(struct pairing *pairing, uint16_t number)
-{
-    const uint64_t before = pairing->counts[number].ends_unmatched;
-    struct pair_open *open =
-        pair_find_open(pairing, number, &pairing->counts[number].ends_unmatched);
-
-    if (open) {
-        if (!pairing->rules->rules[number].has_key)
-            open_drop_above(pairing, open);
-        pair_make_or_count(pairing, open, pairing->event->time_ns);
-        open_end(pairing, open);
-    } else if (pairing->examples && pairing->counts[number].ends_unmatched > before) {
-        report_note_end(pairing, number);
-    }
-}
-
-/* A stage's child begins here, or an annotation is here. */
-__attribute__((noinline)) static void pair_note(struct pairing *pairing, uint16_t number,
-                                                const struct rule_point *point)
-{
-    struct pair_open *open =
-        pair_find_open(pairing, number, &pairing->counts[number].stages_unmatched);
-
-    if (!open)
-        return;
     open->has_notes = true;
     pair_keep_values(pairing, open);
     open_keep(pairing, open,
@@ -388,24 +305,24 @@ static bool pair_read_times(const struct event *event, const struct rule_point *
            (uint64_t)*end_ns - (uint64_t)*start_ns <= (uint64_t)timeout_ns;
 }
 
-__attribute__((noinline)) static void pair_whole(struct pairing *pairing, uint16_t number,
-                                                 const struct rule_point *point)
+static void pair_whole(struct pairing *pairing, struct rule_run *run,
+                       const struct rule_point *point)
 {
-    const struct span_rule *rule = &pairing->rules->rules[number];
-    struct rule_counts *counts = &pairing->counts[number];
+    const struct span_rule *rule = run->rule;
     struct pair_open *open;
     int64_t start_ns, end_ns;
 
-    counts->begins++;
+    run->counts.begins++;
     pairing->key.count = 0;
-    open = open_new(pairing, number);
+    pairing->key.form = RULE_NO_FORM;
+    open = open_new(pairing, run);
     if (!open || !pair_read_times(pairing->event, point, pair_value(pairing, point->time_field),
                                   rule->timeout_ns, &start_ns, &end_ns)) {
-        counts->unusable++;
+        run->counts.unusable++;
     } else {
         if (rule->parent != PARENT_NONE)
-            pair_set_parent(pairing, rule, counts, &open->ids);
-        (void)pair_ids_of(pairing, open); /* by the event's time */
+            pair_set_parent(pairing, run, &open->ids);
+        (void)pair_ids_of(open); /* by the event's time */
         open->begin_ns = start_ns;
         pair_make_or_count(pairing, open, end_ns);
     }
@@ -413,55 +330,12 @@ __attribute__((noinline)) static void pair_whole(struct pairing *pairing, uint16
         open_give(pairing, open);
 }
 
-static void pair_point(struct pairing *pairing, const struct rule_point *point)
+void pair_rest(struct pairing *pairing, const struct rule_point *point)
 {
-    switch (point->kind) {
-    case POINT_LOOKUP:
+    if (point->kind == POINT_LOOKUP)
         pair_lookup_note(pairing, point->owner);
-        break;
-    case POINT_END:
-        pair_end(pairing, point->owner);
-        break;
-    case POINT_EVENT:
-        pair_whole(pairing, point->owner, point);
-        break;
-    case POINT_BEGIN:
-        pair_begin(pairing, point->owner);
-        break;
-    case POINT_STAGE:
-    case POINT_MARK:
-        pair_note(pairing, point->owner, point);
-        break;
-    }
-}
-
-static void pair_set_source(struct pairing *pairing, const struct origin *origin)
-{
-    pairing->ruled->source = assembler_source(pairing->assembler, origin);
-    pairing->ruled->host = hash_text(0, origin->host);
-}
-
-void pairing_take(struct stage *stage, const struct event *event)
-{
-    struct pairing *pairing = pairing_of(stage);
-    const struct rule_class *class;
-
-    pairing->ruled = event->ruled;
-    if (!pairing->rules || (!event->ruled && !pairing_unpack(pairing, event)))
-        return;
-    pairing->event = event;
-    if (event->time_ns > pairing->now_ns)
-        pairing->now_ns = event->time_ns;
-    if (!pairing->ruled->source)
-        pair_set_source(pairing, &event->origin);
-    if (pairing->now_ns > pairing->next_expiry_ns)
-        open_expire(pairing);
-    class = pairing->ruled->class;
-    for (size_t i = 0; i < class->point_count; i++) {
-        const struct rule_point *point = class->points[i];
-
-        if (!point->condition.count ||
-            pair_condition_holds(&point->condition, pair_event_value, pairing))
-            pair_point(pairing, point);
-    }
+    else if (point->kind == POINT_EVENT)
+        pair_whole(pairing, &pairing->runs[point->owner], point);
+    else
+        pair_note(pairing, &pairing->runs[point->owner], point);
 }

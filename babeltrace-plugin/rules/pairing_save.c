@@ -44,8 +44,8 @@ static struct pair_open **open_sorted(struct pairing *pairing)
 
     if (!sorted)
         return NULL;
-    for (size_t i = 0; i < pairing->rules->count; i++) {
-        cds_list_for_each_entry(open, &pairing->queues[i], in_queue) sorted[count++] = open;
+    for (size_t i = 0; i < pairing->run_count; i++) {
+        cds_list_for_each_entry(open, &pairing->runs[i].queue, in_queue) sorted[count++] = open;
     }
     qsort((void *)sorted, count, sizeof(*sorted), open_compare);
     return sorted;
@@ -60,7 +60,7 @@ static void open_save(struct pairing *pairing, struct assembler *assembler, stru
         struct pair_open *open = sorted[i];
 
         state_put_bool(state, true);
-        state_put_number(state, open->rule);
+        state_put_number(state, open->run->number);
         assembler_save_source(assembler, open->source, state);
         open_state(open, state);
         state_put_bool(state, open->thread != NULL);
@@ -112,20 +112,20 @@ static void open_restore(struct pairing *pairing, struct assembler *assembler, b
     if (!state_is_good(state) || !pairing->rules)
         return;
     if (!is_of_us) {
-        pairing->counts[0].begins++;
-        pairing->counts[0].unmatched++;
+        pairing->runs[0].counts.begins++;
+        pairing->runs[0].counts.unmatched++;
         return;
     }
-    open = rule < pairing->rules->count ? open_take(pairing) : NULL;
+    open = rule < pairing->run_count ? open_take(pairing) : NULL;
     if (!open) {
         state_set_damaged(state);
         return;
     }
     fields.data = open->data;
     *open = fields;
-    open->rule = (uint16_t)rule;
+    open->run = &pairing->runs[rule];
     if (open_fill(pairing, open, is_on_stack, key, kept, state))
-        pairing->counts[rule].begins++;
+        open->run->counts.begins++;
     else
         open_give(pairing, open);
 }
@@ -247,7 +247,7 @@ bool pairing_unpack(struct pairing *pairing, const struct event *event)
     struct kept_value kept;
     bool is_starved = false;
 
-    if (event->trace_id != pairing->rules->digest)
+    if (!pairing->rules || event->trace_id != pairing->rules->digest)
         return false;
     *unpacked =
         (struct rule_event){.class = rules_class(pairing->rules, event->span_name, &is_starved),

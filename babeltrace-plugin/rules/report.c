@@ -25,46 +25,42 @@ bool pairing_keep_examples(struct stage *stage)
 {
     struct pairing *pairing = caa_container_of(stage, struct pairing, stage);
 
-    if (!pairing->rules)
-        return true;
-    pairing->examples = calloc(pairing->rules->count, sizeof(*pairing->examples));
+    pairing->examples = calloc(pairing->run_count + 1, sizeof(*pairing->examples));
+    for (size_t i = 0; pairing->examples && i < pairing->run_count; i++)
+        pairing->runs[i].examples = &pairing->examples[i];
     return pairing->examples != NULL;
 }
 
-void report_note_span(struct pairing *pairing, const struct pair_open *open)
+static void report_note(struct pair_example *example, int64_t time_ns, int64_t duration_ns,
+                        int64_t pid, int64_t tid, struct text name)
 {
-    const struct span *span = &pairing->span;
-    const struct text name = text_cut(span_name(span), 63);
-    struct pair_example *example = &pairing->examples[open->rule].span;
-
     if (example->is_set)
         return;
-    *example = (struct pair_example){true,      span->start_ns, span->end_ns - span->start_ns,
-                                     open->pid, open->tid,      ""};
-    for (size_t i = 0; i < name.length; i++) /* it goes to a terminal */
-        example->name[i] = name.data[i];
-    for (size_t i = 0; i < name.length; i++) {
-        if ((unsigned char)example->name[i] < ' ' || example->name[i] == 0x7f)
-            example->name[i] = '?';
+    *example = (struct pair_example){true, time_ns, duration_ns, pid, tid, ""};
+    name = text_cut(name, sizeof(example->name) - 1);
+    for (size_t i = 0; i < name.length; i++) { /* it goes to a terminal */
+        const bool is_shown = (unsigned char)name.data[i] >= ' ' && name.data[i] != 0x7f;
+
+        example->name[i] = is_shown ? name.data[i] : '?';
     }
 }
 
-void report_note_begin(struct pairing *pairing, const struct pair_open *open)
+void report_note_span(const struct pair_open *open, const struct span *span)
 {
-    struct pair_example *example = &pairing->examples[open->rule].begin;
-
-    if (!example->is_set)
-        *example = (struct pair_example){true, open->begin_ns, 0, open->pid, open->tid, ""};
+    report_note(&open->run->examples->span, span->start_ns, span->end_ns - span->start_ns,
+                open->pid, open->tid, span_name(span));
 }
 
-void report_note_end(struct pairing *pairing, uint16_t rule)
+void report_note_begin(const struct pair_open *open)
 {
-    const struct event *event = pairing->event;
-    struct pair_example *example = &pairing->examples[rule].end;
+    report_note(&open->run->examples->begin, open->begin_ns, 0, open->pid, open->tid,
+                (struct text){NULL, 0});
+}
 
-    if (!example->is_set)
-        *example = (struct pair_example){
-            true, event->time_ns, 0, event->origin.pid, event->origin.tid, ""};
+void report_note_end(const struct rule_run *run, const struct event *event)
+{
+    report_note(&run->examples->end, event->time_ns, 0, event->origin.pid, event->origin.tid,
+                (struct text){NULL, 0});
 }
 
 static void report_number(FILE *file, uint64_t number, const char *what)
@@ -85,11 +81,14 @@ static void report_example(FILE *file, const struct pair_example *example, const
     fprintf(file, ", thread %" PRId64 " of process %" PRId64 "\n", example->tid, example->pid);
 }
 
-static void report_rule(FILE *file, const struct span_rule *rule, const struct rule_counts *counts,
-                        const struct pair_examples *examples)
+static void report_rule(FILE *file, const struct rule_run *run)
 {
-    fprintf(file, "[span %.*s]\n    %10" PRIu64 " spans\n", (int)rule->title.length,
-            rule->title.data, counts->spans);
+    const struct text title = run->rule->section.title;
+    const struct rule_counts *counts = &run->counts;
+    const struct pair_examples *examples = run->examples;
+
+    fprintf(file, "[span %.*s]\n    %10" PRIu64 " spans\n", (int)title.length, title.data,
+            counts->spans);
     report_example(file, &examples->span, "");
     report_number(file, counts->stages, "spans of their stages");
     report_number(file, counts->with_parent, "with a parent");
@@ -112,6 +111,6 @@ void pairing_report(const struct stage *stage, FILE *file)
 {
     const struct pairing *pairing = caa_container_of(stage, const struct pairing, stage);
 
-    for (size_t i = 0; pairing->examples && i < pairing->rules->count; i++)
-        report_rule(file, &pairing->rules->rules[i], &pairing->counts[i], &pairing->examples[i]);
+    for (size_t i = 0; pairing->examples && i < pairing->run_count; i++)
+        report_rule(file, &pairing->runs[i]);
 }

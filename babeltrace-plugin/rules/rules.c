@@ -49,22 +49,11 @@ void *rules_alloc(struct rules_reader *reader, size_t size)
 
 /* ---- keys of a section ----------------------------------------------------------------------- */
 
-/* Where a point's section is. */
-struct section {
-    struct text title;
-    const char *file;
-    unsigned line;
-};
-
-static struct section rules_section_of(const struct rules *rules, const struct rule_point *point)
+static const struct rule_section *rules_section_of(const struct rules *rules,
+                                                   const struct rule_point *point)
 {
-    if (point->kind == POINT_LOOKUP) {
-        const struct rule_lookup *lookup = &rules->lookups[point->owner];
-
-        return (struct section){lookup->title, lookup->file, lookup->line};
-    }
-    return (struct section){rules->rules[point->owner].title, rules->rules[point->owner].file,
-                            rules->rules[point->owner].line};
+    return point->kind == POINT_LOOKUP ? &rules->lookups[point->owner].section
+                                       : &rules->rules[point->owner].section;
 }
 
 /* A file that is given twice, or a copy of it, would make each span twice. */
@@ -76,18 +65,16 @@ static bool rules_check_again(struct rules_reader *reader, const struct rule_poi
 
     for (size_t i = 0; begins && i < reader->points_before; i++) {
         const struct rule_point *other = &rules->points[i];
-        struct section section;
+        const struct rule_section *section = rules_section_of(rules, other);
 
-        if (other->kind != point->kind || !text_equal(other->text, point->text))
-            continue;
-        section = rules_section_of(rules, other);
-        if (!text_equal(section.title, rules_section_of(rules, point).title))
+        if (other->kind != point->kind || !text_equal(other->text, point->text) ||
+            !text_equal(section->title, rules_section_of(rules, point)->title))
             continue;
         error_set(reader->error,
                   "rules \"%s\", line %u: the same event %.*s is in the section of the same name "
                   "in \"%s\", line %u: expected each in one file",
                   reader->name, reader->line, (int)text_cut(point->text, 80).length,
-                  point->text.data, section.file, section.line);
+                  point->text.data, section->file, section->line);
         return false;
     }
     return true;
@@ -109,39 +96,49 @@ static bool rules_add_point(struct rules_reader *reader, enum rule_point_kind ki
     point->text = value;
     point->owner =
         (uint16_t)(reader->rule ? reader->rule - rules->rules : reader->lookup - rules->lookups);
+    if (reader->rule)
+        reader->rule->points |= 1U << kind;
     return rules_read_point(reader, value, point) && rules_check_again(reader, point);
 }
 
-static bool rules_choose(struct rules_reader *reader, struct text value, const char *const *choices,
-                         const char *expected, unsigned *choice)
+/* The number of the choice, or -1 with the error set. */
+static int rules_choose(struct rules_reader *reader, struct text value, const char *const *choices,
+                        const char *expected)
 {
-    for (*choice = 0; choices[*choice]; ++*choice) {
-        if (text_is(value, choices[*choice]))
-            return true;
+    for (int i = 0; choices[i]; i++) {
+        if (text_is(value, choices[i]))
+            return i;
     }
-    return rules_fail(reader, expected, value);
+    (void)rules_fail(reader, expected, value);
+    return -1;
 }
 
 static bool rules_read_scope(struct rules_reader *reader, struct text value, enum rule_scope *scope)
 {
     static const char *const scopes[] = {"thread", "process", "host", "session", NULL};
-    unsigned choice;
+    const int choice = rules_choose(reader, value, scopes, "thread, process, host or session");
 
-    if (!rules_choose(reader, value, scopes, "thread, process, host or session", &choice))
-        return false;
-    *scope = (enum rule_scope)choice;
-    return true;
+    *scope = choice < 0 ? SCOPE_PROCESS : (enum rule_scope)choice;
+    return choice >= 0;
 }
 
 static bool rules_read_kind(struct rules_reader *reader, struct text value, struct span_rule *rule)
 {
     static const char *const kinds[] = {"local", "client", "server", "producer", "consumer", NULL};
-    unsigned choice;
+    const int choice =
+        rules_choose(reader, value, kinds, "local, client, server, producer or consumer");
 
-    if (!rules_choose(reader, value, kinds, "local, client, server, producer or consumer", &choice))
-        return false;
-    rule->kind = (enum span_kind)choice;
-    return true;
+    rule->kind = choice < 0 ? SPAN_LOCAL : (enum span_kind)choice;
+    return choice >= 0;
+}
+
+static bool rules_read_stack(struct rules_reader *reader, struct text value, struct span_rule *rule)
+{
+    static const char *const choices[] = {"no", "yes", NULL};
+    const int choice = rules_choose(reader, value, choices, "yes or no");
+
+    rule->is_stack = choice == 1;
+    return choice >= 0;
 }
 
 static bool rules_read_parent(struct rules_reader *reader, struct text value,
@@ -176,7 +173,6 @@ static bool rules_read_error(struct rules_reader *reader, struct text value, str
 {
     struct text rest = value, before;
 
-    rule->has_error = true;
     if (rules_split_last(&rest, "as", &before)) {
         if (!rules_read_field(reader, rest, &rule->error_field))
             return false;
@@ -185,45 +181,20 @@ static bool rules_read_error(struct rules_reader *reader, struct text value, str
     return rules_read_condition(reader, value, &rule->error);
 }
 
-static bool rules_read_stack(struct rules_reader *reader, struct text value, struct span_rule *rule)
-{
-    static const char *const choices[] = {"no", "yes", NULL};
-    unsigned choice;
-
-    if (!rules_choose(reader, value, choices, "yes or no", &choice))
-        return false;
-    rule->is_stack = choice == 1;
-    return true;
-}
-
 /* What an event of the section is for; -1: the key names no event. */
 static int rules_point_kind(struct text key)
 {
-    static const struct {
-        const char *name;
-        enum rule_point_kind kind;
-    } points[] = {{"begin", POINT_BEGIN},
-                  {"end", POINT_END},
-                  {"event", POINT_EVENT},
-                  {"at", POINT_STAGE},
-                  {"mark", POINT_MARK}};
+    static const char *const names[] = {[POINT_END] = "end",
+                                        [POINT_EVENT] = "event",
+                                        [POINT_BEGIN] = "begin",
+                                        [POINT_STAGE] = "at",
+                                        [POINT_MARK] = "mark"};
 
-    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-        if (text_is(key, points[i].name))
-            return (int)points[i].kind;
+    for (int kind = POINT_END; kind <= POINT_MARK; kind++) {
+        if (text_is(key, names[kind]))
+            return kind;
     }
     return -1;
-}
-
-static bool rules_add_rule_point(struct rules_reader *reader, enum rule_point_kind kind,
-                                 struct text value)
-{
-    struct span_rule *rule = reader->rule;
-
-    rule->has_begin |= kind == POINT_BEGIN;
-    rule->has_end |= kind == POINT_END;
-    rule->has_event |= kind == POINT_EVENT;
-    return rules_add_point(reader, kind, value);
 }
 
 static bool rules_read_rule_key(struct rules_reader *reader, struct text key, struct text value)
@@ -232,7 +203,7 @@ static bool rules_read_rule_key(struct rules_reader *reader, struct text key, st
     const int kind = rules_point_kind(key);
 
     if (kind >= 0)
-        return rules_add_rule_point(reader, (enum rule_point_kind)kind, value);
+        return rules_add_point(reader, (enum rule_point_kind)kind, value);
     if (text_is(key, "key")) {
         rule->has_key = true;
         return rules_read_fields(reader, value, &rule->key) &&
@@ -300,9 +271,7 @@ static bool rules_begin_rule(struct rules_reader *reader, struct text title)
     rules->rules = array;
     reader->lookup = NULL;
     reader->rule = &array[rules->count++];
-    *reader->rule = (struct span_rule){.title = title,
-                                       .file = reader->name,
-                                       .line = reader->line,
+    *reader->rule = (struct span_rule){.section = {title, reader->name, reader->line},
                                        .scope = SCOPE_PROCESS,
                                        .error_field = RULE_NO_FIELD,
                                        .timeout_ns = DEFAULT_TIMEOUT_NS};
@@ -322,9 +291,7 @@ static bool rules_begin_lookup(struct rules_reader *reader, struct text title)
     rules->lookups = array;
     reader->rule = NULL;
     reader->lookup = &array[rules->lookup_count++];
-    *reader->lookup = (struct rule_lookup){.title = title,
-                                           .file = reader->name,
-                                           .line = reader->line,
+    *reader->lookup = (struct rule_lookup){.section = {title, reader->name, reader->line},
                                            .scope = SCOPE_PROCESS,
                                            .value = RULE_NO_FIELD};
     return true;
@@ -356,7 +323,6 @@ static struct text rules_without_comment(struct text line)
 
 static bool rules_read_line(struct rules_reader *reader, struct text line)
 {
-    const char *equals;
     struct text key, value;
 
     line = rules_without_comment(line);
@@ -364,11 +330,11 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
         return true;
     if (line.data[0] == '[')
         return rules_begin_section(reader, line);
-    equals = memchr(line.data, '=', line.length);
-    if (!equals)
+    if (!memchr(line.data, '=', line.length))
         return rules_fail(reader, "KEY = VALUE, or [span NAME]", line);
-    key = rules_trim(text_cut(line, (size_t)(equals - line.data)));
-    value = rules_trim((struct text){equals + 1, line.length - (size_t)(equals - line.data) - 1});
+    value = line;
+    key = rules_trim(text_take(&value, '='));
+    value = rules_trim(value);
     if (!value.length)
         return rules_fail(reader, "a value after =", line);
     if (reader->rule)
@@ -380,42 +346,42 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
 
 /* ---- when all is read ------------------------------------------------------------------------ */
 
+/* For messages. */
+static void rules_go_back(struct rules_reader *reader, const struct rule_section *section)
+{
+    reader->name = section->file;
+    reader->line = section->line;
+}
+
 static bool rules_check_lookup(struct rules_reader *reader, const struct rule_lookup *lookup)
 {
-    reader->name = lookup->file;
-    reader->line = lookup->line;
+    rules_go_back(reader, &lookup->section);
     if (lookup->has_event && lookup->key.count == 1 && lookup->value != RULE_NO_FIELD)
         return true;
-    return rules_fail(reader, "event, value and a key of one field in a lookup", lookup->title);
+    return rules_fail(reader, "event, value and a key of one field in a lookup",
+                      lookup->section.title);
 }
 
 /* The first one; of its own file, if there is one. */
 static bool rules_find_parent(struct rules_reader *reader, struct span_rule *rule)
 {
     const struct rules *rules = reader->rules;
-    const struct span_rule *found = NULL;
+    struct span_rule *found = NULL;
 
     for (size_t i = rules->count; i-- > 0;) {
-        const struct span_rule *parent = &rules->rules[i];
+        struct span_rule *parent = &rules->rules[i];
 
-        if (text_equal(parent->title, rule->parent_title) && parent->has_key &&
-            (!found || found->file != rule->file || parent->file == rule->file))
+        if (text_equal(parent->section.title, rule->parent_title) && parent->has_key &&
+            (!found || found->section.file != rule->section.file ||
+             parent->section.file == rule->section.file))
             found = parent;
     }
     if (!found)
         return rules_fail(reader, "a section with a key, by its name", rule->parent_title);
+    found->is_parent = true;
     rule->parent_rule = (uint16_t)(found - rules->rules);
     return found->key.count == rule->parent_fields.count ||
            rules_fail(reader, "as many fields as the parent's key has", rule->parent_title);
-}
-
-static bool rules_is_by_thread(const struct rules *rules, const struct span_rule *rule)
-{
-    for (size_t i = 0; i < rule->key.count; i++) {
-        if (text_is(rules->fields[rule->key.fields[i]], "$vtid"))
-            return true;
-    }
-    return rule->scope == SCOPE_THREAD;
 }
 
 static bool rules_has_field(const struct rule_fields *fields, uint16_t field)
@@ -462,18 +428,66 @@ static bool rules_list_kept(struct rules_reader *reader, struct span_rule *rule)
 
 static bool rules_check_rule(struct rules_reader *reader, struct span_rule *rule)
 {
-    reader->name = rule->file;
-    reader->line = rule->line;
-    if (!rule->has_event && (!rule->has_begin || !rule->has_end))
-        return rules_fail(reader, "begin and end, or event, in the section", rule->title);
+    const unsigned both = 1U << POINT_BEGIN | 1U << POINT_END;
+
+    rules_go_back(reader, &rule->section);
+    if (!(rule->points & 1U << POINT_EVENT) && (rule->points & both) != both)
+        return rules_fail(reader, "begin and end, or event, in the section", rule->section.title);
     if (rule->parent == PARENT_RULE && !rules_find_parent(reader, rule))
         return false;
     if (!rule->has_key)
         rule->scope = SCOPE_THREAD;
-    rule->encloses = rules_is_by_thread(reader->rules, rule);
     rule->is_stack |= !rule->has_key;
-    reader->rules->uses_stack |= !rule->has_key || rule->parent == PARENT_THREAD;
-    return rules_list_kept(reader, rule);
+    return true;
+}
+
+/* A thread's number in a key says the same as the scope "thread", which costs less. Children know
+ * the key of their parent by its fields: these stay. */
+static void rules_fold_thread(const struct rules *rules, struct span_rule *rule)
+{
+    const bool can_fold =
+        !rule->is_parent && (rule->scope == SCOPE_PROCESS || rule->scope == SCOPE_THREAD);
+    size_t count = 0;
+
+    rule->encloses = rule->scope == SCOPE_THREAD;
+    for (size_t i = 0; i < rule->key.count; i++) {
+        const uint16_t field = rule->key.fields[i];
+        const bool is_thread = text_is(rules->fields[field], "$vtid");
+
+        rule->encloses |= is_thread;
+        if (is_thread && can_fold)
+            rule->scope = SCOPE_THREAD;
+        else
+            rule->key.fields[count++] = field;
+    }
+    rule->key.count = count;
+}
+
+static bool rules_same_key(const struct span_rule *a, const struct span_rule *b)
+{
+    return a->scope == b->scope && a->key.count == b->key.count &&
+           (a->key.count == 0 ||
+            memcmp(a->key.fields, b->key.fields, a->key.count * sizeof(*a->key.fields)) == 0);
+}
+
+/* What is made of all rules together, for each. */
+static void rules_settle(struct rules *rules)
+{
+    bool uses_stack = false;
+
+    for (size_t i = 0; i < rules->count; i++) {
+        struct span_rule *rule = &rules->rules[i];
+
+        uses_stack |= !rule->has_key || rule->parent == PARENT_THREAD;
+        rules_fold_thread(rules, rule);
+    }
+    for (size_t i = 0; i < rules->count; i++) {
+        struct span_rule *rule = &rules->rules[i];
+
+        rule->encloses &= uses_stack;
+        while (!rules_same_key(rule, &rules->rules[rule->form]))
+            rule->form++;
+    }
 }
 
 bool rules_check(struct rules_reader *reader)
@@ -486,6 +500,11 @@ bool rules_check(struct rules_reader *reader)
     }
     for (size_t i = 0; i < rules->count; i++) {
         if (!rules_check_rule(reader, &rules->rules[i]))
+            return false;
+    }
+    rules_settle(rules);
+    for (size_t i = 0; i < rules->count; i++) {
+        if (!rules_list_kept(reader, &rules->rules[i]))
             return false;
     }
     if (!rules->count)
@@ -504,13 +523,8 @@ bool rules_add(struct rules_reader *reader, struct text text)
     (void)text_copy(copy, text);
     reader->rules->digest = hash_text(reader->rules->digest, text);
     for (reader->line = 1; left.length; reader->line++) {
-        const char *end = memchr(left.data, '\n', left.length);
-        const size_t length = end ? (size_t)(end - left.data) : left.length;
-
-        if (!rules_read_line(reader, text_cut(left, length)))
+        if (!rules_read_line(reader, text_take(&left, '\n')))
             return false;
-        left =
-            (struct text){left.data + length + (end ? 1 : 0), left.length - length - (end ? 1 : 0)};
     }
     return true;
 }

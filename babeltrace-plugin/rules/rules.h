@@ -21,6 +21,7 @@
 
 /* A field of an event, or what a lookup has for the value of that field. */
 #define RULE_NO_LOOKUP UINT16_MAX
+#define RULE_NO_FORM   UINT16_MAX
 
 struct rule_operand {
     uint16_t field;
@@ -101,15 +102,24 @@ enum rule_parent {
     PARENT_IDS,         /* two fields have the trace id and the span id */
 };
 
-struct span_rule {
-    struct text title; /* as the file has it, without "span" */
+/* Where it is said; the title is without "span" or "lookup". */
+struct rule_section {
+    struct text title;
     const char *file;
     unsigned line;
+};
+
+struct span_rule {
+    struct rule_section section;
     struct rule_template name;
     struct rule_template service; /* no pieces: the process's name */
-    bool has_key, is_stack, encloses, has_begin, has_end, has_event, tags_all, has_error;
+    unsigned points;              /* a bit for each kind that it has */
+    bool has_key, is_stack, tags_all;
+    bool is_parent; /* of a rule that names it with its key */
+    bool encloses;  /* it is a parent for other spans of its thread, of which there are some */
     enum rule_scope scope; /* without a key, of the thread */
     struct rule_fields key;
+    uint16_t form; /* the same for rules whose keys have the same scope and fields */
     enum rule_parent parent;
     uint16_t parent_rule;
     struct text parent_title; /* until all rules are read */
@@ -126,9 +136,7 @@ struct span_rule {
 };
 
 struct rule_lookup {
-    struct text title;
-    const char *file;
-    unsigned line;
+    struct rule_section section;
     enum rule_scope scope;
     struct rule_fields key; /* one */
     uint16_t value;         /* RULE_NO_FIELD: not given */
@@ -144,7 +152,6 @@ struct rules {
     size_t point_count;
     struct text *fields; /* their names, by number */
     size_t field_count;
-    bool uses_stack; /* any rule asks what is open on a thread */
     uint64_t digest; /* of all that was read: other rules have another one */
     struct table classes;
     void **blocks; /* all memory that the rest points to */

@@ -16,6 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Of keys in what is saved. What one of another layout has saved is of other rules. */
+#define LAYOUT 2
+
 static bool rules_read_fd(struct rules_reader *reader, int fd)
 {
     struct stat status;
@@ -96,8 +99,10 @@ static struct rules *rules_new(struct rules_reader *reader, struct error *error)
 
     error->text[0] = '\0';
     *reader = (struct rules_reader){.rules = rules, .error = error};
-    if (rules && table_init(&rules->classes))
+    if (rules && table_init(&rules->classes)) {
+        rules->digest = LAYOUT;
         return rules;
+    }
     error_set(error, "rules: out of memory");
     free(rules);
     return NULL;
@@ -133,22 +138,18 @@ static bool rules_read_path(struct rules_reader *reader, const char *path)
 static bool rules_read_list(struct rules_reader *reader, struct text paths)
 {
     while (paths.length) {
-        const char *comma = memchr(paths.data, ',', paths.length);
-        const size_t length = comma ? (size_t)(comma - paths.data) : paths.length;
-        const struct text path = rules_trim(text_cut(paths, length));
+        const struct text all = paths, path = rules_trim(text_take(&paths, ','));
         char string[PATH_MAX];
 
         if (!path.length || path.length >= sizeof(string)) {
             error_set(reader->error,
                       "rules \"%.*s\": expected files, folders or names with commas in between",
-                      (int)text_cut(paths, 80).length, paths.data);
+                      (int)text_cut(all, 80).length, all.data);
             return false;
         }
         *text_copy(string, path) = '\0';
         if (!rules_read_path(reader, string))
             return false;
-        paths = (struct text){paths.data + length + (comma != NULL),
-                              paths.length - length - (comma != NULL)};
     }
     return true;
 }

@@ -16,7 +16,7 @@ static bool words_is_blank(char c)
 struct text rules_trim(struct text text)
 {
     while (text.length && words_is_blank(text.data[0]))
-        text = (struct text){text.data + 1, text.length - 1};
+        text = text_after(text, 1);
     while (text.length && words_is_blank(text.data[text.length - 1]))
         text.length--;
     return text;
@@ -31,7 +31,7 @@ struct text rules_next_word(struct text *text)
     while (length < text->length && !words_is_blank(text->data[length]))
         length++;
     word = text_cut(*text, length);
-    *text = rules_trim((struct text){text->data + length, text->length - length});
+    *text = rules_trim(text_after(*text, length));
     return word;
 }
 
@@ -45,8 +45,7 @@ bool rules_split_last(struct text *text, const char *word, struct text *before)
             !words_is_blank(text->data[i + 1 + length]))
             continue;
         *before = rules_trim(text_cut(*text, i));
-        *text =
-            rules_trim((struct text){text->data + i + 1 + length, text->length - i - 1 - length});
+        *text = rules_trim(text_after(*text, i + 1 + length));
         return true;
     }
     return false;
@@ -109,22 +108,20 @@ bool rules_read_fields(struct rules_reader *reader, struct text text, struct rul
 static bool words_read_operand(struct rules_reader *reader, struct text text,
                                struct rule_operand *operand)
 {
-    const char *open = memchr(text.data, '(', text.length);
+    const struct text all = text;
     const struct rules *rules = reader->rules;
-    struct text title;
+    const struct text title = text_take(&text, '(');
 
     operand->lookup = RULE_NO_LOOKUP;
-    if (!open || text.data[text.length - 1] != ')')
-        return rules_read_field(reader, text, &operand->field);
-    title = text_cut(text, (size_t)(open - text.data));
+    if (!text.length || text.data[text.length - 1] != ')')
+        return rules_read_field(reader, all, &operand->field);
     for (uint16_t i = 0; i < rules->lookup_count; i++) {
-        if (text_equal(rules->lookups[i].title, title))
+        if (text_equal(rules->lookups[i].section.title, title))
             operand->lookup = i;
     }
     if (operand->lookup == RULE_NO_LOOKUP)
         return rules_fail(reader, "the name of a [lookup NAME] above", title);
-    text = (struct text){open + 1, text.length - title.length - 2};
-    return rules_read_field(reader, text, &operand->field);
+    return rules_read_field(reader, text_cut(text, text.length - 1), &operand->field);
 }
 
 bool rules_read_template(struct rules_reader *reader, struct text text,
@@ -135,22 +132,18 @@ bool rules_read_template(struct rules_reader *reader, struct text text,
         return false;
     while (text.length) {
         struct rule_piece *piece = &template->pieces[template->count++];
-        const char *open = memchr(text.data, '{', text.length);
-        const char *close =
-            open ? memchr(open, '}', text.length - (size_t)(open - text.data)) : NULL;
-        const size_t length = open ? (size_t)(open - text.data) : text.length;
+        const struct text all = text;
+        struct text operand;
 
-        piece->literal = text_cut(text, length);
-        if (!open)
+        piece->literal = text_take(&text, '{');
+        if (piece->literal.length == all.length)
             return true;
-        if (!close)
-            return rules_fail(reader, "a } after {", text);
+        if (!memchr(text.data, '}', text.length))
+            return rules_fail(reader, "a } after {", all);
+        operand = text_take(&text, '}');
         piece->has_operand = true;
-        if (!words_read_operand(reader,
-                                rules_trim((struct text){open + 1, (size_t)(close - open) - 1}),
-                                &piece->operand))
+        if (!words_read_operand(reader, rules_trim(operand), &piece->operand))
             return false;
-        text = (struct text){close + 1, text.length - length - (size_t)(close - open) - 1};
     }
     return true;
 }
@@ -162,12 +155,11 @@ bool rules_read_tags(struct rules_reader *reader, struct text text, struct span_
     rule->tags_all = text_is(text, "all");
     while (rule->tags && !rule->tags_all && text.length) {
         struct text word = rules_next_word(&text);
-        const char *equals = memchr(word.data, '=', word.length);
         struct rule_tag *tag = &rule->tags[rule->tag_count++];
 
-        tag->key = equals ? text_cut(word, (size_t)(equals - word.data)) : word;
-        if (equals)
-            word = (struct text){equals + 1, word.length - tag->key.length - 1};
+        tag->key = word;
+        if (memchr(word.data, '=', word.length))
+            tag->key = text_take(&word, '=');
         if (!words_read_operand(reader, word, &tag->operand))
             return false;
     }
@@ -220,7 +212,7 @@ bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns)
 
     while (digits < text.length && text.data[digits] >= '0' && text.data[digits] <= '9')
         digits++;
-    unit = words_unit(rules_trim((struct text){text.data + digits, text.length - digits}));
+    unit = words_unit(rules_trim(text_after(text, digits)));
     if (!unit || !words_is_number(text_cut(text, digits), &number, &is_negative) ||
         number > (uint64_t)INT64_MAX / 4 / (uint64_t)unit)
         return rules_fail(reader, "a time with its unit, such as 20us, 5ms or 60s", text);
@@ -252,7 +244,7 @@ static bool words_read_test(struct rules_reader *reader, struct text text, struc
     test->value.type = VALUE_INTEGER;
     if (!words_is_number(text, &test->value.integer, &test->value.is_negative)) {
         if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
-            text = (struct text){text.data + 1, text.length - 2};
+            text = text_after(text_cut(text, text.length - 1), 1);
         test->value = (struct rule_value){.type = VALUE_TEXT, .text = text};
     }
     return rules_read_field(reader, field, &test->field);

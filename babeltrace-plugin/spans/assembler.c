@@ -149,18 +149,11 @@ static void hand_on_metric(struct assembler *assembler, const struct event *even
     assembler->options.metric(assembler->sink_context, event, time_ns);
 }
 
-void assembler_add(struct assembler *assembler, const struct event *event)
+__attribute__((noinline)) static void add_ours(struct assembler *assembler,
+                                               const struct event *event)
 {
     const bool is_of_span_api = event->kind >= EVENT_SPAN;
 
-    assembler->counts.events++;
-    assembler_advance(assembler, event->time_ns);
-    if (event->kind == EVENT_RULE) {
-        assembler->counts.events_rule++;
-        if (assembler->options.rule)
-            assembler->options.rule(assembler->sink_context, event);
-        return;
-    }
     if (is_of_span_api && !assembler->options.is_choice)
         assembler_note_sequence(assembler, event);
     if (event->kind == EVENT_METRIC) {
@@ -175,4 +168,37 @@ void assembler_add(struct assembler *assembler, const struct event *event)
     } else {
         assembler_add_original(assembler, event);
     }
+}
+
+static inline void add_event(struct assembler *assembler, const struct event *event)
+{
+    if (event->kind != EVENT_RULE) {
+        add_ours(assembler, event);
+        return;
+    }
+    assembler->counts.events_rule++;
+    if (assembler->options.rule)
+        assembler->options.rule(assembler->sink_context, event);
+}
+
+/* Spans of ours are open: one or the other may have come to its end. */
+__attribute__((noinline)) static void add_after_finished(struct assembler *assembler,
+                                                         const struct event *event)
+{
+    finish_all_expired(assembler);
+    add_event(assembler, event);
+}
+
+/* Without a call that returns: events of rules cost little more. */
+void assembler_add(struct assembler *assembler, const struct event *event)
+{
+    assembler->counts.events++;
+    if (event->time_ns > assembler->now_ns) {
+        assembler->now_ns = event->time_ns;
+        if (assembler->open.table.count) {
+            add_after_finished(assembler, event);
+            return;
+        }
+    }
+    add_event(assembler, event);
 }

@@ -27,20 +27,19 @@ static const char usage[] =
 static void rules_tell_shared(const struct rules *rules)
 {
     for (size_t i = 0; i < rules->point_count; i++) {
-        for (size_t k = 0; k < i; k++) {
-            const struct rule_point *a = &rules->points[k], *b = &rules->points[i];
-            const struct span_rule *of_a, *of_b;
+        const struct rule_point *point = &rules->points[i];
+        const struct rule_section *section = &rules->rules[point->owner].section;
 
-            if (a->kind == POINT_LOOKUP || b->kind == POINT_LOOKUP ||
-                !text_equal(a->pattern, b->pattern))
-                continue;
-            of_a = &rules->rules[a->owner];
-            of_b = &rules->rules[b->owner];
-            if (of_a->file == of_b->file)
+        for (size_t k = 0; k < i && point->kind != POINT_LOOKUP; k++) {
+            const struct rule_point *other = &rules->points[k];
+            const struct rule_section *of_other = &rules->rules[other->owner].section;
+
+            if (other->kind == POINT_LOOKUP || of_other->file == section->file ||
+                !text_equal(other->pattern, point->pattern))
                 continue;
             printf("note: %.*s is in \"%s\", line %u, and in \"%s\", line %u: each makes spans\n",
-                   (int)b->pattern.length, b->pattern.data, of_a->file, of_a->line, of_b->file,
-                   of_b->line);
+                   (int)point->pattern.length, point->pattern.data, of_other->file, of_other->line,
+                   section->file, section->line);
             break;
         }
     }
