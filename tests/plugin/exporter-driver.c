@@ -20,6 +20,7 @@
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
+#include "waits.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -206,25 +207,28 @@ static void add(uint64_t number)
     free(span.log);
 }
 
+static void wait_more(int64_t *end_ms, const char *what)
+{
+    if (!wait_up_to(20000, end_ms))
+        fail("waited 20 s for", what);
+}
+
 static void wait_for(const char *what)
 {
     const bool is_of_spool = strncmp(what, "spool-", 6) == 0;
     const char *outcome = is_of_spool ? what + 6 : what;
     const char *colon = strchr(what, ':');
-    const int64_t until_ms = clock_ms() + 20000;
 
     for (int i = 0; colon && i < OUTCOMES; i++) {
         const uint64_t wanted = strtoull(colon + 1, NULL, 10);
+        int64_t end_ms = 0;
         struct exporter_counts counts;
 
         if (strncmp(outcomes[i], outcome, (size_t)(colon - outcome)) != 0)
             continue;
         while (counts = checked_counts(),
-               (is_of_spool ? counts.spool.outcome : counts.outcome)[i] < wanted) {
-            if (clock_ms() > until_ms)
-                fail("waited 20 s for", what);
-            usleep(1000);
-        }
+               (is_of_spool ? counts.spool.outcome : counts.outcome)[i] < wanted)
+            wait_more(&end_ms, what);
         return;
     }
     fail("wait: expected OUTCOME:N", what);
@@ -232,13 +236,10 @@ static void wait_for(const char *what)
 
 static void wait_for_requests(uint64_t wanted)
 {
-    const int64_t until_ms = clock_ms() + 20000;
+    int64_t end_ms = 0;
 
-    while (checked_counts().requests < wanted) {
-        if (clock_ms() > until_ms)
-            fail("waited 20 s for", "requests");
-        usleep(1000);
-    }
+    while (checked_counts().requests < wanted)
+        wait_more(&end_ms, "requests");
 }
 
 static int64_t integer_of(const char *step)

@@ -4,11 +4,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 
 #include "check.h"
 #include "starvation/starve.h"
+#include "waits.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -308,10 +308,10 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
     starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
     exporter = open_spooling(url);
     if (exporter) {
-        const int64_t until_ms = clock_ms() + 50;
+        int64_t end_ms = 0;
 
-        while (clock_ms() < until_ms && exporter_counts(exporter).spool.waiting)
-            usleep(1000);
+        while (exporter_counts(exporter).spool.waiting && wait_up_to(50, &end_ms))
+            continue;
         counts = close_spooling(exporter);
         accepted = counts.spool.outcome[OUTCOME_ACCEPTED];
         CHECK(counts.spool.found == 5 && accepted + counts.spool.waiting == 5);
