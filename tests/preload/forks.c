@@ -33,11 +33,13 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "waits.h"
 #include "wire.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -185,14 +187,15 @@ static void serve_threaded(const char *address, int connections)
 
 static void in_between(int fd, bool ends_first)
 {
-    const pid_t child = fork();
+    const pid_t parent = getpid(), child = fork();
     int status;
 
     if (child == 0) {
         if ((chroot("/proc/self/fdinfo") < 0 || chdir("/") < 0) && errno != EPERM)
             fail("chroot");
-        if (ends_first)
-            (void)usleep(20000);
+        for (int64_t end_ms = 0; ends_first && getppid() == parent;)
+            if (!wait_up_to(PATIENCE_MS, &end_ms))
+                fail("the parent does not end");
         answer(fd);
         exit(0);
     }
@@ -205,6 +208,7 @@ static void serve_twice(const char *address, int connections)
     const int listener = listen_at(address);
     int status;
 
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (int i = 0; i < connections; i++) {
         const int fd = accept(listener, NULL, NULL);
         const pid_t child = fork();
@@ -215,7 +219,8 @@ static void serve_twice(const char *address, int connections)
         if (child < 0 || waitpid(child, &status, 0) != child || status)
             fail("a child has failed");
     }
-    (void)usleep(100000); /* the last grandchild */
+    while (wait(NULL) > 0) /* grandchildren */
+        continue;
 }
 
 static void serve_as_orphan(const char *address)

@@ -348,6 +348,7 @@ static void ask_server(struct task *task, int argument)
 static void test_child_that_stays(void)
 {
     struct task task = {.done = has_served};
+    siginfo_t ended;
     pid_t first;
 
     begin();
@@ -363,8 +364,9 @@ static void test_child_that_stays(void)
     ask_server(&task, 7);
     CHECK(served.pid != first && served.times == 1);
     first = served.pid;
-    CHECK(kill(first, SIGKILL) == 0); /* the loop does not know yet */
-    usleep(20000);
+    CHECK(kill(first, SIGKILL) == 0);
+    /* the loop does not know yet */
+    CHECK(waitid(P_PID, (id_t)first, &ended, WEXITED | WNOWAIT) == 0);
     ask_server(&task, 7);
     CHECK(served.pid != first && served.times == 1);
     first = served.pid;
