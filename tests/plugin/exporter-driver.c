@@ -10,10 +10,11 @@
  * look random.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
- * "spool-" before), requests:N (until that many were begun), sleep:MS, interrupt, say:TEXT (on
- * stderr), number:N (of the first span, in place of 0), pace:US (after each span), settled (from
- * now on "settled N" is printed: all spans below N are), pause (until a line comes on stdin),
- * flush, close. Messages for the operator go to stderr. Status 1: the exporter did not start.
+ * "spool-" before), requests:N (until that many were begun), settled:N (until all below N
+ * are), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in place of 0),
+ * pace:US (after each span), settled (from now on "settled N" is printed: all spans below N are),
+ * pause (until a line comes on stdin), flush, close. Messages for the operator go to stderr. Status
+ * 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -234,14 +235,6 @@ static void wait_for(const char *what)
     fail("wait: expected OUTCOME:N", what);
 }
 
-static void wait_for_requests(uint64_t wanted)
-{
-    int64_t end_ms = 0;
-
-    while (checked_counts().requests < wanted)
-        wait_more(&end_ms, "requests");
-}
-
 static int64_t integer_of(const char *step)
 {
     const char *colon = strchr(step, ':');
@@ -252,6 +245,7 @@ static int64_t integer_of(const char *step)
 static void take_step(const char *step)
 {
     struct error error;
+    int64_t end_ms = 0;
 
     if (strncmp(step, "add:", 4) == 0) {
         for (int64_t i = integer_of(step); i; i--) {
@@ -272,7 +266,11 @@ static void take_step(const char *step)
     } else if (strncmp(step, "wait:", 5) == 0) {
         wait_for(step + 5);
     } else if (strncmp(step, "requests:", 9) == 0) {
-        wait_for_requests((uint64_t)integer_of(step));
+        while (checked_counts().requests < (uint64_t)integer_of(step))
+            wait_more(&end_ms, step);
+    } else if (strncmp(step, "settled:", 8) == 0) {
+        while (settled < (uint64_t)integer_of(step))
+            wait_more(&end_ms, step);
     } else if (strncmp(step, "sleep:", 6) == 0) {
         usleep((useconds_t)integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {

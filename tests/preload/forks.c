@@ -37,6 +37,7 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -228,13 +229,15 @@ static void serve_as_orphan(const char *address)
     const int listener = listen_at(address);
     const int fd = accept(listener, NULL, NULL);
     const pid_t server = getpid();
+    struct pollfd ended = {.events = POLLIN};
     char byte;
 
     if (fork() == 0) {
         if (fork() != 0)
             exit(0);
-        (void)kill(server, SIGKILL);
-        (void)usleep(100000);
+        ended.fd = (int)syscall(SYS_pidfd_open, server, 0);
+        if (kill(server, SIGKILL) < 0 || syscall(SYS_ppoll, &ended, 1, NULL, NULL, 0) != 1)
+            fail("the end of the server");
         while (read(fd, &byte, 1) == 1 && write(fd, &byte, 1) == 1)
             continue;
         exit(0);

@@ -56,13 +56,18 @@ static int go_in_circles(const void *order, size_t size)
     return 0;
 }
 
+static int hang(void)
+{
+    (void)usleep(LONG_MS * 1000);
+    return 42;
+}
+
 /* Locked up, before it has told anything. */
 static int do_nothing(const void *order, size_t size)
 {
     (void)order;
     (void)size;
-    (void)usleep(LONG_MS * 1000);
-    return 42;
+    return hang();
 }
 
 /* Where its account is, is in the order. */
@@ -94,8 +99,7 @@ static int wait_for_collector(const void *order, size_t size)
     begin(order, size);
     if (!tell("spans_waiting", 7))
         return 1;
-    (void)usleep(LONG_MS * 1000);
-    return 42;
+    return hang();
 }
 
 /* All was sent; it does not end. */
@@ -104,8 +108,7 @@ static int lock_up(const void *order, size_t size)
     begin(order, size);
     if (!tell("requests", 1))
         return 1;
-    (void)usleep(LONG_MS * 1000);
-    return 42;
+    return hang();
 }
 
 /* At work all the time, and its account tells of it. */

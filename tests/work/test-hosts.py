@@ -217,9 +217,11 @@ class Hosts(Pushed, unittest.TestCase):
                 if victim.keep_up() and are_away and victim != root:
                     news.begin_anew()
             self.assertTrue(news.take(points(root.document())), "numbers fell")
-        while nodes.poll() is None or due:
+
+        def all_is_sent():
             look()
-            time.sleep(0.05)
+            return nodes.poll() is not None and not due
+        wait_until(all_is_sent, "all is sent", 600, every_s=0.05)
         sent = self.sent(nodes)
 
         def all_is_there():
