@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +24,21 @@ struct served {
     char path[200], vault[200]; /* of the two sockets */
     pid_t keeper, service;
 };
+
+/* What the test and its programs tell each other. */
+static inline void *served_share(int fd, size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (at == MAP_FAILED)
+        exit(1);
+    return at;
+}
+
+static inline uint64_t get(const uint64_t *shared)
+{
+    return __atomic_load_n(shared, __ATOMIC_ACQUIRE);
+}
 
 static inline void served_ignore(void *context, struct held *held)
 {

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "tools/base/child.h"
 #include "tools/base/control.h"
 
@@ -18,14 +18,7 @@
 
 #define LONG 1000000 /* more than a socket takes at once */
 
-static struct loop *loop;
 static char folder[4096];
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 static json_t *answer(void *context, const char *request)
 {
@@ -113,21 +106,18 @@ static void serve(const struct job *job, const char *request)
     struct asking asking = {.folder = ""};
     const struct child_order order = {.job = job, .bytes = &asking, .size = sizeof(asking)};
     struct child child = {.ended = child_ended};
-    struct timer limit = {.due = stop};
 
     (void)snprintf(asking.folder, sizeof(asking.folder), "%s", folder);
     (void)snprintf(asking.request, sizeof(asking.request), "%s", request);
     CHECK(child_start(loop, &child, &order));
-    timer_set(loop, &limit, 10000);
-    CHECK(loop_run(loop) && child.pid == 0);
-    timer_clear(loop, &limit);
+    run_for(10000);
+    CHECK(child.pid == 0);
 }
 
 /* ---- another one of the same name */
 
 static int open_too(const void *order, size_t size)
 {
-    const struct loop_signals signals = {stop, stop, NULL};
     struct loop *own = loop_new(&signals);
     struct error error = {""};
     char expected[128];
@@ -161,7 +151,6 @@ static const struct job outlive_job = {.name = "outlive", .run = outlive};
 /* One that is killed leaves its socket, and a child of its own runs on. */
 static void wait_for_kill(int orphan_waits)
 {
-    const struct loop_signals signals = {stop, stop, NULL};
     struct loop *killed = loop_new(&signals);
     struct error error = {""};
     struct child child = {.ended = NULL};
@@ -221,7 +210,6 @@ int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&ask_job, &crowd_job, &open_too_job, &outlive_job,
                                              NULL};
-    const struct loop_signals signals = {stop, stop, NULL};
     struct error error = {""};
     struct control *control;
     int orphan, status;

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/reader/reader.h"
 #include "tools/base/say.h"
@@ -20,15 +20,8 @@
 #define LIMIT_MS 15000
 #define THREADS  15
 
-static struct loop *loop;
 static struct reader reader;
 static int status_of_reader;
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 static void ended(void *context, int status)
 {
@@ -153,7 +146,6 @@ int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&circles_job, &nothing_job,  &wait_job,
                                              &lock_up_job, &progress_job, NULL};
-    static const struct loop_signals signals = {stop, stop, NULL};
     char folder[] = "/tmp/reader.XXXXXX";
     int status;
 
