@@ -67,9 +67,6 @@ def span_figures(found, got):
     if "threads" in got.modes:
         found.compare("two_threads", "threads", "together", "alone", ratio, "ratio", ">= 0.98",
                       "the rates of the two CPUs, one at a time")
-    for name in ("allocations", "locks", "syscalls"):
-        if got.has("free", name):
-            found.count(name, got.number("free", name), "per span", "<= 0")
 
 
 def step_figures(found, got):

@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
-bench_programs := $(patsubst %,$(BUILD)/bench/bench-%,lib load ring ring-count \
-	$(if $(filter x86_64,$(shell uname -m)),free))
+bench_programs := $(patsubst %,$(BUILD)/bench/bench-%,lib load ring ring-count)
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard bench/*.c)))
 $(bench_obj): flags = $(public_flags) -iquote . -D_GNU_SOURCE -Ibench
@@ -142,7 +141,7 @@ bench-host: ## what `blkin host` reads and what that costs, beside node_exporter
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(stage_bench)
+	@$(MAKE) --no-print-directory all $(scale_load)
 	@$(PYTHON) bench/bench work
 
 .PHONY: bench-foreign
