@@ -229,42 +229,40 @@ static void left_at_once(void)
 
 /* ---- the agent goes ---- */
 
+static void records_elsewhere(void)
+{
+    const unsigned before = spans(&memory);
+
+    record();
+    CHECK(spans(&memory) == before);
+}
+
 static void exchanged(void)
 {
-    unsigned before;
-
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
     agent_give(&agent, &other);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(spans(&other) > 0);
-    before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    records_elsewhere();
     CHECK(agent_asked(&agent) == 2);
     agent_stop(&agent);
 }
 
 static void left(void)
 {
-    unsigned before;
-
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(!ring_map());
-    before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    records_elsewhere();
 }
 
 /* ---- another user ---- */
 
 static void user(void)
 {
-    unsigned before;
-
     if (geteuid() != 0)
         return;
     agent_start(&agent, &memory);
@@ -274,9 +272,7 @@ static void user(void)
     CHECK(seteuid(65534) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
-    before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    records_elsewhere();
     CHECK(seteuid(0) == 0);
     agent_stop(&agent);
 }
@@ -294,8 +290,7 @@ static void user_without(void)
     CHECK(seteuid(65534) == 0);
     RECORD_UNTIL(!ring_map());
     before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    records_elsewhere();
     CHECK(seteuid(0) == 0);
     RECORD_UNTIL(spans(&memory) > before);
     agent_stop(&agent);

@@ -37,6 +37,15 @@ static void begin(void)
         fprintf(stderr, "%s\n", error.text), exit(1);
 }
 
+static struct writer begin_ring(unsigned ring)
+{
+    static int lock;
+
+    begin();
+    lock = 0;
+    return (struct writer){memory_ring(&memory, ring), &lock};
+}
+
 /* Returns how many lines of babeltrace2's output have the text. */
 static unsigned lines_with(const char *text)
 {
@@ -99,11 +108,8 @@ static void test_nothing(void)
 static void test_times(void)
 {
     const int64_t now_ns = clock_ns();
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(1);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 1), &lock};
     put(&writer, now_ns + (INT64_C(1) << 50), 1);
     put(&writer, now_ns - 1000, 2);
     put(&writer, now_ns - 3000, 3);
@@ -119,11 +125,8 @@ static void test_times(void)
 /* A wrong payload is left out and told. */
 static void test_unreadable(void)
 {
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(0);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     put(&writer, clock_ns(), 1);
     (void)writer_put(&writer, 200, 1, "no event of ours", 17);
     (void)writer_put(&writer, 0, 1, "too short", 10);
@@ -137,11 +140,8 @@ static void test_unreadable(void)
 /* What was overwritten is told as packets that are missing, since nobody knows how many events. */
 static void test_overwritten(void)
 {
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(0);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     for (unsigned i = 0; i < 2000; i++)
         put(&writer, clock_ns(), i);
     dump();
@@ -153,11 +153,8 @@ static void test_overwritten(void)
 static void test_random(uint64_t seed)
 {
     char payload[600], expected[60];
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(0);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     for (unsigned i = 0; i < 150; i++) {
         const unsigned event = seed_next(&seed) % (seed_next(&seed) % 4 ? 15 : 255);
         const size_t length = seed_next(&seed) % sizeof(payload);
