@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
-from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
+from broker import ENVIRONMENT, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
 from common import LIMIT_S, look_for, otelcol_config  # noqa: E402
 from part import Part, options, page  # noqa: E402
 from server import Server  # noqa: E402
@@ -67,10 +67,7 @@ class RootTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
-        cls.broker = Broker(JARS, folder)
-        cls.broker.start()
-        cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
-        cls.broker.wait_ready()
+        cls.broker = start_broker(cls, JARS, folder)
 
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
