@@ -21,20 +21,12 @@ static char output[1 << 20]; /* of babeltrace2 */
 
 static void put(const struct writer *writer, int64_t time_ns, uint64_t number)
 {
-    const struct ring_original head = {(uint64_t)time_ns, 1, number, 0, 0, 0};
-    char payload[sizeof(head) + 20] = "";
-
-    memcpy(payload, &head, sizeof(head));
-    memcpy(payload + sizeof(head), "name\0service\0\0event", 20);
-    (void)writer_put(writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
+    writer_put_original(writer, time_ns, 1, number);
 }
 
 static void begin(void)
 {
-    const struct memory_size size = {2, RING_BYTES_MIN, RING_BYTES_MIN};
-
-    if (!memory_make(&memory, 7, &size, &error))
-        fprintf(stderr, "%s\n", error.text), exit(1);
+    memory = writer_memory(7, 2, RING_BYTES_MIN);
 }
 
 static struct writer begin_ring(unsigned ring)
