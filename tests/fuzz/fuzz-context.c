@@ -11,6 +11,7 @@
 #include "blkin_context.h"
 #include "fuzz.h"
 #include "naive_context.h"
+#include "tests/libblkin/context_checks.h"
 #include "zipkin_c.h"
 
 #include <endian.h>
@@ -72,24 +73,10 @@ static size_t damage(struct input *source, char *text, size_t length, size_t roo
     return length;
 }
 
-static int same(const struct blkin_context *a, const struct blkin_context *b)
-{
-    return a->trace_id_high == b->trace_id_high && a->trace_id == b->trace_id &&
-           a->span_id == b->span_id && a->parent_span_id == b->parent_span_id &&
-           a->flags == b->flags && a->tracestate == b->tracestate &&
-           a->tracestate_length == b->tracestate_length;
-}
-
 /* ---------------------------------------------------------------- checks */
 
-typedef int from_function(struct blkin_context *context, const char *text, size_t length);
 typedef int to_function(const struct blkin_context *context, char *buffer);
 typedef int naive_function(char *text, size_t length, struct blkin_context *context);
-
-static int from_opencensus(struct blkin_context *context, const char *text, size_t length)
-{
-    return blkin_context_from_opencensus(context, text, length);
-}
 
 static int to_opencensus(const struct blkin_context *context, char *buffer)
 {
@@ -97,7 +84,7 @@ static int to_opencensus(const struct blkin_context *context, char *buffer)
 }
 
 static const struct format {
-    from_function *from;
+    parse_function *from;
     to_function *to;
     naive_function *naive;
     size_t size; /* of the buffer */
@@ -114,15 +101,6 @@ static char *exact(size_t size)
 
     REQUIRE(buffer || !size);
     return buffer;
-}
-
-/* a context that no reader makes, to see what is left of it */
-static struct blkin_context marked(void)
-{
-    struct blkin_context context;
-
-    memset(&context, 0x5a, sizeof(context));
-    return context;
 }
 
 /* Writes and reads again. Returns 0 if the format cannot carry the context. */

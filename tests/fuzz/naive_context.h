@@ -7,18 +7,13 @@
 #ifndef TESTS_FUZZ_NAIVE_CONTEXT_H
 #define TESTS_FUZZ_NAIVE_CONTEXT_H
 
-#include "blkin_context.h"
+#include "tests/libblkin/context_checks.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define HEX     "0123456789abcdef"
-#define SAMPLED BLKIN_CONTEXT_SAMPLED
-#define DECIDED BLKIN_CONTEXT_DECIDED
-#define DEBUG   BLKIN_CONTEXT_DEBUG
-#define RANDOM  BLKIN_CONTEXT_RANDOM
-#define REMOTE  BLKIN_CONTEXT_REMOTE
+#define HEX "0123456789abcdef"
 
 static int naive_hex(const char *text, size_t digits, uint64_t *high, uint64_t *low)
 {
