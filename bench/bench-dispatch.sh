@@ -12,18 +12,13 @@ set -u -o pipefail
 # shellcheck source=tests/examples/dispatching.sh
 . "$SRC/tests/examples/dispatching.sh"
 
-die() {
-    complain "$*"
-    exit 1
-}
-
 # measure POLICY: its rate is in $rate, after as long that does not count, when all is known.
 measure() {
     start_dispatcher "$1" || exit 1
     "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" 2s >/dev/null &&
         "$PYTHON" "$read_load" read "$DISPATCHER" "${THREADS:-16}" "${SECONDS_EACH:-3}s" >"$WORK/read.log" ||
-        die "the load failed: $1"
-    stop_part dispatcher || die "the dispatcher has failed"
+        fail "the load failed: $1"
+    stop_part dispatcher || fail "the dispatcher has failed"
     rate=$(awk '{ print $2 }' "$WORK/read.log")
     echo "$(got store-3) $(($(got store-1) + $(got store-2) + $(got store-3)))" >>"$WORK/$1.shares"
 }

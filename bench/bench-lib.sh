@@ -86,9 +86,6 @@ runs usage "$processes" bench_lib usage
 currents
 counts whole child bare stepped current
 as_without counts without child current
-if [ -x "$bench/bench-free" ]; then
-    timeout 300 "$bench/bench-free" | sed 's/^/free /' || exit 1
-fi
 if [ "$(nproc)" -ge 2 ]; then
     runs threads 4 bench_lib threads
 fi

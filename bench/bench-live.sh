@@ -20,11 +20,6 @@ seconds=${TRIAL_SECONDS:-2}
 steps=${STEPS:-6}
 session=0 # number of the last one
 
-die() {
-    complain "$*"
-    exit 1
-}
-
 now_ms() {
     local now=${EPOCHREALTIME/./}
     echo $((now / 1000))

@@ -24,11 +24,6 @@ spans=${SPANS:-50000}
 rate=$((spans / 3))
 AGENT_OPTIONS=(--ring-bytes="${RING:-64M}" --rings-max-bytes=4G --log-level="${LOG_LEVEL:-warning}")
 
-die() {
-    complain "$*"
-    exit 1
-}
-
 say() {
     printf 'record %s %s %s %s\n' "$1" "$2" "${3-$2}" "${4-0}"
 }
@@ -179,7 +174,7 @@ say_result() {
 
 start_zipkin_behind() {
     local jar
-    jar=$("$SRC/scripts/fetch-zipkin" 2>"$WORK/fetch.log") || die "no Zipkin: $(tail -n 1 "$WORK/fetch.log")"
+    jar=$("$SRC/scripts/fetch-zipkin" 2>"$WORK/fetch.log") || fail "no Zipkin: $(tail -n 1 "$WORK/fetch.log")"
     start_zipkin "$jar" && wait_zipkin && start_collect "$ZIPKIN_URL" || exit 1
 }
 
@@ -423,5 +418,5 @@ DELAY_SAID="$part: $(nproc) CPUs, $spans spans/s on each host"
 begin
 case $part in
 planted | faults | storm | last | table) "run_$part" ;;
-*) die "there is no part $part" ;;
+*) fail "there is no part $part" ;;
 esac

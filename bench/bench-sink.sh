@@ -16,11 +16,6 @@ spans=${SPANS:-250000}
 pace=${PACE:-50000} # spans/s when recorded: how many are open at once follows from it
 turns=${TURNS:-10}
 
-die() {
-    complain "$*"
-    exit 1
-}
-
 # viewer COMPONENT [OPTION...]: reads the trace; what it took is in $cpu and $seconds.
 viewer() {
     local component=$1

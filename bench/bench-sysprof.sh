@@ -13,11 +13,6 @@ set -u
 . "$SRC/tests/lib.sh"
 writes=${WRITES:-6000}
 
-die() {
-    complain "$*"
-    exit 1
-}
-
 # run NAME PROGRAM...: a server whose requests are traced.
 run() {
     start_part "$1" "$BUILD/bin/blkin" run --service="$1" --usage=3 -- "${@:2}"
@@ -26,7 +21,7 @@ run() {
 # measure CLIENTS
 measure() {
     local clients=$1 spans=$ON_DISK/spans.json
-    truncate -s 0 "$ON_DISK/disk" && truncate -s 256M "$ON_DISK/disk" || die "no file for the disk"
+    truncate -s 0 "$ON_DISK/disk" && truncate -s 256M "$ON_DISK/disk" || fail "no file for the disk"
     free_port back
     free_port front
     # shellcheck disable=SC2154 # by free_port
@@ -38,17 +33,17 @@ measure() {
     fio_with "$clients" 100 # the provider is loaded, the disk's first blocks are there
     start_session "run-$clients" --output="$ON_DISK/trace" || exit 1
     fio_with "$clients" $((writes / clients))
-    lttng destroy "run-$clients" >/dev/null || die "lttng destroy"
+    lttng destroy "run-$clients" >/dev/null || fail "lttng destroy"
     stop_part proxy
     stop_part back-end
     start_collector "file:$spans" "$ON_DISK/trace"
     wait_part collector 300 || {
         show_log collector
-        die "babeltrace2 failed"
+        fail "babeltrace2 failed"
     }
     grep -q "lost before by LTTng: 0 events, 0 packets" "$WORK/collector.log" ||
         complain "$clients clients: $(grep -o 'lost before by LTTng.*' "$WORK/collector.log")"
-    "$PYTHON" "$SRC/bench/tiers_of_run.py" "$spans" "$clients" $((writes / clients * clients)) || die "no figures"
+    "$PYTHON" "$SRC/bench/tiers_of_run.py" "$spans" "$clients" $((writes / clients * clients)) || fail "no figures"
     rm -rf "$spans" "$ON_DISK/trace"
 }
 
@@ -58,7 +53,7 @@ fio_with() {
         --fsync=1 --iodepth=1 --numjobs="$1" --number_ios="$2" --group_reporting >"$WORK/fio.log" 2>&1 || {
         show_log fio
         show_log proxy
-        die "fio failed"
+        fail "fio failed"
     }
 }
 

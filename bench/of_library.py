@@ -5,7 +5,7 @@ SPDX-License-Identifier: BSD-2-Clause
 import shutil
 import subprocess
 
-from measure import BUILD, SRC, Failed, Found, output_of, script
+from measure import BUILD, SRC, Failed, Found, script
 from paired import difference, ratio
 
 STEPS = 8  # of the span with steps in bench-lib.c
@@ -67,9 +67,6 @@ def span_figures(found, got):
     if "threads" in got.modes:
         found.compare("two_threads", "threads", "together", "alone", ratio, "ratio", ">= 0.98",
                       "the rates of the two CPUs, one at a time")
-    for name in ("allocations", "locks", "syscalls"):
-        if got.has("free", name):
-            found.count(name, got.number("free", name), "per span", "<= 0")
 
 
 def step_figures(found, got):
@@ -156,11 +153,4 @@ def otel():
             ("span_vs_batched", "span", "batched", None, "with its batching processor")):
         found.compare(name, "otel", ours, f"otel_{theirs}", ratio, "ratio", target,
                       f"{what}: {got.median('otel', f'otel_{theirs}'):.1f} ns")
-    return found
-
-
-def ids():
-    _, duplicates, count, _ = output_of(BUILD / "bench/bench-ids").split()
-    found = Found("lib", None)
-    found.count("ids_unique", duplicates, "duplicates", "<= 0", f"{int(count):,} ids of 8 threads in each of 5 processes")
     return found

@@ -6,6 +6,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
+die() {
+    complain "$*"
+    exit 1
+}
+
 # plan TURNS NAME...: "TURN PASS NAME" of each run, in random order; see paired.py.
 plan() {
     "$PYTHON" "$SRC/bench/paired.py" plan "$@"
@@ -69,22 +74,28 @@ as_without() {
     as_in "$BUILD/bench/without" "$@"
 }
 
-# record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind
-# (NAME). The program waits for room in the ring buffer, so that nothing is lost.
-record_trace() {
-    local name=$1 kind=${4:-$1} log
+# load_session NAME CHANNEL-OPTIONS CREATE-OPTION...: of what bench-load makes. Without blkin:process, so that every
+# event is one of bench-load's.
+load_session() {
+    local name=$1 log
+    # shellcheck disable=SC2086 # a list
     if ! log=$({
-        lttng create "$name" --output="$WORK/$name" &&
-            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=4M --num-subbuf=4 \
-                --blocking-timeout=inf bench &&
-            lttng enable-event -s "$name" -u -c bench 'zipkin:*' &&
-            lttng enable-event -s "$name" -u -c bench blkin:span &&
+        lttng create "$name" "${@:3}" &&
+            lttng enable-channel -s "$name" -u --buffers-uid $2 bench &&
+            lttng enable-event -s "$name" -u -c bench 'zipkin:*,blkin:span' &&
             lttng start "$name"
     } 2>&1); then
-        complain "cannot record the trace $name:"
+        complain "cannot start the session $name:"
         printf '%s\n' "$log" >&2
         return 1
     fi
+}
+
+# record_trace NAME SPANS RATE [KIND]: a trace on disk, $WORK/NAME, of what bench-load makes of this kind
+# (NAME). The program waits for room in the ring buffer, so that nothing is lost.
+record_trace() {
+    local name=$1 kind=${4:-$1}
+    load_session "$name" "--subbuf-size=4M --num-subbuf=4 --blocking-timeout=inf" --output="$WORK/$name" || return
     LTTNG_UST_ALLOW_BLOCKING=1 timeout 120 "$BUILD/bench/bench-load" "$kind" "$2" "$3" \
         >/dev/null || {
         complain "bench-load $kind failed"
@@ -93,25 +104,12 @@ record_trace() {
     lttng destroy "$name" >/dev/null
 }
 
-# live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: of what bench-load makes; its address for viewers is
-# in LIVE_URL. Without blkin:process, so that every event is one of bench-load's.
+# live_session NAME TIMER_US SUB-BUFFER_SIZE COUNT: its address for viewers is in LIVE_URL.
 live_session() {
-    local name=$1 log
-    if ! log=$({
-        lttng create "$name" --live="$2" \
-            --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" &&
-            lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size="$3" --num-subbuf="$4" \
-                bench &&
-            lttng enable-event -s "$name" -u -c bench 'zipkin:*' &&
-            lttng enable-event -s "$name" -u -c bench blkin:span &&
-            lttng start "$name"
-    } 2>&1); then
-        complain "cannot start the live session $name:"
-        printf '%s\n' "$log" >&2
-        return 1
-    fi
+    load_session "$1" "--subbuf-size=$3 --num-subbuf=$4" --live="$2" \
+        --set-url="net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA" || return
     # shellcheck disable=SC2034 # for the caller
-    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$name"
+    LIVE_URL="net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/$1"
 }
 
 # discarded SESSION: events that LTTng has discarded, so far as it has said so.

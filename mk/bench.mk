@@ -3,8 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 
 # the anchors are built as an LTTng user builds tracepoints: no flags of ours but the warnings
-bench_programs := $(patsubst %,$(BUILD)/bench/bench-%,lib ids load ring ring-count \
-	$(if $(filter x86_64,$(shell uname -m)),free cold))
+bench_programs := $(patsubst %,$(BUILD)/bench/bench-%,lib load ring ring-count)
 sink_bench_programs := $(patsubst %.c,$(BUILD)/%,$(sink_bench_src))
 bench_obj := $(call obj,$(filter-out $(sink_bench_src),$(wildcard bench/*.c)))
 $(bench_obj): flags = $(public_flags) -iquote . -D_GNU_SOURCE -Ibench
@@ -17,7 +16,6 @@ $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
 	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
-$(BUILD)/bench/bench-cold: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
@@ -57,22 +55,6 @@ $(BUILD)/bench/nbdkit-disabled-filter.so: $(disabled_obj) $(lib)
 	@mkdir -p $(@D)
 	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
 
-# and the same with spans of the size that all had before 0.9
-large := $(BUILD)/bench/large/blkin
-large_filter := $(if $(nbdkit_filter),$(BUILD)/bench/nbdkit-large-filter.so)
-large_obj := $(patsubst %,$(BUILD)/obj/large/%.o,$(nbdkit_src))
-$(large)/blkin.h: $(wildcard libblkin/*.h)
-	@mkdir -p $(@D)
-	@cp $^ $(@D)
-	@sed -i 's/define BLKIN_SPAN_SIZE  *640/define BLKIN_SPAN_SIZE 1152/' $@
-$(large_obj): flags = -I$(large) -I$(large)/.. $(public_flags) -D_GNU_SOURCE $(call pkg_cflags,nbdkit)
-$(large_obj): $(BUILD)/obj/large/%.c.o: %.c $(makefiles) $(large)/blkin.h | include
-	@mkdir -p $(@D)
-	$(call say,CC)$(CC) $(cppflags) $(cflags) $(flags) -c -o $@ $<
-$(BUILD)/bench/nbdkit-large-filter.so: $(large_obj) $(lib)
-	@mkdir -p $(@D)
-	$(call say,LD)$(link_filter) -Wl,-rpath,'$(built)/lib'
-
 # a source of events for measuring memory
 bench_source := $(BUILD)/bench/plugins/babeltrace-plugin-bench.so
 $(call obj,bench/source/plugin.c): flags = $(call pkg_cflags,babeltrace2)
@@ -80,14 +62,13 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-publish bench-ids bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
 # what README quotes; in less than 12 minutes
-QUICK := lib ring sink live app cold
+QUICK := lib ring sink live app
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(disabled_filter)
-	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 --seconds 0.5 on3 off latency)' BENCH_COLD='$(or $(BENCH_COLD),--rounds 12 --turns 300)' \
-		$(PYTHON) bench/bench $(QUICK)
+	@BENCH_APP='$(or $(BENCH_APP),--rounds 5 --seconds 0.5 on3 off latency)' $(PYTHON) bench/bench $(QUICK)
 
 RUN ?=
 bench-publish: ## make doc/performance.md of what make bench measured: RUN='what run it was'
@@ -160,7 +141,7 @@ bench-host: ## what `blkin host` reads and what that costs, beside node_exporter
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(scale_load) $(stage_bench)
+	@$(MAKE) --no-print-directory all $(scale_load)
 	@$(PYTHON) bench/bench work
 
 .PHONY: bench-foreign
@@ -176,10 +157,6 @@ bench-rules: ## measure what spans by rules cost the sink: 5 minutes (instructio
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench rules
 
-bench-ids: ## look for a duplicate in 10^9 ids: takes minutes, and 9 GB of memory
-	@$(MAKE) --no-print-directory all $(bench_programs)
-	@$(PYTHON) bench/bench ids
-
 bench-ring: ## measure what the recorder's ring adds to a span
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) bench/bench ring
@@ -187,17 +164,6 @@ bench-ring: ## measure what the recorder's ring adds to a span
 bench-otel: ## measure the span API beside OpenTelemetry's SDK for Go; needs go
 	@$(MAKE) --no-print-directory all $(bench_programs)
 	@$(PYTHON) bench/bench otel
-
-.PHONY: bench-cold bench-flight
-bench-cold: ## measure a span where caches are cold: two minutes (less: BENCH_COLD='--rounds 3')
-	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(bench_programs)
-	@BENCH_COLD='$(BENCH_COLD)' $(PYTHON) bench/bench cold
-
-bench-flight: ## measure nbdkit with 128 requests in flight: ten minutes (less: BENCH_NBD='--rounds 3')
-	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(large_filter) $(sink_bench_programs)
-	@BENCH_NBD='--flight $(BENCH_NBD)' $(PYTHON) bench/bench nbd
 
 bench-app: ## measure what tracing costs nbdkit under fio: ten minutes (less: BENCH_APP='--pairs 3')
 	@scripts/deps --install

@@ -50,12 +50,6 @@ $(scale_obj) $(call obj,tests/scale/slow.c): flags = -D_GNU_SOURCE $(call pkg_cf
 $(BUILD)/tests/scale/produce: $(scale_obj)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ $(call pkg_libs,rdkafka) -lm $(LDLIBS)
-# what a worker does without Kafka, fed with the same load
-stage_bench := $(BUILD)/tests/scale/bench-stage
-$(call obj,tests/scale/bench-stage.c): flags = $(internal) $(has_kafka) $(call pkg_cflags,$(tool_pkgs))
-$(stage_bench): $(call obj,tests/scale/bench-stage.c tests/scale/traces.c) $(tool_parts)
-	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 # finds librdkafka in the program that it is loaded into
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)

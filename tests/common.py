@@ -27,6 +27,14 @@ def wait_until(condition, what="it", limit_s=30, every_s=0.01, fails=AssertionEr
         time.sleep(every_s)
 
 
+def look_for(seconds, look, every_s=0.02):
+    """Looks again and again for so long."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        look()
+        time.sleep(every_s)
+
+
 def free_port():
     """One that nobody uses, below those that the kernel gives to connections: such a one may be taken before anybody
     listens, even by a connection to the very port that nobody listens at, which then is connected to itself."""

@@ -79,6 +79,30 @@ check_account() {
     }
 }
 
+# ask_service NAME REQUEST [KEY...]: of a service's control socket: all of the answer, or the value there.
+ask_service() {
+    "$PYTHON" - "$BLKIN_RUNTIME_DIR/$1.sock" "${@:2}" <<'PY'
+import json, socket, sys
+with socket.socket(socket.AF_UNIX) as s:
+    s.settimeout(5)
+    s.connect(sys.argv[1])
+    s.sendall(sys.argv[2].encode() + b"\n")
+    text = b""
+    while data := s.recv(65536):
+        text += data
+value = json.loads(text)
+for key in sys.argv[3:]:
+    value = value[int(key) if isinstance(value, list) else key]
+print(json.dumps(value) if isinstance(value, (dict, list)) else value)
+PY
+}
+
+# start_taker [FORM]: a collector at $COLLECTOR_PORT, whose file is $WORK/taken; see collector.py.
+start_taker() {
+    start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken" "${1-${TAKEN_FORM-batches}}"
+    wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
+}
+
 # start_notified NAME: a part that is systemd for what has NOTIFY_SOCKET=$WORK/NAME; its log is what it was told.
 start_notified() {
     start_part "$1" "$PYTHON" -u -c 'import socket, sys

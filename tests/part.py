@@ -25,19 +25,20 @@ def page(url):
 
 
 class Part:
-    def __init__(self, log, args):
-        self.log, self.args, self.process = log, args, None
+    def __init__(self, log, args, **environment):
+        self.log, self.args, self.process, self.environment = log, args, None, {**ENVIRONMENT, **environment}
 
     def start(self):
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
+            self.process = subprocess.Popen(self.args, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                            env=self.environment)
         return self
 
     def runs(self):
         return self.process is not None and self.process.poll() is None
 
     def said(self):
-        with open(self.log, encoding="utf-8") as log:
+        with open(self.log, encoding="utf-8", errors="replace") as log:
             return log.read()
 
     def kill(self):

@@ -4,15 +4,10 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/scripts/private.sh"
+. "$SRC/tests/lib.sh"
 private_begin
 here=$SRC/tests/compat
 root=$WORK/root
-
-fail() {
-    complain "$*"
-    exit 1
-}
 
 flock "$BUILD" make -s -C "$SRC" install DESTDIR="$root" PREFIX=/usr >"$WORK/install.log" 2>&1 || {
     show_log install

@@ -5,19 +5,18 @@ folder, with BlkKin as it is installed.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import contextlib
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import free_port  # noqa: E402
+from common import free_port, wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 PAGE = os.path.join(SRC, "doc/tutorial.md")
-PATIENCE_S = 20 * int(os.environ.get("PATIENCE", "1"))
 
 
 def blocks(text):
@@ -73,12 +72,14 @@ class Shell:
 
     def run_until_done(self, command):
         """What a command needs may have been started just before: it is tried until it succeeds."""
-        deadline = time.monotonic() + PATIENCE_S
-        while True:
-            status, output = self.run(command)
-            if status == 0 or time.monotonic() > deadline or command.startswith(("patch", "cc", "mkdir")):
-                return status, output
-            time.sleep(0.05)
+        tries = []
+
+        def is_done():
+            tries.append(self.run(command))
+            return tries[-1][0] == 0 or command.startswith(("patch", "cc", "mkdir"))
+        with contextlib.suppress(AssertionError):
+            wait_until(is_done, limit_s=20, every_s=0.05)
+        return tries[-1]
 
 
 def check_commands(shell, block):
@@ -106,7 +107,7 @@ def check_diff(block, patches):
 def end_session_daemon(shell):
     """That of this test: a root's, or a user's own."""
     shell.run("pid=$(cat /run/lttng/lttng-sessiond.pid || cat ${LTTNG_HOME-$HOME}/.lttng/lttng-sessiond.pid); kill $pid; "
-              "while kill -0 $pid; do sleep 0.05; done")
+              "tail --pid=$pid -f /dev/null")
 
 
 def main():

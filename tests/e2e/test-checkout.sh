@@ -3,13 +3,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+. "$SRC/tests/lib.sh"
 checkout="$TMPDIR/a b/blkin"
 trap 'rm -rf "$TMPDIR/a b"' EXIT
-
-fail() {
-    echo "test-checkout.sh: $*" >&2
-    exit 1
-}
 
 # make as in a shell of the user's: nothing of the make that runs this. Not optimized: that is about paths.
 plain_make() {

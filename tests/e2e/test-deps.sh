@@ -4,13 +4,9 @@
 # installed and an apt-get that writes down what it is asked for.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+. "$SRC/tests/lib.sh"
 work=$(mktemp -d "$TMPDIR/deps.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-
-fail() {
-    echo "test-deps.sh: $*" >&2
-    exit 1
-}
 
 mkdir "$work/bin" || exit 1
 for program in bash cat cut echo env sh grep mktemp rm sed tail xargs dirname sleep mkdir cp; do

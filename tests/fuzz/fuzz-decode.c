@@ -14,6 +14,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/decode/streams.h"
+#include "source_graph.h"
 
 #include "tracepoints/format/events.h"
 
@@ -326,7 +327,6 @@ static void make_event_class(bt_trace_class *trace_class, bt_stream_class *strea
 #define STREAMS_MAX 8
 
 static struct streams *streams; /* of all executions: addresses come again */
-static bt_self_component *self_component;
 static struct class classes[CLASSES_MAX];
 static struct class context;
 static uint64_t checksum;
@@ -567,65 +567,6 @@ static void run_input(bt_self_message_iterator *iterator)
     bt_clock_class_put_ref(clock);
     bt_stream_class_put_ref(stream_class);
     bt_trace_class_put_ref(trace_class);
-}
-
-/* ---- the graph: run once for each input ---- */
-
-static bt_component_class_initialize_method_status
-initialize(bt_self_component_source *self, bt_self_component_source_configuration *configuration,
-           const bt_value *params, void *data)
-{
-    (void)configuration;
-    (void)params;
-    (void)data;
-    self_component = bt_self_component_source_as_self_component(self);
-    (void)bt_self_component_source_add_output_port(self, "out", NULL, NULL);
-    return BT_COMPONENT_CLASS_INITIALIZE_METHOD_STATUS_OK;
-}
-
-static bt_message_iterator_class_next_method_status next(bt_self_message_iterator *iterator,
-                                                         bt_message_array_const messages,
-                                                         uint64_t capacity, uint64_t *count)
-{
-    (void)messages;
-    (void)capacity;
-    (void)count;
-    run_input(iterator);
-    return BT_MESSAGE_ITERATOR_CLASS_NEXT_METHOD_STATUS_AGAIN;
-}
-
-static bt_graph_simple_sink_component_consume_func_status consume(bt_message_iterator *iterator,
-                                                                  void *data)
-{
-    bt_message_array_const messages;
-    uint64_t count;
-
-    (void)data;
-    return (bt_graph_simple_sink_component_consume_func_status)bt_message_iterator_next(
-        iterator, &messages, &count);
-}
-
-static bt_graph *make_graph(void)
-{
-    bt_message_iterator_class *iterator = bt_message_iterator_class_create(next);
-    bt_component_class_source *class = bt_component_class_source_create("fuzz", iterator);
-    const bt_component_source *component;
-    const bt_component_sink *sink;
-    bt_graph *graph = bt_graph_create(0);
-
-    REQUIRE(iterator && class && graph);
-    (void)bt_component_class_source_set_initialize_method(class, initialize);
-    REQUIRE(bt_graph_add_source_component(graph, class, "source", NULL, BT_LOGGING_LEVEL_NONE,
-                                          &component) == BT_GRAPH_ADD_COMPONENT_STATUS_OK);
-    REQUIRE(bt_graph_add_simple_sink_component(graph, "sink", NULL, consume, NULL, NULL, &sink) ==
-            BT_GRAPH_ADD_COMPONENT_STATUS_OK);
-    REQUIRE(bt_graph_connect_ports(
-                graph, bt_component_source_borrow_output_port_by_index_const(component, 0),
-                bt_component_sink_borrow_input_port_by_index_const(sink, 0),
-                NULL) == BT_GRAPH_CONNECT_PORTS_STATUS_OK);
-    bt_component_class_source_put_ref(class);
-    bt_message_iterator_class_put_ref(iterator);
-    return graph;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "host_folder.h"
+#include "waits.h"
 
 static void test_cgroups(void)
 {
@@ -214,8 +215,9 @@ static void test_real_cgroup(void)
     CHECK(user + system <= 2000 * NS_PER_MS);
     for (size_t tree = 0; tree < TREES; tree++) {
         group_path(path, sizeof(path), tree, "");
-        for (int i = 0; rmdir(path) != 0 && errno == EBUSY && i < 1000; i++)
-            (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        for (int64_t end_ms = 0;
+             rmdir(path) != 0 && errno == EBUSY && wait_up_to(PATIENCE_MS, &end_ms);)
+            continue;
     }
     sample(host);
     CHECK(count_of("cgroup") == 0 && host_counts(host).ended == 1);

@@ -5,17 +5,16 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import ENVIRONMENT, LIMIT_S, free_port, wait_until  # noqa: E402
 from part import Part, options  # noqa: E402
+from slow_network import SlowNetwork  # noqa: E402,F401
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 PEER = os.path.join(os.environ["BUILD"], "tests/hub/peer")
@@ -141,90 +140,6 @@ class Peers(Part):
         self.process.stdin.close()
         self.process.stdout.close()
         return status
-
-
-class Pair:
-    """The two sockets of a connection, closed when nothing comes any more from either."""
-
-    def __init__(self, near, far):
-        self.near, self.far, self.both_ways = near, far, 2
-        self.lock = threading.Lock()
-
-    def ends(self):
-        with self.lock:
-            self.both_ways -= 1
-            if self.both_ways == 0:
-                self.near.close()
-                self.far.close()
-
-
-class SlowNetwork:
-    """A proxy for TCP: what comes goes on after a delay, each way."""
-
-    def __init__(self, port, delay_s):
-        self.target = port
-        self.delay_s = delay_s
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listening.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.pairs = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                near, _ = self.listening.accept()
-            except OSError:
-                return
-            try:
-                far = socket.create_connection(("127.0.0.1", self.target))
-            except OSError:
-                near.close()
-                continue
-            for one in (near, far):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.pairs[:] = [pair for pair in self.pairs if pair.both_ways] + [Pair(near, far)]
-            self.carry(self.pairs[-1], near, far)
-            self.carry(self.pairs[-1], far, near)
-
-    def carry(self, pair, source, target):
-        waiting = collections.deque()
-        arrived = threading.Semaphore(0)
-
-        def read():
-            while True:
-                try:
-                    data = source.recv(65536)
-                except OSError:
-                    data = b""
-                waiting.append((time.monotonic() + self.delay_s, data))
-                arrived.release()
-                if not data:
-                    return
-
-        def write():
-            data = b" "
-            while data:
-                arrived.acquire()
-                at, data = waiting.popleft()
-                time.sleep(max(0, at - time.monotonic()))
-                try:
-                    if data:
-                        target.sendall(data)
-                    else:
-                        target.shutdown(socket.SHUT_WR)
-                except OSError:
-                    pass  # the rest of it is read, and goes nowhere
-            pair.ends()
-
-        threading.Thread(target=read, daemon=True).start()
-        threading.Thread(target=write, daemon=True).start()
-
-    def close(self):
-        self.listening.close()
-        for pair in self.pairs:
-            pair.near.close()
-            pair.far.close()
 
 
 class HubTest(unittest.TestCase):

@@ -28,7 +28,10 @@ class Kills(HubTest):
 
         # all that was posted is younger than the exchange keeps it
         wait_until(lambda: missing() <= 0, lambda: f"all answers: {missing()} are missing", 60)
-        time.sleep(0.5)  # a double would come now
+        # a double would come before what is posted now
+        posted = len(peers[0].posted)
+        peers[0].say("post 1")
+        wait_until(lambda: len(peers[0].posted) > posted and missing() <= 0, "all answers to one more")
         for peer in peers:
             others = [other for other in peers if other is not peer]
             self.is_same(peer, "requests", peer.got(), sum((other.posted for other in others), []))

@@ -92,3 +92,19 @@ group.initial.rebalance.delay.ms=0
     # what is in its topics
     create, grow, delete, trim = kafka.create, kafka.grow, kafka.delete, kafka.trim
     read, produce = kafka.read, kafka.produce
+
+
+def start_broker(test, jars, folder, **settings):
+    """One that runs until the test ends, or all tests of a class."""
+    broker = Broker(jars, folder, **settings)
+    broker.start()
+    (test.addClassCleanup if isinstance(test, type) else test.addCleanup)(broker.kill)
+    broker.wait_ready()
+    return broker
+
+
+def start_part(test, name, *command, **environment):
+    """The same of any program; its log is in the test's folder."""
+    part = Part(f"{test.folder}/{name}.log", command, **environment).start()
+    test.addCleanup(part.kill)
+    return part

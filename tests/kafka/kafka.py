@@ -12,6 +12,9 @@ import pathlib
 import sys
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from common import wait_until  # noqa: E402
+
 ASK_MS = 60000
 BEGINNING, END = -2, -1  # as an offset
 PARTITION_EOF = -191
@@ -274,15 +277,17 @@ def administer(broker, what, made, of):
 
 def await_partitions(broker, topic, partitions):
     """Until the broker tells others of them: it may have made them and not know it yet."""
-    asker, deadline, are_there = Client(broker), time.monotonic() + ASK_MS / 1000, False
-    while not are_there and time.monotonic() < deadline:
+    asker = Client(broker)
+
+    def are_there():
         try:
-            are_there = asker.partitions(topic) == partitions and asker.ends(topic, partitions)
+            return asker.partitions(topic) == partitions and asker.ends(topic, partitions)
         except Failed:
-            time.sleep(0.02)
-    asker.close()
-    if not are_there:
-        raise Failed(f"{topic}: made, and not known")
+            return False
+    try:
+        wait_until(are_there, f"{topic}: made, and not known", ASK_MS / 1000, every_s=0.02, fails=Failed)
+    finally:
+        asker.close()
 
 
 def create(broker, topic, partitions=1, **settings):

@@ -18,7 +18,7 @@ import urllib.request
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path[:0] = [SRC + "/tests/kafka", SRC + "/tests/otel"]
 import otlp  # noqa: E402
-from broker import ENVIRONMENT, JAVA, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
+from broker import ENVIRONMENT, JAVA, fetch_kafka, free_port, start_broker, start_part, wait_until  # noqa: E402
 
 TRACES = ("packed", "steps", "two-hosts")
 SPANS = 20000  # of the driver, besides
@@ -93,23 +93,7 @@ class Collectors(unittest.TestCase):
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.folder = folder
-        cls.broker = Broker(JARS, folder)
-        cls.broker.start()
-        cls.addClassCleanup(cls.broker.kill)
-        cls.broker.wait_ready()
-
-    def start(self, name, *command, **environment):
-        log = open(f"{self.folder}/{name}.log", "w", encoding="utf-8")
-        self.addCleanup(log.close)
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                   env={**ENVIRONMENT, **environment})
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
-    def log_of(self, name):
-        with open(f"{self.folder}/{name}.log", encoding="utf-8") as file:
-            return file.read()[-3000:]
+        cls.broker = start_broker(cls, JARS, folder)
 
     def sent(self, sink):
         """What the sink writes of the traces, into files."""
@@ -138,16 +122,16 @@ class Collectors(unittest.TestCase):
         jar = fetch("fetch-zipkin", "--exec")
         self.broker.create("zipkin", 4)
         self.port = free_port()
-        self.start("zipkin", *JAVA, f"-Djava.io.tmpdir={self.folder}", "-jar", jar,
-                   "--armeria.ports[0].address=127.0.0.1", f"--armeria.ports[0].port={self.port}",
-                   "--armeria.ports[0].protocols[0]=http", KAFKA_BOOTSTRAP_SERVERS=self.broker.address, KAFKA_TOPIC="zipkin",
-                   KAFKA_STREAMS="1", QUERY_PORT=str(self.port), MEM_MAX_SPANS="100000")
+        zipkin = start_part(
+            self, "zipkin", *JAVA, f"-Djava.io.tmpdir={self.folder}", "-jar", jar, "--armeria.ports[0].address=127.0.0.1",
+            f"--armeria.ports[0].port={self.port}", "--armeria.ports[0].protocols[0]=http", KAFKA_STREAMS="1",
+            KAFKA_BOOTSTRAP_SERVERS=self.broker.address, KAFKA_TOPIC="zipkin", QUERY_PORT=str(self.port), MEM_MAX_SPANS="100000")
         url = f"kafka://{self.broker.address}/zipkin"
         wanted = [span for text in self.sent("zipkin") for span in json.loads(text)]
         for trace in TRACES:
             convert(trace, "zipkin", url)
         self.assertEqual(drive(url)["accepted"], SPANS)
-        wait_until(self.is_up, lambda: "Zipkin's start: " + self.log_of("zipkin"), 250)
+        wait_until(self.is_up, lambda: "Zipkin's start: " + zipkin.said()[-3000:], 250)
         wait_until(lambda: self.metric("spans") >= len(wanted) + SPANS, lambda: self.get("/metrics"), 60)
         self.assertEqual((self.metric("spans"), self.metric("messages_dropped"), self.metric("spans_dropped")),
                          (len(wanted) + SPANS, 0, 0))
@@ -171,7 +155,7 @@ class Collectors(unittest.TestCase):
         file = self.folder + "/stored.json"
         with open(self.folder + "/otelcol.yaml", "w", encoding="utf-8") as config:
             config.write(CONFIG.format(broker=self.broker.address, file=file))
-        collector = self.start("otelcol", program, "--config", config.name)
+        collector = start_part(self, "otelcol", program, "--config", config.name)
         url = f"kafka://{self.broker.address}/otlp_proto"
         wanted = [helpers.readable(resource, span) for text in self.sent("otlp") for resource, _, span in otlp.spans(text)]
         for trace in TRACES:
@@ -179,7 +163,7 @@ class Collectors(unittest.TestCase):
         self.assertEqual(drive(url, "format=otlp")["accepted"], SPANS)
 
         def stored():
-            self.assertIsNone(collector.poll(), self.log_of("otelcol"))
+            self.assertTrue(collector.runs(), collector.said()[-3000:])
             if not os.path.exists(file):
                 return []
             with open(file, "rb") as lines:
@@ -187,7 +171,7 @@ class Collectors(unittest.TestCase):
                         for group in json.loads(line)["resourceSpans"] for scope in group["scopeSpans"]
                         for span in scope["spans"]]
 
-        wait_until(lambda: len(stored()) >= len(wanted) + SPANS, lambda: self.log_of("otelcol"), 100)
+        wait_until(lambda: len(stored()) >= len(wanted) + SPANS, lambda: collector.said()[-3000:], 100)
         found = [helpers.plain(*each) for each in stored()]
         self.assertEqual(len(found), len(wanted) + SPANS)
         driven = [span for span in found if span["resource"].get("service.name") == "driver"]

@@ -18,7 +18,7 @@ import unittest
 for folder in ("kafka", "otel"):
     sys.path.insert(0, os.path.join(os.environ["SRC"], "tests", folder))
 import otlp  # noqa: E402
-from broker import ENVIRONMENT, PASSWORD, START_S, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
+from broker import ENVIRONMENT, PASSWORD, START_S, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
 
 DRIVER = os.path.join(os.environ["BUILD"], "tests/plugin/exporter-driver")
 KILLS = int(os.environ.get("KILLS", "1"))
@@ -97,10 +97,7 @@ class Transport(unittest.TestCase):
         cls.certificate(folder, "ca")
         cls.certificate(folder, "other")
         cls.tls_folder = folder
-        cls.broker = Broker(JARS, folder, tls=f"{folder}/ca.both", auto_create_topics_enable="false")
-        cls.broker.start()
-        cls.addClassCleanup(cls.broker.kill)
-        cls.broker.wait_ready()
+        cls.broker = start_broker(cls, JARS, folder, tls=f"{folder}/ca.both", auto_create_topics_enable="false")
 
     @staticmethod
     def certificate(folder, name):

@@ -13,6 +13,7 @@
 #include "libblkin/ring/ring_find.h"
 #include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/provider_table.h"
+#include "waits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,10 +45,8 @@ int main(int argc, char **argv)
     agent_prepare(&agent);
     agent_start(&agent, &memory);
     blkin_init();
-    for (unsigned ms = 0; !ring_map() && ms < 20000; ms++) {
+    for (int64_t end_ms = 0; !ring_map() && wait_up_to(PATIENCE_MS, &end_ms);)
         blkin_heartbeat();
-        usleep(1000);
-    }
     for (int i = 0; i < times; i++)
         record("of parent");
     child = fork();

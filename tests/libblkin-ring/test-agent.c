@@ -10,6 +10,7 @@
 #include "libblkin/ring/ring_find.h"
 #include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/provider_table.h"
+#include "waits.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,10 +22,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define EVENTS      (1 << 22)
-#define PATIENCE_MS 20000
-#define LOWEST      200 /* number of the library's descriptor */
-#define HIGHEST     1024
+#define EVENTS  (1 << 22)
+#define LOWEST  200 /* number of the library's descriptor */
+#define HIGHEST 1024
 
 static struct rings memory, other;
 static struct agent agent;
@@ -42,14 +42,7 @@ static unsigned spans(const struct rings *of)
 }
 
 /* A program that works, until the condition holds. */
-#define WORK_UNTIL(condition)                                              \
-    do {                                                                   \
-        for (unsigned ms_ = 0; ms_ < PATIENCE_MS && !(condition); ms_++) { \
-            record();                                                      \
-            usleep(1000);                                                  \
-        }                                                                  \
-        CHECK(condition);                                                  \
-    } while (0)
+#define RECORD_UNTIL(condition) WORK_UNTIL(condition, record())
 
 /* The library's, if it has one; or -1. */
 static int high_descriptor(void)
@@ -93,10 +86,10 @@ static void late(void)
     CHECK(!blkin_span_is_recorded(&span));
     CHECK(ring_find_state() == RING_AWAITED);
     agent_start(&agent, &memory);
-    WORK_UNTIL(spans(&memory) > 0);
+    RECORD_UNTIL(spans(&memory) > 0);
     CHECK(agent_asked(&agent) == 1);
     agent_stop(&agent);
-    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* chores need no agent */
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > 2); /* chores need no agent */
     CHECK(ring_find_state() == RING_FOUND);
 }
 
@@ -140,14 +133,15 @@ static void silent(void)
     agent_start(&agent, NULL);
     alarm(60);
     blkin_init();
-    while (agent_asked(&agent) < 3 || !is_closed) {
+    for (int64_t end_ms = 0;
+         (agent_asked(&agent) < 3 || !is_closed) && wait_up_to(PATIENCE_MS, &end_ms);) {
         record();
         is_closed = is_closed || (agent_asked(&agent) > 0 && high_descriptor() < 0);
-        usleep(1000);
     }
+    CHECK(is_closed);
     CHECK(!ring_map());
     agent_stop(&agent);
-    WORK_UNTIL(ring_find_state() == RING_AWAITED);
+    RECORD_UNTIL(ring_find_state() == RING_AWAITED);
     CHECK(high_descriptor() < 0);
 }
 
@@ -184,7 +178,7 @@ static void closed(void)
     found = high_descriptor();
     CHECK(found >= LOWEST && fcntl(found, F_GETFD) == FD_CLOEXEC);
     CHECK(dup2(STDERR_FILENO, found) == found);
-    WORK_UNTIL(agent_asked(&agent) >= 3);
+    RECORD_UNTIL(agent_asked(&agent) >= 3);
     CHECK(fstat(found, &status) == 0);
     agent_stop(&agent);
 }
@@ -211,11 +205,11 @@ static void wrong(void)
 {
     memory.head->mark++;
     agent_start(&agent, &memory);
-    WORK_UNTIL(agent_asked(&agent) >= 2);
+    RECORD_UNTIL(agent_asked(&agent) >= 2);
     CHECK(!ring_map());
     CHECK(spans(&memory) == 0);
     memory.head->mark--;
-    WORK_UNTIL(spans(&memory) > 0);
+    RECORD_UNTIL(spans(&memory) > 0);
     agent_stop(&agent);
 }
 
@@ -228,61 +222,57 @@ static void left_at_once(void)
     blkin_init();
     CHECK(ring_find_state() == RING_SOON);
     agent_give(&agent, &other);
-    WORK_UNTIL(spans(&other) > 0);
+    RECORD_UNTIL(spans(&other) > 0);
     CHECK(spans(&memory) == 0);
     agent_stop(&agent);
 }
 
 /* ---- the agent goes ---- */
 
-static void exchanged(void)
+static void records_elsewhere(void)
 {
-    unsigned before;
+    const unsigned before = spans(&memory);
 
-    agent_start(&agent, &memory);
-    WORK_UNTIL(spans(&memory) > 0);
-    agent_give(&agent, &other);
-    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
-    WORK_UNTIL(spans(&other) > 0);
-    before = spans(&memory);
     record();
     CHECK(spans(&memory) == before);
+}
+
+static void exchanged(void)
+{
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(spans(&other) > 0);
+    records_elsewhere();
     CHECK(agent_asked(&agent) == 2);
     agent_stop(&agent);
 }
 
 static void left(void)
 {
-    unsigned before;
-
     agent_start(&agent, &memory);
-    WORK_UNTIL(spans(&memory) > 0);
+    RECORD_UNTIL(spans(&memory) > 0);
     agent_stop(&agent);
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
-    WORK_UNTIL(!ring_map());
-    before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    RECORD_UNTIL(!ring_map());
+    records_elsewhere();
 }
 
 /* ---- another user ---- */
 
 static void user(void)
 {
-    unsigned before;
-
     if (geteuid() != 0)
         return;
     agent_start(&agent, &memory);
-    WORK_UNTIL(spans(&memory) > 0);
+    RECORD_UNTIL(spans(&memory) > 0);
     CHECK(agent.user == 0);
     agent_give(&agent, &other);
     CHECK(seteuid(65534) == 0);
-    WORK_UNTIL(spans(&other) > 0);
+    RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
-    before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    records_elsewhere();
     CHECK(seteuid(0) == 0);
     agent_stop(&agent);
 }
@@ -295,15 +285,14 @@ static void user_without(void)
     if (geteuid() != 0)
         return;
     agent_start(&agent, &memory);
-    WORK_UNTIL(spans(&memory) > 0);
+    RECORD_UNTIL(spans(&memory) > 0);
     CHECK(chmod(agent.path, 0700) == 0);
     CHECK(seteuid(65534) == 0);
-    WORK_UNTIL(!ring_map());
+    RECORD_UNTIL(!ring_map());
     before = spans(&memory);
-    record();
-    CHECK(spans(&memory) == before);
+    records_elsewhere();
     CHECK(seteuid(0) == 0);
-    WORK_UNTIL(spans(&memory) > before);
+    RECORD_UNTIL(spans(&memory) > before);
     agent_stop(&agent);
 }
 

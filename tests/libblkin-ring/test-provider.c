@@ -12,6 +12,7 @@
 #include "libblkin-ring/parts/rings.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/provider_table.h"
+#include "waits.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -83,11 +84,7 @@ static void stay_on_one_cpu(void)
 static void test_first(void)
 {
     blkin_init();
-    for (unsigned tries = 0; spans() == 0 && tries < 10000; tries++) {
-        record_span_called("first");
-        usleep(1000);
-    }
-    CHECK(spans() > 0);
+    WORK_UNTIL(spans() > 0, record_span_called("first"));
     CHECK(agent_asked(&agent) == 1);
     CHECK(rings_count(&memory, BLKIN_EVENT_PROCESS) <= 1);
 }
@@ -205,11 +202,7 @@ static void test_metric(void)
 
 static void test_process(void)
 {
-    for (unsigned tries = 0; rings_count(&memory, BLKIN_EVENT_PROCESS) < 2 && tries < 10000;
-         tries++) {
-        record_span_called("later");
-        usleep(1000);
-    }
+    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) >= 2, record_span_called("later"));
     CHECK(find_newest(BLKIN_EVENT_PROCESS).length > sizeof(struct blkin_process_event));
 }
 

@@ -122,6 +122,7 @@ static inline int parse(parse_function *function, struct blkin_context *context,
     return error;
 }
 
+/* A context that no reader makes, to see what is left of it. */
 static inline struct blkin_context marked(void)
 {
     struct blkin_context context;

@@ -14,6 +14,7 @@
 #include <blkin/blkin.h>
 
 #include "check.h"
+#include "waits.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -310,10 +311,10 @@ static void record_severities(void)
 static int make_until(const char *wanted)
 {
     const bool recorded = strcmp(wanted, "recorded") == 0;
-    const double deadline = seconds() + 20;
+    int64_t end_ms = 0;
     bool has_said = false;
 
-    while (seconds() < deadline) {
+    do {
         struct blkin_span span;
         bool reached;
 
@@ -324,8 +325,7 @@ static int make_until(const char *wanted)
             return has_said ? 0 : 1;
         if (!has_said && puts("waits") >= 0)
             has_said = fflush(stdout) == 0;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    }
+    } while (wait_up_to(PATIENCE_MS, &end_ms));
     return 1;
 }
 

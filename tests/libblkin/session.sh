@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
 # shellcheck disable=SC2034 # for the caller
 programs=$BUILD/tests/libblkin
-
-fail() {
-    complain "$*"
-    exit 1
-}
 
 # session NAME EVENT...: records these, with room for what a short test writes at once. A program that is
 # started with LTTNG_UST_ALLOW_BLOCKING=1 waits where there is none.

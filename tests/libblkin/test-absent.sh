@@ -3,12 +3,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+. "$SRC/tests/lib.sh"
 program=$BUILD/tests/libblkin/test-original-api
-
-fail() {
-    echo "test-absent.sh: $*" >&2
-    exit 1
-}
 
 # runs WHAT ENVIRONMENT...: it succeeds at once and says nothing
 runs() {

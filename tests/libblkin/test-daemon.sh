@@ -5,13 +5,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/scripts/private.sh"
+. "$SRC/tests/lib.sh"
 private_begin
-
-fail() {
-    complain "$*"
-    exit 1
-}
 
 ended() {
     ! kill -0 "$1" 2>/dev/null

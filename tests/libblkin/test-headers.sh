@@ -6,17 +6,13 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+. "$SRC/tests/lib.sh"
 here=$SRC/tests/libblkin
 include=("-I$BUILD/include" "-I$BUILD/include/blkin")
 # -Wconversion for users who have it on
 strict=(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
 work=$(mktemp -d "$TMPDIR/headers.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-
-fail() {
-    echo "test-headers.sh: $*" >&2
-    exit 1
-}
 
 at_hand() {
     local compiler

@@ -6,11 +6,7 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-
-fail() {
-    echo "test-portable.sh: $*" >&2
-    exit 1
-}
+. "$SRC/tests/lib.sh"
 
 # ---- on this processor ----
 

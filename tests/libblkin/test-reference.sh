@@ -3,13 +3,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+. "$SRC/tests/lib.sh"
 work=$(mktemp -d "$TMPDIR/reference.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-
-fail() {
-    echo "test-reference.sh: $*" >&2
-    exit 1
-}
 
 headers=()
 for header in "$BUILD"/include/blkin/*; do

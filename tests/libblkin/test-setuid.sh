@@ -5,10 +5,6 @@
 set -u
 . "$SRC/tests/libblkin/session.sh"
 private_begin
-skip() {
-    echo "$*"
-    exit 77
-}
 [ "$(id -u)" = 0 ] || skip "not root: cannot make a set-user-ID program"
 [ "$BLKIN_ISOLATED" = namespaces ] || skip "no mount namespace: there is no folder for a set-user-ID program"
 

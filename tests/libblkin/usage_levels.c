@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "usage_spans.h"
+#include "waits.h"
 
 /* ---- levels ---- */
 
@@ -61,10 +62,10 @@ static void write_file(const char *path, const char *text)
         abort();
 }
 
-/* Until a span reads the meters, or does not. False: not within 20 s. */
+/* Until a span reads the meters, or does not. False: not within PATIENCE_MS. */
 static bool reads_until(bool wanted)
 {
-    const uint64_t deadline = clock_ns(CLOCK_MONOTONIC) + UINT64_C(20000000000);
+    int64_t end_ms = 0;
     bool reads;
 
     do {
@@ -72,8 +73,7 @@ static bool reads_until(bool wanted)
 
         whole("waiting for the file", NULL, 0);
         reads = cpu_reads != before;
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    } while (reads != wanted && clock_ns(CLOCK_MONOTONIC) < deadline);
+    } while (reads != wanted && wait_up_to(PATIENCE_MS, &end_ms));
     return reads == wanted;
 }
 

@@ -32,8 +32,8 @@ refused 1 'is not on loopback: lttng-relayd has neither passwords nor TLS' --rel
 refused 1 'is not on loopback' --relayd-address="$(uname -n).invalid"
 refused 1 'relayd "nowhere:0": expected "own" or HOST[:PORT]' --relayd=nowhere:0
 refused 1 'session "a/b": expected 1 to 200 characters, without /' --session=a/b
-start_part taken "$PYTHON" -c 'import socket, sys, time
-s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); time.sleep(100)' "$RELAYD_DATA"
+start_part taken "$PYTHON" -c 'import signal, socket, sys
+s = socket.create_server(("127.0.0.1", int(sys.argv[1]))); signal.pause()' "$RELAYD_DATA"
 wait_for 10 taken "a taken port" listening "$RELAYD_DATA" || exit 1
 refused 1 "relayd-data-port $RELAYD_DATA: cannot listen at 127.0.0.1: Address already in use"
 stop_part taken >/dev/null

@@ -4,17 +4,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 300
 set -u
+. "$SRC/tests/lib.sh"
 work=$(mktemp -d "$TMPDIR/dist.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-[ -e "$SRC/.git" ] && type -P git >/dev/null || {
-    echo "not a git checkout"
-    exit 77
-}
-
-fail() {
-    echo "test-dist.sh: $*" >&2
-    exit 1
-}
+[ -e "$SRC/.git" ] && type -P git >/dev/null || skip "not a git checkout"
 
 # plain_make FOLDER TARGET...: as in a shell of the user's
 plain_make() {

@@ -10,16 +10,18 @@
  * look random.
  *
  * Steps: add:N (spans), live, wait:OUTCOME:N (until there are that many; of the spool's: with
- * "spool-" before), requests:N (until that many were begun), sleep:MS, interrupt, say:TEXT (on
- * stderr), number:N (of the first span, in place of 0), pace:US (after each span), settled (from
- * now on "settled N" is printed: all spans below N are), pause (until a line comes on stdin),
- * flush, close. Messages for the operator go to stderr. Status 1: the exporter did not start.
+ * "spool-" before), requests:N (until that many were begun), settled:N (until all below N
+ * are), sleep:MS, interrupt, say:TEXT (on stderr), number:N (of the first span, in place of 0),
+ * pace:US (after each span), settled (from now on "settled N" is printed: all spans below N are),
+ * pause (until a line comes on stdin), flush, close. Messages for the operator go to stderr. Status
+ * 1: the exporter did not start.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
+#include "waits.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -206,39 +208,31 @@ static void add(uint64_t number)
     free(span.log);
 }
 
+static void wait_more(int64_t *end_ms, const char *what)
+{
+    if (!wait_up_to(20000, end_ms))
+        fail("waited 20 s for", what);
+}
+
 static void wait_for(const char *what)
 {
     const bool is_of_spool = strncmp(what, "spool-", 6) == 0;
     const char *outcome = is_of_spool ? what + 6 : what;
     const char *colon = strchr(what, ':');
-    const int64_t until_ms = clock_ms() + 20000;
 
     for (int i = 0; colon && i < OUTCOMES; i++) {
         const uint64_t wanted = strtoull(colon + 1, NULL, 10);
+        int64_t end_ms = 0;
         struct exporter_counts counts;
 
         if (strncmp(outcomes[i], outcome, (size_t)(colon - outcome)) != 0)
             continue;
         while (counts = checked_counts(),
-               (is_of_spool ? counts.spool.outcome : counts.outcome)[i] < wanted) {
-            if (clock_ms() > until_ms)
-                fail("waited 20 s for", what);
-            usleep(1000);
-        }
+               (is_of_spool ? counts.spool.outcome : counts.outcome)[i] < wanted)
+            wait_more(&end_ms, what);
         return;
     }
     fail("wait: expected OUTCOME:N", what);
-}
-
-static void wait_for_requests(uint64_t wanted)
-{
-    const int64_t until_ms = clock_ms() + 20000;
-
-    while (checked_counts().requests < wanted) {
-        if (clock_ms() > until_ms)
-            fail("waited 20 s for", "requests");
-        usleep(1000);
-    }
 }
 
 static int64_t integer_of(const char *step)
@@ -251,6 +245,7 @@ static int64_t integer_of(const char *step)
 static void take_step(const char *step)
 {
     struct error error;
+    int64_t end_ms = 0;
 
     if (strncmp(step, "add:", 4) == 0) {
         for (int64_t i = integer_of(step); i; i--) {
@@ -271,7 +266,11 @@ static void take_step(const char *step)
     } else if (strncmp(step, "wait:", 5) == 0) {
         wait_for(step + 5);
     } else if (strncmp(step, "requests:", 9) == 0) {
-        wait_for_requests((uint64_t)integer_of(step));
+        while (checked_counts().requests < (uint64_t)integer_of(step))
+            wait_more(&end_ms, step);
+    } else if (strncmp(step, "settled:", 8) == 0) {
+        while (settled < (uint64_t)integer_of(step))
+            wait_more(&end_ms, step);
     } else if (strncmp(step, "sleep:", 6) == 0) {
         usleep((useconds_t)integer_of(step) * 1000);
     } else if (strcmp(step, "interrupt") == 0) {

@@ -132,7 +132,7 @@ class Collector:
         self.accepted = []  # ids, in order, with repetitions
         self.requests = []  # those that had spans and were read
         self.connections = 0
-        self.stopping = False
+        self.stopping = threading.Event()
         self.open = set()
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.listener = socket.socket(family, socket.SOCK_STREAM)
@@ -160,7 +160,7 @@ class Collector:
         return self
 
     def __exit__(self, *_):
-        self.stopping = True
+        self.stopping.set()
         try:
             self.listener.shutdown(socket.SHUT_RDWR)
         except OSError:
@@ -178,7 +178,7 @@ class Collector:
             self.accepted += request.ids()
 
     def serve(self):
-        while not self.stopping:
+        while not self.stopping.is_set():
             try:
                 sock, _ = self.listener.accept()
             except OSError:
@@ -288,7 +288,7 @@ def forever(head, chunk, takes=False):
         if takes:
             connection.collector.take(request)
         connection.send(head)
-        while not connection.collector.stopping:
+        while not connection.collector.stopping.is_set():
             connection.send(chunk)
         return False
 
@@ -301,8 +301,7 @@ def drip(head, seconds):
     def fault(connection):
         connection.collector.take(read(connection))
         connection.send(head)
-        while not connection.collector.stopping:
-            time.sleep(seconds)
+        while not connection.collector.stopping.wait(seconds):
             connection.send(b".")
         return False
 
@@ -358,8 +357,7 @@ def hang():
 
 def hang_without_reading():
     def fault(connection):
-        while not connection.collector.stopping:
-            time.sleep(0.02)
+        connection.collector.stopping.wait()
         return False
 
     return fault

@@ -4,14 +4,9 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=scripts/private.sh
-. "$SRC/scripts/private.sh"
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
 private_begin
-
-fail() {
-    complain "$*"
-    exit 1
-}
 
 # convert NAME CLOCK-OFFSET PARAMETERS: the trace, its clock moved by so many seconds, to NAME.times:
 # a line of id and start in seconds per span.

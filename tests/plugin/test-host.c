@@ -95,6 +95,13 @@ static void sample(struct stage *hosts, const struct made_sample *made)
     hosts_stage_add(hosts, &event, made->time_ms * MS, made->time_ms * MS);
 }
 
+/* Of a group without instances. */
+static void sample_group(struct stage *hosts, const char *host, const char *group,
+                         const char *names, const char *values, int64_t time_ms)
+{
+    sample(hosts, &(struct made_sample){host, group, "", names, values, time_ms, 0, 0});
+}
+
 /* Is it held? Else it needs none. */
 static bool give(struct stage *hosts, const char *host, uint64_t id, int64_t start_ms,
                  int64_t end_ms)
@@ -194,13 +201,11 @@ static void sample_quietly(struct stage *hosts, int64_t time_ms, int64_t times)
     (void)snprintf(pressure, sizeof(pressure), "%" PRId64 " %" PRId64 " 0", times * MS,
                    times * 2 * MS);
     (void)snprintf(tcp, sizeof(tcp), "3 %" PRId64, 100 + times);
-    sample(hosts, &(struct made_sample){"q", "cpu", "", CPU_NAMES, cpu, time_ms, 0, 0});
-    sample(hosts,
-           &(struct made_sample){"q", "pressure", "", PRESSURE_NAMES, pressure, time_ms, 0, 0});
-    sample(hosts, &(struct made_sample){"q", "run_queue", "", RUN_QUEUE_NAMES, "1", time_ms, 0, 0});
-    sample(hosts,
-           &(struct made_sample){"q", "memory", "", MEMORY_NAMES, "1000 600", time_ms, 0, 0});
-    sample(hosts, &(struct made_sample){"q", "tcp", "", TCP_NAMES, tcp, time_ms, 0, 0});
+    sample_group(hosts, "q", "cpu", CPU_NAMES, cpu, time_ms);
+    sample_group(hosts, "q", "pressure", PRESSURE_NAMES, pressure, time_ms);
+    sample_group(hosts, "q", "run_queue", RUN_QUEUE_NAMES, "1", time_ms);
+    sample_group(hosts, "q", "memory", MEMORY_NAMES, "1000 600", time_ms);
+    sample_group(hosts, "q", "tcp", TCP_NAMES, tcp, time_ms);
 }
 
 static void test_quiet_host(void)
@@ -289,17 +294,13 @@ static void test_crowded_cpus(void)
         for (int64_t at = 1000; at <= 1100; at += 100) {
             const bool is_after = at == 1100;
 
-            sample(hosts, &(struct made_sample){"h", "cpu", "", CPU_NAMES,
-                                                is_after ? "198000000 0 0 2000000 0 0 0 0"
-                                                         : "0 0 0 0 0 0 0 0",
-                                                at, 0, 0});
+            sample_group(hosts, "h", "cpu", CPU_NAMES,
+                         is_after ? "198000000 0 0 2000000 0 0 0 0" : "0 0 0 0 0 0 0 0", at);
             if (cases[i].pressure)
-                sample(hosts,
-                       &(struct made_sample){"h", "pressure", "", PRESSURE_NAMES,
-                                             is_after ? cases[i].pressure : "0 0 0", at, 0, 0});
+                sample_group(hosts, "h", "pressure", PRESSURE_NAMES,
+                             is_after ? cases[i].pressure : "0 0 0", at);
             if (cases[i].running)
-                sample(hosts, &(struct made_sample){"h", "run_queue", "", RUN_QUEUE_NAMES,
-                                                    cases[i].running, at, 0, 0});
+                sample_group(hosts, "h", "run_queue", RUN_QUEUE_NAMES, cases[i].running, at);
         }
         CHECK(give(hosts, "h", 1, 1000, 1100));
         if (cases[i].said) {
@@ -386,13 +387,13 @@ static void test_names_come_late(void)
     struct stage *hosts = begin();
 
     for (int64_t i = 0; i < 3; i++)
-        sample(hosts, &(struct made_sample){"h", "run_queue", "", i == 2 ? RUN_QUEUE_NAMES : "",
-                                            i == 1 ? "9" : "1", 1000 + i * 100, 0, 0});
+        sample_group(hosts, "h", "run_queue", i == 2 ? RUN_QUEUE_NAMES : "", i == 1 ? "9" : "1",
+                     1000 + i * 100);
     CHECK(hosts_stage_counts(hosts).unnamed == 2);
     CHECK(give(hosts, "h", 1, 1000, 1200) &&
           shows("running.min=1 system.process.count.running.max=9"));
     /* another list: what was is of no use */
-    sample(hosts, &(struct made_sample){"h", "run_queue", "", "", "1 2", 1300, 0, 0});
+    sample_group(hosts, "h", "run_queue", "", "1 2", 1300);
     CHECK(hosts_stage_counts(hosts).unnamed == 3);
     end(hosts);
 }
@@ -421,18 +422,16 @@ static void test_nonsense(void)
     struct stage *hosts = begin();
 
     for (size_t i = 0; i < count; i++)
-        sample(hosts, &(struct made_sample){"h", "run_queue", "", cases[i].names, cases[i].values,
-                                            1000 + (int64_t)i, 0, 0});
+        sample_group(hosts, "h", "run_queue", cases[i].names, cases[i].values, 1000 + (int64_t)i);
     /* a blank at the end is none between */
     CHECK(hosts_stage_counts(hosts).invalid == count - 2);
     /* groups that nobody asks for, and instances of what has none */
     sample(hosts, &(struct made_sample){"h", "process", "x", "", "1", 2000, 0, 0});
     sample(hosts, &(struct made_sample){"h", "cpu", "cpu0", "", "1", 2000, 0, 0});
-    sample(hosts, &(struct made_sample){"h", "disk", "", "", "1", 2000, 0, 0});
+    sample_group(hosts, "h", "disk", "", "1", 2000);
     CHECK(hosts_stage_counts(hosts).invalid == count - 2 && hosts_stage_counts(hosts).unnamed == 0);
     /* any time, and a span of any */
-    sample(hosts,
-           &(struct made_sample){"h", "run_queue", "", RUN_QUEUE_NAMES, "1", INT64_MIN / MS, 0, 0});
+    sample_group(hosts, "h", "run_queue", RUN_QUEUE_NAMES, "1", INT64_MIN / MS);
     CHECK(give(hosts, "h", 1, INT64_MIN / MS, INT64_MAX / MS));
     end(hosts);
 }

@@ -200,31 +200,17 @@ class Secret:
         return self.path
 
 
-@scenario
-def bearer_token_from_file():
-    secret = Secret("t0p-s3cret\n")
-    with Collector(default=wants("Bearer t0p-s3cret"),
-                   probe=wants_at_probe("Bearer t0p-s3cret")) as collector:
-        delivers(collector, bearer_token_file=secret.path)
+def credentials(authorization, text, in_file, in_environment):
+    secret = Secret(text)
+    for options in {in_file: secret.path}, {in_environment: "MY_SECRET", "env": {"MY_SECRET": text.strip()}}:
+        with Collector(default=wants(authorization), probe=wants_at_probe(authorization)) as collector:
+            delivers(collector, **options)
 
 
-@scenario
-def bearer_token_from_environment():
-    with Collector(default=wants("Bearer abc")) as collector:
-        delivers(collector, bearer_token_env="MY_TOKEN", env={"MY_TOKEN": "abc"})
-
-
-@scenario
-def basic_credentials_from_file():
-    secret = Secret("user:pass:word")
-    with Collector(default=wants("Basic dXNlcjpwYXNzOndvcmQ=")) as collector:
-        delivers(collector, basic_auth_file=secret.path)
-
-
-@scenario
-def basic_credentials_from_environment():
-    with Collector(default=wants("Basic dXNlcjpwYXNzOndvcmQ=")) as collector:
-        delivers(collector, basic_auth_env="LOGIN", env={"LOGIN": "user:pass:word"})
+scenarios_of(credentials, {
+    "bearer_token": (("Bearer t0p-s3cret", "t0p-s3cret\n", "bearer_token_file", "bearer_token_env"), {}),
+    "basic_credentials": (("Basic dXNlcjpwYXNzOndvcmQ=", "user:pass:word", "basic_auth_file", "basic_auth_env"), {}),
+})
 
 
 @scenario

@@ -283,7 +283,7 @@ def requests_at_once_settle_in_order():
         return connection.answer(202, request=request)
 
     with Collector([wait_for_gate], default=open_gate_late) as collector:
-        run = drive(collector, "settled", "add:100", "wait:accepted:90", "add:1", "wait:accepted:101", "sleep:200",
+        run = drive(collector, "settled", "add:100", "wait:accepted:90", "add:1", "settled:101",
                     "add:1", "close", batch_spans=10, requests=3)
         counts(run, accepted=102)
         first = collector.requests[0].ids()[0] - 1

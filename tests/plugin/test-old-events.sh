@@ -3,13 +3,8 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-. "$SRC/scripts/private.sh"
+. "$SRC/tests/lib.sh"
 private_begin
-
-fail() {
-    complain "$*"
-    exit 1
-}
 
 start_sessiond || exit 1
 start_session old --output="$WORK/trace" || exit 1

@@ -6,23 +6,20 @@ it, and tagged; the account has all events; only-found tells what there was.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import contextlib
 import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
-import time
 
+from conversion import Conversion
 from faulty_collector import Collector, read
 from make_traces import (CONTEXT, HEX, I32, MS, S, TEXT, U32, U64, BLKIN, Thread, Trace,
                          add_blkin, add_zipkin, annotation, context, step, step_id, zipkin)
-from scenarios import SCENARIOS, PATIENCE, expect, run_scenarios, wait_until
+from scenarios import SCENARIOS, expect, run_scenarios, wait_until
 
-PLUGINS = os.environ["BUILD"] + "/plugins"
 EPOCH = 1700000000 * S
 HIGH = 0x7D5C0E9BF1A3C4D2
 WHY = "slow: osd write took 25 ms, more than 20 ms"
@@ -107,45 +104,18 @@ EVENTS = REQUESTS * 5 + REQUESTS // 20
 
 # ---- running the sink ----------------------------------------------------------------------------
 
-class Run:
-    """A conversion; waits for its end unless told otherwise."""
+class Run(Conversion):
+    """Waits for its end unless told otherwise."""
 
-    def __init__(self, folder, *parameters, lines=None, endpoint=None, trace="trace", wait=True, status=0):
-        self.folder = folder
-        self.output, self.stats = folder + "/spans.json", folder + "/stats"
-        self.found_path, self.lines_path = folder + "/found", folder + "/only"
-        parameters = [f'endpoint="{endpoint or "file:" + self.output}"', f'stats-file="{self.stats}"', *parameters]
+    def __init__(self, folder, *parameters, lines=None, endpoint=None, wait=True, status=0):
+        self.found_path, only = folder + "/found", folder + "/only"
         if lines is not None:
-            with open(self.lines_path, "w") as file:
+            with open(only, "w") as file:
                 file.write("".join(line + "\n" for line in lines))
-            parameters += [f'only-traces="{self.lines_path}"', f'only-found="{self.found_path}"']
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(self.output)
-        self.log = open(folder + "/log", "w+")
-        self.child = subprocess.Popen(
-            ["babeltrace2", f"--plugin-path={PLUGINS}", f"{folder}/{trace}", "-c", "sink.blkin.zipkin", "-p",
-             ",".join(parameters)], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+            parameters += f'only-traces="{only}"', f'only-found="{self.found_path}"'
+        super().__init__(folder, folder + "/trace", parameters=parameters, endpoint=endpoint)
         if wait:
-            self.wait(status)
-
-    def wait(self, status=0):
-        try:
-            self.status = self.child.wait(60 * PATIENCE)
-        finally:
-            self.child.kill()
-        self.log.seek(0)
-        self.said = self.log.read()
-        self.log.close()
-        same("status", self.status, status)
-        return self
-
-    def spans(self):
-        with open(self.output) as file:
-            return json.load(file)
-
-    def counters(self):
-        with open(self.stats) as file:
-            return json.load(file)["counters"]
+            self.end(status)
 
     def found(self):
         with open(self.found_path) as file:
@@ -377,10 +347,10 @@ def found_before_delivery_ends(folder):
     with Collector(default=wait) as collector:
         run = Run(folder, lines=["* 0 0 x"], endpoint=collector.url, wait=False)
         wait_until(run.has_found, "the file of what was found")
-        expect(run.child.poll() is None, "it should still be waiting")
+        expect(run.process.poll() is None, "it should still be waiting")
         same("accepted", collector.accepted, [])
         goes_on.set()
-        run.wait()
+        run.end()
         same("accepted", len(collector.accepted), 4 * REQUESTS)
         same("spans found", sum(trace["spans"] for trace in run.found()["traces"]), 4 * REQUESTS)
 
@@ -404,8 +374,8 @@ def interrupted(folder):
         run = Run(folder, 'batch-bytes=4096', 'queue-bytes=8192', 'flush-timeout-ms=100', lines=["* 0 0 x"],
                   endpoint=collector.url, wait=False)
         wait_until(arrived.is_set, "the first spans")
-        run.child.send_signal(signal.SIGTERM)
-        run.wait(2)
+        run.process.send_signal(signal.SIGTERM)
+        run.end(2)
     expect(not run.has_found(), "it has told of a part")
     run.check_sums()
 
@@ -428,7 +398,7 @@ def found_cannot_be_written(folder):
     os.mkdir(folder + "/found.new")
     run = Run(folder, lines=["* 0 0 x"], status=1)
     same("spans", len(run.spans()), 4 * REQUESTS)
-    expect('cannot be written: Is a directory' in re.sub(r"\s+", " ", run.said), run.said)
+    expect('cannot be written: Is a directory' in run.said, run.said)
 
 
 # ---- with other parameters -----------------------------------------------------------------------
@@ -445,7 +415,7 @@ def refused(folder):
             ([], ["* 0 0 x", "abc 0 0 x"], 'line 2: expected a trace id of 16 or 32 hexadecimal digits, not all 0, '
                                            'or *, got "abc"')):
         run = Run(folder, *parameters, lines=lines, status=1)
-        expect(words in re.sub(r"\s+", " ", run.said), run.said)
+        expect(words in run.said, run.said)
         expect(not os.path.exists(run.output), "something was sent")
 
 

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "moved.h"
 #include "rules_driver.h"
 #include "rules_model.h"
 #include "seed.h"
@@ -11,16 +12,6 @@
 #include <time.h>
 
 /* ---- random events against the model --------------------------------------------------------- */
-
-static bool buffer_write(void *context, const void *data, size_t length)
-{
-    struct buffer *buffer = context;
-
-    if (!buffer_reserve(buffer, length))
-        return false;
-    buffer_put(buffer, data, length);
-    return true;
-}
 
 static void add_counts(struct rule_counts *to, const struct rule_counts *from)
 {
@@ -35,7 +26,7 @@ static void add_counts(struct rule_counts *to, const struct rule_counts *from)
 static void next_run(struct driver *driver, struct rule_counts before[MODEL_RULES])
 {
     struct buffer bytes = {.data = NULL};
-    struct state state = {.write = buffer_write, .context = &bytes};
+    struct state state = {.write = append_bytes, .context = &bytes};
 
     assembler_save(driver->assembler, false, &state);
     chain_save(&driver->chain, driver->assembler, &state);

@@ -6,15 +6,13 @@
 import collections
 import json
 import os
-import subprocess
 import tempfile
 import unittest
 
+from conversion import Conversion
 from ctf import Characters, Enum, Float, Integer, String, Structure, Trace
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
-SLOWNESS = float(os.environ.get("TEST_SLOWNESS", "1"))
 US = 1000
 
 
@@ -45,21 +43,10 @@ class Rules(unittest.TestCase):
             file.write(text)
         return self.path(name)
 
-    def convert(self, *inputs, rules=None, parameters="", fails=False):
-        given = f',rules="{rules}"' if rules else ""
-        done = subprocess.run(
-            ["babeltrace2", f"--plugin-path={PLUGINS}", *inputs, "-c", "sink.blkin.zipkin", "-p",
-             f'endpoint="file:{self.folder}/spans.json",stats-file="{self.folder}/stats"{given}{parameters}'],
-            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=100 * SLOWNESS, text=True, check=False)
-        self.assertEqual(done.returncode != 0, fails, done.stderr)
-        if fails:
-            return done.stderr
-        self.assertNotIn("does not add up", done.stderr)
-        with open(self.path("spans.json")) as file:
-            spans = json.load(file)
-        os.remove(self.path("spans.json"))
-        with open(self.path("stats")) as file:
-            return spans, json.load(file)["counters"]
+    def convert(self, *inputs, rules=None, parameters=(), fails=False):
+        given = [f'rules="{rules}"'] if rules else []
+        run = Conversion(self.folder, *inputs, parameters=[*given, *parameters]).end(1 if fails else 0)
+        return run.said if fails else (run.spans(), run.counters())
 
     def record(self, classes, events, context=None, host="h"):
         """Events: (time, name, values[, context])."""
@@ -146,8 +133,8 @@ class Rules(unittest.TestCase):
         for i, piece in enumerate(pieces):
             spans, part = self.convert(
                 self.record(classes, piece), rules=rules,
-                parameters=f',checkpoint="{self.folder}/checkpoint",checkpoint-trace="{i}"'
-                           + (",checkpoint-flush=yes" if piece is pieces[-1] else ""))
+                parameters=(f'checkpoint="{self.folder}/checkpoint"', f'checkpoint-trace="{i}"',
+                            f"checkpoint-flush={'yes' if piece is pieces[-1] else 'no'}"))
             parts += spans
             sums.update(part)
         self.assertEqual(canonical(parts), canonical(whole))
@@ -180,10 +167,11 @@ class Rules(unittest.TestCase):
         classes = {"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}}
         first = self.record(classes, [(1000, "t:a", {"k": 1}), (10**9, "t:a", {"k": 2})])
         second = self.record(classes, [(2 * 10**9, "t:b", {"k": 1}), (3 * 10**9, "t:b", {"k": 2})])
-        parameters = f',checkpoint="{self.folder}/checkpoint",checkpoint-trace='
-        self.convert(first, rules=self.rules("[span a]\nbegin = t:a\nend = t:b\nkey = k\n"), parameters=parameters + '"1"')
+        checkpoint = f'checkpoint="{self.folder}/checkpoint"'
+        self.convert(first, rules=self.rules("[span a]\nbegin = t:a\nend = t:b\nkey = k\n"),
+                     parameters=(checkpoint, 'checkpoint-trace="1"'))
         spans, counters = self.convert(second, rules=self.rules("[span b]\nbegin = t:a\nend = t:b\nkey = k\n"),
-                                       parameters=parameters + '"2",checkpoint-flush=yes')
+                                       parameters=(checkpoint, 'checkpoint-trace="2"', "checkpoint-flush=yes"))
         self.assertEqual((spans, counters["rule_begins_unmatched"]), ([], 1))
 
     def test_beside_others(self):
@@ -214,18 +202,18 @@ class Rules(unittest.TestCase):
         spans, _ = self.convert(folder, rules=f"{first},{self.path('folder')}")
         self.assertEqual(len(spans), 3)
         copy = self.rules("\n[span s]\nend = t:c\nbegin = t:a\nkey = k\n", "copy.rules")
-        said = " ".join(self.convert(folder, rules=f"{first},{copy}", fails=True).split())
+        said = self.convert(folder, rules=f"{first},{copy}", fails=True)
         self.assertIn(f'copy.rules", line 4: the same event t:a is in the section of the same name in "{first}", line 1',
                       said)
         said = self.convert(folder, rules=f"{first},,{copy}", fails=True)
-        self.assertIn("with commas in between", " ".join(said.split()))
+        self.assertIn("with commas in between", said)
         said = self.convert(folder, rules=f"{first},{first}", fails=True)
-        self.assertIn("the same event t:a", " ".join(said.split()))
+        self.assertIn("the same event t:a", said)
 
     def test_errors(self):
         folder = self.record({"t:a": {}}, [(1, "t:a", {})])
         said = self.convert(folder, rules=self.rules("[span s]\nbegin = t\n"), fails=True)
-        self.assertIn('test.rules", line 2: expected the name of an event', " ".join(said.split()))
+        self.assertIn('test.rules", line 2: expected the name of an event', said)
         said = self.convert(folder, rules=self.path("none"), fails=True)
         self.assertIn("cannot be opened", said)
 

@@ -248,8 +248,8 @@ def file_that_finds_no_room():
 def second_sink_is_refused():
     with folder() as spool, Collector() as collector:
         args = [DRIVER, "endpoint=" + collector.url, "spool=" + spool, "add:1",
-                "wait:accepted:1", "say:ready", "sleep:60000"]
-        with subprocess.Popen(args, stderr=subprocess.PIPE, text=True) as first:
+                "wait:accepted:1", "say:ready", "pause"]
+        with subprocess.Popen(args, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
             try:
                 expect(first.stderr.readline() == "ready\n", "it did not start")
                 Run(collector, "add:1", "close", spool=spool, status=1).says("another sink uses it")

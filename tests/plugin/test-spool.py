@@ -99,14 +99,14 @@ def recorded_and_slow_goes_directly():
 @scenario
 def several_requests_at_once():
     peak = [0, 0]
-    lock = threading.Lock()
+    lock, together = threading.Lock(), threading.Barrier(5)
 
     def count(connection):
         request = read(connection)
         with lock:
             peak[0] += 1
             peak[1] = max(peak)
-        time.sleep(0.1)
+        together.wait(30)
         with lock:
             peak[0] -= 1
         return connection.answer(202, request=request)

@@ -4,11 +4,11 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 
 #include "check.h"
 #include "starvation/starve.h"
+#include "waits.h"
 
 #include <arpa/inet.h>
 #include <curl/curl.h>
@@ -183,7 +183,6 @@ static void check_account(const struct exporter_counts *counts)
 /* Returns whether something has failed: with two threads the same number is not always the same. */
 static bool check_failure(uint64_t fail_at, bool and_after)
 {
-    const int failures = check_failures;
     struct exporter_counts counts;
     bool started;
 
@@ -196,21 +195,7 @@ static bool check_failure(uint64_t fail_at, bool and_after)
         check_account(&counts);
     if (starve.failed == 0)
         CHECK(started && counts.outcome[OUTCOME_ACCEPTED] == 5);
-    if (check_failures != failures)
-        fprintf(stderr, "with allocation %" PRIu64 "%s failing\n", fail_at,
-                and_after ? " and all after it" : "");
     return starve.failed != 0;
-}
-
-static void check_failures_of_all(bool and_after)
-{
-    uint64_t fail_at = 0;
-    unsigned without = 0;
-
-    while (without < 5)
-        without = check_failure(++fail_at, and_after) ? 0 : without + 1;
-    printf("%s%s: %" PRIu64 " allocations\n", compression == COMPRESSION_GZIP ? "gzip" : "plain",
-           and_after ? ", and all after" : "", fail_at - without);
 }
 
 /* ---- with a spool -------------------------------------------------------------------------------
@@ -308,10 +293,10 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
     starve = (struct starve){.fail_at = fail_at, .and_after = and_after};
     exporter = open_spooling(url);
     if (exporter) {
-        const int64_t until_ms = clock_ms() + 50;
+        int64_t end_ms = 0;
 
-        while (clock_ms() < until_ms && exporter_counts(exporter).spool.waiting)
-            usleep(1000);
+        while (exporter_counts(exporter).spool.waiting && wait_up_to(50, &end_ms))
+            continue;
         counts = close_spooling(exporter);
         accepted = counts.spool.outcome[OUTCOME_ACCEPTED];
         CHECK(counts.spool.found == 5 && accepted + counts.spool.waiting == 5);
@@ -323,21 +308,24 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
     return has_failed;
 }
 
-static void check_spool_failures(const char *what, bool (*check)(uint64_t, bool), bool and_after)
+/* Until none fails any more, five times in a row. */
+static void check_all(const char *what, bool (*check)(uint64_t, bool))
 {
-    uint64_t fail_at = 0;
-    unsigned without = 0;
+    for (int and_after = 0; and_after <= 1; and_after++) {
+        uint64_t fail_at = 0;
+        unsigned without = 0;
 
-    while (without < 5) {
-        const int failures = check_failures;
+        while (without < 5) {
+            const int failures = check_failures;
 
-        without = check(++fail_at, and_after) ? 0 : without + 1;
-        if (check_failures != failures)
-            fprintf(stderr, "%s, with allocation %" PRIu64 "%s failing\n", what, fail_at,
-                    and_after ? " and all after it" : "");
+            without = check(++fail_at, and_after) ? 0 : without + 1;
+            if (check_failures != failures)
+                fprintf(stderr, "%s, with allocation %" PRIu64 "%s failing\n", what, fail_at,
+                        and_after ? " and all after it" : "");
+        }
+        printf("%s%s: %" PRIu64 " allocations\n", what, and_after ? ", and all after" : "",
+               fail_at - without);
     }
-    printf("%s%s: %" PRIu64 " allocations\n", what, and_after ? ", and all after" : "",
-           fail_at - without);
 }
 
 static void check_spool(void)
@@ -345,10 +333,8 @@ static void check_spool(void)
     char lock[80];
 
     snprintf(folder, sizeof(folder), "%s/spool", getenv("TMPDIR"));
-    check_spool_failures("putting in", check_putting_in, false);
-    check_spool_failures("putting in", check_putting_in, true);
-    check_spool_failures("taking out", check_taking_out, false);
-    check_spool_failures("taking out", check_taking_out, true);
+    check_all("putting in", check_putting_in);
+    check_all("taking out", check_taking_out);
     snprintf(lock, sizeof(lock), "%s/lock", folder);
     CHECK(unlink(lock) == 0 && rmdir(folder) == 0); /* nothing else is left */
 }
@@ -360,10 +346,8 @@ int main(void)
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/api/v2/spans", start_collector(&thread));
     /* these are the failing ones: see starve.h */
     curl_global_init_mem(CURL_GLOBAL_DEFAULT, malloc, free, realloc, strdup, calloc);
-    for (compression = COMPRESSION_NONE; compression <= COMPRESSION_GZIP; compression++) {
-        check_failures_of_all(false);
-        check_failures_of_all(true);
-    }
+    for (compression = COMPRESSION_NONE; compression <= COMPRESSION_GZIP; compression++)
+        check_all(compression == COMPRESSION_GZIP ? "gzip" : "plain", check_failure);
     check_spool();
     shutdown(listener, SHUT_RDWR);
     pthread_join(thread, NULL);

@@ -7,16 +7,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
-import threading
 import unittest
 
-sys.path.insert(0, os.environ["SRC"] + "/tests")
-from common import PATIENCE  # noqa: E402
-from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag  # noqa: E402
+from conversion import Conversion
+from make_traces import CONTEXT, MS, S, Thread, Trace, add_blkin, context, tag
+from scenarios import wait_until
 
-PLUGINS = os.path.join(os.environ["BUILD"], "plugins")
 TRACES = 1000
 HIGH = 0x7D5C0E9BF1A3C4D2
 MASK = 2**64 - 1
@@ -84,34 +81,18 @@ class Tail(unittest.TestCase):
         os.rename(self.rules + ".new", self.rules)
 
     def start(self, *parameters, endpoint=None):
-        parameters = (f'endpoint="{endpoint or "file:" + self.folder + "/spans.json"}"',
-                      f'stats-file="{self.folder}/stats"', *parameters)
-        if os.path.exists(self.folder + "/spans.json"):
-            os.remove(self.folder + "/spans.json")
-        return subprocess.Popen(["babeltrace2", f"--plugin-path={PLUGINS}", f"{self.folder}/trace", "-c",
-                                 "sink.blkin.zipkin", "-p", ",".join(parameters)], stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
-
-    def end(self, child, status=0):
-        try:
-            said, _ = child.communicate(timeout=100 * PATIENCE)
-        finally:
-            child.kill()
-        self.assertEqual(child.returncode, status, said)
-        self.assertNotIn("does not add up", said)
-        return " ".join(said.split())
+        self.conversion = Conversion(self.folder, self.folder + "/trace", parameters=parameters, endpoint=endpoint)
+        return self.conversion
 
     def run_sink(self, rules, *parameters):
         self.write_rules(rules)
-        return self.end(self.start(f'tail-sampling="{self.rules}"', *parameters))
+        return self.start(f'tail-sampling="{self.rules}"', *parameters).end().said
 
     def spans(self):
-        with open(self.folder + "/spans.json") as file:
-            return json.load(file)
+        return self.conversion.spans()
 
     def counters(self):
-        with open(self.folder + "/stats") as file:
-            counters = json.load(file)["counters"]
+        counters = self.conversion.counters()
         parts = ("accepted", "refused", "invalid", "too_large", "undelivered", "dropped", "no_memory", "skipped",
                  "sampled_out", "held", "spooled", "waiting")
         self.assertEqual(counters["spans_finished"], sum(counters["spans_" + part] for part in parts))
@@ -172,7 +153,7 @@ class Tail(unittest.TestCase):
         """Without it there is nothing of it, not even in the line."""
         self.recording.request(1)
         self.recording.write()
-        said = self.end(self.start())
+        said = self.start().end().said
         self.assertEqual(len(self.spans()), 3)
         for word in ("sampled out", "held", "kept", "spans late"):
             self.assertNotIn(word, said)
@@ -227,13 +208,13 @@ class Tail(unittest.TestCase):
         fifo = self.folder + "/fifo"
         os.mkfifo(fifo)
         self.write_rules("error\n")
-        child = self.start(f'tail-sampling="{self.rules}"', "queue-bytes=8192", "batch-bytes=4096", "on-full=block",
-                           "flush-timeout-ms=60000", endpoint="file:" + fifo)
+        run = self.start(f'tail-sampling="{self.rules}"', "queue-bytes=8192", "batch-bytes=4096", "on-full=block",
+                         "flush-timeout-ms=60000", endpoint="file:" + fifo)
         with open(fifo) as file:
             first = file.read(1)  # something is delivered
-            child.send_signal(signal.SIGTERM)
+            run.process.send_signal(signal.SIGTERM)
             spans = json.loads(first + file.read())
-        self.end(child, status=2)  # babeltrace2's, of what was interrupted
+        run.end(2)  # babeltrace2's, of what was interrupted
         counters = self.counters()
         self.assertEqual(counters["spans_accepted"], len(spans))
         self.assertEqual(counters["spans_held"], 0)
@@ -247,28 +228,16 @@ class Tail(unittest.TestCase):
         fifo = self.folder + "/fifo"
         os.mkfifo(fifo)
         self.write_rules("1/1\n")
-        child = self.start(f'tail-sampling="{self.rules}"', "tail-wait-ms=10", "queue-bytes=8192", "batch-bytes=4096",
-                           "on-full=block", endpoint="file:" + fifo)
-        said, heard = [], threading.Condition()
-
-        def listen():
-            for line in child.stdout:
-                with heard:
-                    said.append(line)
-                    heard.notify_all()
-
-        listener = threading.Thread(target=listen)
-        listener.start()
+        run = self.start(f'tail-sampling="{self.rules}"', "tail-wait-ms=10", "queue-bytes=8192", "batch-bytes=4096",
+                         "on-full=block", endpoint="file:" + fifo)
         parts = []
 
         def read_until(file, word):
             """A little at a time, so that the trace lasts until then."""
-            for _ in range(int(600 * PATIENCE)):
+            def is_said():
                 parts.append(file.read(2000))
-                with heard:
-                    if heard.wait_for(lambda: any(word in line for line in said), 0.05):
-                        return
-            self.fail(f"nothing is said of {word}: {said}")
+                return word in run.said
+            wait_until(is_said, lambda: f"nothing is said of {word}: {run.said}", every_s=0.05)
 
         with open(fifo) as file:
             parts.append(file.read(1))
@@ -277,8 +246,7 @@ class Tail(unittest.TestCase):
             self.write_rules("")
             read_until(file, "have changed")
             parts.append(file.read())
-        child.wait(100 * PATIENCE)
-        listener.join()
+        run.end()
         counters = self.counters()
         self.assertEqual(len(json.loads("".join(parts))), counters["spans_accepted"])
         self.assertGreater(counters["spans_sampled_out"], 0)
@@ -293,9 +261,9 @@ class Tail(unittest.TestCase):
                                ("* > p100\n", "line 1"), ("tag\n", "line 1"), ("error\n" * 1001, "more than 1000 rules"),
                                ("#" * 2**20, "less than")):
             self.write_rules(rules)
-            said = self.end(self.start(f'tail-sampling="{self.rules}"'), status=1)
+            said = self.start(f'tail-sampling="{self.rules}"').end(1).said
             self.assertIn(message, said)
-        self.assertIn("No such file", self.end(self.start('tail-sampling="/nowhere"'), status=1))
+        self.assertIn("No such file", self.start('tail-sampling="/nowhere"').end(1).said)
 
     def test_cut(self):
         """A recording in several traces gives what it gives as one: what waits, waits for the next trace."""
@@ -340,7 +308,7 @@ class Tail(unittest.TestCase):
         again.request(2, at=60 * S)
         subprocess.run(["rm", "-rf", self.folder + "/trace"], check=True)
         again.write()
-        self.end(self.start(checkpoint, 'checkpoint-trace="b"', "checkpoint-flush=true"))
+        self.start(checkpoint, 'checkpoint-trace="b"', "checkpoint-flush=true").end()
         self.assertEqual(len(self.spans()), 6)
 
 

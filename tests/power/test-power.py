@@ -16,6 +16,7 @@ second (commit=1) without their data (delayed allocation): the worst that ext4 m
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import contextlib
 import json
 import os
 import random
@@ -26,7 +27,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import wait_until  # noqa: E402
+from common import PATIENCE, wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
@@ -306,10 +307,10 @@ class Rotate(Workload):
                 return os.stat(folder + "/rotate.checkpoint").st_ino
             except FileNotFoundError:
                 return 0
-        before, until = inode(), time.monotonic() + 5
+        before = inode()
         if self.waits and chance.random() < 0.7:
-            while inode() == before and program.poll() is None and time.monotonic() < until:
-                time.sleep(0.002)
+            with contextlib.suppress(AssertionError):
+                wait_until(lambda: inode() != before or program.poll() is not None, limit_s=5 / PATIENCE, every_s=0.002)
             time.sleep(chance.uniform(0, 0.2))
         else:
             super().wait(chance, program, folder)

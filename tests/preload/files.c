@@ -8,6 +8,8 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "waits.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -137,11 +139,10 @@ static void gather(void)
 {
     int ready = 0, bytes_there;
 
-    while (ready < gathered) {
+    for (int64_t end_ms = 0; ready < gathered && wait_up_to(PATIENCE_MS, &end_ms);) {
         ready = 0;
         for (int i = 0; i < client_count; i++)
             ready += ioctl(clients[i], FIONREAD, &bytes_there) == 0 && bytes_there > 0;
-        usleep(1000);
     }
     gathered = 0;
 }

@@ -33,11 +33,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "waits.h"
 #include "wire.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -185,14 +188,15 @@ static void serve_threaded(const char *address, int connections)
 
 static void in_between(int fd, bool ends_first)
 {
-    const pid_t child = fork();
+    const pid_t parent = getpid(), child = fork();
     int status;
 
     if (child == 0) {
         if ((chroot("/proc/self/fdinfo") < 0 || chdir("/") < 0) && errno != EPERM)
             fail("chroot");
-        if (ends_first)
-            (void)usleep(20000);
+        for (int64_t end_ms = 0; ends_first && getppid() == parent;)
+            if (!wait_up_to(PATIENCE_MS, &end_ms))
+                fail("the parent does not end");
         answer(fd);
         exit(0);
     }
@@ -205,6 +209,7 @@ static void serve_twice(const char *address, int connections)
     const int listener = listen_at(address);
     int status;
 
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     for (int i = 0; i < connections; i++) {
         const int fd = accept(listener, NULL, NULL);
         const pid_t child = fork();
@@ -215,7 +220,8 @@ static void serve_twice(const char *address, int connections)
         if (child < 0 || waitpid(child, &status, 0) != child || status)
             fail("a child has failed");
     }
-    (void)usleep(100000); /* the last grandchild */
+    while (wait(NULL) > 0) /* grandchildren */
+        continue;
 }
 
 static void serve_as_orphan(const char *address)
@@ -223,13 +229,15 @@ static void serve_as_orphan(const char *address)
     const int listener = listen_at(address);
     const int fd = accept(listener, NULL, NULL);
     const pid_t server = getpid();
+    struct pollfd ended = {.events = POLLIN};
     char byte;
 
     if (fork() == 0) {
         if (fork() != 0)
             exit(0);
-        (void)kill(server, SIGKILL);
-        (void)usleep(100000);
+        ended.fd = (int)syscall(SYS_pidfd_open, server, 0);
+        if (kill(server, SIGKILL) < 0 || syscall(SYS_ppoll, &ended, 1, NULL, NULL, 0) != 1)
+            fail("the end of the server");
         while (read(fd, &byte, 1) == 1 && write(fd, &byte, 1) == 1)
             continue;
         exit(0);

@@ -66,10 +66,6 @@ sanitized() {
     fi
     found "$name" "${expected[@]}"
 }
-skip() {
-    echo "$*"
-    exit 77
-}
 # LTTng's own headers are not clean: the provider is the plain one
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 # what a cancelled thread leaves on its stack is no overflow: with stacks of its own AddressSanitizer does not take it for one

@@ -39,14 +39,9 @@ struct copying {
 /* Another memory: the newest is the first of the list. */
 static inline void copying_add(struct copying *copying, uint32_t user, int64_t made_mono_ns)
 {
-    const struct memory_size size = {COPYING_CPUS, RING_BYTES_MIN, RING_BYTES_MIN};
     struct held *held = &copying->held[copying->count];
-    struct error error;
 
-    if (!memory_make(&held->memory, user, &size, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
+    held->memory = writer_memory(user, COPYING_CPUS, RING_BYTES_MIN);
     held->user = user;
     held->number = copying->count + 1;
     held->memory.made = (uint64_t)(made_mono_ns + COPYING_OFFSET);

@@ -102,7 +102,7 @@ start_hub() {
         --state-dir="$STATE/hub" --hub-listen="0.0.0.0:$port" --expose-hub=yes "$@"
     wait_for 20 hub "the hub's port" listening "$port" || return
     if [ "$port" != "$HUB_PORT" ] && [ -z "${private_pid[delay]-}" ]; then
-        start_part delay "$PYTHON" "$hosts_parts/delay.py" "$HUB_PORT" "$HUB_BEHIND_PORT" 50
+        start_part delay "$PYTHON" "$SRC/tests/slow_network.py" "$HUB_PORT" "$HUB_BEHIND_PORT" 50
         wait_for 20 delay "the proxy before the hub" listening "$HUB_PORT"
     fi
 }

@@ -10,17 +10,13 @@
 recording_begin() {
     private_begin
     free_port COLLECTOR_PORT
+    TAKEN_FORM=whole
     KEPT=$WORK/state/record
     export BLKIN_STATE_DIR=$WORK/state BLKIN_RUNTIME_DIR=$WORK/run BABELTRACE_PLUGIN_PATH=$BUILD/plugins
     export BLKIN_ENDPOINT=http://127.0.0.1:$COLLECTOR_PORT BLKIN_RETRY_TIMEOUT_MS=2000
     export BLKIN_RINGS=$WORK/rings BLKIN_RING_SOCKET=$WORK/rings BLKIN_RING_BYTES=${RING_BYTES-4M}
     export BLKIN_LINGER_MS=${LINGER_MS-300} BLKIN_FETCH_INTERVAL_MS=${INTERVAL_MS-200}
     export BLKIN_ANSWER_TIMEOUT_MS=${ANSWER_MS-2000} BLKIN_ALARM_POLL_MS=100
-}
-
-start_taker() {
-    start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken" whole
-    wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
 }
 
 start_record() {
@@ -32,22 +28,9 @@ status() {
     ask status "$@"
 }
 
-# ask REQUEST [KEY...]: of its control socket, as JSON if it is no single value.
+# ask REQUEST [KEY...]: of its control socket.
 ask() {
-    "$PYTHON" - "$BLKIN_RUNTIME_DIR/record.sock" "$@" <<'PY'
-import json, socket, sys
-with socket.socket(socket.AF_UNIX) as s:
-    s.settimeout(5)
-    s.connect(sys.argv[1])
-    s.sendall(sys.argv[2].encode() + b"\n")
-    text = b""
-    while data := s.recv(65536):
-        text += data
-value = json.loads(text)
-for key in sys.argv[3:]:
-    value = value[int(key) if isinstance(value, list) else key]
-print(json.dumps(value) if isinstance(value, (dict, list)) else value)
-PY
+    ask_service record "$@"
 }
 
 # is STATUS-KEY... VALUE: also while nobody answers.

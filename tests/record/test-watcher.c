@@ -34,17 +34,6 @@ static void note(void *context, const struct alarm *alarm)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static void make_memory(struct memory *made)
-{
-    const struct memory_size size = {CPUS, RING_BYTES_MIN, RING_BYTES_MIN};
-    struct error error;
-
-    if (!memory_make(made, 0, &size, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
-}
-
 static struct writer writer_of(uint32_t cpu)
 {
     static int locks[CPUS];
@@ -99,7 +88,7 @@ static void restart(void)
 
 static void begin(void)
 {
-    make_memory(&memory);
+    memory = writer_memory(0, CPUS, RING_BYTES_MIN);
     start(NULL);
 }
 
@@ -308,7 +297,7 @@ static void test_memories(void)
 {
     begin();
     slow(0, 10, 1, 1 * MS);
-    make_memory(&other);
+    other = writer_memory(0, CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1000);
     current = &other;
     slow(0, 10, 2, 2 * MS);
@@ -327,7 +316,7 @@ static void test_memories(void)
 static void test_users(void)
 {
     begin();
-    make_memory(&other);
+    other = writer_memory(0, CPUS, RING_BYTES_MIN);
     watcher_add(&watcher, &other, 1001);
     current = &other;
     slow(0, 10, 4000, 900 * MS);

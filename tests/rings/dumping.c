@@ -82,9 +82,11 @@ static int record(void)
     if (blkin_set_slow("failed>1ns") != 0)
         return 1;
     blkin_metric_open();
-    while (!blkin_metric_is_on() || written() == 0) { /* the first is the process's own event */
+    /* the first is the process's own event */
+    for (int64_t end_ms = 0; !blkin_metric_is_on() || written() == 0;) {
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            return 1;
         blkin_heartbeat();
-        (void)usleep(1000);
     }
     for (int i = 0; i < TIMES; i++) {
         record_span(i);

@@ -11,28 +11,34 @@
 #include "tools/rings/asker.h"
 #include "tools/rings/holder.h"
 #include "tools/rings/vault.h"
+#include "waits.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define PATIENCE_MS 60000
-
-/* For who includes check.h, too. */
-#define WAIT_UNTIL(condition)                                                                 \
-    do {                                                                                      \
-        for (int64_t until_ = clock_ms() + PATIENCE_MS; clock_ms() < until_ && !(condition);) \
-            (void)poll(NULL, 0, 1);                                                           \
-        CHECK(condition);                                                                     \
-    } while (0)
 
 struct served {
     char path[200], vault[200]; /* of the two sockets */
     pid_t keeper, service;
 };
+
+/* What the test and its programs tell each other. */
+static inline void *served_share(int fd, size_t size)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (at == MAP_FAILED)
+        exit(1);
+    return at;
+}
+
+static inline uint64_t get(const uint64_t *shared)
+{
+    return __atomic_load_n(shared, __ATOMIC_ACQUIRE);
+}
 
 static inline void served_ignore(void *context, struct held *held)
 {
@@ -74,8 +80,9 @@ static inline void served_begin(struct served *served, const char *folder, uint6
     served->keeper = fork();
     if (served->keeper == 0)
         _exit(vault_run(served->vault));
-    while (access(served->vault, F_OK) != 0)
-        (void)usleep(1000);
+    for (int64_t end_ms = 0; access(served->vault, F_OK) != 0;)
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            exit(1);
     if (pipe(ready) != 0)
         exit(1);
     served->service = fork();
@@ -113,8 +120,9 @@ static inline bool served_await_all(const struct served *served, uint64_t event_
     if (pid == 0) {
         (void)alarm(60);
         loop = loop_new(&signals);
-        while (!asker_open(loop, &options, &callbacks, &error))
-            (void)usleep(1000);
+        for (int64_t end_ms = 0; !asker_open(loop, &options, &callbacks, &error);)
+            if (!wait_up_to(PATIENCE_MS, &end_ms))
+                _exit(1);
         loop_run(loop);
         _exit(1);
     }

@@ -28,21 +28,9 @@ static struct shared *shared;
 static struct served served;
 static struct error error;
 
-static uint64_t get(const uint64_t *value)
-{
-    return __atomic_load_n(value, __ATOMIC_ACQUIRE);
-}
-
 static void set(uint64_t *value, uint64_t to)
 {
     __atomic_store_n(value, to, __ATOMIC_RELEASE);
-}
-
-static void share(int fd)
-{
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (shared == MAP_FAILED)
-        exit(1);
 }
 
 /* ---- the program ----------------------------------------------------------------------------- */
@@ -51,7 +39,7 @@ static int record(int fd)
 {
     const struct ring_map *before = NULL;
 
-    share(fd);
+    shared = served_share(fd, sizeof(*shared));
     while (!get(&shared->must_end)) {
         struct blkin_span span;
 
@@ -219,7 +207,7 @@ int main(int argc, char *argv[])
         return record(atoi(argv[1]));
     if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
         return 1;
-    share(fd);
+    shared = served_share(fd, sizeof(*shared));
     test_killed(fd, where ? where : "/tmp");
     test_stopped(fd, where ? where : "/tmp");
     test_asker(where ? where : "/tmp");

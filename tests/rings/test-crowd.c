@@ -34,21 +34,9 @@ struct shared {
 static struct shared *shared;
 static struct error error;
 
-static uint64_t get(const uint64_t *value)
-{
-    return __atomic_load_n(value, __ATOMIC_ACQUIRE);
-}
-
 static void add(uint64_t *value, uint64_t more)
 {
     (void)__atomic_add_fetch(value, more, __ATOMIC_RELEASE);
-}
-
-static void share(int fd)
-{
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    if (shared == MAP_FAILED)
-        exit(1);
 }
 
 /* ---- the programs ---------------------------------------------------------------------------- */
@@ -213,12 +201,12 @@ int main(int argc, char *argv[])
 
     setenv("BLKIN_PROVIDER", "none", 1);
     if (argc > 2) {
-        share(atoi(argv[1]));
+        shared = served_share(atoi(argv[1]), sizeof(*shared));
         return write_with((unsigned)atoi(argv[2]));
     }
     if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
         return 1;
-    share(fd);
+    shared = served_share(fd, sizeof(*shared));
     test_crowd(fd, where ? where : "/tmp");
     return check_status();
 }

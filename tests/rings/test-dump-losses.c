@@ -21,20 +21,21 @@ static char output[1 << 20]; /* of babeltrace2 */
 
 static void put(const struct writer *writer, int64_t time_ns, uint64_t number)
 {
-    const struct ring_original head = {(uint64_t)time_ns, 1, number, 0, 0, 0};
-    char payload[sizeof(head) + 20] = "";
-
-    memcpy(payload, &head, sizeof(head));
-    memcpy(payload + sizeof(head), "name\0service\0\0event", 20);
-    (void)writer_put(writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
+    writer_put_original(writer, time_ns, 1, number);
 }
 
 static void begin(void)
 {
-    const struct memory_size size = {2, RING_BYTES_MIN, RING_BYTES_MIN};
+    memory = writer_memory(7, 2, RING_BYTES_MIN);
+}
 
-    if (!memory_make(&memory, 7, &size, &error))
-        fprintf(stderr, "%s\n", error.text), exit(1);
+static struct writer begin_ring(unsigned ring)
+{
+    static int lock;
+
+    begin();
+    lock = 0;
+    return (struct writer){memory_ring(&memory, ring), &lock};
 }
 
 /* Returns how many lines of babeltrace2's output have the text. */
@@ -99,11 +100,8 @@ static void test_nothing(void)
 static void test_times(void)
 {
     const int64_t now_ns = clock_ns();
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(1);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 1), &lock};
     put(&writer, now_ns + (INT64_C(1) << 50), 1);
     put(&writer, now_ns - 1000, 2);
     put(&writer, now_ns - 3000, 3);
@@ -119,11 +117,8 @@ static void test_times(void)
 /* A wrong payload is left out and told. */
 static void test_unreadable(void)
 {
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(0);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     put(&writer, clock_ns(), 1);
     (void)writer_put(&writer, 200, 1, "no event of ours", 17);
     (void)writer_put(&writer, 0, 1, "too short", 10);
@@ -137,11 +132,8 @@ static void test_unreadable(void)
 /* What was overwritten is told as packets that are missing, since nobody knows how many events. */
 static void test_overwritten(void)
 {
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(0);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     for (unsigned i = 0; i < 2000; i++)
         put(&writer, clock_ns(), i);
     dump();
@@ -153,11 +145,8 @@ static void test_overwritten(void)
 static void test_random(uint64_t seed)
 {
     char payload[600], expected[60];
-    int lock = 0;
-    struct writer writer;
+    const struct writer writer = begin_ring(0);
 
-    begin();
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     for (unsigned i = 0; i < 150; i++) {
         const unsigned event = seed_next(&seed) % (seed_next(&seed) % 4 ? 15 : 255);
         const size_t length = seed_next(&seed) % sizeof(payload);

@@ -19,8 +19,6 @@
 #define WRITERS 4
 #define EVENTS  100000
 
-static struct error error;
-
 struct seen {
     uint64_t events, losses, alarms;
     int64_t last_ns;
@@ -65,26 +63,6 @@ static struct follow *new_follow(struct seen *seen, int64_t grace_ns, bool has_a
     return follow_new(&calls, grace_ns, ring_clock_offset());
 }
 
-static void make(struct memory *memory, uint64_t bytes)
-{
-    const struct memory_size size = {CPUS, bytes, RING_BYTES_MIN};
-
-    if (!memory_make(memory, 0, &size, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
-}
-
-static void put(const struct writer *writer, int64_t time_ns, uint64_t trace, uint64_t number)
-{
-    const struct ring_original head = {(uint64_t)time_ns, trace, number, 0, 0, 0};
-    char payload[sizeof(head) + 20] = "";
-
-    memcpy(payload, &head, sizeof(head));
-    memcpy(payload + sizeof(head), "name\0service\0\0event", 20);
-    (void)writer_put(writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
-}
-
 #define HOUR INT64_C(3600000000000)
 
 /* In order over the rings of two memories; what is too young waits, and nothing is given twice. */
@@ -96,17 +74,18 @@ static void test_order(uint64_t seed)
     const int64_t now_ns = clock_ns();
     int lock = 0;
 
-    make(&memories[0], RING_BYTES_MIN);
-    make(&memories[1], RING_BYTES_MIN);
+    memories[0] = writer_memory(0, CPUS, RING_BYTES_MIN);
+    memories[1] = writer_memory(0, CPUS, RING_BYTES_MIN);
     CHECK(follow_add(follow, &memories[0], false) && follow_add(follow, &memories[1], true));
     for (unsigned i = 0; i < 2 * CPUS; i++) {
         const struct writer writer = {memory_ring(&memories[i & 1], i / 2), &lock};
         int64_t ns = now_ns - 1000000;
 
-        put(&writer, now_ns + 2 * HOUR, WRITERS, 1); /* no sense: it does not wait for that time */
+        /* no sense: it does not wait for that time */
+        writer_put_original(&writer, now_ns + 2 * HOUR, WRITERS, 1);
         for (unsigned n = 0; n < 100; n++) {
             ns += (int64_t)(seed_next(&seed) % 1000);
-            put(&writer, ns, WRITERS, 1);
+            writer_put_original(&writer, ns, WRITERS, 1);
         }
     }
     (void)follow_look(follow);
@@ -133,10 +112,10 @@ static void test_others(void)
     struct writer events, alarms;
     struct follow_counts counts;
 
-    make(&memory, RING_BYTES_MIN);
+    memory = writer_memory(0, CPUS, RING_BYTES_MIN);
     events = (struct writer){memory_ring(&memory, 0), &lock};
     alarms = (struct writer){memory_ring(&memory, CPUS), &lock};
-    put(&events, clock_ns(), 0, 1);
+    writer_put_original(&events, clock_ns(), 0, 1);
     CHECK(follow_add(follow, &memory, true)); /* what was before is none of ours */
     (void)writer_put(&events, 200, 1, "", 1);
     (void)writer_put(&events, 0, 1, "", 1);
@@ -151,7 +130,7 @@ static void test_others(void)
     CHECK(seen.events == 0 && seen.alarms == 1);
     CHECK(counts.foreign == 1 && counts.unreadable == 1 && counts.newer == 1);
     for (unsigned n = 1; n <= 3000; n++)
-        put(&events, clock_ns(), 0, n);
+        writer_put_original(&events, clock_ns(), 0, n);
     follow_drop(follow, &memory); /* first it is read to its end */
     counts = follow_counts(follow);
     CHECK(seen.losses == 1 && seen.last[0] == 3000 && seen.events + seen.missing == 3000);
@@ -173,7 +152,7 @@ static void test_pace(void)
     int64_t next_ms;
     int lock = 0;
 
-    make(&memory, RING_BYTES_MIN);
+    memory = writer_memory(0, CPUS, RING_BYTES_MIN);
     writer = (struct writer){memory_ring(&memory, 1), &lock};
     CHECK(follow_add(follow, &memory, true));
     (void)follow_look(follow);
@@ -182,13 +161,13 @@ static void test_pace(void)
     while (clock_ms() - looked_ms < 100)
         (void)poll(NULL, 0, 1);
     while (memory_written(&memory) < RING_BYTES_MIN / 2)
-        put(&writer, clock_ns(), 0, 1);
+        writer_put_original(&writer, clock_ns(), 0, 1);
     (void)follow_look_at_all(follow);
     next_ms = follow_next_ms(follow, hour_ms);
     CHECK(next_ms >= 40 && next_ms <= (clock_ms() - begin_ms) / 2 + 1);
     CHECK(follow_next_ms(follow, 20) == 20);
     while (memory_written(&memory) < RING_BYTES_MIN * 2)
-        put(&writer, clock_ns(), 0, 1);
+        writer_put_original(&writer, clock_ns(), 0, 1);
     (void)follow_look_at_all(follow);
     CHECK(follow_next_ms(follow, hour_ms) == 0);
     (void)follow_look_at_all(follow);
@@ -207,7 +186,7 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
     struct follow_counts counts;
     int running = WRITERS;
 
-    make(&memory, bytes);
+    memory = writer_memory(0, CPUS, bytes);
     CHECK(follow_add(follow, &memory, true));
     for (unsigned i = 0; i < WRITERS; i++) {
         const struct writer writer = {memory_ring(&memory, i % CPUS), &locks[i % CPUS]};
@@ -215,7 +194,7 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
         if (fork() != 0)
             continue;
         for (uint64_t n = 1; n <= EVENTS; n++)
-            put(&writer, clock_ns(), i, n);
+            writer_put_original(&writer, clock_ns(), i, n);
         _exit(0);
     }
     while (running) {

@@ -8,6 +8,7 @@
 #include "store.h"
 #include "tools/rings/holder.h"
 #include "tools/rings/vault.h"
+#include "waits.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -112,8 +113,9 @@ static pid_t begin(void)
 
     if (pid == 0)
         serve();
-    while (*(volatile uint64_t *)&shared->begun == before && waitpid(pid, NULL, WNOHANG) == 0)
-        (void)poll(NULL, 0, 1);
+    for (int64_t end_ms = 0; *(volatile uint64_t *)&shared->begun == before &&
+                             waitpid(pid, NULL, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
+        continue;
     return pid;
 }
 
@@ -150,11 +152,8 @@ static int ask_until(void)
 {
     int fd = ask();
 
-    for (int i = 0; fd < 0 && i < 2000; i++) {
+    for (int64_t end_ms = 0; fd < 0 && wait_up_to(PATIENCE_MS, &end_ms); fd = ask())
         store_drain(&store); /* no harm in a child: then it is no memory of its user's */
-        (void)poll(NULL, 0, 5);
-        fd = ask();
-    }
     return fd;
 }
 
@@ -199,10 +198,9 @@ static int result_of(pid_t pid)
 {
     int status = 0;
 
-    while (waitpid(pid, &status, WNOHANG) == 0) {
+    for (int64_t end_ms = 0;
+         waitpid(pid, &status, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
         store_drain(&store);
-        (void)poll(NULL, 0, 1);
-    }
     store_drain(&store);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -263,13 +261,14 @@ static void forget_all(void)
     options.size = small;
 }
 
-#define WAIT_UNTIL(condition)                        \
-    for (int i = 0; !(condition) && i < 5000; i++) { \
-        store_drain(&store);                         \
-        (void)poll(NULL, 0, 2);                      \
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);     \
-    }                                                \
-    CHECK(condition)
+/* The store goes on meanwhile. */
+static void drain(void)
+{
+    store_drain(&store);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+#define DRAIN_UNTIL(condition) WORK_UNTIL(condition, drain())
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
@@ -286,7 +285,7 @@ static void test_many(void)
         CHECK(result_of(pids[i]) == 0);
     CHECK(written_to_all() == CLIENTS && got_by_all() == CLIENTS);
     CHECK(store.count == (is_root ? USERS : 1));
-    WAIT_UNTIL(shared->counts.clients == 0 && shared->counts.given == CLIENTS);
+    DRAIN_UNTIL(shared->counts.clients == 0 && shared->counts.given == CLIENTS);
     CHECK(shared->counts.users == (unsigned)store.count);
     CHECK(shared->counts.bytes == (uint64_t)store.count * memory_bytes(&small));
     CHECK(finish(service, SIGTERM) == 0);
@@ -326,14 +325,14 @@ static void test_stalled(void)
     (void)setrlimit(RLIMIT_NOFILE, &(struct rlimit){few.rlim_cur, before.rlim_max});
     service = begin();
     stalled = start_program(0, stall);
-    WAIT_UNTIL(shared->got[USERS - 1] != 0);
-    WAIT_UNTIL(shared->counts.refused != 0);
+    DRAIN_UNTIL(shared->got[USERS - 1] != 0);
+    DRAIN_UNTIL(shared->counts.refused != 0);
     if (is_root)
         CHECK(result_of(start_program(1, use_one)) == 0);
     (void)kill(stalled, SIGKILL);
     (void)waitpid(stalled, NULL, 0);
     CHECK(result_of(start_program(0, use_one)) == 0);
-    WAIT_UNTIL(shared->counts.clients == 0);
+    DRAIN_UNTIL(shared->counts.clients == 0);
     CHECK(finish(service, SIGTERM) == 0);
     (void)setrlimit(RLIMIT_NOFILE, &before);
     forget_all();
@@ -351,7 +350,7 @@ static void test_limits(void)
         CHECK(result_of(start_program(0, use_one)) == 0);
     }
     CHECK(result_of(start_program(2, use_once)) == 1);
-    WAIT_UNTIL(shared->counts.refused == 1);
+    DRAIN_UNTIL(shared->counts.refused == 1);
     CHECK(finish(service, SIGTERM) == 0);
     options.max_users = USERS;
     forget_all();
@@ -373,10 +372,10 @@ static void test_large(void)
     options.max_bytes = 1 << 30;
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 0);
-    WAIT_UNTIL(shared->counts.made == 2 && shared->came == 2);
+    DRAIN_UNTIL(shared->counts.made == 2 && shared->came == 2);
     CHECK(shared->counts.given == 1 && store.count >= 1 && state_of(0) == RING_LEFT);
     CHECK(result_of(start_program(0, use_once)) == 0);
-    WAIT_UNTIL(shared->counts.clients == 0 && shared->counts.given == 2);
+    DRAIN_UNTIL(shared->counts.clients == 0 && shared->counts.given == 2);
     CHECK(shared->counts.made == 2);
     CHECK(finish(service, SIGTERM) == 0);
     options.max_bytes = 1 << 26;
@@ -391,19 +390,19 @@ static void test_other_size(void)
     char first[100];
 
     CHECK(result_of(start_program(0, use_one)) == 0);
-    WAIT_UNTIL(store.count == 1);
+    DRAIN_UNTIL(store.count == 1);
     memcpy(first, store.kept[0].name, sizeof(first));
     (void)kill(service, SIGHUP);
-    WAIT_UNTIL(store.count == 0 || state_of(0) == RING_LEFT);
+    DRAIN_UNTIL(store.count == 0 || state_of(0) == RING_LEFT);
     CHECK(result_of(start_program(0, use_one)) == 0);
-    WAIT_UNTIL(shared->went == 1 && store.count == 1);
+    DRAIN_UNTIL(shared->went == 1 && store.count == 1);
     CHECK(strcmp(first, store.kept[0].name) != 0 && state_of(0) == RING_ON);
-    WAIT_UNTIL(shared->counts.bytes == memory_bytes(&larger) && shared->counts.made == 2);
+    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&larger) && shared->counts.made == 2);
     CHECK(finish(service, SIGTERM) == 0);
 
     options.size = small; /* a start with another size does the same */
     again = begin();
-    WAIT_UNTIL(state_of(0) == RING_LEFT);
+    DRAIN_UNTIL(state_of(0) == RING_LEFT);
     CHECK(finish(again, SIGKILL) != 0);
     forget_all();
 }
@@ -414,7 +413,7 @@ static void test_restart(void)
     struct stat before, after;
 
     CHECK(result_of(start_program(0, use_one)) == 0);
-    WAIT_UNTIL(store.count == 1);
+    DRAIN_UNTIL(store.count == 1);
     CHECK(fstat(store.kept[0].fd, &before) == 0);
     CHECK(finish(service, SIGTERM) == 0 && store.count == 1 && state_of(0) == RING_LEFT);
     service = begin();
@@ -462,7 +461,7 @@ static void test_lies(void)
     CHECK(result_of(start_program(0, lie_of_size)) == 0);
     (void)finish(service, SIGKILL);
     service = begin();
-    WAIT_UNTIL(shared->counts.unusable == 1);
+    DRAIN_UNTIL(shared->counts.unusable == 1);
     CHECK(result_of(start_program(0, use_one)) == 0);
     CHECK(finish(service, SIGTERM) == 0);
     CHECK(store.count == (is_root ? 2 : 1));
@@ -544,7 +543,7 @@ static void test_vault(uint64_t seed)
         _exit(vault_run(vault));
     has_vault = true;
     options.vault = vault;
-    WAIT_UNTIL(access(vault, F_OK) == 0);
+    DRAIN_UNTIL(access(vault, F_OK) == 0);
     got = kill_services(seed);
     vault_open(&socket, NULL, vault, count_kept, NULL, &error);
     CHECK(socket >= 0 && is_what_they_got(vault_written, got));
@@ -553,7 +552,7 @@ static void test_vault(uint64_t seed)
     is_dead = true;
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 0);
-    WAIT_UNTIL(shared->counts.is_stored);
+    DRAIN_UNTIL(shared->counts.is_stored);
     CHECK_TEXT(shared->keeper, "process");
     CHECK(finish(service, SIGTERM) == 0);
     is_dead = false;

@@ -10,19 +10,6 @@
 
 #include <stdlib.h>
 
-static struct memory memory;
-
-static void open_memory(uint32_t cpus, uint64_t bytes)
-{
-    const struct memory_size size = {cpus, bytes, RING_BYTES_MIN};
-    struct error error;
-
-    if (!memory_make(&memory, 0, &size, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
-}
-
 static bool adds_up(const struct ring_reader *reader, uint64_t from)
 {
     const struct ring_counts *counts = &reader->counts;
@@ -35,13 +22,12 @@ static void test_order(void)
 {
     static char payload[RING_RECORD_MAX];
     int lock = 0;
-    struct writer writer;
+    struct memory memory = writer_memory(0, 1, RING_BYTES_MIN);
+    const struct writer writer = {memory_ring(&memory, 0), &lock};
     struct ring_reader reader;
     struct ring_entry entry;
     uint64_t written = 0;
 
-    open_memory(1, RING_BYTES_MIN);
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     ring_reader_open(&reader, memory_ring(&memory, 0), 0);
     CHECK(ring_read(&reader) && !ring_peek(&reader, &entry));
     for (size_t length = 0; length + 16 < RING_RECORD_MAX; length += 1 + length / 100) {
@@ -67,13 +53,12 @@ static void test_overwritten(void)
 {
     const char payload[100] = "";
     int lock = 0;
-    struct writer writer;
+    struct memory memory = writer_memory(0, 1, RING_BYTES_MIN);
+    const struct writer writer = {memory_ring(&memory, 0), &lock};
     struct ring_reader reader;
     struct ring_entry entry;
     uint64_t number = 0, first = 0, found = 0;
 
-    open_memory(1, RING_BYTES_MIN);
-    writer = (struct writer){memory_ring(&memory, 0), &lock};
     for (number = 1; number <= 5000; number++)
         (void)writer_put(&writer, 1, (uint32_t)number, payload, sizeof(payload));
     ring_reader_open(&reader, writer.ring, 0);

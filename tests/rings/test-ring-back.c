@@ -17,19 +17,6 @@
 
 static uint64_t seed;
 
-static struct memory make_memory(uint64_t bytes)
-{
-    const struct memory_size size = {1, bytes, RING_BYTES_MIN};
-    struct memory memory;
-    struct error error;
-
-    if (!memory_make(&memory, 0, &size, &error)) {
-        fprintf(stderr, "%s\n", error.text);
-        exit(1);
-    }
-    return memory;
-}
-
 /* ---- the same records as forward ------------------------------------------------------------- */
 
 #define LIST_MAX 20000
@@ -120,7 +107,7 @@ static uint64_t oldest_number(struct ring ring)
 
 static void test_same(uint64_t bytes)
 {
-    struct memory memory = make_memory(bytes);
+    struct memory memory = writer_memory(0, 1, bytes);
     struct numbered numbered;
     uint64_t state = seed, number = 0;
     int lock = 0;
@@ -166,7 +153,7 @@ static bool take_three(void *context, const struct ring_entry *entry, uint64_t a
 
 static void test_end(void)
 {
-    struct memory memory = make_memory(RING_BYTES_MIN);
+    struct memory memory = writer_memory(0, 1, RING_BYTES_MIN);
     struct numbered numbered;
     uint64_t state = seed;
     int lock = 0;
@@ -228,7 +215,7 @@ static bool check_entry(void *context, const struct ring_entry *entry, uint64_t 
 /* None is torn, and between two of a program none is missing. */
 static void test_writers(uint64_t bytes)
 {
-    struct memory memory = make_memory(bytes);
+    struct memory memory = writer_memory(0, 1, bytes);
     const struct ring ring = memory_ring(&memory, 0);
     struct shared *shared =
         mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

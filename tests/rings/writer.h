@@ -10,6 +10,7 @@
 #include "tools/rings/memory.h"
 
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,20 @@ static inline void writer_end(const struct writer *writer, uint64_t at, unsigned
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* Rings to write to: those of events have that many bytes. */
+static inline struct memory writer_memory(uint32_t user, uint32_t cpus, uint64_t bytes)
+{
+    const struct memory_size size = {cpus, bytes, RING_BYTES_MIN};
+    struct memory memory;
+    struct error error;
+
+    if (!memory_make(&memory, user, &size, &error)) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
+    return memory;
+}
+
 /* Returns how many bytes of the ring it took. */
 static inline uint64_t writer_put(const struct writer *writer, unsigned event, uint32_t pid,
                                   const void *payload, size_t payload_length)
@@ -65,6 +80,18 @@ static inline uint64_t writer_put(const struct writer *writer, unsigned event, u
     at += size;
     __atomic_store_n(writer->lock, 0, __ATOMIC_RELEASE);
     return at - begin;
+}
+
+/* An event of the original API: its span has that number. */
+static inline void writer_put_original(const struct writer *writer, int64_t time_ns, uint64_t trace,
+                                       uint64_t number)
+{
+    const struct ring_original head = {(uint64_t)time_ns, trace, number, 0, 0, 0};
+    char payload[sizeof(head) + 20] = "";
+
+    memcpy(payload, &head, sizeof(head));
+    memcpy(payload + sizeof(head), "name\0service\0\0event", 20);
+    (void)writer_put(writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
 }
 
 #endif

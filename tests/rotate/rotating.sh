@@ -15,11 +15,6 @@ rotating_begin() {
     export BLKIN_ENDPOINT=http://127.0.0.1:$COLLECTOR_PORT
 }
 
-start_taker() {
-    start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken"
-    wait_for 10 taker "the collector's start" listening "$COLLECTOR_PORT"
-}
-
 start_rotate() {
     start_part rotate "$BUILD/bin/blkin" rotate "$@"
 }
@@ -58,18 +53,5 @@ has_taken() {
 
 # status KEY...: of the service's own status.
 status() {
-    "$PYTHON" - "$BLKIN_RUNTIME_DIR/rotate.sock" "$@" <<'PY'
-import json, socket, sys
-with socket.socket(socket.AF_UNIX) as s:
-    s.settimeout(5)
-    s.connect(sys.argv[1])
-    s.sendall(b"status\n")
-    text = b""
-    while data := s.recv(65536):
-        text += data
-value = json.loads(text)
-for key in sys.argv[2:]:
-    value = value[key]
-print(value)
-PY
+    ask_service rotate status "$@"
 }

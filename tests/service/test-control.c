@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "tools/base/child.h"
 #include "tools/base/control.h"
 
@@ -18,14 +18,7 @@
 
 #define LONG 1000000 /* more than a socket takes at once */
 
-static struct loop *loop;
 static char folder[4096];
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 static json_t *answer(void *context, const char *request)
 {
@@ -113,21 +106,18 @@ static void serve(const struct job *job, const char *request)
     struct asking asking = {.folder = ""};
     const struct child_order order = {.job = job, .bytes = &asking, .size = sizeof(asking)};
     struct child child = {.ended = child_ended};
-    struct timer limit = {.due = stop};
 
     (void)snprintf(asking.folder, sizeof(asking.folder), "%s", folder);
     (void)snprintf(asking.request, sizeof(asking.request), "%s", request);
     CHECK(child_start(loop, &child, &order));
-    timer_set(loop, &limit, 10000);
-    CHECK(loop_run(loop) && child.pid == 0);
-    timer_clear(loop, &limit);
+    run_for(10000);
+    CHECK(child.pid == 0);
 }
 
 /* ---- another one of the same name */
 
 static int open_too(const void *order, size_t size)
 {
-    const struct loop_signals signals = {stop, stop, NULL};
     struct loop *own = loop_new(&signals);
     struct error error = {""};
     char expected[128];
@@ -144,7 +134,8 @@ static int open_too(const void *order, size_t size)
 
 static const struct job open_too_job = {.name = "open-too", .run = open_too};
 
-/* Its standard output is what it waits for. */
+/* Its standard output is a socket, by which it says that it does not die with its parent. Then it
+ * waits for the other end to be closed. */
 static int outlive(const void *order, size_t size)
 {
     char byte;
@@ -152,15 +143,14 @@ static int outlive(const void *order, size_t size)
     (void)order;
     (void)size;
     (void)prctl(PR_SET_PDEATHSIG, 0);
-    return read(STDOUT_FILENO, &byte, 1) != 0;
+    return write(STDOUT_FILENO, "", 1) != 1 || read(STDOUT_FILENO, &byte, 1) != 0;
 }
 
 static const struct job outlive_job = {.name = "outlive", .run = outlive};
 
 /* One that is killed leaves its socket, and a child of its own runs on. */
-static void be_killed(int orphan_waits)
+static void wait_for_kill(int orphan_waits)
 {
-    const struct loop_signals signals = {stop, stop, NULL};
     struct loop *killed = loop_new(&signals);
     struct error error = {""};
     struct child child = {.ended = NULL};
@@ -169,8 +159,7 @@ static void be_killed(int orphan_waits)
     CHECK(child_start(
         killed, &child,
         &(struct child_order){.job = &outlive_job, .bytes = "", .output = orphan_waits}));
-    usleep(1000000); /* or it would die with us before it says that it does not want to */
-    (void)raise(SIGKILL);
+    (void)pause();
 }
 
 /* Its child lives until the returned descriptor is closed. */
@@ -179,14 +168,16 @@ static int test_killed(void)
     int fds[2];
     int status;
     struct error error = {""};
+    char byte;
     pid_t pid;
 
-    CHECK(pipe(fds) == 0);
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, fds) == 0);
     pid = fork();
     if (pid == 0) {
         close(fds[1]);
-        be_killed(fds[0]);
+        wait_for_kill(fds[0]);
     }
+    CHECK(read(fds[1], &byte, 1) == 1 && kill(pid, SIGKILL) == 0);
     CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status));
     CHECK(!control_ask(folder, "test", "status", &error));
     CHECK(strncmp(error.text, "no `blkin test` runs here: ", 27) == 0);
@@ -219,7 +210,6 @@ int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&ask_job, &crowd_job, &open_too_job, &outlive_job,
                                              NULL};
-    const struct loop_signals signals = {stop, stop, NULL};
     struct error error = {""};
     struct control *control;
     int orphan, status;

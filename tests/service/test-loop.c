@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/child.h"
 #include "tools/base/say.h"
@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static struct loop *loop;
 static char log_text[256]; /* what happened, a letter each */
 
 static void note(void *context)
@@ -24,16 +23,8 @@ static void note(void *context)
     strcat(log_text, context);
 }
 
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
-
 static void begin(void)
 {
-    static const struct loop_signals signals = {stop, stop, NULL};
-
     log_text[0] = '\0';
     loop = loop_new(&signals);
     CHECK(loop != NULL);
@@ -42,16 +33,6 @@ static void begin(void)
 static void end(void)
 {
     loop_free(loop);
-}
-
-/* Whatever does not happen: the test ends. */
-static void run_for(int64_t ms)
-{
-    struct timer limit = {.due = stop};
-
-    timer_set(loop, &limit, ms);
-    CHECK(loop_run(loop));
-    timer_clear(loop, &limit);
 }
 
 static void test_times(void)
@@ -348,6 +329,7 @@ static void ask_server(struct task *task, int argument)
 static void test_child_that_stays(void)
 {
     struct task task = {.done = has_served};
+    siginfo_t ended;
     pid_t first;
 
     begin();
@@ -363,8 +345,9 @@ static void test_child_that_stays(void)
     ask_server(&task, 7);
     CHECK(served.pid != first && served.times == 1);
     first = served.pid;
-    CHECK(kill(first, SIGKILL) == 0); /* the loop does not know yet */
-    usleep(20000);
+    CHECK(kill(first, SIGKILL) == 0);
+    /* the loop does not know yet */
+    CHECK(waitid(P_PID, (id_t)first, &ended, WEXITED | WNOWAIT) == 0);
     ask_server(&task, 7);
     CHECK(served.pid != first && served.times == 1);
     first = served.pid;
@@ -391,16 +374,14 @@ static void test_tasks(void)
 static void test_signals(void)
 {
     static char ended[] = "e";
-    struct loop_signals signals = {note, note, ended};
-    struct timer limit = {.due = stop};
+    const struct loop_signals noted = {note, note, ended};
 
     log_text[0] = '\0';
-    loop = loop_new(&signals);
+    loop = loop_new(&noted);
     kill(getpid(), SIGTERM);
     kill(getpid(), SIGINT);
     kill(getpid(), SIGHUP);
-    timer_set(loop, &limit, 20);
-    CHECK(loop_run(loop));
+    run_for(20);
     CHECK_TEXT(log_text, "eee");
     end();
 }

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "tools/base/child.h"
 #include "tools/base/metrics.h"
 
@@ -18,7 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct loop *loop;
 static struct metrics *metrics;
 
 static char *page(void *context)
@@ -27,15 +26,8 @@ static char *page(void *context)
     return strdup("a_metric 1\n");
 }
 
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
-
 static void begin(void)
 {
-    static const struct loop_signals signals = {stop, stop, NULL};
     struct error error;
 
     loop = loop_new(&signals);
@@ -47,15 +39,6 @@ static void end(void)
 {
     metrics_close(metrics);
     loop_free(loop);
-}
-
-static void run_for(int64_t ms)
-{
-    struct timer limit = {.due = stop};
-
-    timer_set(loop, &limit, ms);
-    CHECK(loop_run(loop));
-    timer_clear(loop, &limit);
 }
 
 static int connect_there(void)

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/reader/reader.h"
 #include "tools/base/say.h"
@@ -20,15 +20,8 @@
 #define LIMIT_MS 15000
 #define THREADS  15
 
-static struct loop *loop;
 static struct reader reader;
 static int status_of_reader;
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 static void ended(void *context, int status)
 {
@@ -56,13 +49,18 @@ static int go_in_circles(const void *order, size_t size)
     return 0;
 }
 
+static int hang(void)
+{
+    (void)usleep(LONG_MS * 1000);
+    return 42;
+}
+
 /* Locked up, before it has told anything. */
 static int do_nothing(const void *order, size_t size)
 {
     (void)order;
     (void)size;
-    (void)usleep(LONG_MS * 1000);
-    return 42;
+    return hang();
 }
 
 /* Where its account is, is in the order. */
@@ -94,8 +92,7 @@ static int wait_for_collector(const void *order, size_t size)
     begin(order, size);
     if (!tell("spans_waiting", 7))
         return 1;
-    (void)usleep(LONG_MS * 1000);
-    return 42;
+    return hang();
 }
 
 /* All was sent; it does not end. */
@@ -104,8 +101,7 @@ static int lock_up(const void *order, size_t size)
     begin(order, size);
     if (!tell("requests", 1))
         return 1;
-    (void)usleep(LONG_MS * 1000);
-    return 42;
+    return hang();
 }
 
 /* At work all the time, and its account tells of it. */
@@ -150,7 +146,6 @@ int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&circles_job, &nothing_job,  &wait_job,
                                              &lock_up_job, &progress_job, NULL};
-    static const struct loop_signals signals = {stop, stop, NULL};
     char folder[] = "/tmp/reader.XXXXXX";
     int status;
 

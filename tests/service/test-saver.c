@@ -5,10 +5,10 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/folders.h"
 #include "tools/base/loop.h"
 #include "tools/base/saver.h"
+#include "waits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,8 +101,7 @@ static void test_hung(void)
 
     CHECK(mkfifo(in_folder("hung.new"), 0600) == 0);
     save("hung", "1");
-    for (int64_t until_ms = clock_ms() + 10000; !saver_busy_ms() && clock_ms() < until_ms;)
-        usleep(1000);
+    WAIT_UNTIL(saver_busy_ms());
     save("other", "old");
     save("last", "1");
     save("other", "new"); /* in the place of the old one */

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "in_loop.h"
 #include "tools/live/sweep.h"
 #include "babeltrace-plugin/base/monotonic.h"
 
@@ -18,15 +18,8 @@
 #define OLD_S   3600
 #define GOES    "c/goes-20260101-000000.ended"
 
-static struct loop *loop;
 static struct timer look;
 static int64_t until_ms;
-
-static void stop(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
 
 static void make(const char *path, int seconds_ago)
 {
@@ -143,7 +136,6 @@ static void test_relay_away(void)
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&sweep_job, NULL};
-    static const struct loop_signals signals = {stop, stop, NULL};
     char root[] = "/tmp/sweep.XXXXXX", command[64], plugins[4096];
     int status;
 

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "tools/live/metadata.h"
 #include "tools/live/viewer.h"
+#include "waits.h"
 
 #include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>
@@ -208,12 +209,12 @@ static struct index index_of(int fd, uint64_t id)
 {
     const uint64_t sent = htobe64(id);
     struct index index;
+    int64_t end_ms = 0;
 
     do {
         ask(fd, 4, &sent, 8);
         CHECK(get(fd, &index, sizeof(index)));
-        usleep(5000);
-    } while (be32toh(index.status) == 2);
+    } while (be32toh(index.status) == 2 && wait_up_to(PATIENCE_MS, &end_ms));
     return index;
 }
 

@@ -224,7 +224,7 @@ class Tap(unittest.TestCase):
             reader.close()
         for _ in range(10):  # killed in the middle of reading
             child = subprocess.Popen([sys.executable, "-c", f"import socket; s = socket.socket(socket.AF_UNIX); "
-                                      f"s.connect({self.path!r}); print(flush=True); s.recv(100); import time; time.sleep(60)"],
+                                      f"s.connect({self.path!r}); print(flush=True); s.recv(100); import signal; signal.pause()"],
                                      stdout=subprocess.PIPE)
             child.stdout.readline()
             child.send_signal(signal.SIGKILL)

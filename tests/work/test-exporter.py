@@ -15,7 +15,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 import calls  # noqa: E402
-from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, is_listened, wait_until  # noqa: E402
+from broker import ENVIRONMENT, fetch_kafka, free_port, is_listened, start_broker, start_part, wait_until  # noqa: E402
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 PARTITIONS = 4
@@ -37,23 +37,10 @@ service:
 class Exporter(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.broker = Broker(JARS, self.folder, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
-        self.broker.start()
-        self.addCleanup(self.broker.kill)
-        self.broker.wait_ready()
+        self.broker = start_broker(self, JARS, self.folder, offsets_topic_num_partitions=4,
+                                   transaction_state_log_num_partitions=4)
         self.broker.create("spans", PARTITIONS, message_timestamp_type="LogAppendTime")
         self.broker.create("deltas")
-
-    def start(self, name, *command):
-        with open(f"{self.folder}/{name}.log", "wb") as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=ENVIRONMENT)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
-        return process
-
-    def log_of(self, name):
-        with open(f"{self.folder}/{name}.log", encoding="utf-8", errors="replace") as log:
-            return log.read()[-3000:]
 
     def work(self, *options):
         return [BLKIN, "work", f"--input=kafka://{self.broker.address}/spans", "--deltas=deltas", *options,
@@ -68,20 +55,20 @@ class Exporter(unittest.TestCase):
         port, sent = free_port(), calls.Set()
         with open(self.folder + "/otelcol.yaml", "w", encoding="utf-8") as config:
             config.write(CONFIG.format(port=port, broker=self.broker.address))
-        self.start("otelcol", COLLECTOR, "--config", config.name)
-        wait_until(lambda: is_listened(port), lambda: "the collector's start: " + self.log_of("otelcol"), 60)
+        collector = start_part(self, "otelcol", COLLECTOR, "--config", config.name)
+        wait_until(lambda: is_listened(port), lambda: "the collector's start: " + collector.said()[-3000:], 60)
         for request in sent.requests():
             with urllib.request.urlopen(urllib.request.Request(
                     f"http://127.0.0.1:{port}/v1/traces", data=json.dumps(request).encode(),
                     headers={"Content-Type": "application/json"}), timeout=60) as answer:
                 self.assertEqual(answer.status, 200)
-        self.start("work", *self.work("--group=workers", "--instance=w", "--wait-ms=4000"))  # on a busy machine, too
+        worker = start_part(self, "work", *self.work("--group=workers", "--instance=w", "--wait-ms=4000"))  # on a busy machine, too
         found = {}
 
         def all_is_counted():
             found.update(self.document())
             return sum(row["spans"] for row in found["rows"]) >= calls.SPANS
-        wait_until(all_is_counted, lambda: f"{found}: {self.log_of('work')}{self.log_of('otelcol')}"[-4000:], 60)
+        wait_until(all_is_counted, lambda: f"{found}: {worker.said()}{collector.said()}"[-4000:], 60)
         edges = {(edge["client"], edge["server"]): [edge["calls"], edge["errors"]] for edge in found["edges"]}
         print(f"{sum(row['spans'] for row in found['rows'])} of {calls.SPANS} spans, "
               f"{len(edges.keys() & sent.edges.keys())} of {len(sent.edges)} edges", flush=True)

@@ -18,7 +18,7 @@ import urllib.request
 
 sys.path[:0] = [os.path.join(os.environ["SRC"], folder) for folder in ("tests/kafka", "tests/otel", "bench")]
 import figures  # noqa: E402
-from broker import ENVIRONMENT, Broker, fetch_kafka, free_port, wait_until  # noqa: E402
+from broker import ENVIRONMENT, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
 from common import otelcol_config  # noqa: E402
 from part import Part, options, page  # noqa: E402
 import semconv  # noqa: E402
@@ -129,10 +129,7 @@ class Hosts(Pushed, unittest.TestCase):
     def setUpClass(cls):
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.data = pathlib.Path(folder)
-        cls.broker = Broker(JARS, folder, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
-        cls.broker.start()
-        cls.addClassCleanup(lambda: cls.broker.process.poll() is None and cls.broker.kill())
-        cls.broker.wait_ready()
+        cls.broker = start_broker(cls, JARS, folder, offsets_topic_num_partitions=4, transaction_state_log_num_partitions=4)
 
     def begin(self, name):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
@@ -217,9 +214,11 @@ class Hosts(Pushed, unittest.TestCase):
                 if victim.keep_up() and are_away and victim != root:
                     news.begin_anew()
             self.assertTrue(news.take(points(root.document())), "numbers fell")
-        while nodes.poll() is None or due:
+
+        def all_is_sent():
             look()
-            time.sleep(0.05)
+            return nodes.poll() is not None and not due
+        wait_until(all_is_sent, "all is sent", 600, every_s=0.05)
         sent = self.sent(nodes)
 
         def all_is_there():

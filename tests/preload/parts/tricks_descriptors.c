@@ -115,8 +115,7 @@ void dups(void)
     expect_end(other);
 }
 
-/* 1 + 2 requests: the second connection takes the number of the first one, which is open still. */
-void dup_over(void)
+static void over(bool is_raw)
 {
     const pid_t first = asks(1);
     const int fd = taken();
@@ -127,34 +126,26 @@ void dup_over(void)
     second = asks(2);
     other = taken();
     serve(other);
-    if (dup3(other, fd, O_CLOEXEC) != fd)
+    if (is_raw ? syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0
+               : dup3(other, fd, O_CLOEXEC) != fd || close(other) < 0)
         fail("dup3");
-    close(other);
     serve(fd);
     has_asked(first);
     has_asked(second);
     expect_end(fd);
 }
 
+/* 1 + 2 requests: the second connection takes the number of the first one, which is open still. */
+void dup_over(void)
+{
+    over(false);
+}
+
 /* 2 + 1 requests: the same without a word, so that the last one is on a connection that is not the
  * number's. */
 void raw_dup_over(void)
 {
-    const pid_t first = asks(1);
-    const int fd = taken();
-    pid_t second;
-    int other;
-
-    serve(fd);
-    second = asks(2);
-    other = taken();
-    serve(other);
-    if (syscall(SYS_dup3, other, fd, O_CLOEXEC) != fd || syscall(SYS_close, other) < 0)
-        fail("dup3");
-    serve(fd);
-    has_asked(first);
-    has_asked(second);
-    expect_end(fd);
+    over(true);
 }
 
 static void pass_descriptor(int to, int fd)

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "preload/parts/tricks.h"
+#include "waits.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -110,8 +111,9 @@ static void cancel_in(int how, int fd)
 
     if (pthread_create(&thread, NULL, be_cancelled, &victim) != 0)
         fail("thread");
-    while (!__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE))
-        usleep(1000);
+    for (int64_t end_ms = 0; !__atomic_load_n(&victim.is_ready, __ATOMIC_ACQUIRE);)
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            fail("not ready");
     usleep(5000); /* it is in its call, or will be */
     pthread_cancel(thread);
     pthread_join(thread, &result);

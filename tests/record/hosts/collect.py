@@ -8,14 +8,18 @@ tags whose keys begin with "blkin."]...]}. With URL it is handed on to the colle
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import gzip
-import http.server
 import json
 import os
-import socketserver
 import sys
 import time
 import urllib.request
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../.."))
+from server import Server  # noqa: E402
+
+PORT, FILE, *URL = sys.argv[1:]
+TAKEN = os.open(FILE, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 def brief(span):
@@ -24,41 +28,21 @@ def brief(span):
             span.get("localEndpoint", {}).get("serviceName"), span.get("name"), tags]
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        spans = json.loads(body or b"[]")
-        if spans:
-            if self.server.url:
-                self.hand_on(body)
-            line = json.dumps({"at": time.time_ns(), "spans": [brief(span) for span in spans]})
-            os.write(self.server.taken, line.encode() + b"\n")
-        self.send_response(202)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def hand_on(self, body):
-        request = urllib.request.Request(self.server.url + "/api/v2/spans", body,
-                                         {"Content-Type": "application/json"})
-        urllib.request.urlopen(request, timeout=10).read()
-
-    def log_message(self, *_):
-        pass
+def hand_on(body):
+    request = urllib.request.Request(URL[0] + "/api/v2/spans", body, {"Content-Type": "application/json"})
+    urllib.request.urlopen(request, timeout=10).read()
 
 
-class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-    allow_reuse_address = True
-    request_queue_size = 64
+def answer(request):
+    spans = json.loads(request.body or b"[]")
+    if spans:
+        if URL:
+            hand_on(request.body)
+        line = json.dumps({"at": time.time_ns(), "spans": [brief(span) for span in spans]})
+        os.write(TAKEN, line.encode() + b"\n")
+    return 202
 
 
-with Server(("0.0.0.0", int(sys.argv[1])), Handler) as collector:
-    collector.taken = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    collector.url = sys.argv[3] if len(sys.argv) > 3 else None
-    print("collector listening", flush=True)
-    collector.serve_forever()
+collector = Server(answer, int(PORT), "0.0.0.0")
+print("collector listening", flush=True)
+collector.serve_forever()

@@ -1,0 +1,41 @@
+/*
+ * Waits for conditions: looks each ms, and gives up after a minute.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_WAITS_H
+#define TESTS_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define PATIENCE_MS 60000
+
+/* Sleeps for a ms. False when limit_ms have passed since the first call, which is with *end_ms 0.
+ */
+static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
+{
+    struct timespec now;
+    int64_t now_ms;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    if (*end_ms == 0)
+        *end_ms = now_ms + limit_ms;
+    (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    return now_ms < *end_ms;
+}
+
+/* Does the work, a statement, again and again until the condition holds. For who includes check.h,
+ * too. */
+#define WORK_UNTIL(condition, work)                                             \
+    do {                                                                        \
+        for (int64_t end_ = 0; !(condition) && wait_up_to(PATIENCE_MS, &end_);) \
+            work;                                                               \
+        CHECK(condition);                                                       \
+    } while (0)
+
+#define WAIT_UNTIL(condition) WORK_UNTIL(condition, continue)
+
+#endif
