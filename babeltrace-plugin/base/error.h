@@ -15,16 +15,23 @@ struct error {
     char text[1024];
 };
 
-/* A message that does not fit is cut. Returns false, which is what a function that fails returns.
- */
-__attribute__((format(printf, 2, 3))) static inline bool error_set(struct error *error,
-                                                                   const char *format, ...)
+/* A message that does not fit is cut. */
+__attribute__((format(printf, 2, 3))) static inline void error_print(struct error *error,
+                                                                     const char *format, ...)
 {
     va_list values;
 
     va_start(values, format);
     (void)vsnprintf(error->text, sizeof(error->text), format, values);
     va_end(values);
+}
+
+/* The same; its value is false, which is what a function that fails returns. A call with variable
+ * arguments is never inline: so compilers and checkers see that value. */
+#define error_set(...) (error_print(__VA_ARGS__), error_is_set())
+
+static inline bool error_is_set(void)
+{
     return false;
 }
 

@@ -43,7 +43,7 @@ uint32_t parts_key(void *parts, const struct span *span)
 /* The next span is the first of a part. Returns false when out of memory. */
 static bool parts_begin(struct parts *parts, struct body *body, uint32_t partition)
 {
-    if (!ARRAY_FITS(parts->list, parts->room, parts->count))
+    if (!ARRAY_FITS(parts->list, parts->room, parts->count) || !parts->list)
         return false;
     parts->list[parts->count++] = (struct part){body->count, body->count, partition};
     body_divide(body);
