@@ -365,14 +365,18 @@ static void register_if_stack_is_enough(void)
 /*
  * Libdl and LTTng allocate memory and take locks. A program may let its signals in only around the
  * call that loads them here, as PostgreSQL does around its wait for connections, and allocate or
- * fork in their handlers: these come when the work is done.
+ * fork in their handlers: these come when the work is done. A signal of the thread's own doing
+ * (a fault, a system call that a filter traps) kills a thread that blocks it.
  */
 static void with_signals_blocked(void (*work)(void))
 {
-    sigset_t all, before;
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t others, before;
 
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)sigfillset(&others);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        (void)sigdelset(&others, own[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &others, &before);
     work();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

@@ -25,8 +25,9 @@ for check in words links 'tables --check'; do
     read -ra check <<<"$check"
     "$SRC/scripts/${check[0]}" --root="$copy" "${check[@]:1}" || fail "the pages are not right"
 done
-long='one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen'
-plant words README.md "s/^## Try it/&\n\nAnd $long $long./" 'a sentence of 31 words'
+long='one two three four five six seven eight nine ten eleven twelve'
+plant words README.md "s/^## Try it/&\n\nAnd then $long $long./" 'a sentence of 26 words'
+plant words tools/blkin.1 "s/^\.SH DESCRIPTION/&\nAnd then $long $long./" 'a sentence of 26 words'
 plant words README.md '$s/$/\n\n\n\n\n\n\n\n\n\n\n\n\n/' 'expected 140 at most'
 plant words doc/format.md '$s/$/ It begins anew./' '"anew"'
 plant words tools/base/messages.def 's/^M(2014, ERROR, "/&otherwise /' '"otherwise"'

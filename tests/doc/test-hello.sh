@@ -1,5 +1,6 @@
 #!/bin/bash
-# examples/hello.c, built and run by the commands in its comment, is a trace; the README's C compiles.
+# examples/hello.c, built and run by the commands in its comment, is a trace; the README's C compiles. So does the daemon
+# that doc/library.md begins with, and its two servers make one trace.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -24,6 +25,11 @@ command_of() {
 sed 's/hello/readme/g' <<<"$(command_of cc) -Wall -Wextra -Werror" >build
 bash build && ./readme || fail "the README's C: $(<build)"
 
+# the page's program, by the page's command
+sed -n '/^```c$/,/^```$/{/^```/d;p}' "$SRC/doc/library.md" >daemon.c
+bash -c "$(sed -n 's/^    \$ \(cc -o daemon .*\)/\1/p' "$SRC/doc/library.md") -Wall -Wextra -Werror" ||
+    fail "the daemon of doc/library.md does not compile"
+
 [ "$(wc -l <hello.c)" -le 45 ] || fail "hello.c has $(wc -l <hello.c) lines"
 bash -c "$(command_of cc) -Wall -Wextra -Werror" || fail "hello.c does not compile by: $(command_of cc)"
 start_sessiond || exit 1
@@ -36,6 +42,10 @@ read -ra live <<<"$(command_of 'blkin live')"
 start_part live "${live[@]}" --runtime-dir="$WORK/run" --state-dir="$WORK/state"
 wait_for 20 live "that it records" grep -q BK2001 "$WORK/live.log" || exit 1
 bash -c "$(command_of ./hello)" || fail "hello: status $?"
+./daemon || fail "daemon: status $?"
 stop_part live INT 20 || fail "blkin live: status $?"
 bash -c "$(command_of 'blkin show')" >shown || fail "blkin show: status $?"
 grep -q 'longest self time: hello: journal, ' shown || fail "blkin show says: $(<shown)"
+blkin graph hello.json >graph || fail "blkin graph: status $?"
+grep -A 1 '^gateway' graph | grep -q '^└─ store ' || fail "the daemon's servers are not one trace: $(<graph)"
+blkin stat --once hello.json | grep -q '^store: journal ' || fail "the forked child has no step"
