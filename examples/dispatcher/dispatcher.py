@@ -40,8 +40,13 @@ class Wrong(Exception):
     """Said to the user."""
 
 
+def tell(text, stream=None):
+    """One write for the whole line: other threads write lines, too."""
+    print(text + "\n", end="", file=stream, flush=True)
+
+
 def complain(text):
-    print(f"dispatcher: {text}", file=sys.stderr, flush=True)
+    tell(f"dispatcher: {text}", sys.stderr)
 
 
 def address_of(text):
@@ -171,8 +176,8 @@ def read_feedback(choice, verbose):
                 complain('a line of the feedback is none of "blkin stat --json"')
                 continue
             if verbose:
-                print(*(f"{back.name}: {back.requests} requests, {back.wait_us:.0f} us" for back in choice.backs),
-                      sep="; ", flush=True)
+                tell("; ".join(f"{back.name}: {back.requests} requests, {back.wait_us:.0f} us"
+                               for back in choice.backs))
     complain("the feedback has ended: requests go where the fewest are under way from now on")
     choice.policy = "least"
 
@@ -256,7 +261,7 @@ def serve(choice, listen):
     family, address = address_of(listen)
     with socket.create_server(address[:2], family=family, backlog=128) as server:
         host, port = server.getsockname()[:2]
-        print(f"dispatcher listening on {f'[{host}]' if family == socket.AF_INET6 else host}:{port}", flush=True)
+        tell(f"dispatcher listening on {f'[{host}]' if family == socket.AF_INET6 else host}:{port}")
         while True:
             try:
                 client, _ = server.accept()
