@@ -107,6 +107,8 @@ void open_pop(struct pairing *pairing, struct pair_open *open)
 {
     struct pair_thread *thread = open->thread;
 
+    if (!thread)
+        return;
     if (open->above)
         open->above->below = open->below;
     else

@@ -261,7 +261,7 @@ static inline struct pair_open *open_find(const struct pairing *pairing)
 struct pair_thread *open_thread(struct pairing *pairing);
 bool open_push(struct pairing *pairing, struct pair_open *open);
 
-/* Takes it from its thread's stack, on which it is. */
+/* Takes it from its thread's stack, if it is on one. */
 void open_pop(struct pairing *pairing, struct pair_open *open);
 
 /* What is above it ends no more, or encloses nothing any more. */

@@ -103,8 +103,7 @@ struct pair_open *open_new(struct pairing *pairing, struct rule_run *run)
 
 inline void open_end(struct pairing *pairing, struct pair_open *open)
 {
-    if (open->thread)
-        open_pop(pairing, open);
+    open_pop(pairing, open);
     open_remove_from_table(pairing, open);
     cds_list_del(&open->in_queue);
     open->run->counts.open--;
