@@ -377,9 +377,8 @@ class Hosts(Pushed, unittest.TestCase):
         expected = {"blkin.hosts.samples": {key: samples for key, (samples, _) in sent["metrics"].items()},
                     "blkin.hosts.increase": {key: increase for key, (_, increase) in sent["metrics"].items()}}
 
-        def latest():
-            """METRIC -> METRIC|INSTANCE of all hosts -> its data point, and of what kind it is."""
-            found = {}
+        def points():
+            """Of all hosts, as they came: METRIC, METRIC|INSTANCE, the data point, its attributes, and of what kind it is."""
             with open(stored, encoding="utf-8") as file:
                 for group in (group for line in file.read().split("\n")[:-1] for group in json.loads(line)["resourceMetrics"]):
                     for metric in (metric for scope in group["scopeMetrics"] for metric in scope["metrics"]):
@@ -387,15 +386,29 @@ class Hosts(Pushed, unittest.TestCase):
                             for point in metric[kind]["dataPoints"]:
                                 names = {one["key"]: one["value"].get("stringValue", "") for one in point.get("attributes", [])}
                                 if names.get("hosts") == "all":
-                                    found.setdefault(metric["name"], {})[f"{names['metric']}|{names['instance']}"] = (
-                                        point, names, (kind, metric[kind].get("aggregationTemporality"),
-                                                       metric[kind].get("isMonotonic")))
+                                    yield (metric["name"], f"{names['metric']}|{names['instance']}", point, names,
+                                           (kind, metric[kind].get("aggregationTemporality"), metric[kind].get("isMonotonic")))
+
+        def latest(until_ns=None):
+            """METRIC -> METRIC|INSTANCE -> the last of these, or that of the window that ends then."""
+            found = {}
+            for name, key, *one in points():
+                if until_ns in (None, one[0]["timeUnixNano"]):
+                    found.setdefault(name, {})[key] = one
             return found
+
+        def whole_window():
+            """The end of a window that has samples of each metric of all hosts; None: there was none so far."""
+            windows = {}
+            for name, key, point, *_ in points():
+                if name == "blkin.hosts.window.hosts":
+                    windows.setdefault(point["timeUnixNano"], {})[key] = int(point["asInt"])
+            return next((end for end, hosts in windows.items() if hosts == dict.fromkeys(sent["metrics"], 4)), None)
 
         def values(name):
             return {key: int(point["asInt"]) for key, (point, _, _) in latest().get(name, {}).items()}
         wait_until(lambda: os.path.exists(stored) and values("blkin.hosts.samples") == expected["blkin.hosts.samples"] and
-                   latest().get("blkin.hosts.window.hosts", {}).keys() == sent["metrics"].keys(), root.said, 60)
+                   whole_window(), root.said, 60)
         counters = {key for key, (_, names, _) in latest()["blkin.hosts.samples"].items() if names["kind"] == "counter"}
         self.assertEqual(values("blkin.hosts.increase"),
                          {key: increase for key, increase in expected["blkin.hosts.increase"].items() if key in counters})
@@ -404,12 +417,12 @@ class Hosts(Pushed, unittest.TestCase):
         found = latest()
         units = {key: names["unit"] for key, (_, names, _) in found["blkin.hosts.samples"].items()}
         self.assertEqual((units["system.cpu.time.user|"], units["system.network.io.receive|eth0"]), ("ns", "By"))
-        shown = {what: found[f"blkin.hosts.window.{what}"] for what in ("hosts", "average", "sum", "min", "max")}
+        window = latest(whole_window())
+        shown = {what: window[f"blkin.hosts.window.{what}"] for what in ("average", "sum", "min", "max")}
         self.assertEqual({key: kind for key, (_, _, kind) in shown["sum"].items()},
                          {key: ("gauge", None, None) for key in sent["metrics"]})
         for key, (point, _, _) in shown["sum"].items():
-            number, average, least, most = (shown[what][key][0] for what in ("hosts", "average", "min", "max"))
-            self.assertEqual(int(number["asInt"]), 4)
+            average, least, most = (shown[what][key][0] for what in ("average", "min", "max"))
             self.assertAlmostEqual(point["asDouble"], 4 * average["asDouble"], delta=abs(point["asDouble"]) * 1e-9)
             self.assertTrue(least["asDouble"] <= average["asDouble"] * (1 + 1e-9), key)
             self.assertTrue(average["asDouble"] <= most["asDouble"] * (1 + 1e-9), key)
