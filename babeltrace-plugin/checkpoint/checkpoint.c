@@ -230,7 +230,7 @@ void checkpoint_keep(struct checkpoint *checkpoint, bool at_once)
 
 static void say_how_long(const struct checkpoint *checkpoint)
 {
-    const double seconds = (double)(wall_clock_ns() - checkpoint->file.written_ns) / 1e9;
+    const double seconds = ((double)wall_clock_ns() - (double)checkpoint->file.written_ns) / 1e9;
     char message[160];
 
     (void)snprintf(
