@@ -67,6 +67,15 @@ static inline void table_remove(struct table *table, struct table_link *link)
     table->count--;
 }
 
+/* Puts a link in the place of one with the same hash. */
+static inline void table_replace(struct table_link *link, const struct table_link *old)
+{
+    *link = *old;
+    *link->at = link;
+    if (link->next)
+        link->next->at = &link->next;
+}
+
 /* The link itself, or the next one behind it, that has the hash. NULL: there is none. */
 static inline struct table_link *table_from(struct table_link *link, uint64_t hash)
 {

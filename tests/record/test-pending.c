@@ -242,11 +242,8 @@ static void test_file(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     CHECK(mkstemp(path) >= 0);
-    trace->place = 17;
-    trace->until_mono_ns = (int64_t)now.tv_sec * 1000000000;
-    trace->is_open = true;
-    trace->asked_ns = 4711;
-    strcpy(trace->why, "osd*>20ms");
+    fetched_note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
+    fetched_open(trace, 4711, "osd*>20ms");
     fetched_add(fetched, json);
     text = fetched_text(fetched, &length);
     CHECK(text && file_write(path, text, length, &error));
@@ -269,6 +266,39 @@ static void test_file(void)
     fetched_free(fetched);
     json_decref(json);
     (void)unlink(path);
+}
+
+static bool file_has(struct fetched *fetched, const char *part)
+{
+    size_t length;
+    char *text = fetched_text(fetched, &length);
+    const bool has = text && strstr(text, part);
+
+    free(text);
+    return has;
+}
+
+/* The file has each change: a line that was made before is made again. */
+static void test_changes(void)
+{
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
+
+    fetched_open(trace, 4711, "osd*>20ms");
+    CHECK(file_has(fetched, "\"open\":true,\"asked\":4711"));
+    fetched_add(fetched, json);
+    CHECK(file_has(fetched, "00000000000000a1"));
+    fetched_note(fetched, trace->id, INT64_MAX, 1);
+    CHECK(file_has(fetched, "\"mono\":9223372036854775807"));
+    fetched_note_held(fetched, trace->id, 815);
+    CHECK(file_has(fetched, "\"held\":815"));
+    fetched_note_foreign_held(fetched, trace->id, 816);
+    CHECK(file_has(fetched, "\"held\":816"));
+    fetched_close(trace);
+    CHECK(file_has(fetched, "\"open\":false") && !file_has(fetched, "00000000000000a1"));
+    fetched_free(fetched);
+    json_decref(json);
 }
 
 /* Nothing grows: the oldest are forgotten, and their alarms are not taken for new ones. */
@@ -366,6 +396,7 @@ int main(void)
     test_fetched();
     test_windows();
     test_file();
+    test_changes();
     test_forgotten();
     return check_status();
 }

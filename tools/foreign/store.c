@@ -41,7 +41,7 @@ struct stored_span {
     uint64_t trace_id_high, trace_id;
     uint64_t before; /* the position of the one before of the trace; 0: none was held */
     int64_t came_ns, start_ns, end_ns;
-    struct table_link in_table; /* of the newest one of its trace */
+    struct table_link in_table; /* of the newest one of its trace; else its at is NULL */
     char raw[];
 };
 
@@ -67,11 +67,11 @@ static uint64_t store_hash(const struct foreign_store *store, uint64_t high, uin
 }
 
 static struct stored_span *store_newest(const struct foreign_store *store, uint64_t high,
-                                        uint64_t low)
+                                        uint64_t low, uint64_t hash)
 {
     struct stored_span *span;
 
-    table_find(span, &store->newest, store_hash(store, high, low), in_table,
+    table_find(span, &store->newest, hash, in_table,
                span->trace_id_high == high && span->trace_id == low);
     return span;
 }
@@ -98,7 +98,7 @@ static void store_forget_span(struct foreign_store *store, struct stored_span *s
     /* an end in the future is a clock that is wrong: no later than the span came */
     const int64_t end_ns = span->end_ns < span->came_ns ? span->end_ns : span->came_ns;
 
-    if (store_newest(store, span->trace_id_high, span->trace_id) == span) {
+    if (span->in_table.at) {
         table_remove(&store->newest, &span->in_table);
         held->traces--;
     }
@@ -188,17 +188,18 @@ static void store_begin_block(struct foreign_store *store, const struct otlp_ori
 
 static void store_link(struct foreign_store *store, struct stored_span *span)
 {
-    struct stored_span *before = store_newest(store, span->trace_id_high, span->trace_id);
+    const uint64_t hash = store_hash(store, span->trace_id_high, span->trace_id);
+    struct stored_span *before = store_newest(store, span->trace_id_high, span->trace_id, hash);
 
     span->before = 0;
     if (before) {
         span->before = store_position(store, before);
-        table_remove(&store->newest, &before->in_table);
+        table_replace(&span->in_table, &before->in_table);
+        before->in_table.at = NULL;
     } else {
         store->held.traces++;
+        table_add(&store->newest, &span->in_table, hash);
     }
-    table_add(&store->newest, &span->in_table,
-              store_hash(store, span->trace_id_high, span->trace_id));
 }
 
 bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *origin,
@@ -246,7 +247,8 @@ static void store_give(const struct foreign_store *store, const struct stored_sp
 void foreign_store_take(const struct foreign_store *store, struct foreign_wanted *wanted,
                         otlp_span_fn *call, void *context)
 {
-    const struct stored_span *span = store_newest(store, wanted->trace_id_high, wanted->trace_id);
+    const uint64_t high = wanted->trace_id_high, low = wanted->trace_id;
+    const struct stored_span *span = store_newest(store, high, low, store_hash(store, high, low));
     uint64_t position = span ? store_position(store, span) : 0;
     const uint64_t newest = position;
 

@@ -65,11 +65,8 @@ static void asking_note_open(struct asking *asking, const struct request *reques
     for (size_t i = 0; i < request->count; i++) {
         struct fetched_trace *trace = fetched_get(asking->agent->fetched, request->traces[i].id);
 
-        if (!trace)
-            continue;
-        trace->is_open = trace->is_asked = true;
-        trace->asked_ns = request->traces[i].begin_ns;
-        (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
+        if (trace)
+            fetched_open(trace, request->traces[i].begin_ns, request->traces[i].why);
     }
     /* who kills us now kills no request: two polls later the alarm is overwritten */
     agent_save_fetched(asking->agent);
@@ -438,7 +435,7 @@ static void asking_close_trace(struct asking *asking, struct trace_id id)
     struct fetched_trace *trace = fetched_find(asking->agent->fetched, id);
 
     if (trace)
-        trace->is_open = false;
+        fetched_close(trace);
 }
 
 static void asking_say_verdict(const struct verdict *verdict)

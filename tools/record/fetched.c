@@ -54,6 +54,7 @@ static void fetched_free_trace(struct table_link *link)
 
     ids_free(&trace->have);
     ids_free(&trace->want);
+    free(trace->line);
     free(trace);
 }
 
@@ -124,6 +125,27 @@ struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
     return trace;
 }
 
+/* All that changes what the file has of a trace calls this. */
+static void fetched_change(struct fetched_trace *trace)
+{
+    free(trace->line);
+    trace->line = NULL;
+}
+
+void fetched_open(struct fetched_trace *trace, int64_t asked_ns, const char *why)
+{
+    trace->is_open = trace->is_asked = true;
+    trace->asked_ns = asked_ns;
+    (void)snprintf(trace->why, sizeof(trace->why), "%s", why);
+    fetched_change(trace);
+}
+
+void fetched_close(struct fetched_trace *trace)
+{
+    trace->is_open = false;
+    fetched_change(trace);
+}
+
 void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
                   uint64_t place)
 {
@@ -133,14 +155,27 @@ void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mon
         return;
     trace->until_mono_ns = until_mono_ns;
     trace->place = place;
+    fetched_change(trace);
 }
 
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns)
 {
     struct fetched_trace *trace = fetched_get(fetched, id);
 
-    if (trace && (!trace->held_from_ns || held_from_ns < trace->held_from_ns))
-        trace->held_from_ns = held_from_ns;
+    if (!trace || (trace->held_from_ns && held_from_ns >= trace->held_from_ns))
+        return;
+    trace->held_from_ns = held_from_ns;
+    fetched_change(trace);
+}
+
+void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns)
+{
+    struct fetched_trace *trace = fetched_get(fetched, id);
+
+    if (!trace)
+        return;
+    trace->foreign_from_ns = from_ns;
+    fetched_change(trace);
 }
 
 /* 0: it is not known. */
@@ -202,6 +237,7 @@ void fetched_add(struct fetched *fetched, const json_t *found)
     trace->is_cut |= json_is_true(json_object_get(found, "cut"));
     trace->is_cut |= !ids_add_all(&trace->have, json_object_get(found, "have"), IDS_MAX);
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(found, "want"), IDS_MAX);
+    fetched_change(trace);
 }
 
 static json_t *fetched_ids_json(const struct ids *ids, const struct ids *without)
@@ -263,27 +299,27 @@ static void fetched_read_boot_id(char id[64])
     (void)fclose(file);
 }
 
-static bool fetched_print_trace(FILE *file, const struct fetched_trace *trace)
+/* NULL: out of memory. */
+static char *fetched_line(const struct fetched_trace *trace)
 {
     json_t *open = trace->is_open ? fetched_json(trace) : NULL;
-    char text[TRACE_ID_TEXT];
+    char text[TRACE_ID_TEXT], *line;
     json_t *json;
-    bool is_printed;
 
     trace_id_text(trace->id, text);
     json = json_pack("{ss, sI, sb, sI, sI, ss%, so*}", "id", text, "mono",
                      (json_int_t)trace->until_mono_ns, "open", trace->is_open, "asked",
                      (json_int_t)trace->asked_ns, "held", (json_int_t)fetched_held_from(trace),
                      "why", trace->why, strlen(trace->why), "found", open);
-    is_printed = json && json_dumpf(json, file, JSON_COMPACT) == 0;
+    line = json ? json_dumps(json, JSON_COMPACT) : NULL;
     json_decref(json);
-    return is_printed;
+    return line;
 }
 
-/* Trace by trace: as one piece of JSON they would take some MB, each time. */
+/* Alarms come many times a second: only the lines of traces that have changed are made. */
 static bool fetched_print_all(FILE *file, const struct fetched *fetched)
 {
-    const struct fetched_trace *trace;
+    struct fetched_trace *trace;
     const char *comma = "";
     char boot[64];
 
@@ -292,9 +328,11 @@ static bool fetched_print_all(FILE *file, const struct fetched *fetched)
                   fetched->forgotten_mono_ns);
     table_for_each(trace, &fetched->traces, in_table)
     {
-        (void)fprintf(file, "%s\n", comma);
-        if (!fetched_print_trace(file, trace))
+        if (!trace->line)
+            trace->line = fetched_line(trace);
+        if (!trace->line)
             return false;
+        (void)fprintf(file, "%s\n%s", comma, trace->line);
         comma = ",";
     }
     (void)fputs("], \"windows\": [", file);
@@ -334,6 +372,7 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
     trace->asked_ns = number_in(json, "asked");
     trace->held_from_ns = number_in(json, "held");
     (void)snprintf(trace->why, sizeof(trace->why), "%s", text_in(json, "why"));
+    fetched_change(trace);
     fetched_add(fetched, json_object_get(json, "found"));
 }
 

@@ -27,6 +27,7 @@ struct fetched_trace {
      * spans are held, if it has any; 0 else. */
     int64_t held_from_ns, foreign_from_ns;
     struct ids have, want;
+    char *line; /* of it in the file; NULL: to be made again, as the trace has changed */
     struct table_link in_table;
 };
 
@@ -42,12 +43,17 @@ struct fetched_trace *fetched_find(const struct fetched *fetched, struct trace_i
 /* The one that is there, or a new one. NULL: out of memory. */
 struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id);
 
+/* This host asks for it: it began then, as far as is known. */
+void fetched_open(struct fetched_trace *trace, int64_t asked_ns, const char *why);
+void fetched_close(struct fetched_trace *trace);
+
 /* It was fetched until then, up to that place. */
 void fetched_note(struct fetched *fetched, struct trace_id id, int64_t until_mono_ns,
                   uint64_t place);
 
 /* When it was fetched, rings had all since then (1970). */
 void fetched_note_held(struct fetched *fetched, struct trace_id id, int64_t held_from_ns);
+void fetched_note_foreign_held(struct fetched *fetched, struct trace_id id, int64_t from_ns);
 
 /* Of all traces what was recorded from then until then was fetched: CLOCK_MONOTONIC. */
 struct fetched_window {

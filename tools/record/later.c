@@ -114,10 +114,7 @@ static struct later_trace *later_find(struct later *later, struct trace_id id)
 /* Spans of it that were lost may be missing; of a trace that has none, none are. */
 static void later_note(const struct later *later, struct trace_id id)
 {
-    struct fetched_trace *trace = fetched_get(later->agent->fetched, id);
-
-    if (trace)
-        trace->foreign_from_ns = later_held_from(later);
+    fetched_note_foreign_held(later->agent->fetched, id, later_held_from(later));
 }
 
 static void later_take_traces(struct later *later, const struct request *request,
