@@ -31,6 +31,7 @@ struct found_trace {
     int64_t begin_ns; /* of the first of its spans */
     uint64_t count;   /* of its spans, */
     uint32_t listed;  /* and of those that are listed */
+    bool is_untold;   /* only that there is one more */
     size_t room;
     struct found_span *spans;
 };
@@ -38,8 +39,9 @@ struct found_trace {
 struct found {
     struct table traces;
     struct found_trace *first, **last;
-    uint64_t listed; /* of all spans */
-    uint64_t more;   /* of traces that are not listed */
+    uint64_t told_max; /* traces */
+    uint64_t listed;   /* of all spans */
+    uint64_t more;     /* of traces that are in no list */
     bool is_starved;
     char *path; /* where it is told; NULL: nowhere, */
     char *temporary;
@@ -54,7 +56,13 @@ struct found *found_new(void)
         return NULL;
     }
     found->last = &found->first;
+    found->told_max = ONLY_FOUND_MAX;
     return found;
+}
+
+void found_tell_of(struct found *found, uint64_t traces)
+{
+    found->told_max = traces < ONLY_FOUND_MAX ? traces : ONLY_FOUND_MAX;
 }
 
 void found_free(struct found *found)
@@ -101,6 +109,7 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
         return NULL;
     }
     trace->low = span->trace_id;
+    trace->is_untold = found->traces.count >= found->told_max;
     table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->low));
     *found->last = trace;
     found->last = &trace->next;
@@ -122,7 +131,7 @@ void found_note(struct found *found, const struct span *span)
         trace->begin_ns = span->start_ns;
     if (!trace->high)
         trace->high = span->trace_id_high;
-    if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
+    if (trace->is_untold || trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
         return;
     if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
         found->is_starved = true;
@@ -204,9 +213,16 @@ static void put_trace(FILE *file, struct found_trace *trace)
 
 static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t newest_ns)
 {
-    fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64 ", \"traces\": [",
-            mark, oldest_ns, newest_ns, found->more);
-    for (struct found_trace *trace = found->first; trace; trace = trace->next) {
+    const uint64_t told =
+        found->traces.count < found->told_max ? found->traces.count : found->told_max;
+
+    fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64, mark, oldest_ns,
+            newest_ns, found->more);
+    if (found->traces.count > told)
+        fprintf(file, ", \"untold\": %" PRIu64, (uint64_t)found->traces.count - told);
+    fprintf(file, ", \"traces\": [");
+    for (struct found_trace *trace = found->first; trace && !trace->is_untold;
+         trace = trace->next) {
         fprintf(file, "%s\n", trace == found->first ? "" : ",");
         put_trace(file, trace);
     }
