@@ -39,9 +39,10 @@ struct found_trace {
 struct found {
     struct table traces;
     struct found_trace *first, **last;
-    uint64_t told_max; /* traces */
-    uint64_t listed;   /* of all spans */
-    uint64_t more;     /* of traces that are in no list */
+    struct found_trace *recent; /* the one that was noted last: its spans come one after another */
+    uint64_t told_max;          /* traces */
+    uint64_t listed;            /* of all spans */
+    uint64_t more;              /* of traces that are in no list */
     bool is_starved;
     char *path; /* where it is told; NULL: nowhere, */
     char *temporary;
@@ -84,13 +85,20 @@ void found_free(struct found *found)
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
+static bool found_is_of(const struct found_trace *trace, const struct span *span)
+{
+    return trace->low == span->trace_id &&
+           (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high);
+}
+
 static struct found_trace *found_find(const struct found *found, const struct span *span)
 {
     struct found_trace *trace;
 
+    if (found->recent && found_is_of(found->recent, span))
+        return found->recent;
     table_find(trace, &found->traces, hash_number(found->traces.seed, span->trace_id), in_table,
-               trace->low == span->trace_id &&
-                   (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high));
+               found_is_of(trace, span));
     return trace;
 }
 
@@ -127,6 +135,7 @@ void found_note(struct found *found, const struct span *span)
         trace = found_add(found, span);
     if (!trace)
         return;
+    found->recent = trace;
     if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
         trace->begin_ns = span->start_ns;
     if (!trace->high)

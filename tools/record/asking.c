@@ -309,8 +309,8 @@ static size_t asking_unlisted(const struct request *request, const json_t *found
                               const json_t *list)
 {
     const json_int_t untold = number_in(found, "untold");
-    const size_t sent = json_array_size(json_object_get(found, "traces")) +
-                        (untold > 0 ? (size_t)untold : 0);
+    const size_t sent =
+        json_array_size(json_object_get(found, "traces")) + (untold > 0 ? (size_t)untold : 0);
     const size_t listed = json_array_size(list);
     const json_int_t more = number_in(found, "more");
 

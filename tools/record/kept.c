@@ -153,7 +153,7 @@ static bool kept_read_found(struct kept *kept, struct kept_folder *folder, const
     json_t *found;
 
     kept_path_of(kept, folder->number, name, path);
-    found = json_load_file(path, 0, NULL);
+    found = json_read(path);
     if (found)
         kept_tell_found(kept, folder, found);
     json_decref(found);
