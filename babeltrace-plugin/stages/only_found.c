@@ -42,7 +42,8 @@ struct found {
     struct found_trace *recent; /* the one that was noted last: its spans come one after another */
     uint64_t told_max;          /* traces */
     uint64_t listed;            /* of all spans */
-    uint64_t more;              /* of traces that are in no list */
+    uint64_t more_low, more_high; /* the last one of these; 0: none */
+    uint64_t more;                /* of traces that are in no list */
     bool is_starved;
     char *path; /* where it is told; NULL: nowhere, */
     char *temporary;
@@ -108,6 +109,8 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
     struct found_trace *trace;
 
     if (found->traces.count >= ONLY_FOUND_MAX) {
+        found->more_low = span->trace_id;
+        found->more_high = span->trace_id_high;
         found->more++;
         return NULL;
     }
@@ -130,6 +133,11 @@ void found_note(struct found *found, const struct span *span)
 
     if (!found->path)
         return;
+    if (span->trace_id == found->more_low && span->trace_id_high == found->more_high &&
+        found->more) {
+        found->more++; /* no trace is added any more, so it is in no list */
+        return;
+    }
     trace = found_find(found, span);
     if (!trace)
         trace = found_add(found, span);
