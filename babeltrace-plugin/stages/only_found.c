@@ -18,6 +18,8 @@
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\"oldest\": ";
 
+#define FOUND_PLACES ((size_t)1 << 12) /* at first */
+
 struct found_span {
     uint64_t id;
     uint64_t parent_id; /* 0: none */
@@ -31,19 +33,26 @@ struct found_trace {
     int64_t begin_ns; /* of the first of its spans */
     uint64_t count;   /* of its spans, */
     uint32_t listed;  /* and of those that are listed */
-    bool is_untold;   /* only that there is one more */
     size_t room;
     struct found_span *spans;
+};
+
+/* The lower halves of ids, in a table that the processor's cache has room for. */
+struct found_set {
+    uint64_t *places; /* 0: free */
+    size_t size;      /* of places: 0, or a power of two */
+    size_t count;
 };
 
 struct found {
     struct table traces;
     struct found_trace *first, **last;
     struct found_trace *recent; /* the one that was noted last: its spans come one after another */
-    uint64_t told_max;          /* traces */
-    uint64_t listed;            /* of all spans */
-    uint64_t more_low, more_high; /* the last one of these; 0: none */
-    uint64_t more;                /* of traces that are in no list */
+    uint64_t told_max;          /* traces; of others: */
+    struct found_set untold;
+    uint64_t recent_untold; /* as recent; 0: none */
+    uint64_t listed;        /* of all spans */
+    uint64_t more;          /* of traces that are in no list */
     bool is_starved;
     char *path; /* where it is told; NULL: nowhere, */
     char *temporary;
@@ -79,6 +88,7 @@ void found_free(struct found *found)
         free(trace);
     }
     table_destroy(&found->traces, NULL);
+    free(found->untold.places);
     free(found->path);
     free(found->temporary);
     free(found);
@@ -103,15 +113,64 @@ static struct found_trace *found_find(const struct found *found, const struct sp
     return trace;
 }
 
+/* The place of that id, or the free one that it may have. */
+static uint64_t *found_place(const struct found_set *set, uint64_t seed, uint64_t low)
+{
+    size_t at = hash_number(seed, low) & (set->size - 1);
+
+    while (set->places[at] && set->places[at] != low)
+        at = (at + 1) & (set->size - 1);
+    return &set->places[at];
+}
+
+/* At least half of the places are free. Returns false when out of memory. */
+static bool found_fit(struct found_set *set, uint64_t seed)
+{
+    struct found_set bigger = {.size = set->size ? 2 * set->size : FOUND_PLACES,
+                               .count = set->count};
+
+    if (2 * set->count < set->size)
+        return true;
+    bigger.places = calloc(bigger.size, sizeof(*bigger.places));
+    if (!bigger.places)
+        return false;
+    for (size_t i = 0; i < set->size; i++) {
+        if (set->places[i])
+            *found_place(&bigger, seed, set->places[i]) = set->places[i];
+    }
+    free(set->places);
+    *set = bigger;
+    return true;
+}
+
+/* A span of a trace of which only that it was there is told. */
+static void found_note_untold(struct found *found, uint64_t low)
+{
+    const uint64_t seed = found->traces.seed;
+    uint64_t *place;
+
+    if (low == found->recent_untold)
+        return;
+    found->recent_untold = low;
+    if (!found_fit(&found->untold, seed)) {
+        found->is_starved = true;
+        return;
+    }
+    place = found_place(&found->untold, seed, low);
+    found->untold.count += *place == 0 && low;
+    *place = low;
+}
+
 /* Returns NULL when out of memory, or of room. */
 static struct found_trace *found_add(struct found *found, const struct span *span)
 {
     struct found_trace *trace;
 
-    if (found->traces.count >= ONLY_FOUND_MAX) {
-        found->more_low = span->trace_id;
-        found->more_high = span->trace_id_high;
-        found->more++;
+    if (found->traces.count >= found->told_max) {
+        if (found->told_max < ONLY_FOUND_MAX)
+            found_note_untold(found, span->trace_id);
+        else
+            found->more++;
         return NULL;
     }
     trace = calloc(1, sizeof(*trace));
@@ -120,7 +179,6 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
         return NULL;
     }
     trace->low = span->trace_id;
-    trace->is_untold = found->traces.count >= found->told_max;
     table_add(&found->traces, &trace->in_table, hash_number(found->traces.seed, trace->low));
     *found->last = trace;
     found->last = &trace->next;
@@ -133,11 +191,6 @@ void found_note(struct found *found, const struct span *span)
 
     if (!found->path)
         return;
-    if (span->trace_id == found->more_low && span->trace_id_high == found->more_high &&
-        found->more) {
-        found->more++; /* no trace is added any more, so it is in no list */
-        return;
-    }
     trace = found_find(found, span);
     if (!trace)
         trace = found_add(found, span);
@@ -148,7 +201,7 @@ void found_note(struct found *found, const struct span *span)
         trace->begin_ns = span->start_ns;
     if (!trace->high)
         trace->high = span->trace_id_high;
-    if (trace->is_untold || trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
+    if (trace->listed >= ONLY_SPANS_MAX || found->listed >= ONLY_LISTED_MAX)
         return;
     if (!ARRAY_FITS(trace->spans, trace->room, trace->listed)) {
         found->is_starved = true;
@@ -230,16 +283,12 @@ static void put_trace(FILE *file, struct found_trace *trace)
 
 static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t newest_ns)
 {
-    const uint64_t told =
-        found->traces.count < found->told_max ? found->traces.count : found->told_max;
-
     fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64, mark, oldest_ns,
             newest_ns, found->more);
-    if (found->traces.count > told)
-        fprintf(file, ", \"untold\": %" PRIu64, (uint64_t)found->traces.count - told);
+    if (found->told_max < ONLY_FOUND_MAX)
+        fprintf(file, ", \"untold\": %zu", found->untold.count);
     fprintf(file, ", \"traces\": [");
-    for (struct found_trace *trace = found->first; trace && !trace->is_untold;
-         trace = trace->next) {
+    for (struct found_trace *trace = found->first; trace; trace = trace->next) {
         fprintf(file, "%s\n", trace == found->first ? "" : ",");
         put_trace(file, trace);
     }

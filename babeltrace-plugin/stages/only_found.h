@@ -22,8 +22,8 @@ struct found;
 struct found *found_new(void);
 void found_free(struct found *found); /* NULL is allowed */
 
-/* Of so many traces what was found is told; of the others, up to ONLY_FOUND_MAX, only how many they
- * are. Before the first span; without this all are told of. */
+/* Of so many traces what was found is told, of the others only how many they are. Before the first
+ * span; without this ONLY_FOUND_MAX are told of, and of the others how many spans they have. */
 void found_tell_of(struct found *found, uint64_t traces);
 
 /* What finds no memory makes that nothing can be told in the end. */
