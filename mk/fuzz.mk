@@ -12,7 +12,7 @@ fuzzers := $(FUZZERS:%=$(BUILD)/fuzz/%)
 # matter in tables of their own, and would spend half of their time on the reports.
 fuzz_trace_cmp = -fno-sanitize-coverage=trace-cmp
 $(BUILD)/fuzz/fuzz-context: fuzz_trace_cmp =
-fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_kafka) -Itests/plugin \
+fuzz_cflags = -std=c11 $(warnings) -g -O2 $(internal) $(has_optional) -Itests/plugin \
 	-DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION -DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' \
 	-fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all $(fuzz_trace_cmp) \
 	$(call pkg_cflags,$(tool_pkgs))
@@ -57,7 +57,7 @@ $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) tests/lib
 		$(fuzz_archives) -Wl,--as-needed $(call pkg_libs,$(tool_pkgs)) -lm
 $(fuzz_tests): $(BUILD)/%: %.c tests/fuzz/parts/replay.c $(wildcard tests/fuzz/*.h tests/plugin/*.h tests/work/*.h) tests/libblkin/context_checks.h $(tool_parts)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(cppflags) $(cflags) -Wno-unknown-pragmas $(internal) $(has_kafka) -Itests/plugin -UNDEBUG \
+	$(call say,LD)$(CC) $(cppflags) $(cflags) -Wno-unknown-pragmas $(internal) $(has_optional) -Itests/plugin -UNDEBUG \
 		-DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' $(call pkg_cflags,$(tool_pkgs)) $(fuzz_flags) \
 		$(ldflags) -o $@ $< tests/fuzz/parts/replay.c $(fuzz_own) $(tool_parts) -pthread $(tool_libs)
 

@@ -28,7 +28,7 @@ $(plugin_archives) $(tool_archives):
 # -fno-plt: every field of an event is two calls into libbabeltrace2; -fno-tree-slp-vectorize: two words that were just
 # written one by one are read one by one, too, as a load of both would wait for the stores
 plugin_src := $(wildcard babeltrace-plugin/*.c babeltrace-plugin/*/*.c)
-$(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_kafka) $(steady) -fno-plt -fno-tree-slp-vectorize $(call pkg_cflags,$(plugin_pkgs))
+$(call obj,$(plugin_src)): flags = $(internal) -DRULES_DIR='"$(RULESDIR)"' $(has_optional) $(steady) -fno-plt -fno-tree-slp-vectorize $(call pkg_cflags,$(plugin_pkgs))
 plugin_parts := $(call obj,babeltrace-plugin/plugin.c) $(plugin_archives)
 $(plugin): $(plugin_parts)
 	@mkdir -p $(@D)
@@ -53,7 +53,7 @@ tool_src := $(wildcard tools/*.c tools/*/*.c) libblkin/preload/config_text.c
 tool_libs = $(call pkg_libs,$(tool_pkgs)) -lm
 tool_parts := $(tool_archives) $(call obj,libblkin/preload/config_text.c) $(plugin_archives) $(lib_static)
 $(call obj,$(tool_src)): | $(texts)
-$(call obj,$(tool_src)): flags = $(internal) $(has_kafka) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' \
+$(call obj,$(tool_src)): flags = $(internal) $(has_optional) -DPLUGIN_DIR='"$(PLUGINDIR)"' -DLIBRARY_DIR='"$(LIBDIR)"' \
 	-DPRELOAD_DIR='"$(PRELOADDIR)"' $(call pkg_cflags,$(tool_pkgs)) \
 	$(if $(shell $(PKG_CONFIG) --atleast-version=2.16 lttng-ctl && echo yes),-DLTTNG_HAS_TRACE_FORMATS)
 $(tool): $(call obj,tools/blkin.c) $(tool_parts)

@@ -5,7 +5,7 @@
 sink_bench_src := $(wildcard $(patsubst %,bench/%.c, \
 	bench-drain bench-json bench-kafka bench-post nbd_client null_server))
 test_obj := $(call obj,$(wildcard tests/libblkin/*.c tests/plugin/*.c) $(sink_bench_src))
-$(test_obj): flags = $(internal) $(has_kafka) $(public_flags) -Itests -Itests/plugin -UNDEBUG \
+$(test_obj): flags = $(internal) $(has_optional) $(public_flags) -Itests -Itests/plugin -UNDEBUG \
 	$(call pkg_cflags,$(plugin_pkgs) jansson)
 $(test_obj): | include
 $(BUILD)/tests/libblkin/%: $(BUILD)/obj/tests/libblkin/%.c.o $(lib) $(provider)
@@ -67,7 +67,7 @@ $(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 # what the command is made of
 tool_test_obj := $(call obj,$(wildcard tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
-$(tool_test_obj): flags = $(internal) $(has_kafka) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
+$(tool_test_obj): flags = $(internal) $(has_optional) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
 $(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)

@@ -16,6 +16,7 @@
 struct compressor {
     z_stream gzip;
     bool is_gzip_ready;
+    struct libdeflate_compressor *deflate; /* NULL: not used yet, or not in this build */
     ZSTD_CCtx *zstd;
     struct buffer output;
 };

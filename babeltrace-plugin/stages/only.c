@@ -314,6 +314,11 @@ int64_t only_clock(const struct only *only)
     return only->clock_ns;
 }
 
+void only_tell_of(struct only *only, uint64_t traces)
+{
+    found_tell_of(only->found, traces);
+}
+
 void only_note(struct only *only, const struct span *span)
 {
     found_note(only->found, span);

@@ -72,6 +72,10 @@ struct text only_why(const struct only *only, uint64_t trace_id_high, uint64_t t
 /* What the wall clock is ahead of CLOCK_MONOTONIC, in ns; 0: it is not told. */
 int64_t only_clock(const struct only *only);
 
+/* What is told names so many traces at most; the file's "untold" says how many more there were.
+ * Before the first event. */
+void only_tell_of(struct only *only, uint64_t traces);
+
 /* Each span that is given out, or was sent before. */
 void only_note(struct only *only, const struct span *span);
 

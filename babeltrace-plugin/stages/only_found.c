@@ -18,6 +18,8 @@
 /* How every such file begins: by this it is known. */
 static const char mark[] = "{\"oldest\": ";
 
+#define FOUND_PLACES ((size_t)1 << 12) /* at first */
+
 struct found_span {
     uint64_t id;
     uint64_t parent_id; /* 0: none */
@@ -35,11 +37,22 @@ struct found_trace {
     struct found_span *spans;
 };
 
+/* The lower halves of ids, in a table that the processor's cache has room for. */
+struct found_set {
+    uint64_t *places; /* 0: free */
+    size_t size;      /* of places: 0, or a power of two */
+    size_t count;
+};
+
 struct found {
     struct table traces;
     struct found_trace *first, **last;
-    uint64_t listed; /* of all spans */
-    uint64_t more;   /* of traces that are not listed */
+    struct found_trace *recent; /* the one that was noted last: its spans come one after another */
+    uint64_t told_max;          /* traces; of others: */
+    struct found_set untold;
+    uint64_t recent_untold; /* as recent; 0: none */
+    uint64_t listed;        /* of all spans */
+    uint64_t more;          /* of traces that are in no list */
     bool is_starved;
     char *path; /* where it is told; NULL: nowhere, */
     char *temporary;
@@ -54,7 +67,13 @@ struct found *found_new(void)
         return NULL;
     }
     found->last = &found->first;
+    found->told_max = ONLY_FOUND_MAX;
     return found;
+}
+
+void found_tell_of(struct found *found, uint64_t traces)
+{
+    found->told_max = traces < ONLY_FOUND_MAX ? traces : ONLY_FOUND_MAX;
 }
 
 void found_free(struct found *found)
@@ -69,6 +88,7 @@ void found_free(struct found *found)
         free(trace);
     }
     table_destroy(&found->traces, NULL);
+    free(found->untold.places);
     free(found->path);
     free(found->temporary);
     free(found);
@@ -76,14 +96,69 @@ void found_free(struct found *found)
 
 /* ---- noting ---------------------------------------------------------------------------------- */
 
+static bool found_is_of(const struct found_trace *trace, const struct span *span)
+{
+    return trace->low == span->trace_id &&
+           (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high);
+}
+
 static struct found_trace *found_find(const struct found *found, const struct span *span)
 {
     struct found_trace *trace;
 
+    if (found->recent && found_is_of(found->recent, span))
+        return found->recent;
     table_find(trace, &found->traces, hash_number(found->traces.seed, span->trace_id), in_table,
-               trace->low == span->trace_id &&
-                   (trace->high == span->trace_id_high || !trace->high || !span->trace_id_high));
+               found_is_of(trace, span));
     return trace;
+}
+
+/* The place of that id, or the free one that it may have. */
+static uint64_t *found_place(const struct found_set *set, uint64_t seed, uint64_t low)
+{
+    size_t at = hash_number(seed, low) & (set->size - 1);
+
+    while (set->places[at] && set->places[at] != low)
+        at = (at + 1) & (set->size - 1);
+    return &set->places[at];
+}
+
+/* At least half of the places are free. Returns false when out of memory. */
+static bool found_fit(struct found_set *set, uint64_t seed)
+{
+    struct found_set bigger = {.size = set->size ? 2 * set->size : FOUND_PLACES,
+                               .count = set->count};
+
+    if (2 * set->count < set->size)
+        return true;
+    bigger.places = calloc(bigger.size, sizeof(*bigger.places));
+    if (!bigger.places)
+        return false;
+    for (size_t i = 0; i < set->size; i++) {
+        if (set->places[i])
+            *found_place(&bigger, seed, set->places[i]) = set->places[i];
+    }
+    free(set->places);
+    *set = bigger;
+    return true;
+}
+
+/* A span of a trace of which only that it was there is told. */
+static void found_note_untold(struct found *found, uint64_t low)
+{
+    const uint64_t seed = found->traces.seed;
+    uint64_t *place;
+
+    if (low == found->recent_untold)
+        return;
+    found->recent_untold = low;
+    if (!found_fit(&found->untold, seed)) {
+        found->is_starved = true;
+        return;
+    }
+    place = found_place(&found->untold, seed, low);
+    found->untold.count += *place == 0 && low;
+    *place = low;
 }
 
 /* Returns NULL when out of memory, or of room. */
@@ -91,8 +166,11 @@ static struct found_trace *found_add(struct found *found, const struct span *spa
 {
     struct found_trace *trace;
 
-    if (found->traces.count >= ONLY_FOUND_MAX) {
-        found->more++;
+    if (found->traces.count >= found->told_max) {
+        if (found->told_max < ONLY_FOUND_MAX)
+            found_note_untold(found, span->trace_id);
+        else
+            found->more++;
         return NULL;
     }
     trace = calloc(1, sizeof(*trace));
@@ -118,6 +196,7 @@ void found_note(struct found *found, const struct span *span)
         trace = found_add(found, span);
     if (!trace)
         return;
+    found->recent = trace;
     if (trace->count++ == 0 || span->start_ns < trace->begin_ns)
         trace->begin_ns = span->start_ns;
     if (!trace->high)
@@ -204,8 +283,11 @@ static void put_trace(FILE *file, struct found_trace *trace)
 
 static void put_all(FILE *file, struct found *found, int64_t oldest_ns, int64_t newest_ns)
 {
-    fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64 ", \"traces\": [",
-            mark, oldest_ns, newest_ns, found->more);
+    fprintf(file, "%s%" PRId64 ", \"newest\": %" PRId64 ", \"more\": %" PRIu64, mark, oldest_ns,
+            newest_ns, found->more);
+    if (found->told_max < ONLY_FOUND_MAX)
+        fprintf(file, ", \"untold\": %zu", found->untold.count);
+    fprintf(file, ", \"traces\": [");
     for (struct found_trace *trace = found->first; trace; trace = trace->next) {
         fprintf(file, "%s\n", trace == found->first ? "" : ",");
         put_trace(file, trace);

@@ -22,6 +22,10 @@ struct found;
 struct found *found_new(void);
 void found_free(struct found *found); /* NULL is allowed */
 
+/* Of so many traces what was found is told, of the others only how many they are. Before the first
+ * span; without this ONLY_FOUND_MAX are told of, and of the others how many spans they have. */
+void found_tell_of(struct found *found, uint64_t traces);
+
 /* What finds no memory makes that nothing can be told in the end. */
 void found_note(struct found *found, const struct span *span);
 

@@ -360,6 +360,27 @@ static void test_many_traces(void)
     only_free(only);
 }
 
+/* Of those beyond what was asked for only the number is told, whatever they have. */
+static void test_untold_traces(void)
+{
+    struct only *only = open_all();
+    json_t *found;
+
+    only_tell_of(only, 2);
+    for (uint64_t trace = 1; trace <= 5; trace++)
+        note(only, 0, trace, 1, 0);
+    for (uint64_t trace = 5; trace >= 1; trace--)
+        note(only, 0, trace, 2, 1);
+    found = write_found(only);
+    CHECK(json_array_size(json_object_get(found, "traces")) == 2);
+    CHECK(json_integer_value(json_object_get(found, "untold")) == 3);
+    CHECK(json_integer_value(json_object_get(found, "more")) == 0);
+    check_trace(found, 0, 2, 2, 0, false);
+    check_trace(found, 1, 2, 2, 0, false);
+    json_decref(found);
+    only_free(only);
+}
+
 static void test_found_not_written(void)
 {
     char expected[400];
@@ -394,6 +415,7 @@ int main(void)
     test_found();
     test_large_trace();
     test_many_traces();
+    test_untold_traces();
     test_found_not_written();
     unlink(lines_path);
     unlink(found_path);

@@ -98,6 +98,21 @@ bool json_save(const json_t *json, const char *path, struct error *error)
     return is_written;
 }
 
+static size_t json_read_piece(void *piece, size_t size, void *file)
+{
+    return fread(piece, 1, size, file);
+}
+
+json_t *json_read(const char *path)
+{
+    FILE *file = fopen(path, "re");
+    json_t *json = file ? json_load_callback(json_read_piece, file, 0, NULL) : NULL;
+
+    if (file)
+        (void)fclose(file);
+    return json;
+}
+
 /* ---- adding ---------------------------------------------------------------------------------- */
 
 /* The next run finds in the spool what the one before has left there: that is counted once. One

@@ -55,6 +55,9 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
 
 /* json NULL: out of memory. */
 bool json_save(const json_t *json, const char *path, struct error *error);
+/* NULL: it cannot be read, or is no JSON. Reads by pieces: json_load_file() takes a lock for each
+ * byte. */
+json_t *json_read(const char *path);
 /* What json_save() would write; NULL: out of memory. */
 char *json_text(const json_t *json, size_t *length);
 

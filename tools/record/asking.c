@@ -18,9 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_TRACES_MAX 4096
-#define ANSWER_IDS_MAX    24576 /* of all traces: a message of the exchange may have 1 MiB */
-#define LAST_MAX          256   /* requests for all of a time that may wait */
+#define ANSWER_IDS_MAX 24576 /* of all traces: a message of the exchange may have 1 MiB */
+#define LAST_MAX       256   /* requests for all of a time that may wait */
 
 struct asking {
     struct agent *agent;
@@ -280,7 +279,7 @@ static void asking_add_trace(struct listing *listing, json_t *trace)
 static json_t *asking_list_fetched(const struct asking *asking, const struct request *request,
                                    const json_t *found, size_t requests)
 {
-    struct listing listing = {json_array(), ANSWER_TRACES_MAX, ANSWER_IDS_MAX};
+    struct listing listing = {json_array(), KEPT_NAMED_MAX, ANSWER_IDS_MAX};
     const json_t *trace;
     size_t i;
 
@@ -306,7 +305,9 @@ static json_t *asking_list_fetched(const struct asking *asking, const struct req
 static size_t asking_unlisted(const struct request *request, const json_t *found,
                               const json_t *list)
 {
-    const size_t sent = json_array_size(json_object_get(found, "traces"));
+    const json_int_t untold = number_in(found, "untold");
+    const size_t sent =
+        json_array_size(json_object_get(found, "traces")) + (untold > 0 ? (size_t)untold : 0);
     const size_t listed = json_array_size(list);
     const json_int_t more = number_in(found, "more");
 

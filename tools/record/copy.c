@@ -23,6 +23,7 @@
 #define COPY_HOST_LEAD_NS INT64_C(10000000000)
 /* Records of a ring are in the order of their times, but for those that were written late. */
 #define COPY_LATE_NS INT64_C(2000000000)
+#define COPY_PIECE   ((size_t)1 << 18) /* bytes that are written at once */
 
 struct copy_record {
     int64_t time_ns;
@@ -40,7 +41,7 @@ struct copy {
     struct buffer bytes;
     struct copy_record *records;
     size_t count, records_room;
-    size_t host_bytes; /* of bytes.length */
+    size_t host_count, host_bytes; /* of count, of bytes.length */
     bool is_starved, is_limited;
     /* of the ring that is read */
     size_t ring;
@@ -183,6 +184,7 @@ static bool copy_of_host(struct copy *copy, const struct ring_entry *entry)
         return true;
     if (!copy_add(copy, entry, time_ns))
         return false;
+    copy->host_count++;
     copy->host_bytes += sizeof(struct records_record) + records_padded(entry->length);
     return true;
 }
@@ -315,12 +317,7 @@ bool copy_all(struct copy *copy, struct fetch_result *result)
     free(held);
     result->is_limited = copy->is_limited;
     result->bytes_kept = copy->bytes.length - copy->host_bytes;
-    for (size_t i = 0; i < copy->count; i++) {
-        struct records_record record;
-
-        memcpy(&record, copy->bytes.data + copy->records[i].at, sizeof(record));
-        result->records_kept += record.event != BLKIN_EVENT_METRIC;
-    }
+    result->records_kept = copy->count - copy->host_count;
     return is_well;
 }
 
@@ -344,6 +341,7 @@ bool copy_write(struct copy *copy, const char *path, struct fetch_result *result
     if (copy->count)
         qsort(copy->records, copy->count, sizeof(*copy->records), copy_by_time);
     if (file) {
+        (void)setvbuf(file, NULL, _IOFBF, COPY_PIECE); /* without memory for it as it is */
         (void)fwrite(&head, sizeof(head), 1, file);
         for (size_t i = 0; i < copy->count; i++) {
             const char *at = copy->bytes.data + copy->records[i].at;

@@ -98,6 +98,12 @@ static int kept_run(const void *bytes, size_t size)
 
 const struct job kept_job = {.name = "record-reader", .run = kept_run, .ends_in_order = true};
 
+/* Of a window there may be very many traces. NULL: all are named. */
+static json_t *kept_tell_of(const struct kept_folder *folder)
+{
+    return kept_is_window(folder) ? json_integer(KEPT_NAMED_MAX) : NULL;
+}
+
 /* NULL: out of memory. */
 static json_t *kept_sender_order(const struct kept *kept)
 {
@@ -106,7 +112,9 @@ static json_t *kept_sender_order(const struct kept *kept)
     kept_path_of(kept, kept->sent->number, "", path);
     path_set(only, "%s/only", path);
     path_set(found, "%s/found", path);
-    return reader_order(&kept->sender, json_pack("{ss}", "path", path), kept->agent->config,
+    return reader_order(&kept->sender,
+                        json_pack("{ss, so*}", "path", path, "tell-of", kept_tell_of(kept->sent)),
+                        kept->agent->config,
                         json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
                                   "only-found", found, "tap", kept->tap));
 }
@@ -121,8 +129,9 @@ static json_t *kept_looker_order(const struct kept *kept)
     path_set(only, "%s/only", path);
     path_set(found, "%s/looked", path);
     return reader_order(&kept->looker,
-                        json_pack("{ss, ss, ss}", "path", path, "found", found, "service",
-                                  kept_is_list(folder) ? folder->requests->service : ""),
+                        json_pack("{ss, ss, ss, so*}", "path", path, "found", found, "service",
+                                  kept_is_list(folder) ? folder->requests->service : "", "tell-of",
+                                  kept_tell_of(folder)),
                         NULL,
                         json_pack("{ss, ss, ss, ss}", "endpoint", "file:/dev/null", "on-full",
                                   "block", "only-traces", only, "only-found", found));
@@ -144,7 +153,7 @@ static bool kept_read_found(struct kept *kept, struct kept_folder *folder, const
     json_t *found;
 
     kept_path_of(kept, folder->number, name, path);
-    found = json_load_file(path, 0, NULL);
+    found = json_read(path);
     if (found)
         kept_tell_found(kept, folder, found);
     json_decref(found);

@@ -17,6 +17,10 @@
 
 extern const struct job kept_job;
 
+/* Of all that the last seconds had, so many traces are named in what is told: no answer has room
+ * for more. */
+#define KEPT_NAMED_MAX 4096
+
 struct kept_folder {
     uint64_t number;
     uint64_t bytes;

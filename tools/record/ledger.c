@@ -19,6 +19,7 @@
 #define TRACES_MAX   4096 /* of one request, where answers bring them */
 #define IDS_MAX      4096 /* of a trace, twice */
 #define HOSTS_MAX    4096
+#define UNDONE_MAX   256 /* traces that are listed while a request is not done: it is polled for */
 #define OWN_LIMIT_MS 300000 /* to be asked, by ourselves: a snapshot may have to wait, or fails */
 
 enum host_state { HOST_WAITING, HOST_ANSWERED, HOST_AWAY };
@@ -575,18 +576,21 @@ json_t *ledger_json(const struct ledger *ledger, const char *name)
 {
     const struct entry *entry = ledger->entries;
     json_t *traces, *hosts;
+    size_t listed;
 
     while (entry && strcmp(entry->name, name) != 0)
         entry = entry->next;
     if (!entry)
         return NULL;
+    listed = entry->is_done || entry->trace_count < UNDONE_MAX ? entry->trace_count : UNDONE_MAX;
     traces = json_array();
     hosts = json_array();
-    for (size_t i = 0; i < entry->trace_count; i++)
+    for (size_t i = 0; i < listed; i++)
         (void)json_array_append_new(traces, ledger_trace_json(entry, &entry->traces[i]));
     for (size_t i = 0; i < entry->host_count; i++)
         (void)json_array_append_new(hosts, ledger_host_json(&entry->hosts[i]));
-    return json_pack("{ss, sI, sb, so, so}", "id", name, "more", (json_int_t)entry->more, "done",
+    return json_pack("{ss, sI, sb, so, so}", "id", name, "more",
+                     (json_int_t)(entry->more + entry->trace_count - listed), "done",
                      entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
                      "traces", traces, "hosts", hosts);
 }

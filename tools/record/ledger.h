@@ -67,7 +67,8 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms);
 /* Traces and requests that are not judged yet. */
 size_t ledger_open(const struct ledger *ledger);
 
-/* For `kept NAME`; NULL: there is none of this name (any more). */
+/* For `kept NAME`: of one that is not done not all traces are listed. NULL: there is none of this
+ * name (any more). */
 json_t *ledger_json(const struct ledger *ledger, const char *name);
 
 #endif

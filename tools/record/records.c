@@ -253,6 +253,8 @@ static bool records_open(struct records *records, const char *path, const json_t
     records->pipeline.flushes = true;
     if (!pipeline_open(&records->pipeline, params, error))
         return false;
+    if (json_object_get(order, "tell-of"))
+        only_tell_of(records->pipeline.only, (uint64_t)number_in(order, "tell-of"));
     if (records->look) {
         struct stage *stage = skip_stage_new("look", records->look, records->look_context);
 

@@ -39,8 +39,9 @@ static inline uint64_t records_padded(uint64_t length)
 /*
  * For a job: reads the file, and gives its events to a pipeline with the order's parameters of the
  * sink; then the spans of the file foreign, a request of OTLP, if it is there. look: nothing is
- * sent, it is given each span, and returns true; NULL: all is sent. Returns the exit status: 0 all
- * was delivered.
+ * sent, it is given each span, and returns true; NULL: all is sent. The order's "tell-of" (may be
+ * missing): what is found is told of so many traces only. Returns the exit status: 0 all was
+ * delivered.
  */
 int records_read(const char *path, const char *foreign, const json_t *order, stage_skip_fn *look,
                  void *context);
