@@ -43,8 +43,8 @@ static inline pool_name pool_name_of(const struct pool_item *item)
 }
 
 /*
- * One that only the caller has, or NULL. All else in it is as it was left: no other thread finds the
- * object before the caller has filled it in and publishes it.
+ * One that only the caller has, or NULL. All else in it is as it was left: no other thread finds
+ * the object before the caller has filled it in and publishes it.
  */
 void *pool_take(struct pool *pool);
 
