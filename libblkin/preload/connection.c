@@ -89,12 +89,14 @@ static struct connection *connection_take(int fd, enum role role)
             connection_set_slot(slot, PRELOAD_UNKNOWN);
         return NULL;
     }
-    memset((char *)connection + sizeof(connection->item), 0,
-           sizeof(*connection) - sizeof(connection->item));
+    __atomic_store_n(&connection->direction, (uint8_t)DIRECTION_NONE, __ATOMIC_RELAXED);
+    __atomic_store_n(&connection->reader, 0, __ATOMIC_RELAXED);
+    memset(&connection->role, 0, sizeof(*connection) - offsetof(struct connection, role));
     connection->role = (uint8_t)role;
     connection->slots = 1;
     connection->forks = preload_forks;
     connection->cookie = connection_cookie_of(fd);
+    pool_publish(&connection->item);
     connection_set_slot(slot, (uintptr_t)connection);
     return connection;
 }
@@ -448,18 +450,28 @@ void connection_read_unseen(struct connection *connection)
     connection_unseen.until_ns = 0;
 }
 
-static bool connection_has_unseen(const struct connection *connection)
+static bool connection_is_own_unseen(const struct connection *connection)
 {
-    return (uint32_t)__atomic_load_n(&connection->item.word, __ATOMIC_RELAXED) &&
-           __atomic_load_n(&connection->direction, __ATOMIC_ACQUIRE) == DIRECTION_UNSEEN &&
-           __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) ==
-               (uintptr_t)&connection_unseen &&
-           connection->role == ROLE_SERVER;
+    return __atomic_load_n(&connection->direction, __ATOMIC_ACQUIRE) == DIRECTION_UNSEEN &&
+           __atomic_load_n(&connection->reader, __ATOMIC_RELAXED) == (uintptr_t)&connection_unseen;
+}
+
+/* Most are not, which is seen without a reference. */
+static bool connection_has_unseen(struct connection *connection)
+{
+    bool has_unseen;
+
+    if (!connection_is_own_unseen(connection) ||
+        !pool_try(&connection->item, pool_generation(&connection->item)))
+        return false;
+    has_unseen = connection_is_own_unseen(connection) && connection->role == ROLE_SERVER;
+    connection_let_go(connection);
+    return has_unseen;
 }
 
 bool connection_any_unseen(void)
 {
-    const struct connection *connection;
+    struct connection *connection;
     uint64_t now_ns;
 
     while ((connection = pool_at(&connection_pool, connection_unseen.at)) &&

@@ -37,7 +37,17 @@ struct interaction; /* interaction.h: here they are only kept, and begin as NULL
 #define PASSING_MAX 4 /* threads that answer on one connection, each in the middle of it */
 
 struct connection {
-    struct pool_item item;    /* references: its slots, its interactions, who looks at it */
+    struct pool_item item; /* references: its slots, its interactions, who looks at it */
+    /* These two are looked at without a reference, too: changed by atomic stores only. */
+    uintptr_t reader;  /* of what nobody looked at: the thread's connection_unseen */
+    uint8_t direction; /* of the last bytes */
+    uint8_t role;      /* the first of what connection_take() clears */
+    bool is_prepared;  /* what follows is known */
+    bool is_traced;    /* by checked_by */
+    bool is_whole;     /* seen from its first byte */
+    bool is_fresh;     /* no request was sent yet */
+    bool is_unix;
+    bool is_key_final;        /* no need to try again for the key */
     struct interaction *open; /* the one at hand; referenced */
     /* whose answers are being sent while that is at hand, or wait to be recorded; referenced */
     struct interaction *passing[PASSING_MAX];
@@ -47,18 +57,9 @@ struct connection {
     uint64_t cookie;         /* of the socket; 0: the kernel has none */
     uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
     uint64_t place;          /* where this end is, if the key alone is no proof: see JOIN_TAG */
-    uintptr_t reader;        /* of what nobody looked at: the thread's connection_unseen */
     unsigned checked_by;     /* generation of the configuration that has set is_traced */
     uint32_t slots;          /* descriptors */
     uint32_t forks;          /* preload_forks when open and opener were set */
-    uint8_t role;
-    uint8_t direction; /* of the last bytes */
-    bool is_prepared;  /* what follows is known */
-    bool is_traced;    /* by checked_by */
-    bool is_whole;     /* seen from its first byte */
-    bool is_fresh;     /* no request was sent yet */
-    bool is_unix;
-    bool is_key_final; /* no need to try again for the key */
     uint8_t name_length;
     char name[48]; /* of its interactions' spans: "serve :6379" */
     uint16_t port, peer_port;

@@ -34,7 +34,7 @@ enum { /* in a slot, where no struct file is */
        NAMED,   /* not looked at, but the slot's memory has the path that it was opened by */
 };
 
-/* Kept for the slot's next file. */
+/* Kept for the slot's next file. Only the slot has it: it is never published. */
 static struct file *file_memory_of(struct preload_slot *slot)
 {
     void *there = __atomic_load_n(&slot->file_memory, __ATOMIC_ACQUIRE);
@@ -287,6 +287,7 @@ static struct file_later *file_find_later(void)
             return NULL;
         for (unsigned i = 0; i < FILE_LATER_MAX; i++)
             __atomic_store_n(&own->later[i].state, LATER_NONE, __ATOMIC_RELEASE);
+        pool_publish(&own->item);
         file_thread = own;
     }
     for (unsigned i = 0; i < FILE_LATER_MAX; i++) {

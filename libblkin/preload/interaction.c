@@ -29,6 +29,7 @@ struct worker *interaction_worker(void)
     if (!worker)
         return NULL;
     memset((char *)worker + sizeof(worker->item), 0, sizeof(*worker) - sizeof(worker->item));
+    pool_publish(&worker->item);
     interaction_thread.worker = worker;
     return worker;
 }
@@ -135,14 +136,16 @@ struct interaction *interaction_make(struct connection *connection, struct worke
         preload_count(PRELOAD_NO_MEMORY);
         return NULL;
     }
-    memset((char *)interaction + sizeof(interaction->item), 0,
-           offsetof(struct interaction, span) - sizeof(interaction->item));
+    __atomic_store_n(&interaction->phase, PHASE_NEW, __ATOMIC_RELAXED);
+    memset(&interaction->cause, 0,
+           offsetof(struct interaction, span) - offsetof(struct interaction, cause));
     pool_hold(&connection->item);
     interaction->connection = connection;
     interaction->worker = worker;
     interaction->offset = offset;
     interaction->span.state_ = 0;
     interaction->start_ns = interaction->last_ns = now_ns;
+    pool_publish(&interaction->item);
     return interaction;
 }
 

@@ -36,6 +36,13 @@ enum phase {
 
 struct interaction {
     struct pool_item item; /* references: connection, thread's work, lists, what it caused */
+    uint8_t phase;         /* looked at without a reference, too: changed by atomic stores only */
+    uint8_t cause;         /* the first of what interaction_make() clears */
+    bool is_worked_for;    /* a thread's work */
+    bool is_partial;       /* the last write was not complete, or more is to follow */
+    bool is_ambiguous;     /* a call was made that may have been its own or another one's */
+    bool has_called;
+    uint8_t head_length;
     struct connection *connection; /* referenced */
     struct interaction *owner;     /* of a client's: what has certainly caused it; referenced */
     struct interaction *likely;    /* or perhaps; referenced */
@@ -43,13 +50,6 @@ struct interaction {
     uint32_t writers;              /* threads that are sending the answer just now */
     uint32_t calls;                /* that it has made and that are not answered */
     uint32_t open_at;              /* where in the thread's list, plus 1; 0: it is not */
-    uint8_t phase;
-    uint8_t cause;
-    bool is_worked_for; /* a thread's work */
-    bool is_partial;    /* the last write was not complete, or more is to follow */
-    bool is_ambiguous;  /* a call was made that may have been its own or another one's */
-    bool has_called;
-    uint8_t head_length;
     uint64_t start_ns, last_ns;
     uint64_t offset;              /* of the request's first byte */
     uint64_t requested, answered; /* bytes */

@@ -86,16 +86,40 @@ void interaction_finish_held(struct worker *worker, uint64_t now_ns)
     }
 }
 
+/* ---- of any thread ---- */
+
+struct held_range {
+    uint32_t first, end;
+};
+
+/*
+ * The first one is read first: the other way round, a thread that holds more and records that
+ * meanwhile would seem to hold 2^32 of them.
+ */
+static struct held_range interaction_held_range(const struct worker *worker)
+{
+    struct held_range range;
+
+    range.first = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE);
+    range.end = __atomic_load_n(&worker->held_end, __ATOMIC_ACQUIRE);
+    return range;
+}
+
+/* With a reference; NULL: it is gone. */
+static struct interaction *interaction_held_at(const struct worker *worker, uint32_t at)
+{
+    return interaction_find(__atomic_load_n(&worker->held[at % HELD_MAX], __ATOMIC_RELAXED));
+}
+
 /* Another thread's, which may be waiting for something that we do not see. */
 static void interaction_finish_others(void *object)
 {
     struct worker *worker = object;
-    const uint32_t end = __atomic_load_n(&worker->held_end, __ATOMIC_ACQUIRE);
+    const struct held_range range = interaction_held_range(worker);
     const uint64_t now_ns = preload_now_ns();
 
-    for (uint32_t at = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE); at != end; at++) {
-        struct interaction *held =
-            interaction_find(__atomic_load_n(&worker->held[at % HELD_MAX], __ATOMIC_RELAXED));
+    for (uint32_t at = range.first; at != range.end; at++) {
+        struct interaction *held = interaction_held_at(worker, at);
 
         if (!held)
             continue;
@@ -146,9 +170,10 @@ void interaction_is_idle(void)
 static void interaction_flush(void *object)
 {
     struct worker *worker = object;
+    const struct held_range range = interaction_held_range(worker);
 
-    for (uint32_t at = worker->held_first; at != worker->held_end; at++) {
-        struct interaction *held = interaction_find(worker->held[at % HELD_MAX]);
+    for (uint32_t at = range.first; at != range.end; at++) {
+        struct interaction *held = interaction_held_at(worker, at);
 
         if (!held)
             continue;
@@ -163,9 +188,10 @@ void interaction_drop_held(void)
     struct worker *worker = interaction_thread.worker;
 
     interaction_stop_work();
-    for (; worker->held_first != worker->held_end; worker->held_first++) {
+    while (worker->held_first != worker->held_end) {
         struct interaction *held = interaction_find(worker->held[worker->held_first % HELD_MAX]);
 
+        __atomic_store_n(&worker->held_first, worker->held_first + 1, __ATOMIC_RELEASE);
         if (!held)
             continue;
         interaction_give_up(held);
@@ -188,7 +214,7 @@ void interaction_thread_ends(void)
         return;
     interaction_stop_work();
     interaction_flush(worker);
-    worker->held_first = worker->held_end;
+    __atomic_store_n(&worker->held_first, worker->held_end, __ATOMIC_RELEASE);
     while (worker->open_count)
         interaction_closes(worker, worker->open[worker->open_count - 1]);
     lent = interaction_thread.lent;

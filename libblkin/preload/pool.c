@@ -45,11 +45,12 @@ static char *map_chunk(struct pool *pool, uint32_t index)
     return there;
 }
 
+/* Still without a reference. */
 static struct pool_item *begin_use(struct pool_item *item)
 {
     const uint64_t before = __atomic_load_n(&item->word, __ATOMIC_RELAXED);
 
-    __atomic_store_n(&item->word, ((before >> 32) + 1) * ONE_GENERATION | 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&item->word, ((before >> 32) + 1) * ONE_GENERATION, __ATOMIC_RELAXED);
     return item;
 }
 

@@ -42,8 +42,19 @@ static inline pool_name pool_name_of(const struct pool_item *item)
     return (pool_name)pool_generation(item) << 32 | (item->index + 1);
 }
 
-/* One with one reference, or NULL. All else in it is as it was left. */
+/*
+ * One that only the caller has, or NULL. All else in it is as it was left: no other thread finds
+ * the object before the caller has filled it in and publishes it.
+ */
 void *pool_take(struct pool *pool);
+
+/* From now on other threads find the object. It has one reference. */
+static inline void pool_publish(struct pool_item *item)
+{
+    const uint64_t word = __atomic_load_n(&item->word, __ATOMIC_RELAXED);
+
+    __atomic_store_n(&item->word, word + 1, __ATOMIC_RELEASE);
+}
 
 /* One more reference, by who has one. */
 static inline void pool_hold(struct pool_item *item)
@@ -63,6 +74,7 @@ static inline bool pool_let_go(struct pool_item *item)
     return (uint32_t)__atomic_sub_fetch(&item->word, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
+/* One without references: nobody has published it, or pool_let_go() was true. */
 void pool_give(struct pool *pool, void *object);
 
 /* The object of this index, used or not; NULL: none was ever taken. */

@@ -126,6 +126,7 @@ bool thread_follow(void)
         thread->random = preload_now_ns() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)thread;
     if (thread_has_key)
         (void)pthread_setspecific(thread_key, thread);
+    pool_publish(&thread->item);
     thread_own = thread;
     return true;
 }

@@ -74,7 +74,7 @@ static char *timeout_variable(void)
         !__atomic_compare_exchange_n(&variable, &none, made, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
         free(made);
-    return variable;
+    return __atomic_load_n(&variable, __ATOMIC_ACQUIRE);
 }
 
 static char *timeout_in(char *variable)

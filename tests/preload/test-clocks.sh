@@ -14,7 +14,7 @@ RUN=,payload=18
 # Waits for the client's host to say that all has come, or to be gone.
 serve_as_host() {
     session other blkin:span blkin:process
-    SANITIZER=${CLOCK:+$CLOCK:} begins server "$programs/serve" "$1" epoll 4
+    BEFORE=${CLOCK:+$CLOCK:} begins server "$programs/serve" "$1" epoll 4
     server=$!
     wait_for 20 - "the server at $1" listening "$1" || exit 1
     served server

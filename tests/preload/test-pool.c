@@ -18,9 +18,19 @@ struct object {
     struct pool_item item;
     uint64_t owner; /* of who has taken it; 0: nobody */
     uint64_t value;
+    uint64_t check; /* ~value */
 };
 
 static struct pool pool = {.size = sizeof(struct object)};
+
+/* One that all find. */
+static struct object *take(void)
+{
+    struct object *object = pool_take(&pool);
+
+    pool_publish(&object->item);
+    return object;
+}
 
 static bool let_go(struct object *object)
 {
@@ -32,7 +42,7 @@ static bool let_go(struct object *object)
 
 static void test_references(void)
 {
-    struct object *object = pool_take(&pool);
+    struct object *object = take();
     const pool_name name = pool_name_of(&object->item);
 
     CHECK(name != 0 && pool_find(&pool, 0) == NULL);
@@ -46,21 +56,51 @@ static void test_references(void)
 /* Memory is used again, and the same memory is not the same object. */
 static void test_generations(void)
 {
-    struct object *first = pool_take(&pool), *second;
+    struct object *first = take(), *second;
     const pool_name name = pool_name_of(&first->item);
 
     first->value = 77;
     let_go(first);
-    second = pool_take(&pool);
+    second = take();
     CHECK(second == first && second->value == 77);
     CHECK(pool_name_of(&second->item) != name && pool_find(&pool, name) == NULL);
     let_go(second);
 }
 
+static unsigned looked_at;
+
+static void count_it(void *object)
+{
+    (void)object;
+    looked_at++;
+}
+
+/* Who has taken one fills it in before anybody else finds it, by whatever way. */
+static void test_publishing(void)
+{
+    struct object *before = take(), *object;
+    const pool_name name = pool_name_of(&before->item);
+
+    let_go(before);
+    object = pool_take(&pool);
+    CHECK(object == before && pool_name_of(&object->item) != name);
+    CHECK(!pool_find(&pool, name) && !pool_find(&pool, pool_name_of(&object->item)));
+    pool_for_each(&pool, count_it);
+    CHECK(looked_at == 0);
+    pool_publish(&object->item);
+    pool_for_each(&pool, count_it);
+    CHECK(looked_at == 1 && pool_find(&pool, pool_name_of(&object->item)) == object);
+    CHECK(!let_go(object) && let_go(object));
+    object = pool_take(&pool);
+    pool_give(&pool, object); /* not needed after all */
+    CHECK(pool_take(&pool) == object);
+    pool_give(&pool, object);
+}
+
 /* Names that were never given: of any index and generation. */
 static void test_names(void)
 {
-    struct object *object = pool_take(&pool);
+    struct object *object = take();
     const pool_name name = pool_name_of(&object->item);
 
     CHECK(pool_find(&pool, name + 1) == NULL);
@@ -75,14 +115,14 @@ static void test_names(void)
 /* In a child of fork(2): all is free, and no name of before finds what is made then. */
 static void test_forget(void)
 {
-    struct object *before = pool_take(&pool), *given = pool_take(&pool), *after[3];
+    struct object *before = take(), *given = take(), *after[3];
     const pool_name name = pool_name_of(&before->item);
 
     let_go(given);
     pool_forget(&pool);
     CHECK(pool_find(&pool, name) == NULL && pool_at(&pool, 0) == NULL);
     for (int i = 0; i < 3; i++) {
-        after[i] = pool_take(&pool);
+        after[i] = take();
         CHECK(after[i]->item.index == (uint32_t)i && pool_find(&pool, name) == NULL);
     }
     for (int i = 0; i < 3; i++)
@@ -102,6 +142,7 @@ static void test_full(void)
         if (!item || item->index != i || (uintptr_t)item % 16)
             wrong++;
     }
+    pool_publish(item);
     CHECK(wrong == 0 && pool_take(&full) == NULL);
     CHECK(pool_let_go(item));
     pool_give(&full, item);
@@ -131,6 +172,17 @@ static uint64_t look_at_shared(unsigned at)
     return !is_same;
 }
 
+static uint64_t half_filled;
+
+/* Of all threads' objects. */
+static void look_at_any(void *found)
+{
+    const struct object *object = found;
+
+    if (object->check != ~object->value)
+        (void)__atomic_add_fetch(&half_filled, 1, __ATOMIC_RELAXED);
+}
+
 /* Takes some, is the only one who has them, and gives them back in another order. */
 static void *take_and_give(void *argument)
 {
@@ -144,7 +196,10 @@ static void *take_and_give(void *argument)
             taken[i] = pool_take(&pool);
             __atomic_store_n(&taken[i]->owner, own, __ATOMIC_RELAXED);
             taken[i]->value = own << 32 | i;
+            taken[i]->check = ~taken[i]->value;
+            pool_publish(&taken[i]->item);
         }
+        pool_for_each(&pool, look_at_any);
         __atomic_store_n(&shared[round % SHARED], pool_name_of(&taken[round % HANDFUL]->item),
                          __ATOMIC_RELEASE);
         wrong += look_at_shared(round * 7 + 3);
@@ -173,6 +228,7 @@ static void test_threads(void)
         CHECK(pthread_join(threads[i], &wrong) == 0 && wrong == NULL);
     }
     pthread_barrier_destroy(&all_are_here);
+    CHECK(half_filled == 0);
     /* nothing is lost: all that was ever taken is free again, each once */
     while (pool_at(&pool, used))
         used++;
@@ -190,6 +246,7 @@ int main(void)
 {
     test_references();
     test_generations();
+    test_publishing();
     test_names();
     test_forget();
     test_full();

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/folders.h"
 #include "tools/base/loop.h"
 #include "tools/base/saver.h"
@@ -16,6 +17,10 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define ROUNDS     20000
+#define LONGEST_US 60
+#define LOST_MS    3000 /* then no wake-up comes any more */
 
 static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
@@ -137,6 +142,48 @@ static void test_function(void)
     CHECK(loop_run(loop) && count == 1 && strcmp(last_problem, "written by a function: text") == 0);
 }
 
+static bool write_for(void *context, const char *text, struct error *error)
+{
+    const int64_t *ns = context;
+    const int64_t until_ns = clock_ns() + *ns;
+
+    (void)text;
+    (void)error;
+    while (clock_ns() < until_ns)
+        continue;
+    return true;
+}
+
+static unsigned lost;
+
+static void give_up(void *context)
+{
+    (void)context;
+    lost++;
+    loop_stop(loop);
+}
+
+/*
+ * The loop is woken for the first of two jobs. The second one is done at any time of what the loop
+ * does then: it is not missed.
+ */
+static void test_wake_up(void)
+{
+    static struct timer guard = {.due = give_up};
+    static int64_t none_ns, second_ns;
+
+    for (unsigned i = 0; i < ROUNDS && !lost; i++) {
+        second_ns = i % LONGEST_US * 1000 + i / LONGEST_US * 50 % 1000;
+        saver_write_by("first", strdup(""), write_for, &none_ns);
+        saver_write_by("second", strdup(""), write_for, &second_ns);
+        saver_then(&wait_of);
+        timer_set(loop, &guard, LOST_MS);
+        CHECK(loop_run(loop));
+        timer_clear(loop, &guard);
+    }
+    CHECK(lost == 0);
+}
+
 int main(void)
 {
     static const struct loop_signals signals = {NULL, NULL, NULL};
@@ -146,6 +193,7 @@ int main(void)
     test_problem();
     test_hung();
     test_function();
+    test_wake_up();
     CHECK(tree_remove(folder));
     loop_free(loop);
     return check_status();

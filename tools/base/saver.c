@@ -184,15 +184,18 @@ static uint64_t done_until_now(void)
     return done;
 }
 
-/* A function that is called may set its wait again. */
+/*
+ * A function that is called may set its wait again. The wake-up is taken before it is asked what is
+ * done: what is done after that wakes the loop once more.
+ */
 static void call_waits(void *context, short events)
 {
-    const uint64_t until = done_until_now();
-    uint64_t count;
+    uint64_t count, until;
 
     (void)context;
     (void)events;
     (void)!read(ended.fd, &count, sizeof(count));
+    until = done_until_now();
     while (waits && waits->ticket <= until) {
         struct saver_wait *wait = waits;
         const struct error error = take_problem();

@@ -37,11 +37,13 @@ struct facts {
     uid_t sessiond_user;
     enum session_kind session;
     bool is_active;
-    bool service_runs;         /* of the section */
-    bool service_is_hidden;    /* runtime-dir is another user's: nobody tells us whether it runs */
-    char endpoint[512];        /* that the service sends to; "": it does not run */
-    char session_name[256];    /* that the service has, or that is configured */
-    unsigned relayd_port;      /* that the session's data goes to; 0: not known */
+    bool service_runs;      /* of the section */
+    bool service_is_hidden; /* runtime-dir is another user's: nobody tells us whether it runs */
+    char endpoint[512];     /* that the service sends to; "": it does not run */
+    char session_name[256]; /* that the service has, or that is configured */
+    unsigned relayd_port;   /* that the session's data goes to; 0: not known */
+    bool relayd_hangs;      /* has been asked, and has not answered */
+    bool relayd_answers;
     unsigned registered_count; /* of programs with LTTng tracepoints of any kind */
     pid_t registered[REGISTERED_MAX];
 };
@@ -116,10 +118,12 @@ void check_preload(const struct doctor *doctor);
 void check_sampling(const struct doctor *doctor);
 void check_rules(const struct doctor *doctor);
 void check_session(const struct doctor *doctor);
+void check_channel(const struct doctor *doctor);
 void check_host_session(const struct doctor *doctor);
 void check_metrics(const struct doctor *doctor);
 void check_relayd_address(const struct doctor *doctor);
 void check_relayd(const struct doctor *doctor);
+void check_relayd_session(const struct doctor *doctor);
 void check_plugin(const struct doctor *doctor);
 void check_collector(const struct doctor *doctor);
 void check_clock(const struct doctor *doctor);

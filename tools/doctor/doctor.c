@@ -29,22 +29,26 @@ static const struct group groups[] = {
     {"service", check_service, NULL, "systemctl restart blkin-live, blkin-rotate or blkin-record"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
-     "is it stopped? kill -CONT, or systemctl restart lttng-sessiond"},
+     "is it stopped? kill -CONT, or systemctl restart lttng-sessiond; if relayd is bad, too, first "
+     "mend that: LTTng 2.16 waits for it"},
     {"rings", check_rings, NULL, NULL},
     {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"preload", check_preload, NULL, NULL},
     {"sampling", check_sampling, NULL, NULL},
     {"rules", check_rules, NULL, NULL},
     {"session", check_session, "sessiond.answers", "systemctl restart lttng-sessiond"},
+    {"relayd.address", check_relayd_address, NULL, NULL},
+    /* before the channel: LTTng 2.16 waits for it there */
+    {"relayd", check_relayd, NULL,
+     "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
+    {"session.channel", check_channel, NULL, "systemctl restart lttng-sessiond"},
     {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
     {"host", check_metrics, NULL,
      "is blkin host stopped? kill -CONT, or systemctl restart blkin-host"},
-    {"relayd.address", check_relayd_address, NULL, NULL},
     /* before the viewer: without plugin and collector nobody reads */
     {"plugin", check_plugin, NULL, NULL},
     {"collector", check_collector, NULL, "is the network there? endpoint in blkin.conf"},
-    {"relayd", check_relayd, NULL,
-     "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
+    {"relayd.session", check_relayd_session, NULL, "systemctl restart blkin-live"},
     {"work", check_work, NULL, "do the brokers answer? input in blkin.conf"},
     {"clock", check_clock, NULL, NULL},
     {"disk", check_disk, NULL, "a file system does not answer: df -h"},
@@ -315,7 +319,8 @@ static bool is_of_lttng(const struct group *group)
 {
     return group->run == check_sessiond || group->run == check_sessiond_answer ||
            group->run == check_programs || group->run == check_session ||
-           group->run == check_host_session || group->run == check_relayd_address;
+           group->run == check_channel || group->run == check_host_session ||
+           group->run == check_relayd_address;
 }
 
 /* A relay daemon is of live only, rings and rules are of the recorder; of workers, what they need.
@@ -325,7 +330,7 @@ static bool is_of_interest(const struct doctor *patient, const struct group *gro
     if (group->run == check_work || is_about(patient, "work"))
         return is_about(patient, "work") &&
                (group->run == check_work || group->run == check_clock || group->run == check_disk);
-    if (group->run == check_relayd)
+    if (group->run == check_relayd || group->run == check_relayd_session)
         return is_about(patient, "live");
     if (group->run == check_host_session && !config_boolean(patient->config, "host"))
         return false;

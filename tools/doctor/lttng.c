@@ -228,7 +228,7 @@ static void check_buffers(struct view *view)
     const struct doctor *doctor = view->doctor;
     const bool is_per_user = view->domain.buf_type == LTTNG_BUFFER_PER_UID;
 
-    if (view->session.live_timer_interval && !is_per_user) {
+    if (doctor->facts->session == LIVE_SESSION && !is_per_user) {
         saw(doctor, LEVEL_BAD, "session.buffers",
             "\"%s\" is live with buffers per process: one idle program, and nothing of any other "
             "gets through",
@@ -415,26 +415,25 @@ static void take_consumer(void *context, struct process *process)
         *consumer = *process;
 }
 
-/* A session daemon that asks a stopped one for its channels waits for ever. */
-static bool check_consumer(struct view *view)
+static bool check_consumer(const struct doctor *doctor)
 {
     struct process consumer = {0};
 
     process_each(take_consumer, &consumer);
     if (consumer.pid && consumer.state != 'T') {
-        saw(view->doctor, LEVEL_OK, "consumerd.runs", "lttng-consumerd runs (process %d)",
+        saw(doctor, LEVEL_OK, "consumerd.runs", "lttng-consumerd runs (process %d)",
             (int)consumer.pid);
         return true;
     }
     if (consumer.pid) {
-        saw(view->doctor, LEVEL_BAD, "consumerd.runs",
+        saw(doctor, LEVEL_BAD, "consumerd.runs",
             "lttng-consumerd (process %d) is stopped: nothing leaves the buffers",
             (int)consumer.pid);
-        mend(view->doctor, "kill -CONT %d", (int)consumer.pid);
+        mend(doctor, "kill -CONT %d", (int)consumer.pid);
     } else {
-        saw(view->doctor, LEVEL_BAD, "consumerd.runs",
+        saw(doctor, LEVEL_BAD, "consumerd.runs",
             "no lttng-consumerd runs: nothing leaves the buffers");
-        mend(view->doctor, "systemctl restart lttng-sessiond blkin-%s", view->doctor->section);
+        mend(doctor, "systemctl restart lttng-sessiond blkin-%s", doctor->section);
     }
     return false;
 }
@@ -459,8 +458,25 @@ void check_session(const struct doctor *doctor)
     doctor->facts->relayd_port = control_port(view.session.path);
     check_mode(&view);
     check_state(&view);
-    if (view.session.enabled && !check_consumer(&view)) {
-        saw(doctor, LEVEL_SKIPPED, "session.channel", "not looked at: first mend consumerd.runs");
+}
+
+/*
+ * A session daemon that asks a stopped consumer daemon for its channels waits for ever, and answers
+ * nobody meanwhile; since LTTng 2.16 also if the consumer daemon waits for a relay daemon.
+ */
+void check_channel(const struct doctor *doctor)
+{
+    struct view view = {.doctor = doctor, .name = doctor->facts->session_name};
+    const char *first = NULL;
+
+    if (doctor->facts->session == NO_SESSION)
+        return;
+    if (doctor->facts->is_active && !check_consumer(doctor))
+        first = "consumerd.runs";
+    else if (doctor->facts->relayd_hangs)
+        first = "relayd";
+    if (first) {
+        saw(doctor, LEVEL_SKIPPED, "session.channel", "not looked at: first mend %s", first);
         return;
     }
     find_domain(&view);

@@ -164,22 +164,26 @@ static void check_viewer(const struct doctor *doctor, int64_t viewers, const cha
     }
 }
 
-static void check_sessions(const struct doctor *doctor, const struct place *place)
+static bool ask_for_sessions(const struct place *place, struct listing *listing)
+{
+    char url[300];
+
+    (void)snprintf(url, sizeof(url), "net://%s:%s", place->host, place->port);
+    *listing = (struct listing){.count = 0};
+    return listing_ask(url, listing);
+}
+
+/* After all that keeps a viewer from reading. */
+void check_relayd_session(const struct doctor *doctor)
 {
     const char *name = doctor->facts->session_name;
     static struct listing listing;
     const struct listed_session *ours = NULL;
-    char url[300];
+    struct place place;
 
-    (void)snprintf(url, sizeof(url), "net://%s:%s", place->host, place->port);
-    listing = (struct listing){.count = 0};
-    if (!listing_ask(url, &listing)) {
-        saw(doctor, LEVEL_BAD, "relayd.answers", "%s:%s does not tell its sessions", place->host,
-            place->port);
-        mend(doctor, "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
-                     "blkin.conf");
+    (void)find_place(doctor, &place);
+    if (!doctor->facts->relayd_answers || !ask_for_sessions(&place, &listing))
         return;
-    }
     for (int i = 0; i < listing.count; i++) {
         if (strcmp(listing.sessions[i].name, name) == 0)
             ours = &listing.sessions[i];
@@ -197,7 +201,22 @@ static void check_sessions(const struct doctor *doctor, const struct place *plac
     check_viewer(doctor, ours->viewers, name);
 }
 
-void check_relayd(const struct doctor *doctor)
+static void check_answer(const struct doctor *doctor, const struct place *place)
+{
+    static struct listing listing;
+
+    doctor->facts->relayd_answers = ask_for_sessions(place, &listing);
+    if (doctor->facts->relayd_answers) {
+        saw(doctor, LEVEL_OK, "relayd.answers", "it answers; live sessions: %d", listing.count);
+        return;
+    }
+    saw(doctor, LEVEL_BAD, "relayd.answers", "%s:%s does not tell its sessions", place->host,
+        place->port);
+    mend(doctor, "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
+                 "blkin.conf");
+}
+
+static void look_at_relayd(const struct doctor *doctor)
 {
     const int64_t control = config_integer(doctor->config, "relayd-control-port");
     struct place place;
@@ -219,5 +238,12 @@ void check_relayd(const struct doctor *doctor)
             (int)control);
         mend(doctor, "lttng destroy %s; blkin live makes it again", doctor->facts->session_name);
     }
-    check_sessions(doctor, &place);
+    check_answer(doctor, &place);
+}
+
+void check_relayd(const struct doctor *doctor)
+{
+    doctor->facts->relayd_hangs = true; /* for good, if this process is killed for its silence */
+    look_at_relayd(doctor);
+    doctor->facts->relayd_hangs = false;
 }
