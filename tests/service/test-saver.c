@@ -20,7 +20,7 @@
 
 #define ROUNDS     20000
 #define LONGEST_US 60
-#define LOST_MS    3000 /* then no wake-up comes any more */
+#define LOST_MS    30000 /* then no wake-up comes any more */
 
 static struct loop *loop;
 static char folder[] = "/tmp/saver.XXXXXX";
