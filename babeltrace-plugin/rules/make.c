@@ -26,7 +26,10 @@ const struct pair_ids *pair_ids_of(struct pair_open *open)
     hash = hash_mix(open->host ^ hash_mix((uint64_t)open->begin_ns));
     hash = hash_mix(hash ^ ((uint64_t)open->pid << 32 | (uint64_t)(uint32_t)open->tid));
     hash = hash_mix(hash ^ ((uint64_t)open->run->number << 32 | open->ordinal));
-    open->ids.span = hash ? hash : 1;
+    /* 0 is none; and where times go back, the parent may have begun at the same one */
+    while (hash == 0 || hash == open->ids.parent)
+        hash = hash_mix(hash + 1);
+    open->ids.span = hash;
     if (open->ids.trace | open->ids.trace_high)
         return &open->ids;
     open->ids.trace = hash_mix(hash ^ 1);

@@ -390,6 +390,27 @@ static void test_keyless(void)
 
 /* ---- what is wrong in a file ----------------------------------------------------------------- */
 
+/* A stack of two that begin at one time, and another begin between them at a later one. */
+static void test_backwards(void)
+{
+    struct driver driver;
+
+    CHECK(driver_open(&driver, "[span s]\nbegin = t:begin\nend = t:end\nparent = thread\n", 10));
+    give(&driver, "t:begin", 0, 999);
+    give(&driver, "t:begin", 0, 1000);
+    give(&driver, "t:end", 0, 1001);
+    give(&driver, "t:begin", 0, 999);
+    give(&driver, "t:begin", 0, 999);
+    give(&driver, "t:begin", 0, 1000);
+    give(&driver, "t:begin", 0, 999);
+    for (int64_t i = 0; i < 5; i++)
+        give(&driver, "t:end", 0, 1002 + i);
+    CHECK(driver.count == 6);
+    for (size_t i = 0; i < driver.count; i++)
+        CHECK(driver.spans[i]->span.parent_id != driver.spans[i]->span.id);
+    driver_close(&driver);
+}
+
 static void test_errors(void)
 {
     static const struct {
@@ -444,6 +465,7 @@ int main(void)
     test_lookup_and_tags();
     test_loss();
     test_keyless();
+    test_backwards();
     test_model(1000000);
     test_bounds();
     return check_status();
