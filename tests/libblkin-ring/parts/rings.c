@@ -171,11 +171,12 @@ void agent_start(struct agent *agent, const struct rings *rings)
     agent->rings = rings;
     agent->bytes = rings ? rings->bytes : 0;
     agent->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    strcpy(address.sun_path, agent->path);
+    /* who sees the socket can connect: a program that is refused asks again only a second later */
+    (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", agent->path);
     if (agent->listener < 0 ||
         bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(agent->path, 0777) != 0 || listen(agent->listener, 16) != 0 ||
-        pipe2(agent->stop, O_CLOEXEC) != 0 ||
+        chmod(address.sun_path, 0777) != 0 || listen(agent->listener, 16) != 0 ||
+        rename(address.sun_path, agent->path) != 0 || pipe2(agent->stop, O_CLOEXEC) != 0 ||
         (errno = pthread_create(&agent->thread, NULL, serve, agent)) != 0)
         fail(agent->path);
 }
