@@ -105,7 +105,7 @@ class Hub(HubTest):
         wrong = [
             (3, "expected a JSON object"),
             ({"post": "p"}, '"id": expected'),
-            (keep(1, host="y"), '"host": expected that of who posts it'),
+            (keep(1, host="y"), '"host": expected the name of the host that posts it'),
             (keep(2, post="a b"), '"post": expected printable ASCII'),
             (keep(3, type="kept"), '"type": expected "keep" or "found"'),
             (keep(4, at="now"), '"at": expected a number'),

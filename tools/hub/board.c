@@ -366,7 +366,7 @@ static bool check(const struct host *from, const json_t *message, struct error *
         return false;
     if (strcmp(text_in(message, "host"), from->name) == 0)
         return true;
-    return error_set(error, "\"host\": expected that of who posts it");
+    return error_set(error, "\"host\": expected the name of the host that posts it");
 }
 
 static bool keep_text(struct board *board, const struct host *from, const struct host *to,
