@@ -10,16 +10,27 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
-/* A unix(7) socket is journald's. */
+static bool is_same_file(int fd, int other)
+{
+    struct stat a, b;
+
+    return fstat(fd, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/* A unix(7) socket is journald's or sshd's, unless requests are read from it, too. */
 static bool leads_to_a_client(int fd)
 {
-    int domain = AF_UNIX;
+    int domain;
     socklen_t length = sizeof(domain);
 
-    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain != AF_UNIX;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) != 0)
+        return false;
+    return domain != AF_UNIX || is_same_file(fd, STDIN_FILENO);
 }
 
 void blkin_debug_say(const char *format, ...)

@@ -26,14 +26,14 @@ class DebugTest(unittest.TestCase):
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
 
-    def doctor(self, error, debug=True, command=("sleep", "100")):
+    def doctor(self, error, debug=True, command=("sleep", "100"), given=subprocess.DEVNULL):
         """What it says of a process with this standard error; "closed": without one."""
         environment = {key: value for key, value in os.environ.items() if key != "BLKIN_DEBUG"}
         if debug:
             environment["BLKIN_DEBUG"] = "1"
         if error == "closed":
             command = ("sh", "-c", 'exec "$@" 2>&-', "sh", *command)
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment,
+        with subprocess.Popen(command, stdin=given, env=environment,
                               stderr=None if error == "closed" else error) as process:
             try:
                 while open(f"/proc/{process.pid}/comm", encoding="ascii").read() != "sleep\n":
@@ -85,6 +85,13 @@ class DebugTest(unittest.TestCase):
             self.says("ok", words, pair[1])
             for one in pair:
                 one.close()
+
+    def test_client(self):
+        """A unix socket from which requests are read is a client, not a log."""
+        ours, theirs = socket.socketpair()
+        self.says("ok", "syslog (facility daemon)", theirs, given=theirs)
+        ours.close()
+        theirs.close()
 
 
 if __name__ == "__main__":

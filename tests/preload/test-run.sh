@@ -216,7 +216,12 @@ subprocess.run(["true"], env=environment, stderr=theirs)
 theirs.close()
 got = ours.recv(1000)
 told = subprocess.run(["true"], env=environment, stderr=subprocess.PIPE).stderr
-sys.exit(got != b"" or b'"usage=9"' not in told)
+ours, theirs = socket.socketpair()
+subprocess.run(["true"], env=environment, stdin=theirs, stderr=theirs)
+subprocess.run(["true"], env=environment, stdin=subprocess.DEVNULL, stderr=theirs) # a log
+theirs.close()
+logged = b"".join(iter(lambda: ours.recv(1000), b""))
+sys.exit(got != b"" or b'"usage=9"' not in told or logged.count(b'"usage=9"') != 1)
 PY
 
 # ---- without the library

@@ -52,7 +52,7 @@ make "slow 250"
 begun=$(date +%s%3N)
 slow=$ID
 wait_for 60 record "the slow trace" has_spans "$slow" || { status; exit 1; }
-took=$(($(date +%s%3N) - begun))
+took=$(($(date +%s%3N) - begun)) waited=$(($(status totals fetches) - before))
 for ((n = 1; n <= ASKERS; n++)); do
     wait_for 60 record "the answer for asker-$n" answered 1 "asker-$n" || exit 1
     [ "$(jq '.traces | length' "$WORK/answer")" -gt 100 ] || fail "for asker-$n there is nothing: $(<"$WORK/answer")"
@@ -61,6 +61,7 @@ wait_for 60 record "all deliveries" is kept waiting 0 || exit 1
 fetches=$(($(status totals fetches) - before))
 all=$(all_spans) distinct=$(distinct_spans)
 echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them distinct, the slow trace took $took ms"
+[ "$waited" -le 5 ] || fail "the slow trace came after $waited fetches"
 [ "$fetches" -le 10 ] || fail "$fetches fetches for $ASKERS requests for the same seconds"
 [ "$all" -eq "$distinct" ] || fail "spans were sent more than once"
 [ "$all" -gt 1000 ] || fail "that was no storm"
@@ -103,10 +104,30 @@ jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not sa
 make "slow 250"
 wait_for 20 record "a slow trace nevertheless" has_spans "$ID" || exit 1
 [ "$(all_spans)" -eq $((spans + 3)) ] || fail "something was sent all the same"
+
+# It sends what is asked for here only.
+stop_part record TERM 20 || fail "status $? of SIGTERM"
+start_record --hub="http://127.0.0.1:$HUB_PORT" --keep-from=local
+wait_recording || exit 1
+keep_last 4 asker-1 10000
+wait_for 30 record "the answer of who refuses others" answered 4 asker-1 || exit 1
+jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+make "fast 5"
+asked=$(ask "keep-last 60000" id) || exit 1
+wait_for 30 record "what is asked for here" is_done || exit 1
+
+# All of a time is sent until it was as much as one minute may have.
+wait_for 30 record "all deliveries" is kept waiting 0 || exit 1
 stop_part record TERM 20 || fail "status $? of SIGTERM"
 start_record --hub="http://127.0.0.1:$HUB_PORT" --keep-minute-bytes=1024
 wait_recording || exit 1
-keep_last 4 asker-1 500
-wait_for 30 record "the first answer" answered 4 asker-1 || exit 1
-keep_last 5 asker-1 500
-wait_for 30 record "the second answer" answered 5 asker-1 || exit 1
+make "fast 100"
+keep_last 5 asker-1 2000
+wait_for 30 record "the first answer" answered 5 asker-1 || exit 1
+jq -e '.traces | length >= 100' "$WORK/answer" >/dev/null || fail "the first one gets nothing: $(<"$WORK/answer")"
+wait_for 30 record "all deliveries" is kept waiting 0 || exit 1
+spans=$(all_spans)
+keep_last 6 asker-1 10000
+wait_for 30 record "the second answer" answered 6 asker-1 || exit 1
+jq -e '.error | contains("keep-minute-bytes")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+[ "$(all_spans)" -eq "$spans" ] || fail "more was sent than a minute may have"

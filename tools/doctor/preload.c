@@ -125,6 +125,18 @@ static bool is_of_ip(pid_t pid, const char *inode)
     return false;
 }
 
+/* As inetd and socket units give a connection. */
+static bool is_standard_input(pid_t pid, const char *target)
+{
+    char path[64], input[PROCESS_PATH_MAX];
+    ssize_t length;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/fd/0", (int)pid);
+    length = readlink(path, input, sizeof(input) - 1);
+    input[length > 0 ? length : 0] = '\0';
+    return strcmp(input, target) == 0;
+}
+
 struct place {
     bool is_lost;
     char text[PROCESS_PATH_MAX];
@@ -142,10 +154,10 @@ static void look_at_socket(pid_t pid, const char *target, struct place *place)
     char inode[32];
 
     (void)snprintf(inode, sizeof(inode), "%.*s", (int)strcspn(target + 8, "]"), target + 8);
-    if (is_in_net(pid, "unix", 7, inode))
+    if (!is_standard_input(pid, target) && is_in_net(pid, "unix", 7, inode))
         set(place, false, "the unix socket that is its standard error, for a service the journal",
             "");
-    else if (is_of_ip(pid, inode))
+    else if (is_standard_input(pid, target) || is_of_ip(pid, inode))
         set(place, false,
             "syslog (facility daemon), as its standard error is a connection to a client", "");
     else
