@@ -129,6 +129,24 @@ static void test_unreadable(void)
     CHECK(lines_with("zipkin:timestamp") == 2 && lines_with("iscarded 3 events") == 1);
 }
 
+/* No program of ours writes such a record: nothing reads beyond its room, and it is told. */
+static void test_too_long(void)
+{
+    static char payload[20000];
+    const struct ring_original head = {.monotonic = (uint64_t)clock_ns(), .trace_id = 1};
+    const struct writer writer = begin_ring(0);
+
+    memset(payload, 'x', sizeof(payload) - 1);
+    memcpy(payload, &head, sizeof(head));
+    memcpy(payload + sizeof(head), "name\0service\0", 14);
+    put(&writer, clock_ns(), 1);
+    (void)writer_put(&writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
+    put(&writer, clock_ns(), 2);
+    dump();
+    CHECK(counts.events == 1 && counts.left_out == 0 && counts.damaged_bytes > sizeof(payload));
+    CHECK(lines_with("zipkin:timestamp") == 1 && lines_with("iscarded 1 packet") == 1);
+}
+
 /* What was overwritten is told as packets that are missing, since nobody knows how many events. */
 static void test_overwritten(void)
 {
@@ -170,6 +188,7 @@ int main(void)
     test_nothing();
     test_times();
     test_unreadable();
+    test_too_long();
     test_overwritten();
     test_random(seed_begin());
     return check_status();
