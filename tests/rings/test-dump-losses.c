@@ -96,7 +96,8 @@ static void test_nothing(void)
     CHECK(counts.records == 0 && counts.streams == 0 && counts.overwritten_bytes == 0);
 }
 
-/* Times that go back, and one that makes no sense: all are there, in some order. */
+/* Times that go back, one before the host was up, and one that makes no sense: all are there, in
+ * some order. */
 static void test_times(void)
 {
     const int64_t now_ns = clock_ns();
@@ -106,10 +107,11 @@ static void test_times(void)
     put(&writer, now_ns - 1000, 2);
     put(&writer, now_ns - 3000, 3);
     put(&writer, now_ns - 2000, 4);
+    put(&writer, -1000000, 5);
     dump();
-    CHECK(counts.events == 4 && counts.streams == 1);
-    CHECK(lines_with("zipkin:timestamp") == 4 && lines_with("iscarded") == 0);
-    CHECK(lines_with("a \"host\"\n") == 4);
+    CHECK(counts.events == 5 && counts.streams == 1);
+    CHECK(lines_with("zipkin:timestamp") == 5 && lines_with("iscarded") == 0);
+    CHECK(lines_with("a \"host\"\n") == 5);
     CHECK(strstr(output, "span_id = 3") < strstr(output, "span_id = 4"));
     CHECK(strstr(output, "span_id = 4") < strstr(output, "span_id = 2"));
 }

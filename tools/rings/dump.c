@@ -126,8 +126,8 @@ static int64_t dump_time(const struct ring_entry *entry, const struct ring_clock
     struct event event;
 
     switch (ring_event(entry, clock, &event)) {
-    case DECODED:
-        return event.time_ns;
+    case DECODED: /* of a program with a clock of its own, time_namespaces(7), it may be anything */
+        return event.time_ns < 0 ? clock->after_ns : event.time_ns;
     case DECODED_ALARM:
         return dump_time_of_alarm(entry, clock);
     default:
