@@ -124,9 +124,10 @@ static unsigned memory_count;
 static void take(void *context, int fd, const char *name)
 {
     struct dump_memory *from = &dumped[memory_count];
+    uint64_t number;
 
     (void)context;
-    CHECK(memory_count < MAX_MEMORIES && fdstore_is_name(name, &from->user, &from->number));
+    CHECK(memory_count < MAX_MEMORIES && fdstore_is_name(name, &from->user, &number));
     from->memory = &memories[memory_count];
     CHECK(memory_open(&memories[memory_count++], fd, &error));
 }

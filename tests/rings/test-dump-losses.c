@@ -71,16 +71,20 @@ static void remove_dump(void)
     CHECK(system(command) == 0);
 }
 
-static void dump_for(const char *options_of_reader)
+static void dump_all(const struct dump_memory *from, unsigned memories, const char *options_of_reader)
 {
-    const struct dump_memory from = {&memory, 7, 1};
     const struct dump_options options = {folder, "a \"host\"\n", ring_clock_offset()};
 
-    if (!dump_memories(&from, 1, &options, &counts, &error))
+    if (!dump_memories(from, memories, &options, &counts, &error))
         fprintf(stderr, "%s\n", error.text), exit(1);
     CHECK(counts.records == counts.events + counts.left_out);
     run_babeltrace2(options_of_reader);
     remove_dump();
+}
+
+static void dump_for(const char *options_of_reader)
+{
+    dump_all(&(struct dump_memory){&memory, 7}, 1, options_of_reader);
     memory_close(&memory);
 }
 
@@ -114,6 +118,20 @@ static void test_times(void)
     CHECK(lines_with("a \"host\"\n") == 5);
     CHECK(strstr(output, "span_id = 3") < strstr(output, "span_id = 4"));
     CHECK(strstr(output, "span_id = 4") < strstr(output, "span_id = 2"));
+}
+
+/* What a program has written into its memory's head, another one has, too. */
+static void test_twins(void)
+{
+    const struct writer writer = begin_ring(0);
+    struct memory twin;
+
+    CHECK(memory_open(&twin, dup(memory.fd), &error));
+    put(&writer, clock_ns(), 1);
+    dump_all((struct dump_memory[]){{&memory, 7}, {&twin, 7}}, 2, "");
+    CHECK(counts.events == 2 && counts.streams == 2 && lines_with("zipkin:timestamp") == 2);
+    memory_close(&twin);
+    memory_close(&memory);
 }
 
 /* A wrong payload is left out and told. */
@@ -189,6 +207,7 @@ int main(void)
     (void)snprintf(folder, sizeof(folder), "%s/dump", where ? where : "/tmp");
     test_nothing();
     test_times();
+    test_twins();
     test_unreadable();
     test_too_long();
     test_overwritten();

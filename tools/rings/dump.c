@@ -225,8 +225,8 @@ static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *fro
     char name[100];
     bool is_whole;
 
-    (void)snprintf(name, sizeof(name), "%s-%" PRIu32 "-%" PRIu64 "_%" PRIu32,
-                   number < cpus ? "events" : "alarms", from->user, from->number, cpu);
+    (void)snprintf(name, sizeof(name), "%s-%" PRIu32 "-%u_%" PRIu32,
+                   number < cpus ? "events" : "alarms", from->user, counts->streams, cpu);
     if (!ctf_stream_open(&stream, ctf, name, cpu, error))
         return false;
     counts->streams++;
