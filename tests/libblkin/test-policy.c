@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "libblkin/base/usage_level.h"
+#include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 
 #include <blkin.h>
@@ -130,6 +131,21 @@ static void test_rate(void)
     CHECK(decide("a", 1).ppm == 0); /* it is not known of how many */
 }
 
+/* A thread that is held up after it has looked at the clock gets no second burst. */
+static void test_late(void)
+{
+    const uint64_t second = 1000000000, now = 1000 * second, burst = second / 10;
+    struct blkin_rate rate = {.period_ns = second / 100};
+    unsigned within = 0;
+
+    while (blkin_within_rate(&rate, burst, now))
+        within++;
+    CHECK(within == 11);
+    for (uint64_t late = 1; late < second; late *= 2)
+        CHECK(!blkin_within_rate(&rate, burst, now - late));
+    CHECK(blkin_within_rate(&rate, burst, now - 2 * second)); /* the clock has stepped back */
+}
+
 static void test_severity(void)
 {
     CHECK(blkin_set_sampling("always,severity=notice") == 0);
@@ -152,6 +168,7 @@ int main(void)
     test_decisions();
     test_names();
     test_rate();
+    test_late();
     test_severity();
     return check_status();
 }
