@@ -262,10 +262,14 @@ int descriptors_find(unsigned from, unsigned to)
     return -1;
 }
 
+/* Each once: a child of such a child may have a number of the program's by now. */
 void descriptors_close_sockets(void)
 {
+    struct stat status;
+
     for (int i = 0; i < used; i++) {
-        if (is_lttngs(i) && table[i].is_socket)
+        if (is_lttngs(i) && table[i].is_socket && fstat(first + i, &status) == 0 &&
+            is_same(i, &status))
             (void)close(first + i);
     }
 }
