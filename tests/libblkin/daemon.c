@@ -100,20 +100,22 @@ static int exit_with_threads(void)
 
 #define FILES 1000
 
+int blkin_lttng_descriptor_(unsigned from, unsigned to); /* as the preload has it */
+
 static int fork_with_files(void)
 {
     const pid_t child = fork();
     pid_t grandchild;
-    int last;
+    int fd, last = -1;
 
     if (child)
         return wait_for(child);
-    while ((last = open("/dev/null", O_RDONLY)) >= 0 && last < FILES)
-        continue;
+    for (; (fd = open("/dev/null", O_RDONLY)) >= 0 && fd < FILES; last = fd)
+        CHECK(blkin_lttng_descriptor_((unsigned)fd, (unsigned)fd) < 0); /* it may close it */
     grandchild = fork();
     if (grandchild)
         _exit(wait_for(grandchild));
-    for (int fd = STDERR_FILENO + 1; fd <= last; fd++)
+    for (fd = STDERR_FILENO + 1; fd <= last; fd++)
         CHECK(fcntl(fd, F_GETFD) >= 0);
     _exit(check_status());
 }
