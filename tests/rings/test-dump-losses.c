@@ -71,7 +71,8 @@ static void remove_dump(void)
     CHECK(system(command) == 0);
 }
 
-static void dump_all(const struct dump_memory *from, unsigned memories, const char *options_of_reader)
+static void dump_all(const struct dump_memory *from, unsigned memories,
+                     const char *options_of_reader)
 {
     const struct dump_options options = {folder, "a \"host\"\n", ring_clock_offset()};
 

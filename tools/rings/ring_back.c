@@ -118,8 +118,7 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
         size = ring_size_by(trailer, from + at);
         if (from + at < back_oldest(ring, end) || !size)
             continue;
-        if (begin && ring_event_of(trailer) != RING_PAD &&
-            size == at + RING_TRAILER_SIZE - begin) {
+        if (begin && ring_event_of(trailer) != RING_PAD && size == at + RING_TRAILER_SIZE - begin) {
             *entry = ring_entry_of(copy + begin, trailer);
             return from + begin >= back_oldest(ring, end);
         }
