@@ -32,7 +32,10 @@ static const struct dump_form dump_forms[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(DUMP_
 static size_t dump_length(const struct dump_form *form, const struct ring_entry *entry)
 {
     static const size_t sizes[] = {
-        [PACKED_U8] = 1, [PACKED_U16] = 2, [PACKED_U32] = 4, [PACKED_U64] = 8, [PACKED_HEX64] = 8,
+        [PACKED_U16] = 2,
+        [PACKED_U32] = 4,
+        [PACKED_U64] = 8,
+        [PACKED_HEX64] = 8,
     };
     size_t at = 0;
 

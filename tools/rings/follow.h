@@ -25,8 +25,6 @@ struct follow_counts {
     uint64_t foreign;         /* records that are none of ours */
     uint64_t unreadable;
     uint64_t newer; /* of a newer version of the format */
-    uint64_t
-        starved; /* looks at a ring for whose copy there was no memory: it is looked at again */
 };
 
 struct follow;
