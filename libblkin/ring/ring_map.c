@@ -29,14 +29,31 @@ static void ring_map_fill(struct ring_map *map, char *base, const struct ring_me
     };
 }
 
+/*
+ * In place of what is there. After mlockall(MCL_FUTURE) all pages of a new mapping are there at
+ * once, and locked: so it is made elsewhere, unlocked, and only then moved.
+ */
+static bool ring_map_over(char *place, size_t bytes, int flags, int descriptor)
+{
+    const int access = PROT_READ | PROT_WRITE;
+    char *made = mmap(NULL, bytes, PROT_NONE, flags, descriptor, 0);
+
+    if (made != MAP_FAILED && munlock(made, bytes) == 0 && mprotect(made, bytes, access) == 0 &&
+        mremap(made, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place)
+        return true;
+    if (made != MAP_FAILED)
+        (void)munmap(made, bytes);
+    /* where addresses are scarce */
+    return mmap(place, bytes, access, flags | MAP_FIXED, descriptor, 0) == place;
+}
+
 /* Maps it at `place`. */
 static const char *ring_map_at(struct ring_map *map, char *place, int descriptor, size_t bytes)
 {
     struct ring_memory memory;
     const char *wrong;
 
-    if (mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
-        MAP_FAILED)
+    if (!ring_map_over(place, bytes, MAP_SHARED, descriptor))
         return "it cannot be mapped";
     (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent has it all after a crash */
     memory = *(const volatile struct ring_memory *)(const void *)place;
@@ -69,6 +86,7 @@ static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const c
     *wrong = "there is no room for it";
     if (room == MAP_FAILED)
         return NULL;
+    (void)munlock(room, size);
     place = room + page;
     place += -(uintptr_t)place & (RING_HUGE - 1);
     map = (struct ring_map *)(void *)(place - page);
@@ -136,8 +154,8 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
 /* What is written there later touches pages of its own: nobody would notice if they failed. */
 void ring_map_leave(const struct ring_map *map)
 {
-    (void)mmap(map->memory, map->bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    (void)ring_map_over((char *)map->memory, map->bytes,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
 bool ring_map_is_on(const struct ring_map *map)
