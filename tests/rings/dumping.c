@@ -134,7 +134,7 @@ static void take(void *context, int fd, const char *name)
 
 static void follow_it(int64_t offset_ns)
 {
-    const struct follow_calls calls = {piped_event, NULL, piped_loss, NULL};
+    const struct follow_calls calls = {piped_event, piped_loss, NULL};
     struct follow *follow = follow_new(&calls, 0, offset_ns);
 
     CHECK(served_kept(&served, take, NULL));
