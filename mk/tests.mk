@@ -31,7 +31,7 @@ $(filter $(BUILD)/tests/preload/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.
 	$(call say,LD)$(CC) $(ldflags) -o $@ $(filter %.o,$^) -pthread $(link_lib) -ldl
 # with what is hidden in libblkin, and with the other side of the rings
 ring_parts := $(call obj,tests/libblkin-ring/parts/rings.c)
-ring_obj := $(ring_parts) $(call obj,tools/rings/memory.c tools/rings/ring_read.c)
+ring_obj := $(ring_parts) $(call obj,babeltrace-plugin/base/unix_socket.c tools/rings/memory.c tools/rings/ring_read.c)
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): flags = $(internal) $(public_flags) -Itests -UNDEBUG
 $(call obj,$(wildcard tests/libblkin-ring/*.c)) $(ring_parts): | include
 $(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)

@@ -36,6 +36,7 @@ static struct {
     ino_t inode; /* 0: not LTTng's */
     dev_t device;
     bool is_socket;
+    bool is_closed; /* in a child: from now on the number may be the program's */
 } table[ROOM];
 
 static int first; /* number of table[0], once there was one */
@@ -93,6 +94,7 @@ static void note(int fd)
         used = index + 1;
     table[index].device = status.st_dev;
     table[index].is_socket = S_ISSOCK(status.st_mode) && leads_to_session_daemon(fd);
+    table[index].is_closed = false;
     inside.sockets += table[index].is_socket;
     __atomic_store_n(&table[index].inode, status.st_ino, __ATOMIC_RELEASE);
 }
@@ -256,7 +258,7 @@ int descriptors_find(unsigned from, unsigned to)
     if (!low || to < low)
         return -1;
     for (unsigned fd = from > low ? from : low; fd <= to && fd < low + (unsigned)used; fd++) {
-        if (is_lttngs((int)(fd - low)))
+        if (is_lttngs((int)(fd - low)) && !table[fd - low].is_closed)
             return inside.depth > 0 || inside.ours ? -1 : (int)fd;
     }
     return -1;
@@ -265,7 +267,9 @@ int descriptors_find(unsigned from, unsigned to)
 void descriptors_close_sockets(void)
 {
     for (int i = 0; i < used; i++) {
-        if (is_lttngs(i) && table[i].is_socket)
-            (void)close(first + i);
+        if (!is_lttngs(i) || !table[i].is_socket || table[i].is_closed)
+            continue;
+        (void)close(first + i);
+        table[i].is_closed = true;
     }
 }

@@ -33,8 +33,9 @@
     }
 
 static const struct lttng_ust_type_integer integer_types[] = {
-    [PACKED_U8] = INTEGER_TYPE(8, 10),     [PACKED_U16] = INTEGER_TYPE(16, 10),
-    [PACKED_U32] = INTEGER_TYPE(32, 10),   [PACKED_U64] = INTEGER_TYPE(64, 10),
+    [PACKED_U16] = INTEGER_TYPE(16, 10),
+    [PACKED_U32] = INTEGER_TYPE(32, 10),
+    [PACKED_U64] = INTEGER_TYPE(64, 10),
     [PACKED_HEX64] = INTEGER_TYPE(64, 16),
 };
 
@@ -71,9 +72,6 @@ static void fill_stack(union stack_entry *entry, const struct packed_event *even
 {
     for (unsigned i = 0; i < event->field_count; i++, entry++) {
         switch (event->fields[i].type) {
-        case PACKED_U8:
-            LOAD(uint8_t);
-            break;
         case PACKED_U16:
             LOAD(uint16_t);
             break;

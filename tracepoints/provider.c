@@ -17,39 +17,31 @@
 #include <errno.h>
 #include <lttng/ust-thread.h>
 
-static void record_string(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
-                          const struct blkin_annotation *annotation)
-{
-    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
+#define RECORD(event)                                                                            \
+    static void record_##event(const struct blkin_trace *trace,                                  \
+                               const struct blkin_endpoint *endpoint,                            \
+                               const struct blkin_annotation *annotation)                        \
+    {                                                                                            \
+        const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */ \
+                                                                                                 \
+        lttng_ust_do_tracepoint(zipkin, event, trace, endpoint, annotation);                     \
+        errno = saved_errno;                                                                     \
+    }
 
-    lttng_ust_do_tracepoint(zipkin, keyval_string, trace, endpoint, annotation);
-    errno = saved_errno;
-}
-
-static void record_integer(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
-                           const struct blkin_annotation *annotation)
-{
-    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
-
-    lttng_ust_do_tracepoint(zipkin, keyval_integer, trace, endpoint, annotation);
-    errno = saved_errno;
-}
-
-static void record_timestamp(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
-                             const struct blkin_annotation *annotation)
-{
-    const int saved_errno = errno; /* LTTng wakes its consumer daemon up, who may be gone */
-
-    lttng_ust_do_tracepoint(zipkin, timestamp, trace, endpoint, annotation);
-    errno = saved_errno;
-}
+RECORD(keyval_string)
+RECORD(keyval_integer)
+RECORD(timestamp)
 
 _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missing");
 
-/* The word that lttng_ust_tracepoint_enabled() reads. */
-#define ENABLED(event) (&lttng_ust_tracepoint_zipkin___##event.state)
+/* With the word that lttng_ust_tracepoint_enabled() reads. */
+#define ORIGINAL(event)                                              \
+    {                                                                \
+        &lttng_ust_tracepoint_zipkin___##event.state, record_##event \
+    }
 
-#define PACKED(event) [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]}
+#define PACKED(event, name, level, fields) \
+    [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]},
 
 extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
 
@@ -67,30 +59,10 @@ static bool follow_forks(bool at_once, char *timeout_ms)
 
 const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
-    .zipkin =
-        {
-            [ANNOT_STRING] = {ENABLED(keyval_string), record_string},
-            [ANNOT_INTEGER] = {ENABLED(keyval_integer), record_integer},
-            [ANNOT_TIMESTAMP] = {ENABLED(timestamp), record_timestamp},
-        },
-    .events =
-        {
-            PACKED(BLKIN_EVENT_SPAN),
-            PACKED(BLKIN_EVENT_BEGIN),
-            PACKED(BLKIN_EVENT_TAG),
-            PACKED(BLKIN_EVENT_END),
-            PACKED(BLKIN_EVENT_PROCESS),
-            PACKED(BLKIN_EVENT_SLOW),
-            PACKED(BLKIN_EVENT_ANNOTATION + 0),
-            PACKED(BLKIN_EVENT_ANNOTATION + 1),
-            PACKED(BLKIN_EVENT_ANNOTATION + 2),
-            PACKED(BLKIN_EVENT_ANNOTATION + 3),
-            PACKED(BLKIN_EVENT_ANNOTATION + 4),
-            PACKED(BLKIN_EVENT_ANNOTATION + 5),
-            PACKED(BLKIN_EVENT_ANNOTATION + 6),
-            PACKED(BLKIN_EVENT_ANNOTATION + 7),
-            PACKED(BLKIN_EVENT_METRIC),
-        },
+    .zipkin = {[ANNOT_STRING] = ORIGINAL(keyval_string),
+               [ANNOT_INTEGER] = ORIGINAL(keyval_integer),
+               [ANNOT_TIMESTAMP] = ORIGINAL(timestamp)},
+    .events = {BLKIN_EACH_EVENT(PACKED)},
     .record = packed_record,
     .follow_forks = follow_forks,
     .registration = fork_registration,

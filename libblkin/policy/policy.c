@@ -187,6 +187,9 @@ bool blkin_policy_number(const char *text, double *number, const char **end)
 
 /* ---- rates ---- */
 
+/* A thread may be held up for so long between its look at the clock and its look at the rate. */
+#define HELD_UP_NS UINT64_C(1000000000)
+
 bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_ns)
 {
     uint64_t next = __atomic_load_n(&rate->next_ns, __ATOMIC_RELAXED);
@@ -194,7 +197,7 @@ bool blkin_within_rate(struct blkin_rate *rate, uint64_t burst_ns, uint64_t now_
 
     do {
         start = next > now_ns ? next : now_ns;
-        if (start - now_ns > burst_ns + rate->period_ns)
+        if (start - now_ns > burst_ns + rate->period_ns + HELD_UP_NS)
             start = now_ns; /* the clock has stepped back, as in a process restored elsewhere */
         if (start - now_ns > burst_ns)
             return false;

@@ -104,7 +104,7 @@ static void ring_change(const struct ring_map *to)
     const struct ring_map *from = ring_process.map;
 
     __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
-    if (from)
+    if (from && from != to)
         ring_map_leave(from);
 }
 

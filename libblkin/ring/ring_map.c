@@ -6,11 +6,14 @@
 #include "ring_map.h"
 
 #include <fcntl.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 struct ring_process ring_process;
+
+static struct ring_map *ring_newest; /* of all that this process has had */
 
 static void ring_map_fill(struct ring_map *map, char *base, const struct ring_memory *memory)
 {
@@ -26,15 +29,31 @@ static void ring_map_fill(struct ring_map *map, char *base, const struct ring_me
     };
 }
 
-/* Maps it at `place`, right behind the page of the map. */
-static const char *ring_map_at(char *place, size_t page, int descriptor, size_t bytes)
+/*
+ * In place of what is there. After mlockall(MCL_FUTURE) all pages of a new mapping are there at
+ * once, and locked: so it is made elsewhere, unlocked, and only then moved.
+ */
+static bool ring_map_over(char *place, size_t bytes, int flags, int descriptor)
+{
+    const int access = PROT_READ | PROT_WRITE;
+    char *made = mmap(NULL, bytes, PROT_NONE, flags, descriptor, 0);
+
+    if (made != MAP_FAILED && munlock(made, bytes) == 0 && mprotect(made, bytes, access) == 0 &&
+        mremap(made, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place)
+        return true;
+    if (made != MAP_FAILED)
+        (void)munmap(made, bytes);
+    /* where addresses are scarce */
+    return mmap(place, bytes, access, flags | MAP_FIXED, descriptor, 0) == place;
+}
+
+/* Maps it at `place`. */
+static const char *ring_map_at(struct ring_map *map, char *place, int descriptor, size_t bytes)
 {
     struct ring_memory memory;
     const char *wrong;
 
-    if (mprotect(place - page, page, PROT_READ | PROT_WRITE) != 0 ||
-        mmap(place, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) ==
-            MAP_FAILED)
+    if (!ring_map_over(place, bytes, MAP_SHARED, descriptor))
         return "it cannot be mapped";
     (void)madvise(place, bytes, MADV_DONTDUMP); /* the agent has it all after a crash */
     memory = *(const volatile struct ring_memory *)(const void *)place;
@@ -42,7 +61,7 @@ static const char *ring_map_at(char *place, size_t page, int descriptor, size_t 
     if (!wrong && memory.state != RING_ON)
         wrong = "nobody reads it";
     if (!wrong)
-        ring_map_fill((struct ring_map *)(void *)(place - page), place, &memory);
+        ring_map_fill(map, place, &memory);
     return wrong;
 }
 
@@ -55,23 +74,55 @@ static struct ring_map *ring_map_placed(struct ring_map *map)
     return &ring_process.first;
 }
 
+/* The map is in a page right before the memory. */
 static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t size = page + RING_HUGE + bytes;
     char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *place;
+    struct ring_map *map;
 
     *wrong = "there is no room for it";
     if (room == MAP_FAILED)
         return NULL;
+    (void)munlock(room, size);
     place = room + page;
     place += -(uintptr_t)place & (RING_HUGE - 1);
-    *wrong = ring_map_at(place, page, descriptor, bytes);
+    map = (struct ring_map *)(void *)(place - page);
+    if (mprotect(map, page, PROT_READ | PROT_WRITE) == 0)
+        *wrong = ring_map_at(map, place, descriptor, bytes);
     if (!*wrong)
-        return ring_map_placed((struct ring_map *)(void *)(place - page));
+        return ring_map_placed(map);
     (void)munmap(room, size);
     return NULL;
+}
+
+/*
+ * One that this process has had goes to its place of then. A process that changes its user to and
+ * fro, or outlives many agents, would run out of mappings otherwise.
+ */
+static struct ring_map *ring_map_again(struct ring_map *map, int descriptor, const char **wrong)
+{
+    struct ring_map now;
+
+    *wrong = ring_map_at(&now, (char *)map->memory, descriptor, map->bytes);
+    if (!*wrong && memcmp(now.parts, map->parts, sizeof(now.parts)) != 0)
+        *wrong = "it is not as it was";
+    if (!*wrong)
+        return map;
+    ring_map_leave(map);
+    return NULL;
+}
+
+static struct ring_map *ring_map_find(const struct stat *status)
+{
+    struct ring_map *map = ring_newest;
+
+    while (map && (map->device != status->st_dev || map->inode != status->st_ino ||
+                   map->bytes != (size_t)status->st_size))
+        map = map->older;
+    return map;
 }
 
 struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong)
@@ -87,10 +138,15 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     if (fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != bytes ||
         bytes < sizeof(struct ring_memory) || bytes > SIZE_MAX / 4)
         return NULL;
+    map = ring_map_find(&status);
+    if (map)
+        return ring_map_again(map, descriptor, wrong);
     map = ring_map_somewhere(descriptor, bytes, wrong);
     if (map) {
         map->device = status.st_dev;
         map->inode = status.st_ino;
+        map->older = ring_newest;
+        ring_newest = map;
     }
     return map;
 }
@@ -98,8 +154,8 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
 /* What is written there later touches pages of its own: nobody would notice if they failed. */
 void ring_map_leave(const struct ring_map *map)
 {
-    (void)mmap(map->memory, map->bytes, PROT_READ | PROT_WRITE,
-               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    (void)ring_map_over((char *)map->memory, map->bytes,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
 }
 
 bool ring_map_is_on(const struct ring_map *map)

@@ -34,6 +34,7 @@ struct ring_map {
     size_t bytes; /* of the memory */
     dev_t device; /* by these two it is known again */
     ino_t inode;
+    struct ring_map *older;
 };
 
 /* What every record looks at: in two cache lines that a processor fetches together. */
@@ -47,8 +48,8 @@ struct ring_process {
 extern __attribute__((visibility("hidden"))) struct ring_process ring_process;
 
 /*
- * Maps what the descriptor refers to, which stays open. NULL: it is no memory of rings that one
- * could write into; *wrong says why.
+ * Maps what the descriptor refers to, which stays open: the map of before if this process has had
+ * this memory. NULL: it is no memory of rings that one could write into; *wrong says why.
  */
 struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong);
 

@@ -249,6 +249,27 @@ static void exchanged(void)
     agent_stop(&agent);
 }
 
+/* A memory that comes again is where it was: nothing piles up in a program that outlives agents. */
+static void again(void)
+{
+    const struct ring_map *first;
+    unsigned before;
+
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    first = ring_map();
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(spans(&other) > 0);
+    before = spans(&memory);
+    __atomic_store_n(&memory.head->state, RING_ON, __ATOMIC_RELAXED);
+    agent_give(&agent, &memory);
+    __atomic_store_n(&other.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(spans(&memory) > before);
+    CHECK(ring_map() == first);
+    agent_stop(&agent);
+}
+
 static void left(void)
 {
     agent_start(&agent, &memory);
@@ -341,6 +362,7 @@ int main(void)
     RUN(wrong);
     RUN(left_at_once);
     RUN(exchanged);
+    RUN(again);
     RUN(left);
     RUN(user);
     RUN(user_without);

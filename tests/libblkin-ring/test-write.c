@@ -261,6 +261,46 @@ static void test_left(void)
     CHECK(!ring_map_is_on(map));
 }
 
+/* In KiB. */
+static long locked(void)
+{
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[200];
+    long locked = -1;
+
+    while (status && fgets(line, sizeof(line), status) && sscanf(line, "VmLck: %ld", &locked) != 1)
+        continue;
+    if (status)
+        fclose(status);
+    return locked;
+}
+
+/* A program that locks all its memory, as iscsid does, does not lock the rings, nor what takes
+ * their place: then all of that would be there at once. */
+static void test_locked(void)
+{
+    struct rings large;
+    const struct ring_map *mapped;
+    long before;
+
+    rings_make(&large, 1 << 24, SMALL);
+    if (mlockall(MCL_FUTURE) != 0) {
+        puts("not tested: locked memory, which this user may not have");
+        return;
+    }
+    before = locked();
+    mapped = open_memory(&large);
+    CHECK(mapped && before >= 0 && locked() < before + 8192);
+    CHECK(ring_write(mapped, RING_EVENTS, ring_kind(1), payload, 100));
+    ring_map_leave(mapped);
+    CHECK(locked() < before + 8192);
+    CHECK(open_memory(&large) == mapped && locked() < before + 8192);
+    CHECK(ring_write(mapped, RING_EVENTS, ring_kind(1), payload, 100));
+    CHECK(large.heads[ring_this_cpu()].committed == 2 * 120);
+    (void)munlockall();
+    rings_close(&large);
+}
+
 int main(void)
 {
     if (!ring_write_init()) {
@@ -281,6 +321,7 @@ int main(void)
     test_seals();
     test_short();
     test_left();
+    test_locked();
     rings_close(&memory);
     return check_status();
 }

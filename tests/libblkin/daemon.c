@@ -5,6 +5,8 @@
  *     daemon forks COUNT PID          has COUNT children that do not record, while PID is stopped
  *     daemon exits                    a child that has not recorded, but has a thread, calls
  * exit(3)
+ *     daemon files                    a child that has not recorded opens as many files as it can,
+ * and forks
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -94,6 +96,30 @@ static int exit_with_threads(void)
     exit(check_status());
 }
 
+/* ---- descriptors of a child, with the numbers that LTTng had in the parent ---- */
+
+#define FILES 1000
+
+int blkin_lttng_descriptor_(unsigned from, unsigned to); /* as the preload has it */
+
+static int fork_with_files(void)
+{
+    const pid_t child = fork();
+    pid_t grandchild;
+    int fd, last = -1;
+
+    if (child)
+        return wait_for(child);
+    for (; (fd = open("/dev/null", O_RDONLY)) >= 0 && fd < FILES; last = fd)
+        CHECK(blkin_lttng_descriptor_((unsigned)fd, (unsigned)fd) < 0); /* it may close it */
+    grandchild = fork();
+    if (grandchild)
+        _exit(wait_for(grandchild));
+    for (fd = STDERR_FILENO + 1; fd <= last; fd++)
+        CHECK(fcntl(fd, F_GETFD) >= 0);
+    _exit(check_status());
+}
+
 static int become_daemon(char **argv)
 {
     struct blkin_endpoint endpoint;
@@ -121,6 +147,8 @@ int main(int argc, char **argv)
     blkin_init();
     if (argc == 2 && strcmp(argv[1], "exits") == 0)
         return exit_with_threads();
+    if (argc == 2 && strcmp(argv[1], "files") == 0)
+        return fork_with_files();
     if (argc == 4 && strcmp(argv[1], "forks") == 0)
         return have_children(atoi(argv[2]), (pid_t)atoi(argv[3]));
     return argc == 4 ? become_daemon(argv) : 2;

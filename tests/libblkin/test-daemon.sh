@@ -88,6 +88,7 @@ babeltrace2 "$WORK/own-trace" | grep -q "vpid = $pid .*of the child" ||
 # shellcheck disable=SC2154 # of private.sh
 LTTNG_UST_REGISTER_TIMEOUT=-1 timeout 20 "$BUILD/tests/libblkin/daemon" forks 20 "${private_pid[sessiond]}" ||
     fail "children that do not record wait for the session daemon: status $?"
+"$BUILD/tests/libblkin/daemon" files || fail "a child of a child that has not recorded: status $?"
 # more than once, as it is a matter of luck whom LTTng's destructor would hurt
 for _ in 1 2 3 4 5; do
     timeout 20 "$BUILD/tests/libblkin/daemon" exits || fail "a child that has not recorded, and exits: status $?"

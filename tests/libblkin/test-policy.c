@@ -5,6 +5,7 @@
  */
 #include "check.h"
 #include "libblkin/base/usage_level.h"
+#include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 
 #include <blkin.h>
@@ -26,7 +27,7 @@ static void test_texts(void)
     static const char *const right[] = {
         "always",
         "never",
-        " always , scrub : never ",
+        " always , scrub :\tnever, deep scrub*: never ,severity=err\t",
         "ratio=0",
         "ratio=1",
         "ratio=0.000001",
@@ -43,20 +44,38 @@ static void test_texts(void)
     };
     static const char *const wrong[] = {
         "",
+        " ",
         "sometimes",
+        "Always",
+        "always never",
         "always,",
+        "always, ",
+        ",always",
+        "always,,scrub:never",
+        "ratio",
         "ratio=",
         "ratio=1.000001",
         "ratio=-0.1",
         "ratio=0.5x",
+        "ratio=0,5",
+        "ratio= .5",
+        "ratio=0x1p-2",
+        "ratio=nan",
         "rate=0",
+        "rate=-1",
+        "rate=inf",
+        "rate=1e3",
         "rate=0.0009",
         "rate=1000000001",
         "always,scrub",
+        "always,scrub:",
         "always,:never",
+        "always, :never",
         "always,scrub:sometimes",
+        "severity=err",
         "always,severity=loud",
         "always,severity=",
+        "always,severity=err:never",
         "always,usage=4",
         "always,usage=",
         "always,usage=12",
@@ -73,6 +92,7 @@ static void test_texts(void)
             CHECK_TEXT(wrong[i], "is wrong");
         CHECK_TEXT(blkin_sampling_text(), "never");
     }
+    CHECK(blkin_set_sampling(NULL) == -EINVAL);
 }
 
 /* As many rules as there may be, and one more. */
@@ -87,6 +107,9 @@ static void test_many_rules(void)
     (void)strcat(text, ",n32:never");
     CHECK(blkin_set_sampling(text) == -EINVAL);
     CHECK(decide("n32", 1).sampled);
+    memset(text, ' ', 1024);
+    memcpy(text + 1024, "never", sizeof("never"));
+    CHECK(blkin_set_sampling(text) == -EINVAL && blkin_set_sampling(text + 6) == 0);
 }
 
 static void test_decisions(void)
@@ -116,6 +139,9 @@ static void test_names(void)
     CHECK(!decide("reads", 1).sampled && decide("", 1).sampled);
     CHECK(blkin_set_sampling("always,*:never") == 0);
     CHECK(!decide("", 1).sampled && !decide("a", 1).sampled);
+    CHECK(blkin_set_sampling(" always , scrub :\tnever, deep scrub*: never ") == 0);
+    CHECK(!decide("scrub", 1).sampled && !decide("deep scrub 7", 1).sampled);
+    CHECK(decide("deep", 1).sampled);
 }
 
 /* So many a second: a burst is let through, and then no more for a while. */
@@ -128,6 +154,21 @@ static void test_rate(void)
         sampled += decide("a", 1).sampled;
     CHECK(sampled == 1);
     CHECK(decide("a", 1).ppm == 0); /* it is not known of how many */
+}
+
+/* A thread that is held up after it has looked at the clock gets no second burst. */
+static void test_late(void)
+{
+    const uint64_t second = 1000000000, now = 1000 * second, burst = second / 10;
+    struct blkin_rate rate = {.period_ns = second / 100};
+    unsigned within = 0;
+
+    while (blkin_within_rate(&rate, burst, now))
+        within++;
+    CHECK(within == 11);
+    for (uint64_t late = 1; late < second; late *= 2)
+        CHECK(!blkin_within_rate(&rate, burst, now - late));
+    CHECK(blkin_within_rate(&rate, burst, now - 2 * second)); /* the clock has stepped back */
 }
 
 static void test_severity(void)
@@ -152,6 +193,7 @@ int main(void)
     test_decisions();
     test_names();
     test_rate();
+    test_late();
     test_severity();
     return check_status();
 }

@@ -54,7 +54,7 @@ done
 
 # The ring's sequence, which nothing interrupts here.
 builds $cross "$other/test-write" -rdynamic "$SRC"/tests/libblkin-ring/{test-write,parts/rings,parts/sequence}.c \
-    "$SRC"/tools/rings/{memory,ring_read}.c "$other"/lib/*.o
+    "$SRC"/babeltrace-plugin/base/unix_socket.c "$SRC"/tools/rings/{memory,ring_read}.c "$other"/lib/*.o
 "${emulate[@]}" "$other/test-write" || fail "test-write on aarch64: status $?"
 
 # The events, by a provider that prints them: on both processors the same.

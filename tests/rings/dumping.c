@@ -124,16 +124,17 @@ static unsigned memory_count;
 static void take(void *context, int fd, const char *name)
 {
     struct dump_memory *from = &dumped[memory_count];
+    uint64_t number;
 
     (void)context;
-    CHECK(memory_count < MAX_MEMORIES && fdstore_is_name(name, &from->user, &from->number));
+    CHECK(memory_count < MAX_MEMORIES && fdstore_is_name(name, &from->user, &number));
     from->memory = &memories[memory_count];
     CHECK(memory_open(&memories[memory_count++], fd, &error));
 }
 
 static void follow_it(int64_t offset_ns)
 {
-    const struct follow_calls calls = {piped_event, NULL, piped_loss, NULL};
+    const struct follow_calls calls = {piped_event, piped_loss, NULL};
     struct follow *follow = follow_new(&calls, 0, offset_ns);
 
     CHECK(served_kept(&served, take, NULL));

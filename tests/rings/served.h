@@ -10,7 +10,9 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/rings/asker.h"
 #include "tools/rings/holder.h"
+#include "tools/rings/ring_read.h"
 #include "tools/rings/vault.h"
+#include "tracepoints/format/provider_table.h"
 #include "waits.h"
 
 #include <signal.h>
@@ -145,6 +147,24 @@ static inline bool served_kept(const struct served *served, notify_stored_fn *gi
     if (socket >= 0)
         (void)close(socket);
     return socket >= 0;
+}
+
+/* How many are in a ring, which is whole. */
+static inline uint64_t served_spans(struct ring ring, uint64_t *overwritten)
+{
+    struct ring_reader reader;
+    struct ring_entry entry;
+    uint64_t spans = 0;
+
+    ring_reader_open(&reader, ring, 0);
+    CHECK(ring_read(&reader));
+    for (; ring_peek(&reader, &entry); ring_pass(&reader))
+        spans += entry.event == BLKIN_EVENT_SPAN;
+    *overwritten += reader.counts.overwritten;
+    CHECK(reader.counts.damaged == 0 && reader.counts.jumps == 0);
+    CHECK(reader.counts.read + reader.counts.overwritten == ring_end(ring));
+    ring_reader_close(&reader);
+    return spans;
 }
 
 static inline void served_kill_service(const struct served *served)

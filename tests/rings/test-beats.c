@@ -7,9 +7,6 @@
 #include "libblkin/blkin.h"
 #include "libblkin/ring/ring_find.h"
 #include "served.h"
-#include "tools/rings/asker.h"
-#include "tools/rings/ring_read.h"
-#include "tracepoints/format/provider_table.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -64,21 +61,15 @@ static unsigned memories_found;
 static void count_spans(void *context, int fd, const char *name)
 {
     struct memory memory;
-    struct ring_reader reader;
-    struct ring_entry entry;
+    uint64_t overwritten = 0;
 
     (void)context, (void)name;
     if (!memory_open(&memory, fd, &error))
         return;
     memories_found += memory.size.event_bytes == EVENT_BYTES;
-    for (uint32_t i = 0; i < memory.size.cpus; i++) {
-        ring_reader_open(&reader, memory_ring(&memory, i), 0);
-        CHECK(ring_read(&reader));
-        for (; ring_peek(&reader, &entry); ring_pass(&reader))
-            spans_found += entry.event == BLKIN_EVENT_SPAN;
-        CHECK(reader.counts.overwritten == 0 && reader.counts.damaged == 0);
-        ring_reader_close(&reader);
-    }
+    for (uint32_t i = 0; i < memory.size.cpus; i++)
+        spans_found += served_spans(memory_ring(&memory, i), &overwritten);
+    CHECK(overwritten == 0);
     memory_close(&memory);
 }
 

@@ -9,8 +9,6 @@
 #include "libblkin/blkin.h"
 #include "libblkin/ring/ring_find.h"
 #include "served.h"
-#include "tools/rings/ring_read.h"
-#include "tracepoints/format/provider_table.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -100,21 +98,6 @@ struct found {
     uint64_t spans, lost, overwritten;
 };
 
-static void count_ring(struct found *found, struct ring ring)
-{
-    struct ring_reader reader;
-    struct ring_entry entry;
-
-    ring_reader_open(&reader, ring, 0);
-    CHECK(ring_read(&reader));
-    for (; ring_peek(&reader, &entry); ring_pass(&reader))
-        found->spans += entry.event == BLKIN_EVENT_SPAN;
-    found->overwritten += reader.counts.overwritten;
-    CHECK(reader.counts.damaged == 0 && reader.counts.jumps == 0);
-    CHECK(reader.counts.read + reader.counts.overwritten == ring_end(ring));
-    ring_reader_close(&reader);
-}
-
 static void count(void *context, int fd, const char *name)
 {
     struct found *found = context;
@@ -132,7 +115,7 @@ static void count(void *context, int fd, const char *name)
     CHECK((uint64_t)status.st_blocks * 512 < memory.bytes + RING_HUGE);
     found->lost += memory_lost(&memory);
     for (uint32_t i = 0; i < memory.size.cpus; i++)
-        count_ring(found, memory_ring(&memory, i));
+        found->spans += served_spans(memory_ring(&memory, i), &found->overwritten);
     memory_close(&memory);
 }
 

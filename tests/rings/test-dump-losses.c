@@ -71,16 +71,21 @@ static void remove_dump(void)
     CHECK(system(command) == 0);
 }
 
-static void dump_for(const char *options_of_reader)
+static void dump_all(const struct dump_memory *from, unsigned memories,
+                     const char *options_of_reader)
 {
-    const struct dump_memory from = {&memory, 7, 1};
     const struct dump_options options = {folder, "a \"host\"\n", ring_clock_offset()};
 
-    if (!dump_memories(&from, 1, &options, &counts, &error))
+    if (!dump_memories(from, memories, &options, &counts, &error))
         fprintf(stderr, "%s\n", error.text), exit(1);
     CHECK(counts.records == counts.events + counts.left_out);
     run_babeltrace2(options_of_reader);
     remove_dump();
+}
+
+static void dump_for(const char *options_of_reader)
+{
+    dump_all(&(struct dump_memory){&memory, 7}, 1, options_of_reader);
     memory_close(&memory);
 }
 
@@ -96,7 +101,8 @@ static void test_nothing(void)
     CHECK(counts.records == 0 && counts.streams == 0 && counts.overwritten_bytes == 0);
 }
 
-/* Times that go back, and one that makes no sense: all are there, in some order. */
+/* Times that go back, one before the host was up, and one that makes no sense: all are there, in
+ * some order. */
 static void test_times(void)
 {
     const int64_t now_ns = clock_ns();
@@ -106,12 +112,27 @@ static void test_times(void)
     put(&writer, now_ns - 1000, 2);
     put(&writer, now_ns - 3000, 3);
     put(&writer, now_ns - 2000, 4);
+    put(&writer, -1000000, 5);
     dump();
-    CHECK(counts.events == 4 && counts.streams == 1);
-    CHECK(lines_with("zipkin:timestamp") == 4 && lines_with("iscarded") == 0);
-    CHECK(lines_with("a \"host\"\n") == 4);
+    CHECK(counts.events == 5 && counts.streams == 1);
+    CHECK(lines_with("zipkin:timestamp") == 5 && lines_with("iscarded") == 0);
+    CHECK(lines_with("a \"host\"\n") == 5);
     CHECK(strstr(output, "span_id = 3") < strstr(output, "span_id = 4"));
     CHECK(strstr(output, "span_id = 4") < strstr(output, "span_id = 2"));
+}
+
+/* What a program has written into its memory's head, another one has, too. */
+static void test_twins(void)
+{
+    const struct writer writer = begin_ring(0);
+    struct memory twin;
+
+    CHECK(memory_open(&twin, dup(memory.fd), &error));
+    put(&writer, clock_ns(), 1);
+    dump_all((struct dump_memory[]){{&memory, 7}, {&twin, 7}}, 2, "");
+    CHECK(counts.events == 2 && counts.streams == 2 && lines_with("zipkin:timestamp") == 2);
+    memory_close(&twin);
+    memory_close(&memory);
 }
 
 /* A wrong payload is left out and told. */
@@ -127,6 +148,24 @@ static void test_unreadable(void)
     dump();
     CHECK(counts.events == 2 && counts.left_out == 3);
     CHECK(lines_with("zipkin:timestamp") == 2 && lines_with("iscarded 3 events") == 1);
+}
+
+/* No program of ours writes such a record: nothing reads beyond its room, and it is told. */
+static void test_too_long(void)
+{
+    static char payload[20000];
+    const struct ring_original head = {.monotonic = (uint64_t)clock_ns(), .trace_id = 1};
+    const struct writer writer = begin_ring(0);
+
+    memset(payload, 'x', sizeof(payload) - 1);
+    memcpy(payload, &head, sizeof(head));
+    memcpy(payload + sizeof(head), "name\0service\0", 14);
+    put(&writer, clock_ns(), 1);
+    (void)writer_put(&writer, RING_ORIGINAL + 2, 1, payload, sizeof(payload));
+    put(&writer, clock_ns(), 2);
+    dump();
+    CHECK(counts.events == 1 && counts.left_out == 0 && counts.damaged_bytes > sizeof(payload));
+    CHECK(lines_with("zipkin:timestamp") == 1 && lines_with("iscarded 1 packet") == 1);
 }
 
 /* What was overwritten is told as packets that are missing, since nobody knows how many events. */
@@ -169,7 +208,9 @@ int main(void)
     (void)snprintf(folder, sizeof(folder), "%s/dump", where ? where : "/tmp");
     test_nothing();
     test_times();
+    test_twins();
     test_unreadable();
+    test_too_long();
     test_overwritten();
     test_random(seed_begin());
     return check_status();

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "seed.h"
 #include "tools/rings/follow.h"
+#include "tracepoints/format/provider_table.h"
 #include "writer.h"
 
 #include <poll.h>
@@ -20,7 +21,7 @@
 #define EVENTS  100000
 
 struct seen {
-    uint64_t events, losses, alarms;
+    uint64_t events, losses;
     int64_t last_ns;
     bool is_out_of_order;
     uint64_t last[WRITERS], missing; /* by the numbers of the writers */
@@ -48,16 +49,9 @@ static void see_loss(void *context, int64_t begin_ns, int64_t end_ns)
     seen->losses++;
 }
 
-static void see_alarm(void *context, const struct ring_alarm *alarm)
+static struct follow *new_follow(struct seen *seen, int64_t grace_ns)
 {
-    struct seen *seen = context;
-
-    seen->alarms += text_is(alarm->why, "why");
-}
-
-static struct follow *new_follow(struct seen *seen, int64_t grace_ns, bool has_alarms)
-{
-    const struct follow_calls calls = {see, has_alarms ? see_alarm : NULL, see_loss, seen};
+    const struct follow_calls calls = {see, see_loss, seen};
 
     memset(seen, 0, sizeof(*seen));
     return follow_new(&calls, grace_ns, ring_clock_offset());
@@ -70,7 +64,7 @@ static void test_order(uint64_t seed)
 {
     struct memory memories[2];
     struct seen seen;
-    struct follow *follow = new_follow(&seen, HOUR, false);
+    struct follow *follow = new_follow(&seen, HOUR);
     const int64_t now_ns = clock_ns();
     int lock = 0;
 
@@ -105,30 +99,25 @@ static void test_others(void)
 {
     struct memory memory;
     struct seen seen;
-    struct follow *follow = new_follow(&seen, GRACE, true);
-    struct blkin_slow_event slow = {.mark = BLKIN_SLOW_MARK};
-    char payload[sizeof(slow) + 20] = "";
+    struct follow *follow = new_follow(&seen, GRACE);
+    char newer[sizeof(struct blkin_span_event) + 4] = "";
     int lock = 0;
-    struct writer events, alarms;
+    struct writer events;
     struct follow_counts counts;
 
     memory = writer_memory(0, CPUS, RING_BYTES_MIN);
     events = (struct writer){memory_ring(&memory, 0), &lock};
-    alarms = (struct writer){memory_ring(&memory, CPUS), &lock};
     writer_put_original(&events, clock_ns(), 0, 1);
     CHECK(follow_add(follow, &memory, true)); /* what was before is none of ours */
     (void)writer_put(&events, 200, 1, "", 1);
     (void)writer_put(&events, 0, 1, "", 1);
-    memcpy(payload, &slow, sizeof(slow));
-    memcpy(payload + sizeof(slow), "why\0name\0service", 17);
-    (void)writer_put(&alarms, 5, 1, payload, sizeof(slow) + 17);
-    slow.mark += UINT64_C(1) << 56;
-    memcpy(payload, &slow, sizeof(slow));
-    (void)writer_put(&alarms, 5, 1, payload, sizeof(slow) + 17);
+    (void)writer_put(&events, BLKIN_EVENT_SLOW, 1, "", 1); /* has a ring of its own */
+    newer[sizeof(newer) - 3] = '0' + BLKIN_FORMAT_VERSION + 1;
+    (void)writer_put(&events, BLKIN_EVENT_SPAN, 1, newer, sizeof(newer));
     (void)follow_look(follow);
     counts = follow_counts(follow);
-    CHECK(seen.events == 0 && seen.alarms == 1);
-    CHECK(counts.foreign == 1 && counts.unreadable == 1 && counts.newer == 1);
+    CHECK(seen.events == 0);
+    CHECK(counts.foreign == 2 && counts.unreadable == 1 && counts.newer == 1);
     for (unsigned n = 1; n <= 3000; n++)
         writer_put_original(&events, clock_ns(), 0, n);
     follow_drop(follow, &memory); /* first it is read to its end */
@@ -147,7 +136,7 @@ static void test_pace(void)
     int64_t looked_ms;
     struct memory memory;
     struct seen seen;
-    struct follow *follow = new_follow(&seen, GRACE, false);
+    struct follow *follow = new_follow(&seen, GRACE);
     struct writer writer;
     int64_t next_ms;
     int lock = 0;
@@ -182,7 +171,7 @@ static void test_writers(uint64_t bytes, bool must_be_whole)
     int *locks = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     struct memory memory;
     struct seen seen;
-    struct follow *follow = new_follow(&seen, GRACE, false);
+    struct follow *follow = new_follow(&seen, GRACE);
     struct follow_counts counts;
     int running = WRITERS;
 

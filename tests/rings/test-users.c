@@ -6,7 +6,6 @@
  */
 #include "check.h"
 #include "served.h"
-#include "tools/rings/asker.h"
 #include "tools/rings/users.h"
 
 #include <fcntl.h>

@@ -297,7 +297,7 @@ static bool rings_find_memories(struct live_rings *rings, const struct holder_op
 
 static bool rings_open(struct live_rings *rings, struct error *error)
 {
-    const struct follow_calls calls = {rings_take_event, NULL, rings_have_lost, rings};
+    const struct follow_calls calls = {rings_take_event, rings_have_lost, rings};
     struct holder_options options;
 
     if (!rings_options(rings->frame->config, &options, error) || !frame_open(rings->frame, error) ||

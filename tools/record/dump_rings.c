@@ -41,7 +41,7 @@ static void dump_add(struct dump_list *list, int fd)
     if (!memory_open(memory, fd, &ignored))
         return;
     memcpy(&head, memory->at, sizeof(head));
-    list->list[list->count++] = (struct dump_memory){memory, head.user, memory->made};
+    list->list[list->count++] = (struct dump_memory){memory, head.user};
 }
 
 /* Returns false with error set. */

@@ -102,8 +102,8 @@ static void ctf_describe_packed(FILE *out, const char *name, unsigned class, int
                                 const struct packed_field *fields, size_t count)
 {
     static const char *const types[] = {
-        [PACKED_U8] = "uint8_t",   [PACKED_U16] = "uint16_t",  [PACKED_U32] = "uint32_t",
-        [PACKED_U64] = "uint64_t", [PACKED_HEX64] = "hex64_t", [PACKED_STRING] = "string",
+        [PACKED_U16] = "uint16_t",  [PACKED_U32] = "uint32_t",  [PACKED_U64] = "uint64_t",
+        [PACKED_HEX64] = "hex64_t", [PACKED_STRING] = "string",
     };
     char whole[64];
 

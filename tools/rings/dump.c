@@ -32,7 +32,10 @@ static const struct dump_form dump_forms[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(DUMP_
 static size_t dump_length(const struct dump_form *form, const struct ring_entry *entry)
 {
     static const size_t sizes[] = {
-        [PACKED_U8] = 1, [PACKED_U16] = 2, [PACKED_U32] = 4, [PACKED_U64] = 8, [PACKED_HEX64] = 8,
+        [PACKED_U16] = 2,
+        [PACKED_U32] = 4,
+        [PACKED_U64] = 8,
+        [PACKED_HEX64] = 8,
     };
     size_t at = 0;
 
@@ -126,8 +129,8 @@ static int64_t dump_time(const struct ring_entry *entry, const struct ring_clock
     struct event event;
 
     switch (ring_event(entry, clock, &event)) {
-    case DECODED:
-        return event.time_ns;
+    case DECODED: /* of a program with a clock of its own, time_namespaces(7), it may be anything */
+        return event.time_ns < 0 ? clock->after_ns : event.time_ns;
     case DECODED_ALARM:
         return dump_time_of_alarm(entry, clock);
     default:
@@ -225,8 +228,8 @@ static bool dump_write_ring(const struct ctf *ctf, const struct dump_memory *fro
     char name[100];
     bool is_whole;
 
-    (void)snprintf(name, sizeof(name), "%s-%" PRIu32 "-%" PRIu64 "_%" PRIu32,
-                   number < cpus ? "events" : "alarms", from->user, from->number, cpu);
+    (void)snprintf(name, sizeof(name), "%s-%" PRIu32 "-%u_%" PRIu32,
+                   number < cpus ? "events" : "alarms", from->user, counts->streams, cpu);
     if (!ctf_stream_open(&stream, ctf, name, cpu, error))
         return false;
     counts->streams++;

@@ -14,8 +14,7 @@
 
 struct dump_memory {
     const struct memory *memory;
-    uint32_t user;
-    uint64_t number; /* tells several memories of a user apart */
+    uint32_t user; /* of several memories, too; a file's name has it */
 };
 
 struct dump_options {

@@ -68,22 +68,14 @@ static void follow_sink(struct follow *follow, struct follow_ring *ring)
 
 /* ---- rings ----------------------------------------------------------------------------------- */
 
-static void follow_pass_over(struct follow *follow, const struct ring_entry *entry,
-                             enum decoded why)
+static void follow_pass_over(struct follow *follow, enum decoded why)
 {
-    struct ring_alarm alarm;
-
-    if (why == DECODED_ALARM)
-        why = ring_alarm(entry, &alarm);
     switch (why) {
-    case DECODED_ALARM:
-        if (follow->calls.alarm)
-            follow->calls.alarm(follow->calls.context, &alarm);
-        break;
     case DECODED_NEWER:
         follow->counts.newer++;
         break;
     case DECODED_FOREIGN:
+    case DECODED_ALARM: /* it is in a ring of its own */
         follow->counts.foreign++;
         break;
     default:
@@ -103,7 +95,7 @@ static bool follow_next(struct follow *follow, struct follow_ring *ring,
         decoded = ring_event(&entry, clock, &ring->event);
         if (decoded == DECODED)
             return ring->event.time_ns <= until_ns;
-        follow_pass_over(follow, &entry, decoded);
+        follow_pass_over(follow, decoded);
     }
     return false;
 }
@@ -121,8 +113,7 @@ static void follow_copy(struct follow *follow, struct follow_ring *ring, int64_t
     const uint64_t before = ring->reader.counts.overwritten;
 
     follow_note_fill(follow, &ring->reader);
-    if (!ring_read(&ring->reader))
-        follow->counts.starved++;
+    (void)ring_read(&ring->reader); /* out of memory: it is looked at again */
     if (ring->reader.counts.overwritten != before)
         follow->calls.lost(follow->calls.context, follow->done_ns + follow->offset_ns,
                            now_ns + follow->offset_ns);
@@ -212,8 +203,7 @@ struct follow *follow_new(const struct follow_calls *calls, int64_t grace_ns, in
 
 bool follow_add(struct follow *follow, const struct memory *memory, bool from_now)
 {
-    const uint32_t cpus = memory->size.cpus;
-    const uint32_t count = follow->calls.alarm ? 2 * cpus : cpus;
+    const uint32_t count = memory->size.cpus;
     struct follow_ring **heap =
         reallocarray(follow->heap, follow->rings + count, sizeof(struct follow_ring *));
     struct followed *followed = calloc(1, sizeof(*followed) + count * sizeof(struct follow_ring));

@@ -1,5 +1,6 @@
 /*
- * Follows rings: gives each event as it comes, those of all rings in the order of their times.
+ * Follows rings of events: gives each event as it comes, those of all rings in the order of their
+ * times.
  *
  * An event that was written just now may have an earlier time than one of another ring that was
  * read already. So what is younger than the grace waits in its ring until the next look.
@@ -14,7 +15,6 @@
 struct follow_calls {
     /* An event of the rings. It may be changed, and lives until the call returns. */
     void (*event)(void *context, struct event *event);
-    void (*alarm)(void *context, const struct ring_alarm *alarm); /* NULL: alarms are not read */
     /* Something was overwritten that nobody has read, in a time since 1970. */
     void (*lost)(void *context, int64_t begin_ns, int64_t end_ns);
     void *context;
@@ -25,8 +25,6 @@ struct follow_counts {
     uint64_t foreign;         /* records that are none of ours */
     uint64_t unreadable;
     uint64_t newer; /* of a newer version of the format */
-    uint64_t
-        starved; /* looks at a ring for whose copy there was no memory: it is looked at again */
 };
 
 struct follow;

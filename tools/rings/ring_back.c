@@ -52,10 +52,8 @@ static enum back_step back_step(const struct back *back, struct ring_entry *entr
     if (back->at < first + RING_TRAILER_SIZE)
         return BACK_PIECE_ENDS;
     memcpy(&trailer, back->copy + (back->at - RING_TRAILER_SIZE - back->from), sizeof(trailer));
-    if (!ring_is_trailer(trailer, back->at - RING_TRAILER_SIZE))
-        return BACK_DAMAGED;
-    *size = ring_record_size(ring_length_of(trailer));
-    if (*size > RING_RECORD_MAX)
+    *size = ring_size_by(trailer, back->at - RING_TRAILER_SIZE);
+    if (!*size)
         return BACK_DAMAGED;
     if (*size > back->at - first)
         return BACK_PIECE_ENDS;
@@ -109,7 +107,7 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
 {
     const uint64_t end = ring_end(ring), from = back_oldest(ring, end);
     const uint64_t length = end - from < RING_OLDEST_BYTES ? end - from : RING_OLDEST_BYTES;
-    uint64_t begin = 0, trailer;
+    uint64_t begin = 0, trailer, size;
 
     if (!from || end <= from)
         return false;
@@ -117,10 +115,10 @@ bool ring_oldest(struct ring ring, char copy[RING_OLDEST_BYTES], struct ring_ent
     /* two trailers enclose a record if the length in the second one is right */
     for (uint64_t at = 0; at + RING_TRAILER_SIZE <= length; at += 8) {
         memcpy(&trailer, copy + at, sizeof(trailer));
-        if (from + at < back_oldest(ring, end) || !ring_is_trailer(trailer, from + at))
+        size = ring_size_by(trailer, from + at);
+        if (from + at < back_oldest(ring, end) || !size)
             continue;
-        if (begin && ring_event_of(trailer) != RING_PAD &&
-            ring_record_size(ring_length_of(trailer)) == at + RING_TRAILER_SIZE - begin) {
+        if (begin && ring_event_of(trailer) != RING_PAD && size == at + RING_TRAILER_SIZE - begin) {
             *entry = ring_entry_of(copy + begin, trailer);
             return from + begin >= back_oldest(ring, end);
         }

@@ -87,9 +87,9 @@ static bool ring_step_back(struct ring_walk *walk, uint64_t oldest, bool *is_rec
         return false;
     place = walk->copy + (walk->at - RING_TRAILER_SIZE - walk->from);
     trailer = ring_load(place);
-    *is_record = ring_is_trailer(trailer, walk->at - RING_TRAILER_SIZE);
-    size = ring_record_size(ring_length_of(trailer));
-    if (!*is_record || size > walk->at - oldest)
+    size = ring_size_by(trailer, walk->at - RING_TRAILER_SIZE);
+    *is_record = size != 0;
+    if (!size || size > walk->at - oldest)
         return false;
     trailer = (trailer & ((UINT64_C(1) << RING_POSITION_SHIFT) - 1)) | (uint64_t)walk->next_size
                                                                            << RING_POSITION_SHIFT;

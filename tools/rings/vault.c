@@ -5,6 +5,7 @@
  */
 #include "vault.h"
 
+#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 
@@ -15,7 +16,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define VAULT_MAX      256
 #define VAULT_NAME_MAX 128
 #define VAULT_FIRST_MS 10000  /* until the service that has started it comes */
 #define VAULT_AGAIN_MS 600000 /* until the one after it comes */
@@ -49,13 +49,13 @@ struct vault_kept {
 };
 
 struct vault {
-    struct vault_kept kept[VAULT_MAX];
-    unsigned count;
+    struct vault_kept *kept;
+    size_t count, room;
 };
 
 static void vault_drop(struct vault *vault, const char *name)
 {
-    for (unsigned i = 0; i < vault->count; i++) {
+    for (size_t i = 0; i < vault->count; i++) {
         if (strcmp(vault->kept[i].name, name) != 0)
             continue;
         (void)close(vault->kept[i].fd);
@@ -63,17 +63,19 @@ static void vault_drop(struct vault *vault, const char *name)
     }
 }
 
+/* In place of what has that name: a service that has lost its connection puts all there again. */
 static void vault_keep(struct vault *vault, int fd, const char *name)
 {
-    struct vault_kept *kept = &vault->kept[vault->count];
+    struct vault_kept *kept;
 
-    if (vault->count == VAULT_MAX) {
+    vault_drop(vault, name);
+    if (!ARRAY_FITS(vault->kept, vault->room, vault->count)) {
         (void)close(fd);
         return;
     }
+    kept = &vault->kept[vault->count++];
     kept->fd = fd;
     (void)snprintf(kept->name, sizeof(kept->name), "%s", name);
-    vault->count++;
 }
 
 /* Until the service leaves, or is killed. */
@@ -83,7 +85,7 @@ static void vault_serve(struct vault *vault, int socket)
     bool is_there = true;
     int fd;
 
-    for (unsigned i = 0; is_there && i < vault->count; i++)
+    for (size_t i = 0; is_there && i < vault->count; i++)
         is_there = vault_send(socket, '+', vault->kept[i].name, vault->kept[i].fd);
     if (!is_there || !vault_send(socket, '.', "", -1))
         return;
@@ -108,7 +110,8 @@ static int vault_accept(int listener, int timeout_ms)
 
 int vault_run(const char *path)
 {
-    static const struct unix_socket_kind kind = {SOCK_SEQPACKET, 0600, 4};
+    /* those who only ask for its number wait until the service that is served leaves */
+    static const struct unix_socket_kind kind = {SOCK_SEQPACKET, 0600, SOMAXCONN};
     static struct vault vault;
     struct unix_socket listening;
     struct error error;

@@ -11,7 +11,6 @@
 #define BLKIN_FIELDS_H
 
 enum packed_type {
-    PACKED_U8,
     PACKED_U16,
     PACKED_U32,
     PACKED_U64,

@@ -183,12 +183,6 @@ static inline uint64_t ring_trailer(uint64_t at, unsigned event, uint64_t length
     return at << 21 | (uint64_t)(event & 255) << 16 | (length & 0xffff);
 }
 
-/* Is it the trailer of a record that ends at + 8? */
-static inline int ring_is_trailer(uint64_t trailer, uint64_t at)
-{
-    return trailer >> 24 == (at >> 3 & ((UINT64_C(1) << RING_POSITION_BITS) - 1));
-}
-
 static inline unsigned ring_event_of(uint64_t trailer)
 {
     return (unsigned)(trailer >> 16 & 255);
@@ -203,6 +197,16 @@ static inline uint64_t ring_length_of(uint64_t trailer)
 static inline uint64_t ring_record_size(uint64_t length)
 {
     return ((length + 7) & ~UINT64_C(7)) + RING_TRAILER_SIZE;
+}
+
+/* Of the record that ends at + 8 with this trailer; 0: it is none. Whoever reads records has room
+ * for RING_RECORD_MAX. */
+static inline uint64_t ring_size_by(uint64_t trailer, uint64_t at)
+{
+    const uint64_t size = ring_record_size(ring_length_of(trailer));
+    const uint64_t position = at >> 3 & ((UINT64_C(1) << RING_POSITION_BITS) - 1);
+
+    return trailer >> 24 == position && size <= RING_RECORD_MAX ? size : 0;
 }
 
 #endif

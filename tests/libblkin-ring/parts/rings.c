@@ -5,6 +5,8 @@
  */
 #include "rings.h"
 
+#include "babeltrace-plugin/base/unix_socket.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -110,31 +112,14 @@ void agent_prepare(struct agent *agent)
 static void answer(struct agent *agent, int connection)
 {
     const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
-    struct ring_hello hello = {RING_MARK, agent->bytes};
-    struct iovec text = {&hello, sizeof(hello)};
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr aligned;
-    } room = {.bytes = {0}};
-    struct msghdr message = {
-        .msg_iov = &text,
-        .msg_iovlen = 1,
-        .msg_control = room.bytes,
-        .msg_controllen = sizeof(room.bytes),
-    };
-    struct cmsghdr *part = CMSG_FIRSTHDR(&message);
+    const struct ring_hello hello = {RING_MARK, agent->bytes};
     struct ucred peer;
     socklen_t size = sizeof(peer);
 
     if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
         agent->user = peer.uid;
-    if (!rings)
-        return;
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(part), &rings->descriptor, sizeof(int));
-    (void)sendmsg(connection, &message, MSG_NOSIGNAL);
+    if (rings)
+        (void)unix_socket_send(connection, &hello, sizeof(hello), rings->descriptor, 0);
 }
 
 /* A connection that gets no answer stays open until the end. */
