@@ -6,11 +6,19 @@
 #include "interaction_parts.h"
 #include "preload.h"
 
-static void interaction_finish_eldest(struct worker *worker)
+/* The one that is held longest is not held any more. With a reference; NULL: it is gone. */
+static struct interaction *interaction_take_eldest(struct worker *worker)
 {
     struct interaction *eldest = interaction_find(worker->held[worker->held_first % HELD_MAX]);
 
     __atomic_store_n(&worker->held_first, worker->held_first + 1, __ATOMIC_RELEASE);
+    return eldest;
+}
+
+static void interaction_finish_eldest(struct worker *worker)
+{
+    struct interaction *eldest = interaction_take_eldest(worker);
+
     if (!eldest)
         return;
     if (interaction_phase(eldest) == PHASE_ANSWERED)
@@ -65,13 +73,11 @@ void interaction_finish_held(struct worker *worker, uint64_t now_ns)
     const bool all = now_ns == UINT64_MAX;
 
     for (uint32_t left = worker->held_end - worker->held_first; left > 0; left--) {
-        const uint32_t at = worker->held_first % HELD_MAX;
         struct interaction *held;
 
-        if (worker->held_until[at] > now_ns)
+        if (worker->held_until[worker->held_first % HELD_MAX] > now_ns)
             break;
-        held = interaction_find(worker->held[at]);
-        __atomic_store_n(&worker->held_first, worker->held_first + 1, __ATOMIC_RELEASE);
+        held = interaction_take_eldest(worker);
         if (!held)
             continue;
         if (interaction_phase(held) == PHASE_ANSWERED) {
@@ -88,45 +94,37 @@ void interaction_finish_held(struct worker *worker, uint64_t now_ns)
 
 /* ---- of any thread ---- */
 
-struct held_range {
-    uint32_t first, end;
-};
-
 /*
  * The first one is read first: the other way round, a thread that holds more and records that
  * meanwhile would seem to hold 2^32 of them.
  */
-static struct held_range interaction_held_range(const struct worker *worker)
+static void interaction_finish_those(const struct worker *worker,
+                                     bool (*is_over)(const struct interaction *held))
 {
-    struct held_range range;
+    const uint32_t first = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE);
+    const uint32_t end = __atomic_load_n(&worker->held_end, __ATOMIC_ACQUIRE);
 
-    range.first = __atomic_load_n(&worker->held_first, __ATOMIC_ACQUIRE);
-    range.end = __atomic_load_n(&worker->held_end, __ATOMIC_ACQUIRE);
-    return range;
-}
-
-/* With a reference; NULL: it is gone. */
-static struct interaction *interaction_held_at(const struct worker *worker, uint32_t at)
-{
-    return interaction_find(__atomic_load_n(&worker->held[at % HELD_MAX], __ATOMIC_RELAXED));
-}
-
-/* Another thread's, which may be waiting for something that we do not see. */
-static void interaction_finish_others(void *object)
-{
-    struct worker *worker = object;
-    const struct held_range range = interaction_held_range(worker);
-    const uint64_t now_ns = preload_now_ns();
-
-    for (uint32_t at = range.first; at != range.end; at++) {
-        struct interaction *held = interaction_held_at(worker, at);
+    for (uint32_t at = first; at != end; at++) {
+        struct interaction *held =
+            interaction_find(__atomic_load_n(&worker->held[at % HELD_MAX], __ATOMIC_RELAXED));
 
         if (!held)
             continue;
-        if (interaction_is_whole(held) && interaction_is_held_until(held) <= now_ns)
+        if (is_over(held))
             interaction_finish(held);
         interaction_let_go(held);
     }
+}
+
+static bool interaction_is_over_by_now(const struct interaction *held)
+{
+    return interaction_is_whole(held) && interaction_is_held_until(held) <= preload_now_ns();
+}
+
+/* Another thread's, which may be waiting for something that we do not see. */
+static void interaction_finish_others(void *worker)
+{
+    interaction_finish_those(worker, interaction_is_over_by_now);
 }
 
 /* ---- waiting ---- */
@@ -167,20 +165,14 @@ void interaction_is_idle(void)
 
 /* ---- ends ---- */
 
-static void interaction_flush(void *object)
+static bool interaction_is_answered(const struct interaction *held)
 {
-    struct worker *worker = object;
-    const struct held_range range = interaction_held_range(worker);
+    return interaction_phase(held) == PHASE_ANSWERED;
+}
 
-    for (uint32_t at = range.first; at != range.end; at++) {
-        struct interaction *held = interaction_held_at(worker, at);
-
-        if (!held)
-            continue;
-        if (interaction_phase(held) == PHASE_ANSWERED)
-            interaction_finish(held);
-        interaction_let_go(held);
-    }
+static void interaction_flush(void *worker)
+{
+    interaction_finish_those(worker, interaction_is_answered);
 }
 
 void interaction_drop_held(void)
@@ -189,9 +181,8 @@ void interaction_drop_held(void)
 
     interaction_stop_work();
     while (worker->held_first != worker->held_end) {
-        struct interaction *held = interaction_find(worker->held[worker->held_first % HELD_MAX]);
+        struct interaction *held = interaction_take_eldest(worker);
 
-        __atomic_store_n(&worker->held_first, worker->held_first + 1, __ATOMIC_RELEASE);
         if (!held)
             continue;
         interaction_give_up(held);

@@ -17,7 +17,8 @@
  *   served    the messages of a connection that was accepted; called: of one that was made
  *   message   what the wrappers tell of sockets
  *   file      what the wrappers tell of files
- *   server, filter   when LTTng is loaded, and where nothing may be done
+ *   interrupt, server, filter   signals in a wait, when LTTng is loaded, and where nothing may be
+ *             done
  *   start     the begin and end of the process
  *   wrap_*    the functions that the program calls
  * A lower file tells an upper one by struct preload_hooks.

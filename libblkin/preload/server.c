@@ -10,6 +10,8 @@
 #include "server.h"
 
 #include "config.h"
+#include "interrupt.h"
+#include "libblkin/base/signals.h"
 #include "real.h"
 
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #define LOAD_MS 10000 /* the most that is waited for another thread that loads it */
 
 int server_state;
-static pid_t loading_process;
+static pid_t server_loader; /* the process: in a child that is forked meanwhile nobody goes on */
 
 /* Returns false if it is not `from`, or another thread was faster. */
 static bool server_turn(int from, int to)
@@ -59,33 +61,33 @@ rlim_t server_growth(void)
 PRELOAD_PUBLIC bool blkin_preload_begins_server(void);
 bool blkin_preload_begins_server(void)
 {
-    return __atomic_load_n(&server_state, __ATOMIC_ACQUIRE) == SERVER_LOADS;
+    return __atomic_load_n(&server_state, __ATOMIC_ACQUIRE) == SERVER_LOADS &&
+           __atomic_load_n(&server_loader, __ATOMIC_RELAXED) == getpid();
 }
 
-void server_begin(void)
+bool server_begin(bool may_restart)
 {
-    const int saved_errno = preload_enter();
+    sigset_t before;
+    int saved_errno;
 
+    blkin_block_signals(&before);
+    saved_errno = preload_enter();
+    __atomic_store_n(&server_loader, getpid(), __ATOMIC_RELAXED); /* all threads write the same */
     if (server_turn(SERVER_NEW, SERVER_LOADS)) {
         if (preload_config()->is_traced) {
             server_size_before = server_size();
-            __atomic_store_n(&loading_process, getpid(), __ATOMIC_RELAXED);
             blkin_heartbeat();
         }
         __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
     }
     preload_leave(saved_errno);
+    return interrupt_let_in(&before, may_restart);
 }
 
 void server_await_load(void)
 {
     const struct timespec pause = {0, 1000000};
 
-    for (int i = 0; i < LOAD_MS && blkin_preload_begins_server(); i++) {
-        const pid_t process = __atomic_load_n(&loading_process, __ATOMIC_RELAXED);
-
-        if (process && process != getpid()) /* forked meanwhile: nobody goes on loading here */
-            return;
+    for (int i = 0; i < LOAD_MS && blkin_preload_begins_server(); i++)
         (void)nanosleep(&pause, NULL);
-    }
 }

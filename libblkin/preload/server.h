@@ -21,13 +21,17 @@ enum {
 /* The program listens for connections. */
 void server_listens(void);
 
-void server_begin(void);
+bool server_begin(bool may_restart);
 
-/* Before the calls in which servers wait for connections and requests. */
-static inline void server_before_wait(void)
+/*
+ * Before the calls in which servers wait for connections and requests. True, with errno EINTR: a
+ * signal has come meanwhile, and the call is to fail. may_restart: such a call goes on after a
+ * handler of SA_RESTART.
+ */
+static inline bool server_before_wait(bool may_restart)
 {
-    if (__builtin_expect(server_state == SERVER_NEW, 0) && !preload_is_off())
-        server_begin();
+    return __builtin_expect(server_state == SERVER_NEW, 0) && !preload_is_off() &&
+           server_begin(may_restart);
 }
 
 /* Returns when no other thread loads LTTng, or after 10 s: for a call that would hinder it. */

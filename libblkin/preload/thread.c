@@ -131,6 +131,11 @@ bool thread_follow(void)
     return true;
 }
 
+bool thread_is_any_followed(void)
+{
+    return pool_at(&thread_pool, 0) != NULL;
+}
+
 uint64_t thread_random(void)
 {
     return key_finish(thread_own->random += UINT64_C(0x9e3779b97f4a7c15));
@@ -140,8 +145,11 @@ uint64_t thread_random(void)
 static void thread_at_end(void *state)
 {
     struct thread *thread = state;
-    const int saved_errno = preload_enter();
+    const int saved_errno = errno;
 
+    if (preload_thread.is_inside) /* left by siglongjmp(3), or by a handler that ends the thread */
+        preload_hooks()->jumped();
+    (void)preload_enter();
     preload_hooks()->thread_ends();
     thread_move_counts(thread);
     thread_own = NULL;
@@ -155,6 +163,8 @@ void thread_forget_all(void)
     pool_forget(&thread_pool);
     memset(thread_counts, 0, sizeof(thread_counts));
     thread_own = NULL;
+    if (thread_has_key) /* what this thread had may be another one's here */
+        (void)pthread_setspecific(thread_key, NULL);
 }
 
 __attribute__((constructor(102))) static void thread_start(void)

@@ -15,6 +15,9 @@
  */
 bool thread_follow(void);
 
+/* Is there anything to record or to count at the end of the process? */
+bool thread_is_any_followed(void);
+
 /* 64 random bits for a thread that is followed, of splitmix64: not for secrets. */
 uint64_t thread_random(void);
 

@@ -30,9 +30,11 @@ static int descriptor_accepted(int fd)
     return fd;
 }
 
-static void descriptor_waits(void)
+/* False, with errno: a signal has come meanwhile. */
+static bool descriptor_waits(void)
 {
-    server_before_wait();
+    if (server_before_wait(true))
+        return false;
     if (interaction_thread.worker && preload_is_on()) {
         const int saved_errno = preload_enter();
 
@@ -40,6 +42,7 @@ static void descriptor_waits(void)
         interaction_waits();
         preload_leave(saved_errno);
     }
+    return true;
 }
 
 PRELOAD_PUBLIC int listen(int fd, int length)
@@ -53,14 +56,13 @@ PRELOAD_PUBLIC int listen(int fd, int length)
 
 PRELOAD_PUBLIC int accept(int fd, struct sockaddr *address, socklen_t *length)
 {
-    descriptor_waits();
-    return descriptor_accepted(real()->accept(fd, address, length));
+    return descriptor_waits() ? descriptor_accepted(real()->accept(fd, address, length)) : -1;
 }
 
 PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-    descriptor_waits();
-    return descriptor_accepted(real()->accept4(fd, address, length, flags));
+    return descriptor_waits() ? descriptor_accepted(real()->accept4(fd, address, length, flags))
+                              : -1;
 }
 
 /* Told afterwards, when the kernel has found that the address is one. */
@@ -232,7 +234,7 @@ PRELOAD_PUBLIC int shutdown(int fd, int how)
 /* Not exit(3), which calls thread_at_exit() of thread.c. */
 PRELOAD_PUBLIC void _exit(int status)
 {
-    if (interaction_thread.worker && !preload_is_off() && preload_is_own_process()) {
+    if (thread_is_any_followed() && !preload_is_off() && preload_is_own_process()) {
         (void)preload_enter();
         start_flush_all();
         thread_print_counts();

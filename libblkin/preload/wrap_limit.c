@@ -33,7 +33,7 @@ limit_wide_enough(int resource, const struct rlimit *asked, struct rlimit *wide)
     int saved_errno;
 
     if (resource == RLIMIT_NPROC && asked && !preload_is_off()) {
-        server_before_wait();
+        (void)server_before_wait(true);
         server_await_load(); /* each of haproxy's threads sets the limit, at the same time */
     }
     if (resource != RLIMIT_AS || !asked || preload_is_off())

@@ -9,6 +9,8 @@
 #include "config.h"
 #include "file.h"
 #include "interaction.h"
+#include "interrupt.h"
+#include "libblkin/base/signals.h"
 #include "preload.h"
 #include "real.h"
 #include "server.h"
@@ -29,7 +31,6 @@ static bool poll_waits(bool for_many)
     bool holds;
     int saved_errno;
 
-    server_before_wait();
     if (preload_is_off())
         return false;
     if (!interaction_thread.worker) {
@@ -49,12 +50,17 @@ static bool poll_waits(bool for_many)
     return holds;
 }
 
-static void poll_is_idle(void)
+/* Between the two parts of a wait. True, with errno: a signal has come meanwhile, and ends it. */
+static bool poll_is_idle(void)
 {
-    const int saved_errno = preload_enter();
+    sigset_t before;
+    int saved_errno;
 
+    blkin_block_signals(&before);
+    saved_errno = preload_enter();
     interaction_is_idle();
     preload_leave(saved_errno);
+    return interrupt_let_in(&before, false);
 }
 
 /* ---- times ---- */
@@ -110,21 +116,21 @@ static bool poll_copy_from_program(void *to, const void *from, size_t size)
 /* ---- the wrappers ---- */
 
 /* The body of a wrapper: the call as it is or, split, for HOLD and then for the rest. */
-#define WAIT(is_split, whole_call, call_for_hold, call_for_rest) \
-    int result;                                                  \
-                                                                 \
-    if (!(is_split))                                             \
-        return whole_call;                                       \
-    result = call_for_hold;                                      \
-    if (result != 0)                                             \
-        return result;                                           \
-    poll_is_idle();                                              \
-    return call_for_rest
+#define WAIT(for_many, is_long, whole_call, call_for_hold, call_for_rest) \
+    int result;                                                           \
+                                                                          \
+    if (server_before_wait(false))                                        \
+        return -1;                                                        \
+    if (!poll_waits(for_many) || !(is_long))                              \
+        return whole_call;                                                \
+    result = call_for_hold;                                               \
+    if (result != 0)                                                      \
+        return result;                                                    \
+    return poll_is_idle() ? -1 : call_for_rest
 
 PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int timeout)
 {
-    WAIT(poll_waits(true) && poll_is_long_ms(timeout),
-         real()->epoll_wait(fd, events, size, timeout),
+    WAIT(true, poll_is_long_ms(timeout), real()->epoll_wait(fd, events, size, timeout),
          real()->epoll_wait(fd, events, size, HOLD_MS),
          real()->epoll_wait(fd, events, size, poll_rest_ms(timeout)));
 }
@@ -132,8 +138,7 @@ PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int 
 PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int timeout,
                                const sigset_t *mask)
 {
-    WAIT(poll_waits(true) && poll_is_long_ms(timeout),
-         real()->epoll_pwait(fd, events, size, timeout, mask),
+    WAIT(true, poll_is_long_ms(timeout), real()->epoll_pwait(fd, events, size, timeout, mask),
          real()->epoll_pwait(fd, events, size, HOLD_MS, mask),
          real()->epoll_pwait(fd, events, size, poll_rest_ms(timeout), mask));
 }
@@ -142,17 +147,14 @@ PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
                                 const struct timespec *timeout, const sigset_t *mask)
 {
     struct timespec copy;
-    bool is_split;
 
     if (!real()->epoll_pwait2) {
         errno = ENOSYS;
         return -1;
     }
-    is_split =
-        poll_waits(true) && (!timeout || poll_copy_from_program(&copy, timeout, sizeof(copy)));
-    if (is_split && timeout)
-        is_split = poll_is_long(&copy);
-    WAIT(is_split, real()->epoll_pwait2(fd, events, size, timeout, mask),
+    WAIT(true,
+         !timeout || (poll_copy_from_program(&copy, timeout, sizeof(copy)) && poll_is_long(&copy)),
+         real()->epoll_pwait2(fd, events, size, timeout, mask),
          real()->epoll_pwait2(fd, events, size, &hold_time, mask),
          real()->epoll_pwait2(fd, events, size,
                               timeout ? (const struct timespec[]){poll_rest_of(&copy)} : NULL,
@@ -161,14 +163,13 @@ PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
 
 PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout), real()->poll(fds, count, timeout),
+    WAIT(count > 1, poll_is_long_ms(timeout), real()->poll(fds, count, timeout),
          real()->poll(fds, count, HOLD_MS), real()->poll(fds, count, poll_rest_ms(timeout)));
 }
 
 PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
-    WAIT(poll_waits(count > 1) && poll_is_long_ms(timeout),
-         real()->__poll_chk(fds, count, timeout, room),
+    WAIT(count > 1, poll_is_long_ms(timeout), real()->__poll_chk(fds, count, timeout, room),
          real()->__poll_chk(fds, count, HOLD_MS, room),
          real()->__poll_chk(fds, count, poll_rest_ms(timeout), room));
 }
@@ -176,7 +177,7 @@ PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, siz
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask)
 {
-    WAIT(poll_waits(count > 1) && poll_is_long(timeout), real()->ppoll(fds, count, timeout, mask),
+    WAIT(count > 1, poll_is_long(timeout), real()->ppoll(fds, count, timeout, mask),
          real()->ppoll(fds, count, &hold_time, mask),
          real()->ppoll(fds, count, REST(timeout), mask));
 }
@@ -184,8 +185,7 @@ PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                                const sigset_t *mask, size_t room)
 {
-    WAIT(poll_waits(count > 1) && poll_is_long(timeout),
-         real()->__ppoll_chk(fds, count, timeout, mask, room),
+    WAIT(count > 1, poll_is_long(timeout), real()->__ppoll_chk(fds, count, timeout, mask, room),
          real()->__ppoll_chk(fds, count, &hold_time, mask, room),
          real()->__ppoll_chk(fds, count, REST(timeout), mask, room));
 }
@@ -250,6 +250,8 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
     struct sets sets;
     int result;
 
+    if (server_before_wait(false))
+        return -1;
     if (!poll_waits(true) || (timeout && !poll_is_long_timeval(timeout)) ||
         !poll_keep_sets(&sets, count, readable, writable, failed))
         return real()->select(count, readable, writable, failed, timeout);
@@ -257,7 +259,8 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
     poll_take_time(timeout, hold_us - hold.tv_usec);
     if (result != 0)
         return result;
-    poll_is_idle();
+    if (poll_is_idle())
+        return -1;
     poll_ask_again(&sets);
     return real()->select(count, readable, writable, failed, timeout);
 }
@@ -267,8 +270,7 @@ PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set
 {
     struct sets sets;
 
-    WAIT(poll_waits(true) && poll_is_long(timeout) &&
-             poll_keep_sets(&sets, count, readable, writable, failed),
+    WAIT(true, poll_is_long(timeout) && poll_keep_sets(&sets, count, readable, writable, failed),
          real()->pselect(count, readable, writable, failed, timeout, mask),
          real()->pselect(count, readable, writable, failed, &hold_time, mask),
          (poll_ask_again(&sets),

@@ -88,7 +88,7 @@ static void socket_only_count(struct connection *connection, enum direction dire
 {
     uint64_t *bytes = direction == DIRECTION_IN ? &connection->received : &connection->sent;
 
-    (void)__atomic_fetch_add(bytes, count, __ATOMIC_RELAXED);
+    (void)connection_add_bytes(bytes, count);
     if (direction == DIRECTION_IN)
         connection_read_unseen(connection);
     else
@@ -392,15 +392,6 @@ PRELOAD_PUBLIC ssize_t recvmsg(int fd, struct msghdr *message, int flags)
                            socket_length_of(message->msg_iov, message->msg_iovlen), result);
 }
 
-static size_t socket_sum_of(const struct mmsghdr *messages, int count)
-{
-    size_t sum = 0;
-
-    for (int i = 0; i < count; i++)
-        sum += messages[i].msg_len;
-    return sum;
-}
-
 PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags,
                             struct timespec *timeout)
 {
@@ -412,11 +403,12 @@ PRELOAD_PUBLIC int recvmmsg(int fd, struct mmsghdr *messages, unsigned count, in
     if (is_stream)
         socket_begin_read(&call, fd, is_on);
     result = real()->recvmmsg(fd, messages, count, flags, timeout);
-    for (int i = 0; i < result; i++)
+    for (int i = 0; i < result; i++) {
         socket_look_for_passed(&messages[i].msg_hdr, 0);
-    if (is_stream && result > 0)
-        (void)socket_end_read(&call, socket_received_by(&messages[0].msg_hdr, flags), 1,
-                              (ssize_t)socket_sum_of(messages, result));
+        if (is_stream)
+            (void)socket_end_read(&call, socket_received_by(&messages[i].msg_hdr, flags), 1,
+                                  (ssize_t)messages[i].msg_len);
+    }
     return result;
 }
 
@@ -486,6 +478,15 @@ PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     WRITE_CALL(fd, socket_gathered(message->msg_iov, message->msg_iovlen, socket_result, head),
                socket_with_more(socket_length_of(message->msg_iov, message->msg_iovlen), flags),
                socket_send_message(fd, message, flags));
+}
+
+static size_t socket_sum_of(const struct mmsghdr *messages, int count)
+{
+    size_t sum = 0;
+
+    for (int i = 0; i < count; i++)
+        sum += messages[i].msg_len;
+    return sum;
 }
 
 PRELOAD_PUBLIC int sendmmsg(int fd, struct mmsghdr *messages, unsigned count, int flags)

@@ -16,6 +16,7 @@
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
 #include "libblkin/base/gate.h"
+#include "libblkin/base/signals.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
@@ -29,7 +30,6 @@
 #include <limits.h>
 #include <link.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,18 +365,13 @@ static void register_if_stack_is_enough(void)
 /*
  * Libdl and LTTng allocate memory and take locks. A program may let its signals in only around the
  * call that loads them here, as PostgreSQL does around its wait for connections, and allocate or
- * fork in their handlers: these come when the work is done. A signal of the thread's own doing
- * (a fault, a system call that a filter traps) kills a thread that blocks it.
+ * fork in their handlers: these come when the work is done.
  */
 static void with_signals_blocked(void (*work)(void))
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-    sigset_t others, before;
+    sigset_t before;
 
-    (void)sigfillset(&others);
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-        (void)sigdelset(&others, own[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &others, &before);
+    blkin_block_signals(&before);
     work();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }

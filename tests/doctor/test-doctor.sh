@@ -113,6 +113,20 @@ echo ratio=0.01,client-write:always >"$WORK/sampling"
 all_is_well
 rm "$WORK/sampling"
 
+# as many processes as a server that forks has: what is found later has its place all the same
+many=()
+for ((i = 0; i < 70; i++)); do
+    BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 sleep 100 &
+    many+=($!)
+done
+has sampling.share 'BLKIN_SAMPLING says "never"' 'many programs that sample nothing'
+[ "$(jq '[.checks[] | select(.id == "sampling.share")] | length' "$WORK/doctor.json")" = 8 ] ||
+    fail "not 8 of many programs are explained"
+[[ $(said sampling.more note) == "62 more "* ]] || fail "it is not said how many more there are: $(said sampling.more note)"
+[ -n "$(said collector.answers ok)" ] || fail "what is found after 64 others is not told"
+kill "${many[@]}"
+wait "${many[@]}" 2>/dev/null
+
 # ---- the session
 
 lttng stop blkin >/dev/null
@@ -125,6 +139,7 @@ lttng disable-event -u -s blkin -c blkin 'blkin:span' >/dev/null
 names session.events 'not enabled are blkin:span' 'a disabled event'
 lttng enable-event -u -s blkin -c blkin 'blkin:span' >/dev/null
 all_is_well
+all_is_well --events='zipkin:*, blkin:span, blkin:process'
 stop_part viewer INT
 wait_for 10 - "babeltrace2's leaving" viewer_is_gone || exit 1
 session "$(live_options)" '--buffers-pid' "$events" "$contexts"

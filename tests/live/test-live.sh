@@ -136,3 +136,25 @@ lttng list 2>/dev/null | grep -q blkin && fail "it has left its session"
 kill -0 "$relayd" 2>/dev/null && fail "it has left its relay daemon"
 [ ! -e "$WORK/state/relayd" ] || fail "it has left what its relay daemon kept: $(find "$WORK/state/relayd")"
 [ -z "$(find "$WORK/run" -name '*.sock' -o -name live.session)" ] || fail "it has left: $(ls "$WORK/run")"
+
+# ---- SIGTERM while the reader that has died waits to be started again: that one reads what was recorded
+start_live --endpoint="file:$WORK/last.json"
+wait_read || exit 1
+reader=$(status '.readers[0].pid')
+kill -STOP "$reader"
+start_part writer "$BUILD/tests/rotate/writer" 0 1000 10000 "$WORK/made"
+wait_part writer 20 || fail "the writer"
+has_other_reader() {
+    local pid
+    pid=$(status '.readers[0].pid')
+    [ "${pid:-0}" != 0 ] && [ "$pid" != "$reader" ] && reader=$pid
+}
+kill -KILL "$reader"
+for ((i = 0; i < 2; i++)); do # before it is attached: each time it is started later
+    wait_for 20 live "another reader" has_other_reader || exit 1
+    kill -KILL "$reader"
+done
+stop_part live TERM 30 || fail "exit status $? after SIGTERM"
+[ "$(cat "$WORK"/last.json* | grep -o '"name":"n"' | wc -l)" = 1000 ] ||
+    fail "$(cat "$WORK"/last.json* | grep -o '"name":"n"' | wc -l) of 1000 spans were delivered after readers that died"
+check_sum

@@ -119,14 +119,16 @@ static void test_forget(void)
     const pool_name name = pool_name_of(&before->item);
 
     let_go(given);
+    pool_hold(&before->item); /* by another thread of the parent's, which is not there any more */
     pool_forget(&pool);
     CHECK(pool_find(&pool, name) == NULL && pool_at(&pool, 0) == NULL);
     for (int i = 0; i < 3; i++) {
         after[i] = take();
         CHECK(after[i]->item.index == (uint32_t)i && pool_find(&pool, name) == NULL);
     }
+    CHECK(after[0] == before);
     for (int i = 0; i < 3; i++)
-        let_go(after[i]);
+        CHECK(let_go(after[i])); /* who holds it is who has taken it */
 }
 
 /* All that a pool has; more than that is refused, and what comes back is had again. */

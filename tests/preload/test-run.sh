@@ -57,6 +57,8 @@ says 2 '*expected a program to run*'
 says 2 '*expected no program with --print*' --print true
 says 2 '*"ports=x": expected up to 64 ports*' --ports=x true
 says 2 '*"usage=4": expected usage=0, 1, 2 or 3*' --usage=4 true
+says 2 '*"usage=": expected usage=0, 1, 2 or 3*' --usage= true
+[ "$(BLKIN_RUN=ports=7 "$blkin" run --ports= sh -c 'echo $BLKIN_RUN')" = "ports=7 ports=" ] || fail "an empty list"
 says 2 '*one line*' --files=$'/a\nb' true
 says 2 '*unrecognized option*--nonsense*--help*' --nonsense true
 says 2 '*--run-file: expected*' --run-file= true

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What programs do with descriptors, below the preload: closed behind its back, doubled, passed on, inherited by
 # fork and exec; in a child of vfork; threads cancelled in a read, signals in it, and that leave calls by siglongjmp;
-# what is no request. All results and errors are what they are without it, and the interactions are as many as there
+# recvmmsg of a part, _exit by a thread that serves nobody; what is no request. All results and errors are what they are without it, and the interactions are as many as there
 # were requests, with keys that the other side has, or none where the preload cannot know them. CONNECTIONS=N: so
 # many at once, not 10000.
 #
@@ -66,6 +66,8 @@ trick files 3 :joined 3 :joined
 expected+=(files::1:below) # sendfile; what splice reads is not seen
 trick unfinished 1 :joined 1 :joined
 expected+=(unfinished::8) # the one without an answer has its calls, too
+trick pieces 1 :joined 1 :joined
+trick leaving 1 :joined 1 :joined
 trick results 1 '' 0 ''
 CONNECTIONS=${CONNECTIONS:-$(most_connections)}
 export CONNECTIONS

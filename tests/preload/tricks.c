@@ -325,6 +325,68 @@ static void results(void)
     SHOW(close(fd));
 }
 
+static void *send_rest(void *argument)
+{
+    const int *fd = argument;
+    char line[LINE + 1];
+
+    usleep(50000);
+    line_write(line, 1, 0, OUT);
+    give_all(0, *fd, line + 4, LINE - 4);
+    return argument;
+}
+
+/* 1 request that recvmmsg(2) takes in two parts, the first one into a buffer that is larger. */
+static void pieces(void)
+{
+    int ours = connect_to(port, 0);
+    const int fd = taken();
+    char line[LINE + 1], answer[OUT], parts[2][LINE];
+    struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
+    struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
+                                  {.msg_hdr = {.msg_iov = &vectors[1], .msg_iovlen = 1}}};
+    const struct timeval patience = {1, 0}; /* the rest may be there at once */
+    pthread_t sender;
+
+    memset(parts, 'x', sizeof(parts));
+    line_write(line, 1, 0, OUT);
+    give_all(0, ours, line, 4);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
+        pthread_create(&sender, NULL, send_rest, &ours) != 0 ||
+        recvmmsg(fd, messages, 2, 0, NULL) < 1)
+        fail("recvmmsg");
+    pthread_join(sender, NULL);
+    give_all(0, fd, body, OUT);
+    if (!take_all(0, ours, answer, OUT))
+        fail("answer");
+    close(ours);
+    expect_end(fd);
+}
+
+static void *serve_and_stay(void *argument)
+{
+    const int *fd = argument;
+
+    serve(*fd);
+    for (;;)
+        pause();
+    return argument;
+}
+
+/* 1 request; the thread that has answered it is there when another one, which has served nobody,
+ * ends the process by _exit(2). */
+static void leaving(void)
+{
+    const pid_t client = asks(1);
+    int fd = taken();
+    pthread_t server;
+
+    if (pthread_create(&server, NULL, serve_and_stay, &fd) != 0)
+        fail("thread");
+    has_asked(client);
+    _exit(0);
+}
+
 static int count_lines(const char *path, const char *word)
 {
     char line[512];
@@ -447,28 +509,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } tricks[] = {{"raw-close", raw_close},
-                  {"raw-reuse", raw_reuse},
-                  {"dups", dups},
-                  {"dup-over", dup_over},
-                  {"raw-dup-over", raw_dup_over},
-                  {"ranges", ranges},
-                  {"passing", passing},
-                  {"passing-back", passing_back},
-                  {"exec-over", exec_over},
-                  {"fork-over", fork_over},
-                  {"vfork-close", vfork_close},
-                  {"cancelling", cancelling},
-                  {"signalling", signalling},
-                  {"jumping", jumping},
-                  {"waking", waking},
-                  {"greeting", greeting},
-                  {"nothing", nothing},
-                  {"files", files},
-                  {"limiting", limiting},
-                  {"unfinished", unfinished},
-                  {"results", results},
-                  {"many", many}};
+    } tricks[] = {
+        {"raw-close", raw_close},   {"raw-reuse", raw_reuse},       {"dups", dups},
+        {"dup-over", dup_over},     {"raw-dup-over", raw_dup_over}, {"ranges", ranges},
+        {"passing", passing},       {"passing-back", passing_back}, {"exec-over", exec_over},
+        {"fork-over", fork_over},   {"vfork-close", vfork_close},   {"cancelling", cancelling},
+        {"signalling", signalling}, {"jumping", jumping},           {"waking", waking},
+        {"greeting", greeting},     {"nothing", nothing},           {"files", files},
+        {"limiting", limiting},     {"unfinished", unfinished},     {"pieces", pieces},
+        {"leaving", leaving},       {"results", results},           {"many", many}};
 
     if (argc != 3)
         return 2;

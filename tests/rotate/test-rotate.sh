@@ -68,6 +68,19 @@ lttng list 2>&1 | grep -q "$OUTPUT" && fail "--end has left the session"
 [ -z "$(find "$OUTPUT" -mindepth 1 ! -path '*/trash*')" ] || fail "left: $(find "$OUTPUT" -mindepth 1)"
 [ -z "$(find "$WORK/shm" -type f)" ] || fail "buffers are left"
 
+# another's session has the name: it says so, and does not leave a folder for buffers at each try
+folders() {
+    find "$WORK/shm" -mindepth 1 -type d | wc -l
+}
+before=$(folders)
+lttng create blkin --output="$WORK/others" >/dev/null || fail "lttng create"
+start_rotate
+wait_for 10 rotate "a word about another's session" says 'is there already and has another output' || exit 1
+sleep 4
+stop_part rotate TERM || fail "status $? of SIGTERM"
+[ "$(folders)" -le $((before + 1)) ] || fail "$(($(folders) - before)) folders are left: $(find "$WORK/shm")"
+lttng destroy blkin >/dev/null
+
 # --once without anything, and without LTTng
 stop_part sessiond TERM
 timeout 60 "$BUILD/bin/blkin" rotate --once || fail "--once with nothing: $?"

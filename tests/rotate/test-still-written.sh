@@ -1,9 +1,10 @@
 #!/bin/bash
 # blkin rotate as a plain user, as its unit runs it: what a dead session has left is not converted and deleted while a
 # process has a file of it open for writing. The log names that process: for certain if it is of the same user; if it is
-# another user's, whose descriptors rotate may not look at, an orphaned lttng-consumerd is the likely one.
+# another user's, whose descriptors rotate may not look at, an orphaned lttng-consumerd is the likely one. Meanwhile it
+# does not spin, and buries a younger dead session; --once gives up after a minute.
 # SPDX-License-Identifier: BSD-2-Clause
-# timeout: 120
+# timeout: 240
 set -u
 . "$SRC/tests/rotate/rotating.sh"
 [ "$(id -u)" = 0 ] || skip "only root can be another user"
@@ -54,19 +55,37 @@ once_waits() {
     [ "$(stat -c %s "$stream")" = "$size" ] || fail "the file that $1 writes was touched"
 }
 
+# begun: how many processes and threads were begun in our namespace
+begun() {
+    local last
+    read -r _ _ _ _ last </proc/loadavg
+    echo "$last"
+}
+
 exec {held}>>"$stream"
 "${as[@]}" sleep 300 >&"$held" {held}>&- &
 sleeper=$!
 exec {held}>&-
 once_waits "process $sleeper (sleep)"
+# it looks again at each scan, and not without a pause
+before=$(begun)
+sleep 5
+tries=$(($(begun) - before))
+echo "$tries processes and threads begun in 5 s of waiting"
+[ "$BLKIN_ISOLATED" != namespaces ] || [ "$tries" -lt 60 ] || fail "$tries processes and threads were begun in 5 s of waiting"
 stop_part rotate TERM
 kill "$sleeper"
 
 cp "$(command -v sleep)" "$WORK/lttng-consumerd"
 "$WORK/lttng-consumerd" 300 >>"$stream" &
 consumer=$!
+install -d -m 700 -o 1 -g 1 "$OUTPUT"/999999-younger{,/.tmp_old_chunk}
+find "$OUTPUT"/999999-younger -exec touch -d '10 minutes ago' {} +
 once_waits "a process of another user, most likely process $consumer (lttng-consumerd)"
-stop_part rotate TERM
+wait_for 20 rotate "the burial of a younger session" says "session 999999-younger has died" || exit 1
+wait_for 90 rotate "the end of --once" has_ended || exit 1
+wait_part rotate 5
+[ $? = 1 ] && says 'somebody still writes in' || fail "--once gives up: $(<"$WORK/rotate.log")"
 kill "$consumer"
 
 exec {held}>>"$stream"

@@ -324,7 +324,9 @@ static void check_events(struct view *view)
     bool is_filtered = false, is_any = false;
 
     (void)snprintf(wanted, sizeof(wanted), "%s", config_text(doctor->config, "events"));
-    while ((name = strsep(&rest, ","))) {
+    while ((name = strsep(&rest, ", "))) {
+        if (*name == '\0')
+            continue;
         if (is_covered(view, name, &is_filtered))
             is_any = true;
         else

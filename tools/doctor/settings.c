@@ -85,17 +85,33 @@ static struct search search_programs(const struct doctor *doctor, const struct s
     return search;
 }
 
+#define EXPLAINED_MAX 8
+
+/* One more is bad: is it among those that are explained? There is no room for a host full. */
+static bool search_explains(struct search *search)
+{
+    return search->bad++ < EXPLAINED_MAX;
+}
+
+static void tell_of_more(const struct search *search, const char *id)
+{
+    if (search->bad > EXPLAINED_MAX)
+        saw(search->doctor, LEVEL_NOTE, id, "%u more settings of processes are as bad",
+            search->bad - EXPLAINED_MAX);
+}
+
 /* Returns whether libblkin takes it. */
 static bool check_text(struct search *search, const struct process *process,
                        const struct found *found, const char *id, const char *such_as)
 {
     if (!search->parse || search->parse(found->text) == 0)
         return true;
-    saw(search->doctor, LEVEL_BAD, id,
-        "%s of process %d (%s) is \"%.200s\", which libblkin cannot read, and so heeds not",
-        found->origin, (int)process->pid, process->name, found->text);
-    mend(search->doctor, "%s", such_as);
-    search->bad++;
+    if (search_explains(search)) {
+        saw(search->doctor, LEVEL_BAD, id,
+            "%s of process %d (%s) is \"%.200s\", which libblkin cannot read, and so heeds not",
+            found->origin, (int)process->pid, process->name, found->text);
+        mend(search->doctor, "%s", such_as);
+    }
     return false;
 }
 
@@ -124,7 +140,7 @@ static void look_at_sampling(struct search *search, const struct process *proces
     if (!found.is_there || (found.origin == sampling.variable && !found.text[0]) ||
         !check_text(search, process, &found, "sampling.text",
                     "always, never, ratio=0.01 or rate=100: see \"Sampling\" in doc/library.md") ||
-        samples_something(found.text))
+        samples_something(found.text) || !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "sampling.share",
         "process %d (%s) records no trace of its own: %s says \"%.200s\"", (int)process->pid,
@@ -134,13 +150,13 @@ static void look_at_sampling(struct search *search, const struct process *proces
                              "file");
     else
         mend(search->doctor, "echo always > %s", found.origin);
-    search->bad++;
 }
 
 void check_sampling(const struct doctor *doctor)
 {
     const struct search search = search_programs(doctor, &sampling, look_at_sampling);
 
+    tell_of_more(&search, "sampling.more");
     if (search.bad == 0)
         saw(doctor, LEVEL_OK, "sampling.share",
             "neither environment nor sampling file keeps any of %u programs from recording",
@@ -164,13 +180,14 @@ static void look_at_slow(struct search *search, const struct process *process)
 
     find(&slow, process, &found);
     if (found.error && file_is_there(process, found.path)) {
+        if (!search_explains(search))
+            return;
         saw(search->doctor, LEVEL_BAD, "rules.file",
             "process %d (%s, of user %u) cannot read %s: %s: none of its rules holds",
             (int)process->pid, process->name, (unsigned)process->user, found.path,
             strerror(found.error));
         mend(search->doctor, "a file in a folder that this user may enter, and "
                              "BLKIN_SLOW_FILE=PATH in its environment");
-        search->bad++;
     } else if (is_blank(found.text)) {
         search->without_rules++;
     } else {
@@ -187,8 +204,10 @@ static void look_at_rules(struct search *search, const struct process *process)
 
     look_at_slow(search, process);
     find(&sampling, process, &found);
-    if (is_blank(found.text) || (!strstr(found.text, "ratio=") && !strstr(found.text, "rate=") &&
-                                 !strstr(found.text, "never")))
+    if (is_blank(found.text) ||
+        (!strstr(found.text, "ratio=") && !strstr(found.text, "rate=") &&
+         !strstr(found.text, "never")) ||
+        !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "rules.sampling",
         "process %d (%s) samples \"%.200s\" (%s): the recorder has those traces alone, and who "
@@ -196,13 +215,13 @@ static void look_at_rules(struct search *search, const struct process *process)
         (int)process->pid, process->name, found.text, found.origin);
     mend(search->doctor, "sample always; what a live session should not have, its `filter` leaves "
                          "out");
-    search->bad++;
 }
 
 void check_rules(const struct doctor *doctor)
 {
     const struct search search = search_programs(doctor, &slow, look_at_rules);
 
+    tell_of_more(&search, "rules.more");
     if (search.programs > 0 && search.without_rules == search.programs) {
         saw(doctor, LEVEL_NOTE, "rules.none",
             "none of %u programs has a rule in its environment or rules file: nothing is sent but "

@@ -56,8 +56,6 @@ struct service {
     int status;
 };
 
-static void start_drain(void *context);
-
 /* ---- how it is ------------------------------------------------------------------------------- */
 
 static struct run_info run_info(const struct service *service)
@@ -172,7 +170,7 @@ static void tick(void *context)
     struct service *service = context;
 
     timer_set(service->frame.loop, &service->tick, NOTIFY_PERIOD_MS);
-    if (tracing_was_tried(&service->tracing) &&
+    if (service->tracing.was_tried &&
         (service->tracing.state != TRACING_ACTIVE || clock_ms() - service->start_ms > READY_MAX_MS))
         be_ready(service);
     tell_systemd(service);

@@ -79,8 +79,11 @@ bool readers_have_read(struct readers *readers, int64_t trace_ns, int64_t wall_n
         struct live_reader *reader = &readers->readers[i];
         const struct input_counts *input = &reader->now.counts.input;
 
-        if (!reader->is_used || !reader->is_own || reader->is_retired ||
-            reader->state != READER_RUNNING)
+        if (!reader->is_used || !reader->is_own || reader->is_retired)
+            continue;
+        if (reader->state == READER_WAITING) /* it has died, and will read what it missed */
+            return false;
+        if (reader->state != READER_RUNNING)
             continue;
         readers_read_account(reader);
         if (input->trace_time_ns < trace_ns &&

@@ -35,27 +35,15 @@ static void relay_start(void *context);
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-static const char *bracketed(const char *host, char *text, size_t size)
-{
-    (void)snprintf(text, size, strchr(host, ':') ? "[%s]" : "%s", host);
-    return text;
-}
-
 void relay_url(const struct relay_options *options, char *url, size_t size)
 {
-    char host[300];
-
-    (void)snprintf(url, size, "%s://%s:%d:%d", strchr(options->host, ':') ? "net6" : "net",
-                   bracketed(options->host, host, sizeof(host)), options->control_port,
+    (void)snprintf(url, size, "net://%s:%d:%d", options->host, options->control_port,
                    options->data_port);
 }
 
 void relay_live_url(const struct relay_options *options, char *url, size_t size)
 {
-    char host[300];
-
-    (void)snprintf(url, size, "net://%s:%d", bracketed(options->host, host, sizeof(host)),
-                   options->live_port);
+    (void)snprintf(url, size, "net://%s:%d", options->host, options->live_port);
 }
 
 struct relay_options relay_reached(const struct relay_options *options)

@@ -19,7 +19,7 @@ extern const struct job relay_job;
 
 struct relay_options {
     bool is_own;
-    char host[256]; /* ours: what it listens at; of an IPv6 address without brackets */
+    char host[256]; /* ours: what it listens at */
     int control_port, data_port, live_port;
     char output[4096]; /* ours: its folder */
 };

@@ -445,11 +445,6 @@ bool tracing_is_stalled(struct tracing *tracing)
     return true;
 }
 
-bool tracing_was_tried(const struct tracing *tracing)
-{
-    return tracing->was_tried;
-}
-
 int64_t tracing_now_ns(const struct tracing *tracing)
 {
     return clock_ms() * 1000000 + tracing->clock_offset_ns;

@@ -38,7 +38,8 @@ struct tracing {
     struct tracing_callbacks on;
     enum tracing_state state;
     int64_t since_ns;
-    bool relay_is_up, is_dead, was_created, was_tried;
+    bool relay_is_up, is_dead, was_created;
+    bool was_tried; /* so that the service is as ready as it can be; to be read only */
     unsigned makings, names, failures;
     int64_t unlisted_since_ms; /* 0: the relay daemon has it */
     uint64_t discarded_events, lost_packets;
@@ -77,9 +78,6 @@ void tracing_is_listed(struct tracing *tracing, bool is_listed);
 /* Its stream stands still: goes on in a new session of another name, at most each 30 s. Returns
  * whether it does so now. */
 bool tracing_is_stalled(struct tracing *tracing);
-
-/* Is it tried at least once, so that the service is as ready as it can be? */
-bool tracing_was_tried(const struct tracing *tracing);
 
 /* The time of the session's clock, which goes on evenly also when the wall clock is set. */
 int64_t tracing_now_ns(const struct tracing *tracing);

@@ -88,6 +88,7 @@ static void burial_ended(void *context, const void *result)
     } else if (outcome->is_quiet && !outcome->is_done) {
         problem = outcome->error.text;
     } else if (outcome->is_done) {
+        burial->named_ms = 0;
         say(BK3011,
             "session %s has died: what it had written, and what was in its buffers, is converted",
             burial->place);
@@ -99,8 +100,7 @@ void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
 {
     struct order order = {.store = store_folders(burial->store), .quiet_s = quiet_s};
 
-    order.names_holder = strcmp(burial->place, place) != 0 || !burial->named_ms ||
-                         clock_ms() - burial->named_ms > NAMED_AGAIN_MS;
+    order.names_holder = !burial->named_ms || clock_ms() - burial->named_ms > NAMED_AGAIN_MS;
     (void)snprintf(order.place, sizeof(order.place), "%s", place);
     (void)snprintf(burial->place, sizeof(burial->place), "%s", place);
     burial->task.done = burial_ended;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define LOOK_MS  500
 #define LIMIT_MS 15000
@@ -124,6 +125,8 @@ static void keeper_ensure(struct order *order, struct keep_report *report)
     report->state = answer.result <= SESSION_ADOPTED     ? KEEP_RECORDS
                     : answer.result == SESSION_NO_DAEMON ? KEEP_NO_DAEMON
                                                          : KEEP_FAILED;
+    if (report->state != KEEP_RECORDS && order->spec.shm_path[0] != '\0')
+        (void)rmdir(order->spec.shm_path); /* the next try has another name */
 }
 
 /* Returns whether LTTng's consumer daemon is alive, as far as the session tells. */
@@ -196,8 +199,6 @@ const struct job keeper_list_job = {
     .name = "rotate-list", .fill = keeper_list, .result_size = sizeof(struct keep_report)};
 
 /* ---- in the service -------------------------------------------------------------------------- */
-
-static void keeper_look_again(void *context);
 
 static void keeper_looked(void *context, const void *result)
 {

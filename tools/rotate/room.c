@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SAID_AGAIN_MS 60000
@@ -19,26 +18,32 @@
 #define FULL_BYTES    (UINT64_C(256) << 10)
 #define FREE_ENOUGH   (UINT64_C(1) << 30)
 
-/* A consumer daemon that finds no room gives streams up for good: it must never come to that. */
-static bool is_nearly_full(const struct room *room, uint64_t bytes, unsigned permille)
+/*
+ * A consumer daemon that finds no room gives streams up for good: it must never come to that. What
+ * was dropped will be free soon: without it, all chunks would be dropped before the first is
+ * deleted.
+ */
+static bool is_nearly_full(const struct room *room)
 {
-    return (permille < FREE_PERMILLE && bytes < FREE_ENOUGH) || bytes < 4 * room->largest_chunk;
+    uint64_t bytes, all;
+
+    if (!store_free(room->store, &bytes, &all))
+        return false;
+    bytes += room->leaving;
+    return (bytes < all / 1000 * FREE_PERMILLE && bytes < FREE_ENOUGH) ||
+           bytes < 4 * room->largest_chunk;
 }
 
 static bool is_too_much(const struct room *room, uint64_t max_bytes)
 {
-    unsigned permille;
-    uint64_t bytes;
-
-    return (max_bytes && room->store->bytes > max_bytes) ||
-           (store_free(room->store, &permille, &bytes) && is_nearly_full(room, bytes, permille));
+    return (max_bytes && room->store->bytes > max_bytes) || is_nearly_full(room);
 }
 
 /* The oldest that is not under way: what the sink has begun it must end. */
-static struct chunk *droppable(const struct room *room)
+static const struct chunk *droppable(const struct room *room)
 {
     for (size_t i = 0; i < room->store->count; i++) {
-        struct chunk *chunk = &room->store->chunks[i];
+        const struct chunk *chunk = &room->store->chunks[i];
         char name[PLACE_MAX + CHUNK_MAX];
 
         (void)snprintf(name, sizeof(name), "%s/%s", chunk->place, chunk->name);
@@ -63,10 +68,9 @@ static void say_dropped(struct room *room)
 
 bool room_is_back(struct room *room)
 {
-    unsigned permille;
-    uint64_t bytes;
+    uint64_t bytes, all;
 
-    if (!store_free(room->store, &permille, &bytes))
+    if (!store_free(room->store, &bytes, &all))
         return false;
     if (bytes < FULL_BYTES)
         room->was_full = true;
@@ -76,9 +80,41 @@ bool room_is_back(struct room *room)
     return true;
 }
 
+static void room_has_deleted(void *context, const char *problem);
+
+/* Until the saver has deleted what it was given by now. */
+static void room_await(struct room *room)
+{
+    if (!room->leaving || room->deleted.is_set)
+        return;
+    room->awaited = room->leaving;
+    room->deleted.done = room_has_deleted;
+    room->deleted.context = room;
+    saver_then(&room->deleted);
+}
+
+static void room_has_deleted(void *context, const char *problem)
+{
+    struct room *room = context;
+
+    if (problem)
+        say(BK1040, "%s", problem);
+    room->leaving -= room->awaited;
+    room_await(room);
+}
+
+static void room_forget(struct store *store, const struct chunk *chunk)
+{
+    const size_t at = (size_t)(chunk - store->chunks);
+
+    store->bytes -= chunk->bytes;
+    store->count--;
+    memmove(&store->chunks[at], &store->chunks[at + 1], (store->count - at) * sizeof(*chunk));
+}
+
 bool room_make(struct room *room, uint64_t max_bytes)
 {
-    struct chunk *chunk;
+    const struct chunk *chunk;
     bool has_dropped = false;
 
     for (size_t i = 0; i < room->store->count; i++) {
@@ -92,14 +128,14 @@ bool room_make(struct room *room, uint64_t max_bytes)
         }
         room->totals->chunks_dropped++;
         room->totals->bytes_dropped += chunk->bytes;
-        room->store->bytes -= chunk->bytes;
-        *chunk = room->store->chunks[--room->store->count];
+        room->leaving += chunk->bytes;
         has_dropped = true;
-        qsort(room->store->chunks, room->store->count, sizeof(*chunk), store_by_age);
+        room_forget(room->store, chunk);
     }
     if (has_dropped) {
         room->dropped_ns = wall_clock_ns();
         say_dropped(room);
+        room_await(room);
     }
     return has_dropped;
 }

@@ -7,6 +7,7 @@
 #define BLKIN_TOOLS_ROTATE_ROOM_H
 
 #include "store.h"
+#include "tools/base/saver.h"
 #include "totals.h"
 
 struct room {
@@ -15,6 +16,8 @@ struct room {
     const struct chunk *at_hand; /* the converter's: not to be deleted here; name "": none */
     uint64_t largest_chunk;      /* that was seen */
     bool was_full;               /* the file system */
+    uint64_t leaving, awaited;   /* bytes: dropped, not deleted yet; those that deleted waits for */
+    struct saver_wait deleted;
     int64_t said_ms;
     int64_t dropped_ns; /* since 1970: when chunks were deleted unread last; 0: not in this run */
 };

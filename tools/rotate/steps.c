@@ -53,14 +53,15 @@ static bool is_used(const struct steps *steps, const char *place)
     return last->state == KEEP_RECORDS && strcmp(last->place, place) == 0;
 }
 
-static const struct place *oldest_dead(const struct steps *steps)
+/* Of those that come after a name; "": of all. */
+static const struct place *oldest_dead(const struct steps *steps, const char *after)
 {
     const struct place *oldest = NULL;
 
     for (size_t i = 0; i < steps->store.place_count && steps->keeper.has_looked; i++) {
         const struct place *place = &steps->store.places[i];
 
-        if (place->has_rest && !is_used(steps, place->name) &&
+        if (place->has_rest && strcmp(place->name, after) > 0 && !is_used(steps, place->name) &&
             (!oldest || strcmp(place->name, oldest->name) < 0))
             oldest = place;
     }
@@ -79,25 +80,23 @@ static void remove_empty_places(struct steps *steps)
 
 /* ---- burying --------------------------------------------------------------------------------- */
 
-static void do_step(struct steps *steps);
-
+/* The next scan goes on: at once, what cannot be buried yet would be tried without a pause. */
 static void buried(void *context, const char *problem)
 {
-    struct steps *steps = context;
-
     if (problem)
-        steps_say_state(steps, BK3010, problem);
-    do_step(steps);
+        steps_say_state(context, BK3010, problem);
 }
 
-static void bury_dead(struct steps *steps, const struct place *dead)
+/* One after the other: one that cannot be buried does not keep the younger ones from it. */
+static void bury_dead(struct steps *steps, const struct place *oldest)
 {
+    const struct place *next = oldest_dead(steps, steps->burial.place);
     const int64_t period_s = config_integer(steps->config, "rotate-ms") / 1000;
     int64_t quiet_s = QUIET_S;
 
     if (!steps->keeper.last.has_daemon)
         quiet_s = 2 * period_s > QUIET_BLIND_S ? 2 * period_s : QUIET_BLIND_S;
-    burial_start(&steps->burial, dead->name, quiet_s);
+    burial_start(&steps->burial, (next ? next : oldest)->name, quiet_s);
 }
 
 /* ---- room on disk ---------------------------------------------------------------------------- */
@@ -152,26 +151,28 @@ static void check_rotation(struct steps *steps)
 
 /* ---- what is next ---------------------------------------------------------------------------- */
 
-/* A dead session's place cannot be read: is it time to go on without? */
+/* The oldest dead session's place cannot be read: is it time to go on without? */
 static bool is_late(struct steps *steps, const struct place *dead)
 {
-    if (!dead)
-        steps->dead_since_ms = 0;
-    else if (!steps->dead_since_ms)
+    const char *name = dead ? dead->name : "";
+
+    if (strcmp(steps->dead_place, name) != 0) {
+        (void)snprintf(steps->dead_place, sizeof(steps->dead_place), "%s", name);
         steps->dead_since_ms = clock_ms();
+    }
     return dead && clock_ms() - steps->dead_since_ms > BURY_WAIT_MS;
 }
 
 /* What a dead session has left is older than what a new one has closed. */
-static bool must_wait(struct steps *steps, const struct place *dead)
+static bool must_wait(const struct steps *steps, const struct place *dead, bool is_too_late)
 {
     return !steps->keeper.has_looked ||
-           (dead && strcmp(dead->name, steps->store.chunks[0].place) < 0 && !is_late(steps, dead));
+           (dead && strcmp(dead->name, steps->store.chunks[0].place) < 0 && !is_too_late);
 }
 
 static bool all_is_converted(const struct steps *steps)
 {
-    return steps->keeper.has_looked && steps->store.count == 0 && !oldest_dead(steps) &&
+    return steps->keeper.has_looked && steps->store.count == 0 && !oldest_dead(steps, "") &&
            !steps->burial.is_under_way && (steps->work != END || steps->ending.has_ended);
 }
 
@@ -189,6 +190,7 @@ static void finish(struct steps *steps)
 static void do_step(struct steps *steps)
 {
     const struct place *dead;
+    bool is_too_late;
 
     if (steps->is_stopping) {
         if (!converter_is_busy(&steps->converter) || !steps->converter.reader.child.pid)
@@ -201,19 +203,19 @@ static void do_step(struct steps *steps)
     }
     make_room(steps);
     check_rotation(steps);
-    dead = oldest_dead(steps);
-    (void)is_late(steps, dead);
-    if (dead && !steps->burial.is_under_way)
+    dead = oldest_dead(steps, "");
+    is_too_late = is_late(steps, dead);
+    if (dead && !steps->burial.is_under_way && !(is_too_late && steps->work != SERVE))
         bury_dead(steps, dead);
     if (converter_is_busy(&steps->converter))
         return;
     if (steps->store.count) {
-        if (!must_wait(steps, dead))
+        if (!must_wait(steps, dead, is_too_late))
             converter_take(&steps->converter, &steps->store.chunks[0]);
         return;
     }
     remove_empty_places(steps);
-    if (steps->work != SERVE && is_late(steps, dead) && !steps->burial.is_under_way) {
+    if (steps->work != SERVE && is_too_late && !steps->burial.is_under_way) {
         say(BK3012, "somebody still writes in %s/%s, or it cannot be read: left",
             steps->store.output, dead->name);
         steps->has_failed = true;
@@ -289,9 +291,6 @@ static void steps_looked(void *context, const struct keep_report *report)
     steps->is_ready = true;
 }
 
-/* --once and --end make no session: which ones are there? */
-static void steps_list_again(void *context);
-
 /* Nothing of --once and --end can be done: which files LTTng writes still is not known. */
 static void end_unanswered(struct steps *steps)
 {
@@ -322,6 +321,7 @@ static void steps_listed(void *context, const void *result)
     timer_set(steps->loop, &steps->keeper.timer, SCAN_MS);
 }
 
+/* --once and --end make no session: which ones are there? */
 static void steps_list_again(void *context)
 {
     struct steps *steps = context;

@@ -33,8 +33,9 @@ struct steps {
     int64_t answered_ms;   /* when LTTng's session daemon has answered last, for --once and --end */
     int64_t recorded_ms;   /* when our session was seen to record last; 0: not in this run */
     char recorded_place[PLACE_MAX];
-    int64_t dead_since_ms; /* a dead place waits to be buried; 0: none does */
-    int64_t rotation_ms;   /* when the last chunk was closed */
+    char dead_place[PLACE_MAX]; /* the oldest that waits to be buried, and since when; "": none */
+    int64_t dead_since_ms;
+    int64_t rotation_ms; /* when the last chunk was closed */
     char rotation_place[PLACE_MAX];
     uint64_t rotation_newest;
     char said[1024]; /* what LTTng's state was, last */

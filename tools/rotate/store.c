@@ -65,7 +65,7 @@ static uint64_t number_of(const char *name)
     return dash ? strtoull(dash + 1, NULL, 10) : 0;
 }
 
-int store_by_age(const void *a, const void *b)
+static int store_by_age(const void *a, const void *b)
 {
     const struct chunk *one = a, *other = b;
     const int places = strcmp(one->place, other->place);
@@ -255,13 +255,13 @@ void store_remove_place(const struct store *store, const char *place)
     (void)rmdir(path);
 }
 
-bool store_free(const struct store *store, unsigned *permille, uint64_t *bytes)
+bool store_free(const struct store *store, uint64_t *bytes, uint64_t *all)
 {
     struct statvfs status;
 
     if (statvfs(store->output, &status) != 0 || status.f_blocks == 0)
         return false;
-    *permille = (unsigned)(status.f_bavail * 1000 / status.f_blocks);
     *bytes = (uint64_t)status.f_bavail * status.f_frsize;
+    *all = (uint64_t)status.f_blocks * status.f_frsize;
     return true;
 }

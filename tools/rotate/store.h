@@ -52,9 +52,6 @@ struct store store_folders(const struct store *store);
 /* Looks what is there now. Returns false with errno set. */
 bool store_scan(struct store *store);
 
-/* For qsort(3): the oldest first. */
-int store_by_age(const void *a, const void *b);
-
 /* A name for a new place, after all that are there. */
 void store_new_place(const struct store *store, char place[PLACE_MAX]);
 
@@ -69,7 +66,7 @@ void store_remove_later(const struct store *store, const struct chunk *chunk);
 /* Of a place that nobody uses and that is empty. */
 void store_remove_place(const struct store *store, const char *place);
 
-/* What share of its file system is left free, in 1/1000, and bytes. */
-bool store_free(const struct store *store, unsigned *permille, uint64_t *bytes);
+/* Of its file system: what is left free, of how much, in bytes. */
+bool store_free(const struct store *store, uint64_t *bytes, uint64_t *all);
 
 #endif

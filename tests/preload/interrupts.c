@@ -1,0 +1,265 @@
+/*
+ * Signals and limits that meet the library's own work: the load of LTTng, for which "late.so"
+ * (built with -DLATE) stands, and the recording in the middle of a wait.
+ *
+ *     interrupts WAY PORT
+ * A server that only sets a flag at SIGUSR1, and waits until it is set. WAY: poll, ppoll, select,
+ * pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal comes in the load.
+ *
+ *     interrupts idle PORT
+ * The same, and the signal comes while the answer to a request is recorded in the middle of
+ * poll(2).
+ *
+ *     interrupts restart PORT | ignored PORT
+ * A signal that does not end the call: accept(2) goes on after a handler of SA_RESTART, and poll(2)
+ * if the signal is ignored.
+ *
+ *     interrupts limit PORT
+ * While a thread loads LTTng, RLIMIT_NPROC waits for that; in a child that is forked meanwhile it
+ * does not.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifdef LATE
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* Is loaded in place of LTTng's provider. */
+__attribute__((constructor)) static void begin(void)
+{
+    const char *ms = getenv("LATE_MS");
+
+    if (!ms)
+        (void)kill(getpid(), SIGUSR1);
+    else
+        (void)usleep((useconds_t)atoi(ms) * 1000);
+}
+
+#else
+
+#include "waits.h"
+#include "wire.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+static volatile sig_atomic_t is_told;
+
+static void on_signal(int number)
+{
+    is_told = number;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec now;
+
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- what waits ---- */
+
+static int wait_by(const char *way, int fd)
+{
+    const int efd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    struct pollfd polled[2] = {{fd, POLLIN, 0}, {fd, POLLIN, 0}};
+    fd_set set;
+
+    FD_ZERO(&set);
+    FD_SET(fd, &set);
+    epoll_ctl(efd, EPOLL_CTL_ADD, fd, &event);
+    if (strcmp(way, "poll") == 0)
+        return poll(polled, 2, -1);
+    if (strcmp(way, "ppoll") == 0)
+        return ppoll(polled, 2, NULL, NULL);
+    if (strcmp(way, "select") == 0)
+        return select(fd + 1, &set, NULL, NULL, NULL);
+    if (strcmp(way, "pselect") == 0)
+        return pselect(fd + 1, &set, NULL, NULL, NULL, NULL);
+    if (strcmp(way, "epoll_wait") == 0)
+        return epoll_wait(efd, &event, 1, -1);
+    if (strcmp(way, "epoll_pwait") == 0)
+        return epoll_pwait(efd, &event, 1, -1, NULL);
+    if (strcmp(way, "epoll_pwait2") == 0)
+        return epoll_pwait2(efd, &event, 1, NULL, NULL);
+    if (strcmp(way, "accept") == 0)
+        return accept(fd, NULL, NULL);
+    if (strcmp(way, "accept4") == 0)
+        return accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+    fprintf(stderr, "see the head of interrupts.c\n");
+    exit(2);
+}
+
+static void handle(void (*handler)(int), int flags)
+{
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+
+    sigaction(SIGUSR1, &action, NULL);
+}
+
+static void wait_for_flag(const char *way, int listener)
+{
+    handle(on_signal, 0);
+    while (!is_told) {
+        if (wait_by(way, listener) >= 0 || errno != EINTR)
+            fail(way);
+    }
+    printf("%s: woken\n", way);
+}
+
+/* ---- the signal comes in the middle of a wait ---- */
+
+static int64_t tell_after_ms; /* 0: not at all */
+
+/* The library takes the time when it looks for what is over. Threads of LTTng take it, too. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (tell_after_ms && now_ms() >= tell_after_ms && gettid() == getpid()) {
+        tell_after_ms = 0;
+        (void)kill(getpid(), SIGUSR1);
+    }
+    return (int)syscall(SYS_clock_gettime, clock, now);
+}
+
+static void wait_idle(const char *port, int listener)
+{
+    struct pollfd polled[2] = {{listener, POLLIN, 0}, {listener, POLLIN, 0}};
+    int ours, fd;
+    char byte = 'x';
+
+    handle(on_signal, 0);
+    ours = connect_to(port, 0);
+    fd = accept(listener, NULL, NULL);
+    if (write(ours, &byte, 1) != 1 || read(fd, &byte, 1) != 1 || write(fd, &byte, 1) != 1)
+        fail("a request");
+    tell_after_ms = now_ms() + 30;
+    while (!is_told) {
+        if (poll(polled, 2, -1) >= 0 || errno != EINTR)
+            fail("poll");
+    }
+    if (tell_after_ms)
+        fail("the signal did not come in the middle of the wait");
+    printf("idle: woken\n");
+}
+
+/* ---- what is not ended by the signal ---- */
+
+static void accept_after_restart(const char *port, int listener)
+{
+    const pid_t client = fork();
+
+    if (client == 0) {
+        usleep(300000);
+        (void)connect_to(port, 0);
+        _exit(0);
+    }
+    handle(on_signal, SA_RESTART);
+    if (accept(listener, NULL, NULL) < 0 || !is_told)
+        fail("accept");
+    (void)waitpid(client, NULL, 0);
+    printf("restart: goes on\n");
+}
+
+static void poll_ignoring(int listener)
+{
+    struct pollfd polled[2] = {{listener, POLLIN, 0}, {listener, POLLIN, 0}};
+
+    handle(SIG_IGN, 0);
+    if (poll(polled, 2, 300) != 0)
+        fail("poll");
+    printf("ignored: goes on\n");
+}
+
+/* ---- limits ---- */
+
+static bool is_loaded; /* the thread's first wait is over */
+
+static void *load(void *listener)
+{
+    struct pollfd polled = {*(int *)listener, POLLIN, 0};
+
+    (void)poll(&polled, 1, 1);
+    __atomic_store_n(&is_loaded, true, __ATOMIC_SEQ_CST);
+    return listener;
+}
+
+static bool is_loading(void)
+{
+    char line[512];
+    bool is = false;
+    FILE *file = fopen("/proc/self/maps", "r");
+
+    while (file && fgets(line, sizeof(line), file))
+        is |= strstr(line, "/late.so") != NULL;
+    if (file)
+        fclose(file);
+    return is && !__atomic_load_n(&is_loaded, __ATOMIC_SEQ_CST);
+}
+
+/* Returns how long that took. */
+static int64_t limit_threads(void)
+{
+    const int64_t begin_ms = now_ms();
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
+        fail("RLIMIT_NPROC");
+    return now_ms() - begin_ms;
+}
+
+static void limit_while_loading(int listener)
+{
+    pthread_t thread;
+    int status;
+    pid_t child;
+
+    if (pthread_create(&thread, NULL, load, &listener) != 0)
+        fail("thread");
+    for (int64_t end_ms = 0; !is_loading();)
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            fail("nothing is loaded");
+    child = fork();
+    if (child == 0)
+        _exit(limit_threads() < 1000 ? 0 : 1);
+    if (waitpid(child, &status, 0) != child || status)
+        fail("the child has waited for a thread that it does not have");
+    (void)limit_threads();
+    usleep(20000);
+    if (!__atomic_load_n(&is_loaded, __ATOMIC_SEQ_CST))
+        fail("the limit has not waited for the load");
+    pthread_join(thread, NULL);
+    printf("limit: waits\n");
+}
+
+int main(int count, char **arguments)
+{
+    const char *way = count == 3 ? arguments[1] : "";
+    const int listener = count == 3 ? listen_at(arguments[2]) : -1;
+
+    alarm(20); /* one that is not woken */
+    if (strcmp(way, "idle") == 0)
+        wait_idle(arguments[2], listener);
+    else if (strcmp(way, "restart") == 0)
+        accept_after_restart(arguments[2], listener);
+    else if (strcmp(way, "ignored") == 0)
+        poll_ignoring(listener);
+    else if (strcmp(way, "limit") == 0)
+        limit_while_loading(listener);
+    else
+        wait_for_flag(way, listener);
+    return 0;
+}
+
+#endif

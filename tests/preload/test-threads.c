@@ -1,0 +1,122 @@
+/*
+ * The end of threads: of one that a child of fork(2) has from its parent, and of one that was in
+ * the middle of this library's code.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "libblkin/preload/interaction.h"
+#include "libblkin/preload/preload.h"
+#include "libblkin/preload/thread.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct connection server = {.item = {.word = UINT64_C(1) << 32 | 1000000},
+                                   .role = ROLE_SERVER};
+
+/* One that this thread has taken. */
+static struct interaction *request(void)
+{
+    struct interaction *taken =
+        interaction_make(&server, interaction_worker(), 0, preload_now_ns());
+
+    __atomic_store_n(&taken->phase, PHASE_REQUEST, __ATOMIC_RELEASE);
+    interaction_opens(interaction_thread.worker, taken);
+    return taken;
+}
+
+static void count(enum preload_count what, int times)
+{
+    CHECK(thread_follow());
+    while (times-- > 0)
+        preload_count(what);
+}
+
+/* ---- a child of fork(2) ---- */
+
+static void *calls_once(void *unused)
+{
+    count(PRELOAD_CALLED, 1);
+    return unused;
+}
+
+/* The child's account is of what its threads have done, once the parent's thread has ended there.
+ */
+static void *goes_on_in_child(void *parents_thread)
+{
+    char said[1024] = "";
+    const int file = memfd_create("said", 0), own = dup(STDERR_FILENO);
+    pthread_t other;
+
+    CHECK(pthread_join(*(pthread_t *)parents_thread, NULL) == 0);
+    count(PRELOAD_SERVED, 5);
+    CHECK(pthread_create(&other, NULL, calls_once, NULL) == 0 && pthread_join(other, NULL) == 0);
+    (void)dup2(file, STDERR_FILENO);
+    thread_print_counts();
+    (void)dup2(own, STDERR_FILENO);
+    CHECK(pread(file, said, sizeof(said) - 1, 0) > 0);
+    CHECK(strstr(said, " served 5 called 1 "));
+    if (check_status())
+        fprintf(stderr, "%s", said);
+    _exit(check_status());
+}
+
+static void test_forked(void)
+{
+    static pthread_t own, other;
+    int status;
+    pid_t child;
+
+    (void)setenv("BLKIN_DEBUG", "1", 1);
+    count(PRELOAD_SERVED, 3);
+    child = fork();
+    if (child == 0) {
+        own = pthread_self();
+        CHECK(pthread_create(&other, NULL, goes_on_in_child, &own) == 0);
+        pthread_exit(NULL);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+    (void)unsetenv("BLKIN_DEBUG");
+}
+
+/* ---- a thread that ends in the middle of this library's code ---- */
+
+/* As a handler leaves it that comes while interaction_closes() moves the last request. */
+static void *ends_in_the_middle(void *unused)
+{
+    struct worker *worker;
+
+    for (int i = 0; i < 3; i++)
+        (void)request();
+    worker = interaction_thread.worker;
+    worker->open[0] = worker->open[--worker->open_count];
+    preload_thread.inside_at = __builtin_frame_address(0);
+    preload_thread.is_inside = true;
+    return unused;
+}
+
+static void test_end_in_the_middle(void)
+{
+    struct timespec until;
+    pthread_t thread;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 20;
+    CHECK(pthread_create(&thread, NULL, ends_in_the_middle, NULL) == 0);
+    if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+        CHECK(!"the thread ends");
+        _exit(check_status());
+    }
+}
+
+int main(void)
+{
+    test_forked();
+    test_end_in_the_middle();
+    return check_status();
+}
