@@ -62,7 +62,7 @@ static bool alarms_have_room(const struct alarms *alarms)
 {
     const size_t collected = alarms->collected ? alarms->collected->count : 0;
 
-    return alarms->agent->pending.traces + collected < alarms->agent->pending.max;
+    return !alarms->is_stopped && collected < pending_room(&alarms->agent->pending);
 }
 
 /* By the wall clock. */
