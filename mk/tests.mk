@@ -74,6 +74,8 @@ $(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/record/% 
 
 # looks what is on disk when
 $(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
+# has a store and a time of its own
+$(BUILD)/tests/record/test-later: ldflags += -Wl,--wrap=foreign_take,--wrap=foreign_held,--wrap=clock_gettime
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

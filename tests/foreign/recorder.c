@@ -97,7 +97,7 @@ static void recorder_look(void *context)
     for (size_t i = 0; i < recorder.wanted_count; i++) {
         struct wanted_trace *trace = &recorder.wanted[i];
 
-        foreign_take(recorder.foreign, &trace->wanted, 1, recorder_give, NULL);
+        foreign_take(recorder.foreign, &trace->wanted, recorder_give, NULL);
         if (now_ms < trace->until_ms)
             recorder.wanted[kept++] = *trace;
         else

@@ -45,3 +45,15 @@ make "fast 100"
 make "slow 250"
 wait_for 20 record "the three spans" has_spans "$ID" || { status; exit 1; }
 stop_part record TERM 20 || fail "status $? of SIGTERM"
+
+# each process there may have the same pid: an answer to the one before is not for the next one
+export BLKIN_STATE_DIR=$WORK/pids/state BLKIN_RUNTIME_DIR=$WORK/pids/run
+mkdir "$WORK/pids"
+names=()
+for run in 1 2; do
+    start_part record unshare --pid --fork --kill-child "$BUILD/bin/blkin" record
+    wait_for 20 record "run $run with a pid of its own" is pid 1 || exit 1
+    names+=("$(ask "keep 12345" id)")
+    stop_part record KILL
+done
+[ "${names[0]}" != "${names[1]}" ] || fail "two requests have the same name: ${names[*]}"

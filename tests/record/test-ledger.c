@@ -274,6 +274,50 @@ static void test_service(void)
     ledger_free(ledger);
 }
 
+/* Each listing is asked for while the ledger judges: it must not free one that it is at. */
+static struct ledger *asking;
+static unsigned listings;
+
+static void ask_listed(void *context, const char *name, const struct request *traces)
+{
+    struct request *request = request_new("next", "a");
+    json_t *hosts = json_pack("[s]", "a");
+
+    (void)context;
+    CHECK(traces->count == 1 && request_add(request, traces->traces[0].id, 0, ""));
+    CHECK(ledger_ask(asking, request, hosts, name, 100));
+    listings++;
+    requests_free(request);
+    json_decref(hosts);
+}
+
+static void test_many_services(void)
+{
+    const struct ledger_callbacks on = {judged, left, ask_listed, NULL};
+    json_t *hosts = json_pack("[s]", "a");
+
+    said[0] = '\0';
+    asking = ledger_new(&on);
+    for (int i = 0; i < 100; i++) {
+        struct request *request = request_new("", "a");
+        char text[256];
+
+        (void)snprintf(request->id, sizeof(request->id), "r%d", i);
+        request->last_ms = 1000;
+        strcpy(request->service, "osd");
+        CHECK(ledger_ask(asking, request, hosts, request->id, 100));
+        (void)snprintf(
+            text, sizeof(text),
+            "{\"id\": \"r%d\", \"host\": \"a\", \"traces\": [" TRACE("1", "10", "10") "]}", i);
+        answer(asking, text);
+        requests_free(request);
+    }
+    (void)ledger_judge(asking, 50);
+    CHECK(listings == 100 && ledger_open(asking) == 100);
+    json_decref(hosts);
+    ledger_free(asking);
+}
+
 /* What was sent and is not listed is counted; nothing is called missing then. */
 static void test_unlisted(void)
 {
@@ -323,6 +367,7 @@ int main(void)
     test_dropped();
     test_by_hand();
     test_service();
+    test_many_services();
     test_unlisted();
     test_nonsense();
     return check_status();

@@ -35,6 +35,16 @@ is totals alarms_double 0 || fail "double: $(total alarms_double)"
     fail "by rule: $(status rules)"
 [ "$(all_spans)" = 30 ] || fail "$(all_spans) spans for 10 requests"
 
+# Beside those that wait, a request for the traces of a service has what is left; the rest is counted, too.
+start_again --fetch-traces=10 --linger-ms=20000
+make "fast 5"
+wait_for 20 record "five that wait" is pending_traces 5 || { status; exit 1; }
+make "service third"
+make "fast 20"
+make "service many"
+ask "keep-last 60000 third" id >/dev/null || exit 1
+wait_for 20 record "15 traces of 20 that are too many" is totals traces_dropped 15 || { status totals; exit 1; }
+
 # The disk: with no collector the oldest of what was kept goes, and is counted, and said.
 : >"$WORK/taken.away"
 start_again --fetch-traces=4096 --linger-ms=0 --alarm-poll-ms=100

@@ -86,6 +86,10 @@ wait_for 20 record "the answer" kept "$name" || { ask "kept $name"; exit 1; }
 wait_for 20 record "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f fast || { status; exit 1; }
 [ "$(foreign $one)" = "root slow" ] || fail "spans that were sent were sent again: $(foreign $one)"
 
+# a reload frees the configuration that the socket's path was in
+"$BUILD/bin/blkin" reload record >"$WORK/reload.log" 2>&1 || fail "reload: $(<"$WORK/reload.log")"
+is otlp socket "$WORK/otlp" || fail "the socket after a reload: $(status otlp socket)"
+
 # what is no OTLP is refused, and counted
 [ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
 is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"

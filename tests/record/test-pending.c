@@ -67,6 +67,8 @@ static void test_cap(void)
     CHECK(pending_add(&pending, request("b", 0, 3, 6)) == 3);
     CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
     CHECK(pending.traces == 3);
+    pending.max = 2; /* by a reload */
+    CHECK(pending_room(&pending) == 0);
     taken = pending_take(&pending, 0, false);
     CHECK(taken->next->count == 1 && taken->next->left_out == 3);
     /* one of which nothing is left is there all the same: it must be answered */
@@ -385,9 +387,31 @@ static void test_heard_by_cpu(void)
     CHECK(missing_of(&heard) == 1);
 }
 
+/* The earliest alarm comes after a look has told what is lost: a new watcher does not tell it
+ * again. */
+static void test_heard_late(void)
+{
+    static struct heard heard, again;
+    uint64_t told;
+    json_t *json;
+
+    CHECK(hear(&heard, 1, 5, 50) && hear(&heard, 1, 7, 70));
+    told = missing_of(&heard); /* 6 */
+    CHECK(told == 1);
+    heard_look(&heard);
+    CHECK(hear(&heard, 1, 3, 30));
+    if (heard_lost(&heard) > told)
+        told = heard_lost(&heard);
+    json = heard_json(&heard);
+    heard_read(&again, json);
+    json_decref(json);
+    CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
+}
+
 int main(void)
 {
     test_heard();
+    test_heard_late();
     test_heard_by_cpu();
     test_due();
     test_cap();

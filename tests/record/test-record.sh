@@ -70,6 +70,11 @@ wait_for 10 record "its verdict" is open_traces 0 || exit 1
 # its parent is nowhere: it is told, in the trace itself, and counted
 make "orphan 250"
 wait_for 20 record "the verdict" is totals traces_incomplete 1 || exit 1
+# a recorder that is killed from then on does not ask for it again, nor tell it twice
+is_saved() {
+    jq -e '.traces_incomplete == 1' "$WORK/state/record.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/record.fetched"
+}
+wait_for 5 record "the verdict on disk" is_saved || exit 1
 grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
     fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
 "$PYTHON" - "$WORK/taken" "$ID" <<'PY' || fail "it is stamped at another time than its trace's"

@@ -124,6 +124,11 @@ void exchange_close(struct exchange *exchange)
     curl_global_cleanup();
 }
 
+bool exchange_is_posting(const struct exchange *exchange)
+{
+    return exchange->is_connected && (exchange->waiting.first || exchange->sending.first);
+}
+
 json_t *exchange_json(const struct exchange *exchange)
 {
     return json_pack("{ss, ss, so, ss, sO, sI, sI, sI, sI, sI, sI}", "url", exchange->url, "state",

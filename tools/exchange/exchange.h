@@ -62,6 +62,9 @@ void exchange_close(struct exchange *exchange); /* NULL is allowed */
 /* Posts a copy of the message as soon as the hub takes it. Drops and logs one of a wrong form. */
 void exchange_post(struct exchange *exchange, const json_t *message);
 
+/* Has the hub answered last, and is it to take messages yet? */
+bool exchange_is_posting(const struct exchange *exchange);
+
 /*
  * {"url": ..., "state": "connected" | "away", "since": ..., "error": ..., "hosts": ["store-1",
  * ...], "posted": n, "received": n, "dropped": n, "dropped_traces": n, "refused": n, "malformed":

@@ -20,7 +20,6 @@
 
 struct foreign {
     struct loop *loop;
-    const char *socket; /* NULL: none */
     struct foreign_callbacks callbacks;
     uint64_t spans_per_s; /* 0: no limit */
     double allowance;     /* spans that may come now; below 0: so many were too many */
@@ -86,11 +85,10 @@ static struct receiver_verdict foreign_take_message(void *context, struct text m
 
 /* ---- and are given --------------------------------------------------------------------------- */
 
-void foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted, size_t count,
-                  otlp_span_fn *call, void *context)
+void foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted, otlp_span_fn *call,
+                  void *context)
 {
-    for (size_t i = 0; i < count; i++)
-        foreign_store_take(foreign->store, &wanted[i], call, context);
+    foreign_store_take(foreign->store, wanted, call, context);
 }
 
 void foreign_copy(const struct foreign *foreign, int64_t from_ns, int64_t until_ns,
@@ -155,7 +153,7 @@ json_t *foreign_json(const struct foreign *foreign)
     const struct foreign_held held = foreign_held(foreign);
 
     return json_pack("{ss, ss, s{sI, sI, sI, so, so}, so, so}", "url", foreign_url(foreign),
-                     "socket", foreign->socket ? foreign->socket : "", "held", "spans",
+                     "socket", receiver_socket(foreign->receiver), "held", "spans",
                      (json_int_t)held.spans, "traces", (json_int_t)held.traces, "bytes",
                      (json_int_t)held.bytes, "came_after", json_time(held.came_ns), "ended_after",
                      json_time(held.ended_ns), "slow", foreign_rules_json(), "counts",
@@ -205,7 +203,7 @@ struct foreign *foreign_open(struct loop *loop, const struct foreign_options *op
     error_set(error, "out of memory");
     if (!foreign)
         return NULL;
-    *foreign = (struct foreign){.loop = loop, .socket = options->socket, .callbacks = *callbacks};
+    *foreign = (struct foreign){.loop = loop, .callbacks = *callbacks};
     foreign->refresh = (struct timer){.due = foreign_refresh, .context = foreign};
     foreign->store = foreign_store_new(foreign_or(options->store_bytes, STORE_BYTES));
     if (foreign->store)

@@ -34,12 +34,12 @@ void foreign_close(struct foreign *foreign);
 void foreign_reload(struct foreign *foreign, const struct foreign_options *options);
 
 /*
- * Gives the spans of these traces that were not given before; see store.h. SDKs send a span up to
+ * Gives the spans of this trace that were not given before; see store.h. SDKs send a span up to
  * some seconds after its end, so a trace is asked for again until nothing more is to be expected.
  * Each call gets a span and its origin, as otlp_decode_span() wants them.
  */
-void foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted, size_t count,
-                  otlp_span_fn *call, void *context);
+void foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted, otlp_span_fn *call,
+                  void *context);
 
 /* Gives all spans that were open at any time from from_ns until until_ns, since 1970. */
 void foreign_copy(const struct foreign *foreign, int64_t from_ns, int64_t until_ns,

@@ -10,8 +10,7 @@
 
 #include <stdint.h>
 
-/* Texts live as long as what is opened with them. A 0 in place of a number: the value in brackets.
- */
+/* Texts are copied: a reload frees them. A 0 in place of a number: the value in brackets. */
 struct foreign_options {
     const char *listen;     /* "[ADDRESS:]PORT", such as "127.0.0.1:4318"; NULL or "": none */
     const char *socket;     /* the path of a Unix socket; NULL or "": none */
@@ -21,15 +20,13 @@ struct foreign_options {
     uint64_t spans_per_s;   /* 0: no limit. A sender beyond it is told to try again later */
 };
 
-/* A span that is slow or has failed. Texts live until the call returns; any bytes, any length. */
+/* A span that is slow or has failed. The text lives until the call returns; any bytes, any length.
+ */
 struct foreign_alarm {
     uint64_t trace_id_high, trace_id; /* both 0: it only tells of `dropped` */
-    uint64_t span_id;
     uint64_t duration_ns;
-    int64_t end_ns;   /* since 1970 */
     uint32_t dropped; /* alarms of this rule that the limit has held back since the last one */
     struct text why;  /* the rule */
-    struct text name, service;
 };
 
 struct foreign_callbacks {

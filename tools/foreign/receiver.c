@@ -411,3 +411,8 @@ const char *receiver_url(const struct receiver *receiver)
 {
     return receiver->url;
 }
+
+const char *receiver_socket(const struct receiver *receiver)
+{
+    return receiver->has_local ? receiver->local_socket.address.sun_path : "";
+}

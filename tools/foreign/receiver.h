@@ -36,6 +36,8 @@ void receiver_close(struct receiver *receiver); /* NULL is allowed */
 
 void receiver_limit(struct receiver *receiver, uint64_t message_bytes, uint64_t connections);
 
+/* "": it listens at none. */
 const char *receiver_url(const struct receiver *receiver);
+const char *receiver_socket(const struct receiver *receiver);
 
 #endif

@@ -109,13 +109,9 @@ enum rules_verdict foreign_rules_check(const struct otlp_origin *origin,
     }
     alarm = (struct foreign_alarm){.trace_id_high = span->trace_id_high,
                                    .trace_id = span->trace_id,
-                                   .span_id = span->id,
                                    .duration_ns = duration_ns,
-                                   .end_ns = span->end_ns,
                                    .dropped = held_back[rule],
-                                   .why = text_of(in_force->rules[rule].text),
-                                   .name = span->name,
-                                   .service = origin->service};
+                                   .why = text_of(in_force->rules[rule].text)};
     held_back[rule] = 0;
     callbacks->alarm(callbacks->context, &alarm);
     return RULES_ALARM;

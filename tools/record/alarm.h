@@ -8,17 +8,13 @@
 
 #include <stdint.h>
 
-/* Texts are cut, valid UTF-8, and without control characters. */
 struct alarm {
     uint64_t trace_id_high, trace_id; /* both 0: it only tells of `dropped` */
-    uint64_t span_id;
     uint64_t duration_ns;
     uint64_t monotonic_ns; /* the span's end */
     uint32_t user;         /* whose memory it was in */
     uint32_t pid, sequence, dropped;
-    char why[128];
-    char name[128];
-    char service[80];
+    char why[128]; /* cut, valid UTF-8, and without control characters */
 };
 
 #endif

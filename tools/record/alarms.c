@@ -62,7 +62,7 @@ static bool alarms_have_room(const struct alarms *alarms)
 {
     const size_t collected = alarms->collected ? alarms->collected->count : 0;
 
-    return alarms->agent->pending.traces + collected < alarms->agent->pending.max;
+    return !alarms->is_stopped && collected < pending_room(&alarms->agent->pending);
 }
 
 /* By the wall clock. */
@@ -221,13 +221,14 @@ void alarms_note_foreign(struct alarms *alarms, const struct foreign_alarm *fore
 {
     struct alarm alarm = {.trace_id_high = foreign->trace_id_high,
                           .trace_id = foreign->trace_id,
-                          .span_id = foreign->span_id,
                           .duration_ns = foreign->duration_ns,
                           .monotonic_ns = (uint64_t)clock_ns(),
                           .dropped = foreign->dropped};
 
     watcher_set_text(alarm.why, sizeof(alarm.why), foreign->why);
     alarms_take(alarms, &alarm);
+    if (alarms->is_stopped) /* while the agent ends: nothing is asked for any more */
+        alarms_count_heard(alarms);
 }
 
 void alarms_start(struct alarms *alarms)

@@ -5,6 +5,7 @@
  */
 #include "asking.h"
 
+#include "answer.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "incomplete.h"
 #include "ledger.h"
@@ -18,8 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ANSWER_IDS_MAX 24576 /* of all traces: a message of the exchange may have 1 MiB */
-#define LAST_MAX       256   /* requests for all of a time that may wait */
+#define LAST_MAX 256 /* requests for all of a time that may wait */
 
 struct asking {
     struct agent *agent;
@@ -27,10 +27,13 @@ struct asking {
     struct ledger *ledger;
     struct incomplete *incomplete;
     const struct kept *kept;
-    unsigned long requests; /* posted by this process */
-    bool asks_again;        /* for what was open when the agent ended, */
-    uint64_t loaded_until;  /* when the kept folders below this number were there */
-    bool has_saved_others;  /* the file is not empty: */
+    /* The number of the last one. The first one's is the time: in a container the next process may
+     * have the same pid, and is not to take answers to this one for its own. */
+    unsigned long requests;
+    bool has_told;         /* of incomplete traces, and that is not saved yet */
+    bool asks_again;       /* for what was open when the agent ended, */
+    uint64_t loaded_until; /* when the kept folders below this number were there */
+    bool has_saved_others; /* the file is not empty: */
     char others_file[4096];
 };
 
@@ -83,16 +86,20 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
 {
     json_t *hosts = asking_hosts(asking), *message;
 
-    asking_set_id(asking, request);
+    if (!request->id[0])
+        asking_set_id(asking, request);
     request->at_ns = wall_clock_ns();
     request->came_mono_ns = clock_ns();
     request->due_ms = clock_ms() + linger_ms;
     message = request_json(request);
     if (!ledger_ask(asking->ledger, request, hosts, name,
-                    config_integer(asking->agent->config, "answer-timeout-ms")))
+                    config_integer(asking->agent->config, "answer-timeout-ms"))) {
         say(BK4040, "too many requests are open: nobody judges %s", request->id);
-    else if (!name)
+        asking->agent->totals.traces_incomplete += request->count;
+        asking->agent->totals.incomplete_untold += request->count;
+    } else if (!name) {
         asking_note_open(asking, request);
+    }
     if (asking->exchange && message)
         exchange_post(asking->exchange, message);
     json_decref(message);
@@ -102,7 +109,7 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
 void asking_ask(struct asking *asking, struct request *request, const char *name, int64_t linger_ms)
 {
     asking_ask_others(asking, request, name, linger_ms);
-    (void)pending_add(&asking->agent->pending, request);
+    asking->agent->totals.traces_dropped += pending_add(&asking->agent->pending, request);
     agent_step(asking->agent);
 }
 
@@ -110,8 +117,8 @@ json_t *asking_ask_by_hand(struct asking *asking, struct request *request)
 {
     char name[sizeof(request->id)];
 
-    (void)snprintf(name, sizeof(name), "%.100s:%d:%lu", asking->agent->host, (int)getpid(),
-                   asking->requests + 1);
+    asking_set_id(asking, request);
+    memcpy(name, request->id, sizeof(name));
     asking->agent->totals.traces_asked_by_hand += request->count;
     asking_ask(asking, request, name, 0);
     return json_pack("{ss}", "id", name);
@@ -165,9 +172,9 @@ void asking_again(struct asking *asking)
     const struct pending *pending = &asking->agent->pending;
     struct request *request;
 
-    if (!asking->asks_again || pending->traces >= pending->max)
+    if (!asking->asks_again || pending_room(pending) == 0)
         return;
-    request = asking_list_open(asking, false, pending->max - pending->traces);
+    request = asking_list_open(asking, false, pending_room(pending));
     if (request) {
         asking_ask(asking, request, NULL, 0);
         return;
@@ -225,7 +232,7 @@ static void asking_note_kept(struct asking *asking)
 
 void asking_load(struct asking *asking, const struct kept *kept)
 {
-    json_t *list = json_load_file(asking->others_file, 0, NULL);
+    json_t *list = json_read(asking->others_file);
     const json_t *message;
     size_t i, left;
 
@@ -249,73 +256,6 @@ void asking_load(struct asking *asking, const struct kept *kept)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-/* A list of an answer, and its room: that of a message is shared by all that a snapshot answers. */
-struct listing {
-    json_t *list;
-    size_t traces, ids; /* that may be added */
-};
-
-/* Those whose ids have no place are told without; where traces have none, who calls counts them. */
-static void asking_add_trace(struct listing *listing, json_t *trace)
-{
-    const size_t more = json_array_size(json_object_get(trace, "have")) +
-                        json_array_size(json_object_get(trace, "want"));
-
-    if (!trace || listing->traces == 0) {
-        json_decref(trace);
-        return;
-    }
-    listing->traces--;
-    if (more > listing->ids) {
-        (void)json_array_clear(json_object_get(trace, "have"));
-        (void)json_array_clear(json_object_get(trace, "want"));
-        (void)json_object_set_new(trace, "cut", json_true());
-    } else {
-        listing->ids -= more;
-    }
-    (void)json_array_append_new(listing->list, trace);
-}
-
-static json_t *asking_list_fetched(const struct asking *asking, const struct request *request,
-                                   const json_t *found, size_t requests)
-{
-    struct listing listing = {json_array(), KEPT_NAMED_MAX, ANSWER_IDS_MAX};
-    const json_t *trace;
-    size_t i;
-
-    if (request->is_late)
-        requests = 1;
-    if (request->last_ms > 0 || request->is_late) {
-        listing.traces /= requests;
-        listing.ids /= requests;
-        json_array_foreach(json_object_get(found, "traces"), i, trace)
-            asking_add_trace(&listing, fetched_copy(asking->agent->fetched, trace));
-    }
-    for (size_t k = 0; k < request->count && !request->is_late; k++) {
-        const struct fetched_trace *known =
-            fetched_find(asking->agent->fetched, request->traces[k].id);
-
-        if (known)
-            asking_add_trace(&listing, fetched_json(known));
-    }
-    return listing.list;
-}
-
-/* Traces that were sent, and that an answer has no place for. */
-static size_t asking_unlisted(const struct request *request, const json_t *found,
-                              const json_t *list)
-{
-    const json_int_t untold = number_in(found, "untold");
-    const size_t sent =
-        json_array_size(json_object_get(found, "traces")) + (untold > 0 ? (size_t)untold : 0);
-    const size_t listed = json_array_size(list);
-    const json_int_t more = number_in(found, "more");
-
-    if (request->last_ms == 0)
-        return 0;
-    return (sent > listed ? sent - listed : 0) + (more > 0 ? (size_t)more : 0);
-}
-
 void asking_answer(struct asking *asking, const struct request *requests, int64_t held_from_ns,
                    const json_t *found, const char *problem)
 {
@@ -324,20 +264,8 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
     for (const struct request *r = requests; r; r = r->next)
         count++;
     for (const struct request *r = requests; r; r = r->next) {
-        json_t *list = asking_list_fetched(asking, r, found, count), *answer;
-        const size_t more = asking_unlisted(r, found, list);
-        char left_out[80];
+        json_t *answer = answer_new(asking->agent, r, count, held_from_ns, found, problem);
 
-        (void)snprintf(left_out, sizeof(left_out),
-                       "%zu traces of the request were too many (fetch-traces)", r->left_out);
-        answer = json_pack("{ss, ss, ss, ss, sI, ss*, so*, so*, so}", "type", "found", "id", r->id,
-                           "to", r->host, "host", asking->agent->host, "held_from",
-                           (json_int_t)held_from_ns, "error",
-                           problem       ? problem
-                           : r->left_out ? left_out
-                                         : NULL,
-                           "late", r->is_late ? json_true() : NULL, "more",
-                           more ? json_integer((json_int_t)more) : NULL, "traces", list);
         if (answer && strcmp(r->host, asking->agent->host) == 0)
             ledger_answer(asking->ledger, answer, clock_ms());
         else if (answer && asking->exchange)
@@ -477,6 +405,7 @@ static void asking_told(void *context, struct trace_id id)
     struct asking *asking = context;
 
     asking->agent->totals.traces_incomplete++;
+    asking->has_told = true;
     asking_close_trace(asking, id);
     agent_step(asking->agent);
 }
@@ -517,7 +446,8 @@ int64_t asking_judge(struct asking *asking)
     const size_t open = ledger_open(asking->ledger);
     const int64_t next_ms = ledger_judge(asking->ledger, clock_ms());
 
-    if (open != ledger_open(asking->ledger)) {
+    if (open != ledger_open(asking->ledger) || asking->has_told) {
+        asking->has_told = false;
         agent_save(asking->agent);
         agent_save_fetched(asking->agent);
     }
@@ -551,6 +481,7 @@ struct asking *asking_open(struct agent *agent, struct error *error)
     if (!asking)
         return NULL;
     asking->agent = agent;
+    asking->requests = (unsigned long)(wall_clock_ns() / 1000000);
     if (asking_set_up(asking, error))
         return asking;
     asking_close(asking);
@@ -576,6 +507,11 @@ void asking_stop(struct asking *asking)
 bool asking_is_running(const struct asking *asking)
 {
     return incomplete_is_running(asking->incomplete);
+}
+
+bool asking_is_posting(const struct asking *asking)
+{
+    return asking->exchange && exchange_is_posting(asking->exchange);
 }
 
 size_t asking_open_count(const struct asking *asking)

@@ -59,6 +59,8 @@ size_t asking_untold_count(const struct asking *asking);
 /* Ends the child that sends these spans. */
 void asking_stop(struct asking *asking);
 bool asking_is_running(const struct asking *asking);
+/* Messages are on their way to a hub that answers. */
+bool asking_is_posting(const struct asking *asking);
 
 /* ---- what it shows */
 

@@ -31,7 +31,7 @@ static json_t *by_hand_keep(struct agent *agent, struct asking *asking, char *te
                              "got \"",
                              word, "\"");
         }
-        if (request->count < agent->pending.max - agent->pending.traces)
+        if (request->count < pending_room(&agent->pending))
             (void)request_add(request, id, 0, "blkin keep");
         else
             request->left_out++;

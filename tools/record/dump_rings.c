@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DUMP_MEMORIES_MAX 4096
@@ -29,18 +30,35 @@
 struct dump_list {
     struct memory memories[DUMP_MEMORIES_MAX];
     struct dump_memory list[DUMP_MEMORIES_MAX];
+    ino_t inodes[DUMP_MEMORIES_MAX];
     unsigned count;
 };
+
+/* While a fetch runs, the recorder has two descriptors of each memory. */
+static bool dump_has(const struct dump_list *list, ino_t inode)
+{
+    for (unsigned i = 0; i < list->count; i++) {
+        if (list->inodes[i] == inode)
+            return true;
+    }
+    return false;
+}
 
 static void dump_add(struct dump_list *list, int fd)
 {
     struct memory *memory = &list->memories[list->count];
     struct ring_memory head;
     struct error ignored;
+    struct stat status;
 
+    if (fstat(fd, &status) != 0 || dump_has(list, status.st_ino)) {
+        close(fd);
+        return;
+    }
     if (!memory_open(memory, fd, &ignored))
         return;
     memcpy(&head, memory->at, sizeof(head));
+    list->inodes[list->count] = status.st_ino;
     list->list[list->count++] = (struct dump_memory){memory, head.user};
 }
 

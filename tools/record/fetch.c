@@ -60,7 +60,7 @@ struct request *fetch_requests(const char *kept, int64_t *until_mono_ns, int64_t
     size_t i, left;
 
     path_set(path, "%s/requests", kept);
-    json = json_load_file(path, 0, NULL);
+    json = json_read(path);
     *until_mono_ns = number_in(json, "mono");
     *held_from_ns = number_in(json, "held_from");
     json_array_foreach(json_object_get(json, "requests"), i, message)

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "tools/base/totals.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,9 +20,12 @@
 #define WINDOWS    64
 
 #define FETCHED_LATE_NS UINT64_C(1000000000)
+/* If all are needed, so long until the next look: it takes a pass over all of them. */
+#define FETCHED_FULL_NS INT64_C(100000000)
 
 struct fetched {
     struct table traces;
+    int64_t full_until_ns;
     int64_t forgotten_mono_ns;              /* of those that were forgotten, the latest */
     struct fetched_window windows[WINDOWS]; /* the one that was noted first, first */
     size_t window_count;
@@ -105,9 +109,15 @@ static void fetched_forget(struct fetched *fetched, int64_t before_mono_ns)
 /* Younger and younger ones, until there is room. */
 static void fetched_make_room(struct fetched *fetched)
 {
+    const int64_t now_ns = clock_ns();
+
+    if (fetched->traces.count < TRACES_MAX || now_ns < fetched->full_until_ns)
+        return;
     for (int64_t age_ns = AGE_NS; fetched->traces.count >= TRACES_MAX && age_ns > 1000000000;
          age_ns /= 2)
-        fetched_forget(fetched, clock_ns() - age_ns);
+        fetched_forget(fetched, now_ns - age_ns);
+    if (fetched->traces.count >= TRACES_MAX)
+        fetched->full_until_ns = now_ns + FETCHED_FULL_NS;
 }
 
 struct fetched_trace *fetched_get(struct fetched *fetched, struct trace_id id)
@@ -379,7 +389,7 @@ static void fetched_load_trace(struct fetched *fetched, const json_t *json)
 /* Of another boot the open ones still wait for their verdict. */
 void fetched_load(struct fetched *fetched, const char *path)
 {
-    json_t *json = json_load_file(path, 0, NULL);
+    json_t *json = json_read(path);
     const json_t *trace, *window;
     char now[64];
     bool is_same;

@@ -159,6 +159,8 @@ static void fetching_done(void *context, const void *task_result)
         fetching_take_result(fetching, result);
     } else {
         fetching->next_ms = clock_ms() + RETRY_MS;
+        if (fetching->later)
+            later_take_back(fetching->later, fetching->agent->pending.taken);
         fetching_try_again(fetching, result ? result->error.text
                                             : "the copying of the rings was killed, or hangs");
     }

@@ -116,8 +116,12 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm)
         program->heard_since++;
         program->heard_due += alarm->sequence <= program->due;
     } else if (!program->is_known) { /* another CPU's ring has what came first */
-        program->due = program->before = alarm->sequence - 1;
-        program->heard_due = 0;
+        const bool is_due = program->due > program->before;
+
+        /* what was due stays due: it may be told as lost already */
+        program->heard_due = is_due ? program->heard_due + 1 : 0;
+        program->due = is_due ? program->due : alarm->sequence - 1;
+        program->before = alarm->sequence - 1;
         program->heard_since++;
     } else if (heard->is_anew) {
         return false;

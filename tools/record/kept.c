@@ -8,8 +8,6 @@
 #include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "fetch.h"
-#include "records.h"
-#include "service_traces.h"
 #include "tools/base/folders.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
@@ -39,12 +37,16 @@ struct kept {
     kept_found_fn *found;
     void *context;
     char tap[128];
+    char found_file[4096], looked_file[4096]; /* where the children tell what there is */
     struct reader sender, looker;
     struct kept_folder *list; /* the oldest first */
     struct kept_folder *sent, *looked_at;
     struct timer retry, poll;
     uint64_t next_number;
     uint64_t bytes;
+    /* of folders that the saver deletes, and of those, what is gone when it is asked again */
+    uint64_t leaving, leaving_first;
+    struct saver_wait gone;
     int64_t send_begun_ms;
     unsigned away;    /* tries in a row that found no collector: whatever they sent, */
     int64_t retry_ms; /* nothing is to be sent before */
@@ -71,32 +73,7 @@ static bool kept_is_window(const struct kept_folder *folder)
     return folder->requests && folder->requests->last_ms > 0;
 }
 
-/* ---- in the children ------------------------------------------------------------------------- */
-
-/* One whose order names a service, or "", sends nothing. */
-static int kept_run(const void *bytes, size_t size)
-{
-    json_t *order = reader_begin(bytes, size);
-    const bool is_looker = json_object_get(order, "service") != NULL;
-    struct service_traces traces = {.service = text_in(order, "service")};
-    char path[PATH_ROOM], foreign[PATH_ROOM];
-    struct error error;
-    int status;
-
-    path_set(path, "%s/records", text_in(order, "path"));
-    path_set(foreign, "%s/foreign", text_in(order, "path"));
-    status = records_read(path, foreign, order, is_looker ? service_traces_note : NULL, &traces);
-    if (status == 0 && *traces.service &&
-        !service_traces_write(&traces, text_in(order, "found"), &error)) {
-        say(BK4056, "%s", error.text);
-        status = 1;
-    }
-    service_traces_free(&traces);
-    json_decref(order);
-    return status;
-}
-
-const struct job kept_job = {.name = "record-reader", .run = kept_run, .ends_in_order = true};
+/* ---- orders ---------------------------------------------------------------------------------- */
 
 /* Of a window there may be very many traces. NULL: all are named. */
 static json_t *kept_tell_of(const struct kept_folder *folder)
@@ -107,34 +84,32 @@ static json_t *kept_tell_of(const struct kept_folder *folder)
 /* NULL: out of memory. */
 static json_t *kept_sender_order(const struct kept *kept)
 {
-    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM];
+    char path[PATH_ROOM], only[PATH_ROOM];
 
     kept_path_of(kept, kept->sent->number, "", path);
     path_set(only, "%s/only", path);
-    path_set(found, "%s/found", path);
     return reader_order(&kept->sender,
                         json_pack("{ss, so*}", "path", path, "tell-of", kept_tell_of(kept->sent)),
                         kept->agent->config,
                         json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
-                                  "only-found", found, "tap", kept->tap));
+                                  "only-found", kept->found_file, "tap", kept->tap));
 }
 
 /* Nothing of the configuration matters, as nothing is sent. */
 static json_t *kept_looker_order(const struct kept *kept)
 {
     const struct kept_folder *folder = kept->looked_at;
-    char path[PATH_ROOM], only[PATH_ROOM], found[PATH_ROOM];
+    char path[PATH_ROOM], only[PATH_ROOM];
 
     kept_path_of(kept, folder->number, "", path);
     path_set(only, "%s/only", path);
-    path_set(found, "%s/looked", path);
     return reader_order(&kept->looker,
-                        json_pack("{ss, ss, ss, so*}", "path", path, "found", found, "service",
-                                  kept_is_list(folder) ? folder->requests->service : "", "tell-of",
-                                  kept_tell_of(folder)),
+                        json_pack("{ss, ss, ss, so*}", "path", path, "found", kept->looked_file,
+                                  "service", kept_is_list(folder) ? folder->requests->service : "",
+                                  "tell-of", kept_tell_of(folder)),
                         NULL,
                         json_pack("{ss, ss, ss, ss}", "endpoint", "file:/dev/null", "on-full",
-                                  "block", "only-traces", only, "only-found", found));
+                                  "block", "only-traces", only, "only-found", kept->looked_file));
 }
 
 /* ---- what there is --------------------------------------------------------------------------- */
@@ -147,13 +122,11 @@ static void kept_tell_found(struct kept *kept, struct kept_folder *folder, const
     kept->found(kept->context, folder, found);
 }
 
-static bool kept_read_found(struct kept *kept, struct kept_folder *folder, const char *name)
+/* The file is not on the disk that may be full. */
+static bool kept_read_found(struct kept *kept, struct kept_folder *folder, const char *path)
 {
-    char path[PATH_ROOM];
-    json_t *found;
+    json_t *found = json_read(path);
 
-    kept_path_of(kept, folder->number, name, path);
-    found = json_read(path);
     if (found)
         kept_tell_found(kept, folder, found);
     json_decref(found);
@@ -165,11 +138,28 @@ static void kept_poll_found(void *context)
     struct kept *kept = context;
 
     if (kept->sent && !kept->sent->is_found)
-        (void)kept_read_found(kept, kept->sent, "/found");
+        (void)kept_read_found(kept, kept->sent, kept->found_file);
     kept_step(kept);
 }
 
 /* ---- the list -------------------------------------------------------------------------------- */
+
+static void kept_note_leaving(struct kept *kept)
+{
+    kept->leaving_first = kept->leaving;
+    saver_then(&kept->gone);
+}
+
+static void kept_are_gone(void *context, const char *problem)
+{
+    struct kept *kept = context;
+
+    if (problem)
+        say(BK1040, "%s", problem);
+    kept->leaving -= kept->leaving_first;
+    if (kept->leaving)
+        kept_note_leaving(kept);
+}
 
 static void kept_remove_folder(struct kept *kept, struct kept_folder *folder)
 {
@@ -183,6 +173,9 @@ static void kept_remove_folder(struct kept *kept, struct kept_folder *folder)
         at = &(*at)->next;
     *at = folder->next;
     kept->bytes -= folder->bytes;
+    kept->leaving += folder->bytes;
+    if (!kept->gone.is_set)
+        kept_note_leaving(kept);
     requests_free(folder->requests);
     free(folder);
 }
@@ -254,6 +247,7 @@ bool kept_account(const struct kept *kept, struct reader_account *account)
 
 /* ---- room ------------------------------------------------------------------------------------ */
 
+/* With what the saver is about to delete: else too much would be given up for the same room. */
 static uint64_t kept_room_on_disk(const struct kept *kept)
 {
     struct statvfs status;
@@ -261,7 +255,7 @@ static uint64_t kept_room_on_disk(const struct kept *kept)
 
     if (statvfs(kept->agent->folder, &status) != 0)
         return UINT64_MAX;
-    left = (uint64_t)status.f_bavail * status.f_frsize;
+    left = (uint64_t)status.f_bavail * status.f_frsize + kept->leaving;
     reserve = (uint64_t)status.f_blocks / 1000 * FREE_PERMILLE * status.f_frsize;
     return left > reserve ? left - reserve : 0;
 }
@@ -368,7 +362,7 @@ static void kept_sender_ended(void *context, int status)
     struct kept_folder *folder = kept->sent;
 
     (void)totals_add_run(&kept->agent->totals.readers, kept->sender.stats_file);
-    (void)kept_read_found(kept, folder, "/found");
+    (void)kept_read_found(kept, folder, kept->found_file);
     kept->sent = NULL;
     if (status == 0) {
         kept->away = 0;
@@ -411,6 +405,7 @@ static void kept_start_sender(struct kept *kept, struct kept_folder *folder)
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->sent = folder;
     kept->send_begun_ms = clock_ms();
+    (void)unlink(kept->found_file); /* of the folder before */
     if (!reader_start(&kept->sender, name, &kept_job, kept_sender_order(kept))) {
         kept->sent = NULL;
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
@@ -429,7 +424,7 @@ static void kept_looker_ended(void *context, int status)
         kept_step(kept); /* it may not be the folder's fault: once more */
         return;
     }
-    if (status == 0 && !kept_read_found(kept, folder, "/looked"))
+    if (status == 0 && !kept_read_found(kept, folder, kept->looked_file))
         kept_tell_found(kept, folder, NULL);
     if (kept_is_list(folder)) {
         kept_tell_found(kept, folder, NULL);
@@ -464,6 +459,7 @@ static void kept_start_looker(struct kept *kept, struct kept_folder *folder)
 
     (void)snprintf(name, sizeof(name), "kept-%" PRIu64, folder->number);
     kept->looked_at = folder;
+    (void)unlink(kept->looked_file);
     if (!reader_start(&kept->looker, name, &kept_job, kept_looker_order(kept))) {
         kept->looked_at = NULL;
         timer_set(kept->agent->loop, &kept->retry, FIRST_RETRY_MS);
@@ -482,6 +478,8 @@ static void kept_step(struct kept *kept)
         folder = kept_next_to_send(kept, &later_ms);
         if (folder)
             kept_start_sender(kept, folder);
+        if (folder && !kept->sent) /* no child could be started */
+            (void)kept_next_to_send(kept, &later_ms);
         if (!kept->sent && later_ms < INT64_MAX)
             timer_set(kept->agent->loop, &kept->retry, later_ms - clock_ms());
     }
@@ -564,6 +562,9 @@ struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
     *kept = (struct kept){.agent = agent, .found = found, .context = context};
     (void)snprintf(kept->tap, sizeof(kept->tap), "%.100s/record.tap",
                    config_text(agent->config, "runtime-dir"));
+    agent_path(agent, "runtime-dir", "record.found", kept->found_file);
+    agent_path(agent, "runtime-dir", "record.looked", kept->looked_file);
+    kept->gone = (struct saver_wait){.done = kept_are_gone, .context = kept};
     kept_open_readers(kept);
     kept->retry = (struct timer){.due = kept_retry, .context = kept};
     kept->poll = (struct timer){.due = kept_poll_found, .context = kept};

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATER_MAX       4096  /* traces: then the oldest is not looked at any more */
+#define LATER_MAX       4096  /* traces: then the oldest is forgotten */
 #define LATER_MS        15000 /* as long as SDKs keep spans: 5 s is usual, and some tries */
 #define LATER_LOOK_MS   500
 #define LATER_BYTES_MAX (UINT64_C(256) << 20) /* of one fetch */
@@ -21,6 +21,9 @@
 struct later_trace {
     struct foreign_wanted wanted;
     int64_t until_ms;        /* 0: this place is free */
+    bool is_over;            /* nothing more is to be expected: it is known what was given */
+    uint64_t take;           /* the last one that had it, */
+    uint64_t after;          /* and what was given before that */
     char id[192], host[256]; /* of the last request */
     char why[WHY_MAX + 1];
 };
@@ -32,6 +35,7 @@ struct later {
     void *context;
     int64_t begun_ns; /* since 1970: what came to an earlier process is lost */
     int64_t next_ms;
+    uint64_t takes, fetched; /* spans before the last take */
     struct later_trace traces[LATER_MAX];
 };
 
@@ -123,12 +127,17 @@ static void later_take_traces(struct later *later, const struct request *request
     for (size_t i = 0; i < request->count; i++) {
         struct later_trace *trace = later_find(later, request->traces[i].id);
 
-        if (!request->is_late)
+        if (!request->is_late || !trace->until_ms) {
             trace->until_ms = clock_ms() + LATER_MS;
+            trace->is_over = false;
+        }
         (void)snprintf(trace->id, sizeof(trace->id), "%s", request->id);
         (void)snprintf(trace->host, sizeof(trace->host), "%s", request->host);
         (void)snprintf(trace->why, sizeof(trace->why), "%s", request->traces[i].why);
-        foreign_take(later->foreign, &trace->wanted, 1, later_put_span, message);
+        if (trace->take != later->takes)
+            trace->after = trace->wanted.after;
+        trace->take = later->takes;
+        foreign_take(later->foreign, &trace->wanted, later_put_span, message);
         if (trace->wanted.spans)
             later_note(later, request->traces[i].id);
     }
@@ -139,6 +148,8 @@ bool later_take(struct later *later, const struct request *requests, int64_t off
 {
     struct later_message message = {later, buffer, false};
 
+    later->takes++;
+    later->fetched = later->agent->totals.foreign_fetched;
     if (requests->last_ms > 0) {
         const struct request_window window = requests_window(requests);
 
@@ -150,6 +161,18 @@ bool later_take(struct later *later, const struct request *requests, int64_t off
     }
     later->next_ms = clock_ms() + LATER_LOOK_MS;
     return !message.is_cut;
+}
+
+void later_take_back(struct later *later, const struct request *requests)
+{
+    later->agent->totals.foreign_fetched = later->fetched;
+    for (; requests; requests = requests->next)
+        for (size_t i = 0; i < requests->count; i++) {
+            struct later_trace *trace = later_find(later, requests->traces[i].id);
+
+            if (trace->take == later->takes)
+                trace->wanted.after = trace->after;
+        }
 }
 
 /* ---- what comes later ------------------------------------------------------------------------ */
@@ -166,7 +189,7 @@ static bool later_has_come(const struct later *later, const struct later_trace *
 {
     struct foreign_wanted wanted = trace->wanted;
 
-    foreign_take(later->foreign, &wanted, 1, later_count, NULL);
+    foreign_take(later->foreign, &wanted, later_count, NULL);
     return wanted.spans > 0;
 }
 
@@ -175,8 +198,8 @@ static void later_ask(struct later *later, const struct later_trace *trace)
     const struct trace_id id = {trace->wanted.trace_id_high, trace->wanted.trace_id};
     struct request *request;
 
-    if (pending_has(&later->agent->pending, id, NULL))
-        return; /* it is fetched soon */
+    if (pending_room(&later->agent->pending) == 0 || pending_has(&later->agent->pending, id, NULL))
+        return; /* at the next look; it is fetched soon */
     request = request_new(trace->id, trace->host);
     if (!request)
         return;
@@ -197,13 +220,13 @@ int64_t later_look(struct later *later)
     for (size_t i = 0; i < LATER_MAX; i++) {
         struct later_trace *trace = &later->traces[i];
 
-        if (!trace->until_ms)
+        if (!trace->until_ms || trace->is_over)
             continue;
         has_any = true;
         if (later_has_come(later, trace))
             later_ask(later, trace);
-        else if (now_ms >= trace->until_ms)
-            trace->until_ms = 0;
+        else
+            trace->is_over = now_ms >= trace->until_ms;
     }
     later->next_ms = has_any ? now_ms + LATER_LOOK_MS : INT64_MAX;
     return later->next_ms;

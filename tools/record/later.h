@@ -26,6 +26,9 @@ void later_free(struct later *later); /* NULL is allowed */
 bool later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *message);
 
+/* What these requests were given last has come to nothing: it is given again. */
+void later_take_back(struct later *later, const struct request *requests);
+
 /* Since 1970: of traces that began later, no foreign span was overwritten, or lost with an earlier
  * process. later_take() notes it of each trace that has foreign spans: see fetched.h. */
 int64_t later_held_from(const struct later *later);

@@ -3,9 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "ledger.h"
+#include "ledger_parts.h"
 
 #include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "tools/base/say.h"
 
@@ -19,69 +20,30 @@
 #define TRACES_MAX   4096 /* of one request, where answers bring them */
 #define IDS_MAX      4096 /* of a trace, twice */
 #define HOSTS_MAX    4096
-#define UNDONE_MAX   256 /* traces that are listed while a request is not done: it is polled for */
 #define OWN_LIMIT_MS 300000 /* to be asked, by ourselves: a snapshot may have to wait, or fails */
-
-enum host_state { HOST_WAITING, HOST_ANSWERED, HOST_AWAY };
-
-struct host {
-    char name[256];
-    enum host_state state;
-    uint64_t spans;
-    int64_t held_from_ns; /* 0: not known */
-    char error[192];      /* "": none */
-};
-
-struct trace {
-    struct wanted wanted;
-    struct ids have, want;
-    json_t *hosts; /* the names of those that have some of it; NULL: none */
-    uint64_t spans;
-    int64_t begin_ns;     /* of the first one; 0: not known */
-    int64_t held_from_ns; /* of a source that only some traces have, */
-    size_t held_by;       /* on this host */
-    bool is_cut;          /* not all ids are known */
-    bool is_dropped;      /* no other host was asked */
-    bool is_judged;       /* or somebody else does */
-};
-
-struct entry {
-    struct request head; /* without traces */
-    char name[192];      /* "": an alarm's */
-    struct host *hosts;
-    size_t host_count;
-    struct trace *traces;
-    size_t trace_count, trace_room;
-    size_t waiting; /* hosts */
-    int64_t timeout_ms;
-    int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
-    int64_t limit_ms;    /* and must until then; 0: not known yet */
-    uint64_t more;       /* traces that were sent, and that no answer lists */
-    bool is_dropped;     /* no other host was asked for anything of it */
-    bool is_done;
-    struct entry *next;
-};
-
-struct ledger {
-    struct ledger_callbacks on;
-    struct entry *entries; /* the newest first */
-};
 
 struct ledger *ledger_new(const struct ledger_callbacks *callbacks)
 {
     struct ledger *ledger = calloc(1, sizeof(*ledger));
 
-    if (ledger)
-        ledger->on = *callbacks;
+    if (!ledger || !table_init(&ledger->traces)) {
+        free(ledger);
+        return NULL;
+    }
+    ledger->on = *callbacks;
     return ledger;
 }
 
-static void ledger_free_entry(struct entry *entry)
+static void ledger_free_entry(struct ledger *ledger, struct entry *entry)
 {
     for (size_t i = 0; i < entry->trace_count; i++) {
-        ids_free(&entry->traces[i].have);
-        ids_free(&entry->traces[i].want);
-        json_decref(entry->traces[i].hosts);
+        struct trace *trace = entry->traces[i];
+
+        table_remove(&ledger->traces, &trace->in_table);
+        ids_free(&trace->have);
+        ids_free(&trace->want);
+        json_decref(trace->hosts);
+        free(trace);
     }
     free(entry->traces);
     free(entry->hosts);
@@ -93,28 +55,45 @@ void ledger_free(struct ledger *ledger)
     while (ledger->entries) {
         struct entry *next = ledger->entries->next;
 
-        ledger_free_entry(ledger->entries);
+        ledger_free_entry(ledger, ledger->entries);
         ledger->entries = next;
     }
+    table_destroy(&ledger->traces, NULL);
     free(ledger);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-static struct trace *ledger_find_trace(struct entry *entry, struct trace_id id)
+/* The original's events know the lower half only. */
+static uint64_t ledger_hash(const struct ledger *ledger, struct trace_id id)
 {
-    for (size_t i = 0; i < entry->trace_count; i++)
-        if (trace_id_equal(entry->traces[i].wanted.id, id))
-            return &entry->traces[i];
-    return NULL;
+    return hash_mix(ledger->traces.seed ^ id.low);
 }
 
-static struct trace *ledger_add_trace(struct entry *entry, const struct wanted *wanted)
+static struct trace *ledger_find_trace(const struct ledger *ledger, const struct entry *entry,
+                                       struct trace_id id)
 {
-    if (!ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count))
+    struct trace *trace;
+
+    table_find(trace, &ledger->traces, ledger_hash(ledger, id), in_table,
+               trace->entry == entry && trace_id_equal(trace->wanted.id, id));
+    return trace;
+}
+
+static struct trace *ledger_add_trace(struct ledger *ledger, struct entry *entry,
+                                      const struct wanted *wanted)
+{
+    struct trace *trace = ARRAY_FITS(entry->traces, entry->trace_room, entry->trace_count)
+                              ? calloc(1, sizeof(*trace))
+                              : NULL;
+
+    if (!trace)
         return NULL;
-    entry->traces[entry->trace_count] = (struct trace){.wanted = *wanted};
-    return &entry->traces[entry->trace_count++];
+    trace->entry = entry;
+    trace->wanted = *wanted;
+    table_add(&ledger->traces, &trace->in_table, ledger_hash(ledger, wanted->id));
+    entry->traces[entry->trace_count++] = trace;
+    return trace;
 }
 
 static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
@@ -135,51 +114,52 @@ static bool ledger_set_hosts(struct entry *entry, const json_t *hosts)
     return true;
 }
 
-/* Those of persons are there for a while after they are done, all others only until then. Returns
- * how many are left. */
-static size_t ledger_make_room(struct ledger *ledger)
+/* Those of persons are there for a while after they are done, all others only until then. */
+static void ledger_make_room(struct ledger *ledger)
 {
     struct entry **at = &ledger->entries;
-    size_t named = 0, count = 0;
+    size_t named = 0;
 
+    ledger->count = 0;
     while (*at) {
         struct entry *entry = *at;
 
         named += entry->name[0] != '\0';
         if (entry->is_done && (entry->name[0] == '\0' || named > NAMED_MAX)) {
             *at = entry->next;
-            ledger_free_entry(entry);
+            ledger_free_entry(ledger, entry);
         } else {
             at = &entry->next;
-            count++;
+            ledger->count++;
         }
     }
-    return count;
 }
 
 /* Who has asked last judges: all hosts see the same times. other NULL: we ask now. */
 static void ledger_leave(struct ledger *ledger, struct trace_id id, const struct request *other)
 {
-    for (struct entry *entry = ledger->entries; entry; entry = entry->next) {
-        const bool is_earlier =
-            !other || other->at_ns > entry->head.at_ns ||
-            (other->at_ns == entry->head.at_ns && strcmp(other->id, entry->head.id) > 0);
-        struct trace *trace = entry->name[0] == '\0' && !entry->is_done && is_earlier
-                                  ? ledger_find_trace(entry, id)
-                                  : NULL;
+    struct trace *trace;
 
-        if (trace && !trace->is_judged) {
-            trace->is_judged = true;
-            ledger->on.left(ledger->on.context, id, other != NULL);
-        }
+    table_for_each_of(trace, &ledger->traces, ledger_hash(ledger, id), in_table)
+    {
+        const struct request *ours = &trace->entry->head;
+        const bool is_earlier = !other || other->at_ns > ours->at_ns ||
+                                (other->at_ns == ours->at_ns && strcmp(other->id, ours->id) > 0);
+
+        if (trace->entry->name[0] != '\0' || trace->is_judged || !is_earlier ||
+            !trace_id_equal(trace->wanted.id, id))
+            continue;
+        trace->is_judged = true;
+        ledger->on.left(ledger->on.context, id, other != NULL);
     }
 }
 
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
                 const char *name, int64_t timeout_ms)
 {
+    /* nothing is freed here: a listing is judged when its traces are asked for */
     struct entry *entry =
-        ledger_make_room(ledger) < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
+        ledger->count < REQUESTS_MAX + NAMED_MAX ? calloc(1, sizeof(*entry)) : NULL;
     bool is_whole;
 
     if (!entry)
@@ -194,14 +174,15 @@ bool ledger_ask(struct ledger *ledger, const struct request *request, const json
     for (size_t i = 0; i < request->count && is_whole; i++) {
         if (!name)
             ledger_leave(ledger, request->traces[i].id, NULL);
-        is_whole = ledger_add_trace(entry, &request->traces[i]) != NULL;
+        is_whole = ledger_add_trace(ledger, entry, &request->traces[i]) != NULL;
     }
     if (!is_whole) {
-        ledger_free_entry(entry);
+        ledger_free_entry(ledger, entry);
         return false;
     }
     entry->next = ledger->entries;
     ledger->entries = entry;
+    ledger->count++;
     return true;
 }
 
@@ -226,7 +207,8 @@ static bool ledger_lists(const json_t *hosts, const char *name)
     return false;
 }
 
-static void ledger_add_answer(struct entry *entry, struct host *host, const json_t *answer)
+static void ledger_add_answer(struct ledger *ledger, struct entry *entry, struct host *host,
+                              const json_t *answer)
 {
     const char *id_text = json_string_value(json_object_get(answer, "id"));
     const json_int_t spans = number_in(answer, "spans");
@@ -237,9 +219,9 @@ static void ledger_add_answer(struct entry *entry, struct host *host, const json
 
     if (!trace_id_read(id_text, &wanted.id))
         return;
-    trace = ledger_find_trace(entry, wanted.id);
+    trace = ledger_find_trace(ledger, entry, wanted.id);
     if (!trace && entry->head.last_ms > 0 && entry->trace_count < TRACES_MAX)
-        trace = ledger_add_trace(entry, &wanted);
+        trace = ledger_add_trace(ledger, entry, &wanted);
     if (!trace) {
         entry->more += entry->head.last_ms > 0;
         return;
@@ -261,13 +243,14 @@ static void ledger_add_answer(struct entry *entry, struct host *host, const json
     trace->is_cut |= !ids_add_all(&trace->want, json_object_get(answer, "want"), IDS_MAX);
 }
 
-static void ledger_add_answers(struct entry *entry, struct host *host, const json_t *found)
+static void ledger_add_answers(struct ledger *ledger, struct entry *entry, struct host *host,
+                               const json_t *found)
 {
     const json_t *answer;
     size_t i;
 
     json_array_foreach(json_object_get(found, "traces"), i, answer)
-        ledger_add_answer(entry, host, answer);
+        ledger_add_answer(ledger, entry, host, answer);
 }
 
 static struct host *ledger_find_host(struct entry *entry, const char *name)
@@ -318,7 +301,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     if (!host)
         host = ledger_add_host(entry, name);
     if (host && json_is_true(json_object_get(found, "late"))) {
-        ledger_add_answers(entry, host, found);
+        ledger_add_answers(ledger, entry, host, found);
         return;
     }
     if (!host || host->state == HOST_ANSWERED)
@@ -330,7 +313,7 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     host->held_from_ns = number_in(found, "held_from");
     entry->more += more > 0 ? (uint64_t)more : 0;
     (void)snprintf(host->error, sizeof(host->error), "%s", text_in(found, "error"));
-    ledger_add_answers(entry, host, found);
+    ledger_add_answers(ledger, entry, host, found);
 }
 
 void ledger_drop(struct ledger *ledger, const json_t *dropped)
@@ -347,7 +330,7 @@ void ledger_drop(struct ledger *ledger, const json_t *dropped)
     {
         struct trace_id trace_id;
         struct trace *trace = trace_id_read(json_string_value(text), &trace_id)
-                                  ? ledger_find_trace(entry, trace_id)
+                                  ? ledger_find_trace(ledger, entry, trace_id)
                                   : NULL;
 
         if (trace)
@@ -484,7 +467,7 @@ static void ledger_list_traces(struct ledger *ledger, struct entry *entry)
     struct request *request = request_new(entry->head.id, entry->head.host);
 
     for (size_t i = 0; request && i < entry->trace_count; i++)
-        (void)request_add(request, entry->traces[i].wanted.id, 0, "");
+        (void)request_add(request, entry->traces[i]->wanted.id, 0, "");
     if (request)
         ledger->on.listed(ledger->on.context, entry->name, request);
     requests_free(request);
@@ -514,9 +497,11 @@ static void ledger_judge_entry(struct ledger *ledger, struct entry *entry, int64
         return;
     }
     for (size_t i = 0; i < entry->trace_count; i++) {
-        if (!entry->traces[i].is_judged && (entry->waiting == 0 || is_late))
-            ledger_judge_trace(ledger, entry, &entry->traces[i], is_late);
-        all_are &= entry->traces[i].is_judged;
+        struct trace *trace = entry->traces[i];
+
+        if (!trace->is_judged && (entry->waiting == 0 || is_late))
+            ledger_judge_trace(ledger, entry, trace, is_late);
+        all_are &= trace->is_judged;
     }
     entry->is_done = all_are;
 }
@@ -531,7 +516,7 @@ int64_t ledger_judge(struct ledger *ledger, int64_t now_ms)
         if (!entry->is_done && deadline_of(entry, now_ms) < next_ms)
             next_ms = deadline_of(entry, now_ms);
     }
-    (void)ledger_make_room(ledger);
+    ledger_make_room(ledger);
     return next_ms;
 }
 
@@ -542,55 +527,7 @@ size_t ledger_open(const struct ledger *ledger)
     for (const struct entry *entry = ledger->entries; entry; entry = entry->next) {
         open += !entry->is_done && entry->head.last_ms > 0;
         for (size_t i = 0; i < entry->trace_count && !entry->is_done; i++)
-            open += !entry->traces[i].is_judged;
+            open += !entry->traces[i]->is_judged;
     }
     return open;
-}
-
-/* ---- for a person ---------------------------------------------------------------------------- */
-
-/* Where not all spans are listed nobody knows which are missing. */
-static json_t *ledger_trace_json(const struct entry *entry, const struct trace *trace)
-{
-    const bool is_cut = trace->is_cut || entry->more;
-    char text[TRACE_ID_TEXT];
-    uint64_t parent;
-
-    trace_id_text(trace->wanted.id, text);
-    return json_pack(
-        "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
-        is_cut ? (json_int_t)0 : (json_int_t)ids_missing(&trace->want, &trace->have, &parent),
-        "cut", is_cut, "hosts", trace->hosts ? json_incref(trace->hosts) : json_array());
-}
-
-static json_t *ledger_host_json(const struct host *host)
-{
-    static const char *const states[] = {"waiting", "answered", "away"};
-
-    return json_pack("{ss, ss, sI, so, ss*}", "host", host->name, "state", states[host->state],
-                     "spans", (json_int_t)host->spans, "held_from", json_time(host->held_from_ns),
-                     "error", host->error[0] ? host->error : NULL);
-}
-
-json_t *ledger_json(const struct ledger *ledger, const char *name)
-{
-    const struct entry *entry = ledger->entries;
-    json_t *traces, *hosts;
-    size_t listed;
-
-    while (entry && strcmp(entry->name, name) != 0)
-        entry = entry->next;
-    if (!entry)
-        return NULL;
-    listed = entry->is_done || entry->trace_count < UNDONE_MAX ? entry->trace_count : UNDONE_MAX;
-    traces = json_array();
-    hosts = json_array();
-    for (size_t i = 0; i < listed; i++)
-        (void)json_array_append_new(traces, ledger_trace_json(entry, &entry->traces[i]));
-    for (size_t i = 0; i < entry->host_count; i++)
-        (void)json_array_append_new(hosts, ledger_host_json(&entry->hosts[i]));
-    return json_pack("{ss, sI, sb, so, so}", "id", name, "more",
-                     (json_int_t)(entry->more + entry->trace_count - listed), "done",
-                     entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
-                     "traces", traces, "hosts", hosts);
 }

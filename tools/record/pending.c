@@ -7,10 +7,15 @@
 
 #include <string.h>
 
+size_t pending_room(const struct pending *pending)
+{
+    return pending->max > pending->traces ? pending->max - pending->traces : 0;
+}
+
 size_t pending_add(struct pending *pending, struct request *request)
 {
     struct request **at = &pending->list;
-    const size_t room = pending->max > pending->traces ? pending->max - pending->traces : 0;
+    const size_t room = pending_room(pending);
     const size_t left = request->count > room ? request->count - room : 0;
 
     request->count -= left;

@@ -15,6 +15,9 @@ struct pending {
     size_t max;            /* the most traces */
 };
 
+/* For so many traces; a reload may have made the most less than there are. */
+size_t pending_room(const struct pending *pending);
+
 /*
  * Takes the request. What is beyond max of its traces is left out: returns how many. One without
  * any trace is there nevertheless, so that it is answered.

@@ -24,6 +24,7 @@ static const char usage[] =
     ;
 
 #define STEP_MS 5000 /* at the latest */
+#define POST_MS 20   /* at the end: is the last answer posted? */
 
 struct record {
     struct frame frame;
@@ -82,13 +83,16 @@ static void record_begin_to_end(struct record *record)
 static void record_step_to_end(struct record *record)
 {
     const struct record_parts *parts = &record->parts;
+    const bool is_posting = asking_is_posting(parts->asking);
     const bool runs = kept_is_running(parts->kept) || asking_is_running(parts->asking) ||
-                      fetching_is_busy(parts->fetching);
+                      fetching_is_busy(parts->fetching) || is_posting;
 
     if (record_is_drained(parts))
         record_end_children(record);
     if (record->is_last_call && !runs)
         loop_stop(parts->agent.loop);
+    else if (is_posting) /* other hosts would say that this one has not answered */
+        timer_set(parts->agent.loop, &record->parts.agent.step, POST_MS);
 }
 
 static void record_end(void *context)

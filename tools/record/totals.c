@@ -51,7 +51,7 @@ const struct totals_table record_table = {"record", own, sizeof(own) / sizeof(ow
 
 json_t *record_totals_load(struct record_totals *totals, const char *path)
 {
-    json_t *json = json_load_file(path, 0, NULL), *heard = NULL;
+    json_t *json = json_read(path), *heard = NULL;
 
     *totals = (struct record_totals){.alarms = 0};
     if (totals_read(json, &totals->readers, &record_table, totals))

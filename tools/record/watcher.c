@@ -86,7 +86,6 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
     const struct blkin_slow_event *event = &from->event;
     struct alarm alarm = {.trace_id_high = event->trace_id_high,
                           .trace_id = event->trace_id,
-                          .span_id = event->span_id,
                           .duration_ns = event->duration,
                           .monotonic_ns = event->monotonic,
                           .user = user,
@@ -97,8 +96,6 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
     if (!heard_alarm(watcher->heard, &alarm))
         return;
     watcher_set_text(alarm.why, sizeof(alarm.why), from->why);
-    watcher_set_text(alarm.name, sizeof(alarm.name), from->name);
-    watcher_set_text(alarm.service, sizeof(alarm.service), from->service);
     watcher->alarm(watcher->context, &alarm);
 }
 

@@ -1,0 +1,97 @@
+/*
+ * Answers to requests.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "answer.h"
+
+#include "kept.h"
+
+#include <stdio.h>
+
+#define ANSWER_IDS_MAX 24576 /* of all traces: a message of the exchange may have 1 MiB */
+
+/* A list of an answer, and its room: that of a message is shared by all that a snapshot answers. */
+struct listing {
+    json_t *list;
+    size_t traces, ids; /* that may be added */
+};
+
+/* Those whose ids have no place are told without; where traces have none, who calls counts them. */
+static void answer_add_trace(struct listing *listing, json_t *trace)
+{
+    const size_t more = json_array_size(json_object_get(trace, "have")) +
+                        json_array_size(json_object_get(trace, "want"));
+
+    if (!trace || listing->traces == 0) {
+        json_decref(trace);
+        return;
+    }
+    listing->traces--;
+    if (more > listing->ids) {
+        (void)json_array_clear(json_object_get(trace, "have"));
+        (void)json_array_clear(json_object_get(trace, "want"));
+        (void)json_object_set_new(trace, "cut", json_true());
+    } else {
+        listing->ids -= more;
+    }
+    (void)json_array_append_new(listing->list, trace);
+}
+
+static json_t *answer_list_fetched(const struct fetched *fetched, const struct request *request,
+                                   const json_t *found, size_t requests)
+{
+    struct listing listing = {json_array(), KEPT_NAMED_MAX, ANSWER_IDS_MAX};
+    const json_t *trace;
+    size_t i;
+
+    if (request->is_late)
+        requests = 1;
+    if (request->last_ms > 0 || request->is_late) {
+        listing.traces /= requests;
+        listing.ids /= requests;
+        json_array_foreach(json_object_get(found, "traces"), i, trace)
+            answer_add_trace(&listing, fetched_copy(fetched, trace));
+    }
+    for (size_t k = 0; k < request->count && !request->is_late; k++) {
+        const struct fetched_trace *known = fetched_find(fetched, request->traces[k].id);
+
+        if (known)
+            answer_add_trace(&listing, fetched_json(known));
+    }
+    return listing.list;
+}
+
+/* Traces that were sent, and that an answer has no place for. */
+static size_t answer_unlisted(const struct request *request, const json_t *found,
+                              const json_t *list)
+{
+    const json_int_t untold = number_in(found, "untold");
+    const size_t sent =
+        json_array_size(json_object_get(found, "traces")) + (untold > 0 ? (size_t)untold : 0);
+    const size_t listed = json_array_size(list);
+    const json_int_t more = number_in(found, "more");
+
+    if (request->last_ms == 0)
+        return 0;
+    return (sent > listed ? sent - listed : 0) + (more > 0 ? (size_t)more : 0);
+}
+
+json_t *answer_new(const struct agent *agent, const struct request *request, size_t requests,
+                   int64_t held_from_ns, const json_t *found, const char *problem)
+{
+    json_t *list = answer_list_fetched(agent->fetched, request, found, requests);
+    const size_t more = answer_unlisted(request, found, list);
+    char left_out[80];
+
+    (void)snprintf(left_out, sizeof(left_out),
+                   "%zu traces of the request were too many (fetch-traces)", request->left_out);
+    return json_pack("{ss, ss, ss, ss, sI, ss*, so*, so*, so}", "type", "found", "id", request->id,
+                     "to", request->host, "host", agent->host, "held_from",
+                     (json_int_t)held_from_ns, "error",
+                     problem             ? problem
+                     : request->left_out ? left_out
+                                         : NULL,
+                     "late", request->is_late ? json_true() : NULL, "more",
+                     more ? json_integer((json_int_t)more) : NULL, "traces", list);
+}

@@ -1,0 +1,58 @@
+/*
+ * The ledger, as `blkin keep` shows it.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ledger_parts.h"
+
+#include "tools/base/say.h"
+
+#include <string.h>
+
+#define UNDONE_MAX 256 /* traces that are listed while a request is not done: it is polled for */
+
+/* Where not all spans are listed nobody knows which are missing. */
+static json_t *ledger_trace_json(const struct entry *entry, const struct trace *trace)
+{
+    const bool is_cut = trace->is_cut || entry->more;
+    char text[TRACE_ID_TEXT];
+    uint64_t parent;
+
+    trace_id_text(trace->wanted.id, text);
+    return json_pack(
+        "{ss, sI, sI, sb, so}", "id", text, "spans", (json_int_t)trace->spans, "missing",
+        is_cut ? (json_int_t)0 : (json_int_t)ids_missing(&trace->want, &trace->have, &parent),
+        "cut", is_cut, "hosts", trace->hosts ? json_incref(trace->hosts) : json_array());
+}
+
+static json_t *ledger_host_json(const struct host *host)
+{
+    static const char *const states[] = {"waiting", "answered", "away"};
+
+    return json_pack("{ss, ss, sI, so, ss*}", "host", host->name, "state", states[host->state],
+                     "spans", (json_int_t)host->spans, "held_from", json_time(host->held_from_ns),
+                     "error", host->error[0] ? host->error : NULL);
+}
+
+json_t *ledger_json(const struct ledger *ledger, const char *name)
+{
+    const struct entry *entry = ledger->entries;
+    json_t *traces, *hosts;
+    size_t listed;
+
+    while (entry && strcmp(entry->name, name) != 0)
+        entry = entry->next;
+    if (!entry)
+        return NULL;
+    listed = entry->is_done || entry->trace_count < UNDONE_MAX ? entry->trace_count : UNDONE_MAX;
+    traces = json_array();
+    hosts = json_array();
+    for (size_t i = 0; i < listed; i++)
+        (void)json_array_append_new(traces, ledger_trace_json(entry, entry->traces[i]));
+    for (size_t i = 0; i < entry->host_count; i++)
+        (void)json_array_append_new(hosts, ledger_host_json(&entry->hosts[i]));
+    return json_pack("{ss, sI, sb, so, so}", "id", name, "more",
+                     (json_int_t)(entry->more + entry->trace_count - listed), "done",
+                     entry->is_done && !(entry->head.last_ms > 0 && entry->head.service[0]),
+                     "traces", traces, "hosts", hosts);
+}
