@@ -9,6 +9,7 @@
 #include "seed.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <time.h>
 
 /* ---- random events against the model --------------------------------------------------------- */
@@ -351,6 +352,31 @@ static void test_lookup_and_tags(void)
     driver_close(&driver);
 }
 
+/* A real duration that no clock counts makes no span, however it is converted. */
+static void test_times_absurd(void)
+{
+    static const struct {
+        double seconds;
+        uint64_t spans;
+    } cases[] = {{2.5, 1}, {0, 1}, {1e10, 0}, {1e12, 0}, {1e300, 0}, {-1, 0}, {NAN, 0}};
+    struct driver driver;
+
+    CHECK(driver_open(&driver, "[span s]\nevent = t:w with d s\n", 10));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        CHECK(driver_event(&driver, "t:w"));
+        *driver_field(&driver, "d") =
+            (struct rule_value){.type = VALUE_REAL, .real = cases[i].seconds};
+        driver_give(&driver, 10000000000, 1, 2);
+        CHECK(driver.count == cases[i].spans);
+        if (driver.count)
+            CHECK(driver.spans[0]->span.start_ns ==
+                  10000000000 - (int64_t)(cases[i].seconds * 1e9));
+        driver_forget(&driver);
+    }
+    CHECK(pairing_counts(driver.rules).unusable == 5);
+    driver_close(&driver);
+}
+
 /* A loss while the span was open is told by a tag. */
 static void test_loss(void)
 {
@@ -463,6 +489,7 @@ int main(void)
     test_errors();
     test_parent_of_field();
     test_lookup_and_tags();
+    test_times_absurd();
     test_loss();
     test_keyless();
     test_backwards();
