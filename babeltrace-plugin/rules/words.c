@@ -231,6 +231,8 @@ static bool words_read_test(struct rules_reader *reader, struct text text, struc
     if (!words_is_number(text, &test->value.integer, &test->value.is_negative)) {
         if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
             text = text_after(text_cut(text, text.length - 1), 1);
+        else if (test->comparison != RULE_EQUAL && test->comparison != RULE_UNEQUAL)
+            return rules_fail(reader, "a whole number after < > <= >=, or a text in quotes", all);
         test->value = (struct rule_value){.type = VALUE_TEXT, .text = text};
     }
     return rules_read_field(reader, field, &test->field);

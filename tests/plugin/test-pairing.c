@@ -377,6 +377,25 @@ static void test_times_absurd(void)
     driver_close(&driver);
 }
 
+/* A field that is no number fits no condition but !=. */
+static void test_not_a_number(void)
+{
+    struct driver driver;
+
+    CHECK(driver_open(
+        &driver,
+        "[span e]\nevent = t:w if x == 0 with d us\n[span g]\nevent = t:w if x >= 0 with d "
+        "us\n[span l]\nevent = t:w if x <= 0 with d us\n[span n]\nevent = t:w if x != 0 "
+        "with d us\n",
+        10));
+    CHECK(driver_event(&driver, "t:w"));
+    *driver_field(&driver, "x") = (struct rule_value){.type = VALUE_REAL, .real = NAN};
+    driver_set(&driver, "d", 5);
+    driver_give(&driver, 1000000, 1, 2);
+    CHECK(driver.count == 1 && text_is(span_name(&driver.spans[0]->span), "n"));
+    driver_close(&driver);
+}
+
 /* A loss while the span was open is told by a tag. */
 static void test_loss(void)
 {
@@ -452,6 +471,9 @@ static void test_errors(void)
          "qemu:nbd_send_request, got \"ab\""},
         {"[span a]\nbegin = a:b if x = 1\n", "rules \"f\", line 2: expected FIELD == VALUE, with "
                                              "one of == != < > <= >=, got \"x = 1\""},
+        {"[span a]\nbegin = a:b if x > 0.5\n",
+         "rules \"f\", line 2: expected a whole number after < > <= >=, or a text in quotes, got "
+         "\"x > 0.5\""},
         {"[span a]\nbegin = a:b\nend = a:c\ntimeout = 5\n",
          "rules \"f\", line 4: expected a time with its unit, such as 20us, 5ms or 60s, got \"5\""},
         {"[span a]\nevent = a:b\n",
@@ -490,6 +512,7 @@ int main(void)
     test_parent_of_field();
     test_lookup_and_tags();
     test_times_absurd();
+    test_not_a_number();
     test_loss();
     test_keyless();
     test_backwards();
