@@ -98,7 +98,8 @@ static bool pipeline_is_settled(struct pipeline *pipeline)
 
 static bool pipeline_is_starved(const struct pipeline *pipeline)
 {
-    return pipeline->intake.is_starved || assembler_is_starved(pipeline->assembler);
+    return pipeline->intake.is_starved || assembler_is_starved(pipeline->assembler) ||
+           pairing_is_starved(pipeline->rules);
 }
 
 void pipeline_end(struct pipeline *pipeline)

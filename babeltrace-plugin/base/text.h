@@ -44,6 +44,33 @@ static inline struct text text_take(struct text *text, char end)
     return taken;
 }
 
+/* Of a file that people write. */
+static inline bool text_is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Without the blanks at both ends. */
+static inline struct text text_trim(struct text text)
+{
+    while (text.length && text_is_blank(text.data[0]))
+        text = text_after(text, 1);
+    while (text.length && text_is_blank(text.data[text.length - 1]))
+        text.length--;
+    return text;
+}
+
+/* A line, trimmed, without a comment: that is from a "#" on, at its beginning or after a blank. */
+static inline struct text text_without_comment(struct text line)
+{
+    size_t length = 0;
+
+    while (length < line.length &&
+           (line.data[length] != '#' || (length && !text_is_blank(line.data[length - 1]))))
+        length++;
+    return text_trim(text_cut(line, length));
+}
+
 /* All of it, which is decimal digits. */
 static inline bool text_read_number(struct text text, uint64_t *number)
 {

@@ -5,6 +5,7 @@
 
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/read_at.h"
+#include "babeltrace-plugin/base/store_name.h"
 #include "babeltrace-plugin/base/text.h"
 #include "babeltrace-plugin/base/write_all.h"
 
@@ -12,7 +13,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -381,19 +381,6 @@ static bool write_file(struct checkpoint_file *file, int fd, const struct progre
     return is_written;
 }
 
-/* That the file has its name is to survive, too. */
-static bool store_name(const struct checkpoint_file *file)
-{
-    char *copy = strdup(file->path);
-    const int fd = copy ? open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    const bool is_stored = fd >= 0 && fsync(fd) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    free(copy);
-    return is_stored;
-}
-
 /* Nothing is replaced but what was opened. */
 static bool is_ours_to_replace(const struct checkpoint_file *file)
 {
@@ -426,7 +413,7 @@ bool checkpoint_file_write(struct checkpoint_file *file, const struct progress *
     file->fd = fd;
     file->serial++;
     file->progress = *progress;
-    return file->kind == CHECKPOINT_LIVE || store_name(file) ||
+    return file->kind == CHECKPOINT_LIVE || store_name(file->path) ||
            checkpoint_file_error(error, file, "cannot be stored");
 }
 

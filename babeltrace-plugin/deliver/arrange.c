@@ -158,7 +158,8 @@ void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32
     struct arranging arranging;
     bool is_sorted;
 
-    if (batch->ordered || batch->count < 2 || !arrange_prepare(&arranging, batch->count))
+    if (batch->ordered || batch->next_span.index || batch->count < 2 ||
+        !arrange_prepare(&arranging, batch->count))
         return;
     is_sorted = arrange_by_resource(&arranging, batch);
     if (key)

@@ -62,7 +62,8 @@ static struct batch_place dispatch_fill_body(struct courier *courier, struct bat
 }
 
 /* The body is given up. If the graph waits, all delivery fails. Returns whether to try the next
- * body. */
+ * body; then the spans of this one have to get their outcome first, as outbox_settled() takes
+ * spans to be settled from left to right. */
 static bool dispatch_give_up(struct courier *courier)
 {
     const struct outbox_patience patience = courier_patience(courier);
@@ -114,6 +115,19 @@ static void dispatch_arrange(struct courier *courier, struct batch *batch)
     }
 }
 
+/* Returns false if delivery ends with this body. */
+static bool dispatch_body(struct courier *courier)
+{
+    const uint32_t after = courier->batch->count - courier->body.count;
+
+    if (deliver_body(courier) != RESULT_GIVEN_UP)
+        return true;
+    if (!dispatch_give_up(courier))
+        return false;
+    courier_settle(courier, OUTCOME_UNDELIVERED, courier->batch->count - after);
+    return true;
+}
+
 bool dispatch_batch(struct courier *courier, struct batch *batch, bool to_spool,
                     struct error *error)
 {
@@ -133,8 +147,7 @@ bool dispatch_batch(struct courier *courier, struct batch *batch, bool to_spool,
         if (cuts)
             outbox_count_cut(courier->outbox, cuts);
         batch->next_span = next;
-        if (!to_spool && body->count && deliver_body(courier) == RESULT_GIVEN_UP &&
-            !dispatch_give_up(courier))
+        if (!to_spool && body->count && !dispatch_body(courier))
             return false;
     }
     return true;

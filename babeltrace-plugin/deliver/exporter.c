@@ -92,7 +92,7 @@ static struct transport *exporter_open_transport(const struct transport_options 
     if (is_kafka_url(endpoint))
         return kafka_transport_open(options, error);
     if (exporter_has_scheme(endpoint, file_scheme))
-        return file_transport_open(options->protocol, endpoint + strlen(file_scheme), error);
+        return file_transport_open(options, endpoint + strlen(file_scheme), error);
     return error_null(
         error,
         "endpoint \"%s\": expected http://HOST[:PORT]%s, https://..., kafka://BROKER/TOPIC or "
@@ -212,6 +212,7 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
 
     exporter->protocol = options->transport.protocol = exporter_protocol(options);
     options->transport.endpoint = exporter_endpoint(options);
+    options->transport.stores_each = exporter->callbacks.settled != NULL; /* for a checkpoint */
     options->spool.format = exporter->protocol->format;
     exporter->reporter.report = exporter->callbacks.report;
     exporter->reporter.context = exporter->callbacks.context;

@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/store_name.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "transport.h"
 
@@ -27,9 +28,11 @@ struct file_transport {
     int fd;        /* -1: a FIFO without a reader yet */
     int cancel_fd; /* readable: do not wait any more */
     bool seekable;
-    off_t length;   /* without the end */
-    bool is_begun;  /* the text before the first batch is written */
-    bool has_spans; /* the next batch needs the joint */
+    bool stores_each; /* batch, before it is accepted */
+    bool is_named;    /* the file's name is on disk */
+    off_t length;     /* without the end */
+    bool is_begun;    /* the text before the first batch is written */
+    bool has_spans;   /* the next batch needs the joint */
     char path[];
 };
 
@@ -104,6 +107,22 @@ static bool file_begin_output(struct file_transport *file, struct error *error)
     return file->is_begun;
 }
 
+/* Returns false with errno set. */
+static bool file_store(struct file_transport *file, struct error *error)
+{
+    int cause;
+
+    if (fsync(file->fd) == 0) {
+        file->is_named = file->is_named || !file->stores_each || store_name(file->path);
+        if (file->is_named)
+            return true;
+    }
+    cause = errno;
+    error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(cause));
+    errno = cause; /* callers judge by it */
+    return false;
+}
+
 static void file_send(struct transport *transport, const struct payload *payload,
                       struct reply *reply)
 {
@@ -114,7 +133,8 @@ static void file_send(struct transport *transport, const struct payload *payload
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
         file_write_all(file, payload->spans, &reply->error) &&
-        (!file->seekable || file_write_tail(file, &reply->error))) {
+        (!file->seekable || file_write_tail(file, &reply->error)) &&
+        (!file->seekable || !file->stores_each || file_store(file, &reply->error))) {
         file->has_spans = true;
         return;
     }
@@ -168,12 +188,8 @@ static void file_cancel(struct transport *transport)
 /* A pipe gets the end of the text; a file is stored on disk. */
 static bool file_end_output(struct file_transport *file, struct error *error)
 {
-    if (file->seekable) {
-        if (fsync(file->fd) == 0)
-            return true;
-        return error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
-    }
-    return file_begin_output(file, error) && file_write_tail(file, error);
+    return file->seekable ? file_store(file, error)
+                          : file_begin_output(file, error) && file_write_tail(file, error);
 }
 
 static bool file_finish(struct transport *transport, struct error *error)
@@ -237,7 +253,7 @@ static bool file_start(struct file_transport *file, struct error *error)
     return !file->seekable || (file_begin_output(file, error) && file_write_tail(file, error));
 }
 
-struct transport *file_transport_open(const struct protocol *protocol, const char *path,
+struct transport *file_transport_open(const struct transport_options *options, const char *path,
                                       struct error *error)
 {
     struct file_transport *file;
@@ -248,7 +264,8 @@ struct transport *file_transport_open(const struct protocol *protocol, const cha
     if (!file)
         return error_null(error, "file:%s: out of memory", path);
     strcpy(file->path, path);
-    file->protocol = protocol;
+    file->protocol = options->protocol;
+    file->stores_each = options->stores_each;
     file->fd = file->cancel_fd = -1;
     file->base = (struct transport){.probe = file_probe,
                                     .send = file_send,

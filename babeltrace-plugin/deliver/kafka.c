@@ -315,6 +315,11 @@ static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct rep
     *reply = (struct reply){.delivery = DELIVERY_RETRY};
     if (atomic_load(&kafka->is_cancelled))
         return error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
+    if (kafka->is_stale && kafka->outstanding) {
+        /* a handle takes the reports of its messages along, for which kafka_await() would wait */
+        kafka_set_error(kafka, RD_KAFKA_RESP_ERR__FATAL, reply);
+        return false;
+    }
     if (!kafka->handle || kafka->is_stale) {
         kafka_close_handle(kafka);
         if (!kafka_open_handle(kafka, &reply->error))

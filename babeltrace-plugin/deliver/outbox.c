@@ -411,7 +411,7 @@ static int64_t outbox_aside_due_ms(const struct outbox *outbox)
     int64_t due_ms = CLOCK_NEVER;
 
     if (outbox->is_spool_failing)
-        due_ms = outbox->spool_retry_ms;
+        due_ms = outbox_is_late(outbox) ? CLOCK_NEVER : outbox->spool_retry_ms;
     else if (outbox_goes_aside(outbox))
         due_ms = outbox_open_due_ms(outbox, SPOOL_BATCH_MS);
     return outbox->is_stopping && !outbox_is_late(outbox) ? clock_earlier(due_ms, outbox->stop_ms)
@@ -504,7 +504,8 @@ bool outbox_pause(struct outbox *outbox, int64_t until_ms)
 
     LOCK_GUARD(&outbox->lock);
     was_patient = !outbox->is_stopping && !outbox->is_draining;
-    while (!outbox_is_over(outbox) && clock_ms() < until_ms &&
+    /* a spool takes spans also when it is late, but nothing is worth a pause any more */
+    while (!outbox_is_over(outbox) && !outbox_is_late(outbox) && clock_ms() < until_ms &&
            was_patient == (!outbox->is_stopping && !outbox->is_draining))
         condition_wait(&outbox->for_pause, &outbox->lock, clock_earlier(until_ms, outbox->stop_ms));
     goes_on = !outbox_is_over(outbox);

@@ -104,8 +104,8 @@ void outbox_count_cut(struct outbox *outbox, uint32_t spans);
 
 void outbox_count_request(struct outbox *outbox, bool is_retry);
 
-/* Sleeps until until_ms, or until there is a reason to retry at once. Returns false if there is no
- * time left to deliver anything. */
+/* Sleeps until until_ms, the end of outbox_stop(), or until there is a reason to retry at once.
+ * Returns false if there is no time left to deliver anything. */
 bool outbox_pause(struct outbox *outbox, int64_t until_ms);
 
 /* How long a batch may be tried. */

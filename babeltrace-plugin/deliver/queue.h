@@ -45,8 +45,9 @@ bool batch_has_more(const struct batch *batch);
 
 /*
  * Sorts the spans so that those of one resource are neighbours; if key is not NULL, sorts by key
- * first. A key is less than `keys`. Spans that compare equal keep their order. The caller has
- * encoded no span of the batch yet. When out of memory, the order stays as it is.
+ * first. A key is less than `keys`. Spans that compare equal keep their order. The order stays as
+ * it is when out of memory, and once spans of the batch were encoded: the spooler may have put back
+ * a batch that the disk took a part of.
  */
 typedef uint32_t batch_key_fn(void *context, const struct span *span);
 void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32_t keys);

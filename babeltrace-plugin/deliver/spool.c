@@ -147,16 +147,21 @@ bool spool_is_too_old(const struct spool *spool, int64_t written_ms)
 
 /* ---- while the collector is away, and until there is something to do ------------------------- */
 
-void spool_note_away(struct spool *spool, int64_t retry_after_ms)
+void spool_set_away(struct spool *spool, int64_t pause_ms)
 {
     const int64_t now_ms = clock_ms();
 
-    LOCK_GUARD(&spool->lock);
     if (!spool->away_since_ms)
         spool->away_since_ms = now_ms;
-    if (retry_after_ms && now_ms + retry_after_ms > spool->hold_until_ms)
-        spool->hold_until_ms = now_ms + retry_after_ms;
+    if (pause_ms && now_ms + pause_ms > spool->hold_until_ms)
+        spool->hold_until_ms = now_ms + pause_ms;
     spool_set_way(spool);
+}
+
+void spool_note_away(struct spool *spool, int64_t retry_after_ms)
+{
+    LOCK_GUARD(&spool->lock);
+    spool_set_away(spool, retry_after_ms);
 }
 
 bool spool_is_away(struct spool *spool)

@@ -21,16 +21,22 @@
 #define SEGMENT_MIN (UINT64_C(64) << 10)
 #define SEGMENT_MAX (UINT64_C(16) << 20)
 
+static bool spool_fail_with(const struct spool *spool, struct error *error, const char *what)
+{
+    return error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
+}
+
 /* ---- what is there --------------------------------------------------------------------------- */
 
-static void spool_scan_segment(struct spool *spool, struct segment *segment)
+/* Returns false with errno set if the file cannot be opened. */
+static bool spool_scan_segment(struct spool *spool, struct segment *segment)
 {
     uint64_t at = 0, where;
     struct record_head head;
     enum record_found found;
 
     if (!segment_open(&spool->segments, segment))
-        return; /* spool_claim() retries, and counts the spans if it fails */
+        return false;
     while ((found = record_next(segment->fd, &at, segment->size, &head, &where)) != RECORD_END) {
         if (found == RECORD_UNREADABLE || head.state == RECORD_DONE)
             continue;
@@ -44,23 +50,22 @@ static void spool_scan_segment(struct spool *spool, struct segment *segment)
     spool->counts.found += segment->spans;
     close(segment->fd);
     segment->fd = -1;
+    return true;
 }
 
-static void spool_scan(struct spool *spool)
+static bool spool_scan(struct spool *spool, struct error *error)
 {
-    for (struct segment *segment = spool->segments.first; segment; segment = segment->next)
-        spool_scan_segment(spool, segment);
+    for (struct segment *segment = spool->segments.first; segment; segment = segment->next) {
+        if (!spool_scan_segment(spool, segment))
+            return spool_fail_with(spool, error, "cannot be read");
+    }
     spool->reading = spool->segments.first;
     spool->counts.spans = spool->counts.waiting = spool->counts.found;
     spool_set_way(spool);
+    return true;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */
-
-static bool spool_fail_with(const struct spool *spool, struct error *error, const char *what)
-{
-    return error_set(error, "spool \"%s\": %s: %s", spool->options.folder, what, strerror(errno));
-}
 
 static bool spool_lock_folder(struct spool *spool, struct error *error)
 {
@@ -161,11 +166,10 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
     pthread_mutex_init(&spool->append_lock, NULL);
     pthread_mutex_init(&spool->lock, NULL);
     condition_init(&spool->changed);
-    if (!spool_open_folder(spool, error)) {
+    if (!spool_open_folder(spool, error) || !spool_scan(spool, error)) {
         spool_free(spool);
         return NULL;
     }
-    spool_scan(spool);
     spool->time_offset_ms = spool_time_offset_ms(spool->lock_fd, spool->newest_ms);
     if (spool->foreign) {
         error_set(error,

@@ -47,6 +47,10 @@ void spool_reap_and_unlock(struct spool *spool);
 /* Tells the outbox whether new batches go to the spool. */
 void spool_set_way(struct spool *spool);
 
+/* The collector does not answer, or records cannot be read now: no record is sent for so long. It
+ * also keeps spool_wait() from waiting for ever. */
+void spool_set_away(struct spool *spool, int64_t pause_ms);
+
 /* So many spans of the segment have stopped waiting. */
 void spool_leave(struct spool *spool, const struct segment *segment, uint64_t spans, bool is_lost);
 

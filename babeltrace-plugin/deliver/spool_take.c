@@ -7,7 +7,9 @@
 
 #include "babeltrace-plugin/base/lock.h"
 
-#define NO_MEMORY_MS 1000
+#include <errno.h>
+
+#define SHORTAGE_MS 1000 /* the wait for memory, or for a descriptor */
 
 /* ---- the next record ------------------------------------------------------------------------- */
 
@@ -72,6 +74,12 @@ static bool spool_read_next(struct spool *spool, struct spool_record *record)
     return false;
 }
 
+/* The file is there, but the process, the host or the kernel has no room to open it. */
+static bool spool_is_short(void)
+{
+    return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
 /* Takes the oldest record that no sender has. */
 static bool spool_claim(struct spool *spool, struct spool_record *record)
 {
@@ -85,6 +93,10 @@ static bool spool_claim(struct spool *spool, struct spool_record *record)
             continue;
         }
         if (!segment_open(&spool->segments, segment)) {
+            if (spool_is_short()) {
+                spool_set_away(spool, SHORTAGE_MS);
+                return false;
+            }
             segment->read_at = segment->size; /* spool_read_on() counts them */
             continue;
         }
@@ -140,7 +152,7 @@ bool spool_take(struct spool *spool, struct spool_record *record, const struct e
         while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
                                      body)) == RECORD_NO_MEMORY) {
             spool_note_away(spool, 0); /* so that spool_wait() does not wait for ever */
-            if (!spool_pause(spool, clock_ms() + NO_MEMORY_MS, true))
+            if (!spool_pause(spool, clock_ms() + SHORTAGE_MS, true))
                 break;
         }
         if (loaded == RECORD_LOADED)

@@ -100,6 +100,7 @@ struct transport_options {
     const char *tls_key;
     struct credential_sources credentials;
     const char *kafka_file;
+    bool stores_each; /* a batch is on disk before a file accepts it */
 };
 
 /*
@@ -110,7 +111,7 @@ struct transport_options {
 struct transport *http_transport_open(const struct transport_options *options, struct error *error);
 struct transport *kafka_transport_open(const struct transport_options *options,
                                        struct error *error);
-struct transport *file_transport_open(const struct protocol *protocol, const char *path,
+struct transport *file_transport_open(const struct transport_options *options, const char *path,
                                       struct error *error);
 
 #endif

@@ -82,8 +82,7 @@ static inline void pb_put_padded(char *at, uint32_t value, int bytes)
     *at = (char)(value & 127);
 }
 
-#define PB_PADDED     4 /* bytes of one, up to PB_PADDED_MAX */
-#define PB_PADDED_MAX ((UINT32_C(1) << 28) - 1)
+#define PB_PADDED 4 /* bytes of one, below 2^28 */
 
 /* None is NUL or beyond ASCII. */
 static inline bool pb_is_plain_16(plain_bytes bytes)

@@ -61,6 +61,11 @@ void host_board_free(struct host_board *board)
 
 static void board_take(struct host_board *board, const struct sample *sample)
 {
+    const struct sample_series *known =
+        samples_find(board->samples, sample->host, sample->group, sample->instance);
+
+    if (known && samples_is_set_back(known, sample))
+        board->latest_ns = board->forgotten_ns = sample->time_ns;
     if (sample->time_ns > board->latest_ns)
         board->latest_ns = sample->time_ns;
     if (board->latest_ns - board->forgotten_ns > FORGET_NS) {

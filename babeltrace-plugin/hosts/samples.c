@@ -192,6 +192,14 @@ static bool has_nul(struct text text)
     return text.length && memchr(text.data, '\0', text.length);
 }
 
+/* More than two sessions of a host, or their order, make the same sample differ. */
+#define SET_BACK_NS INT64_C(2000000000)
+
+bool samples_is_set_back(const struct sample_series *series, const struct sample *sample)
+{
+    return sample->time_ns > 0 && sample->time_ns < series->time_ns - SET_BACK_NS;
+}
+
 bool samples_take(struct samples *table, const struct sample *sample)
 {
     struct sample_series *series =
@@ -202,7 +210,9 @@ bool samples_take(struct samples *table, const struct sample *sample)
         series = NULL;
     }
     if (series && sample->time_ns <= series->time_ns) {
-        return true;
+        if (!samples_is_set_back(series, sample))
+            return true;
+        series->time_ns = 0; /* then there is none before */
     }
     if (!series) {
         if (table->bytes + sample_bytes(sample) > table->max_bytes ||

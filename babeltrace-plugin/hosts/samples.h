@@ -56,6 +56,10 @@ void samples_free(struct samples *table); /* NULL is allowed */
 /* Calls for each metric. Returns false when out of memory: the sample is left out. */
 bool samples_take(struct samples *table, const struct sample *sample);
 
+/* Does the sample's time go so far back that the host's clock was set? Then it is the series' first
+ * sample: nobody knows how long ago the sample before was. */
+bool samples_is_set_back(const struct sample_series *series, const struct sample *sample);
+
 /* Those without a sample since then are forgotten. */
 void samples_forget(struct samples *table, int64_t before_ns);
 

@@ -66,11 +66,6 @@ struct words {
     int count;
 };
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 /* Splits the line where it lies; quotes are taken off. False if there are more, or a quote is open.
  */
 static bool tail_split(char *line, struct words *words)
@@ -81,14 +76,14 @@ static bool tail_split(char *line, struct words *words)
     while (*line) {
         bool is_quoted = false;
 
-        while (is_blank(*line))
+        while (text_is_blank(*line))
             line++;
         if (!*line)
             break;
         if (words->count == WORDS_MAX)
             return false;
         words->word[words->count++] = to;
-        for (; *line && (is_quoted || !is_blank(*line)); line++) {
+        for (; *line && (is_quoted || !text_is_blank(*line)); line++) {
             if (*line == '"')
                 is_quoted = !is_quoted;
             else
@@ -218,20 +213,6 @@ static bool read_rule(struct rule *rule, struct text line, const char *path, uns
         path, number, rule->text);
 }
 
-/* Without a comment, and blanks at both ends. */
-static struct text tail_trim(struct text line)
-{
-    for (size_t i = 0; i < line.length; i++) {
-        if (line.data[i] == '#' && (i == 0 || is_blank(line.data[i - 1])))
-            line.length = i;
-    }
-    while (line.length && is_blank(line.data[0]))
-        line = text_after(line, 1);
-    while (line.length && is_blank(line.data[line.length - 1]))
-        line.length--;
-    return line;
-}
-
 static bool add_rule(struct tail_rules *rules, struct text line, const char *path, unsigned number,
                      struct error *error)
 {
@@ -257,7 +238,7 @@ struct tail_rules *tail_rules_parse(struct text text, const char *path, struct e
     if (!rules)
         error_set(error, "out of memory");
     for (unsigned number = 1; done && text.length; number++)
-        done = add_rule(rules, tail_trim(text_take(&text, '\n')), path, number, error);
+        done = add_rule(rules, text_without_comment(text_take(&text, '\n')), path, number, error);
     if (done)
         return rules;
     tail_rules_free(rules);

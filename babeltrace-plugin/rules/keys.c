@@ -165,7 +165,7 @@ bool pair_key_set(struct pairing *pairing, struct text bytes)
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* -1, 0 or 1; what is of two types is never equal, and has no order: 2. */
+/* -1, 0 or 1; what is of two types, or no number (NaN), is never equal and has no order: 2. */
 static int key_compare(const struct rule_value *value, const struct rule_value *to)
 {
     if (to->type == VALUE_TEXT) {
@@ -179,6 +179,8 @@ static int key_compare(const struct rule_value *value, const struct rule_value *
     if (value->type == VALUE_REAL) {
         const double number = to->is_negative ? (double)(int64_t)to->integer : (double)to->integer;
 
+        if (value->real != value->real)
+            return 2;
         return value->real < number ? -1 : value->real > number;
     }
     if (value->type != VALUE_INTEGER && !value->has_number)

@@ -58,12 +58,12 @@ static struct pair_lookup *pair_lookup_find(struct pairing *pairing)
 void pair_lookup_add(struct pairing *pairing, struct text value)
 {
     const size_t bytes = pairing->key.count * sizeof(uint64_t);
-    struct pair_lookup *lookup = pairing->lookups.count < PAIR_LOOKUPS_MAX
-                                     ? malloc(sizeof(*lookup) + bytes + value.length)
-                                     : NULL;
+    const bool has_room = pairing->lookups.count < PAIR_LOOKUPS_MAX;
+    struct pair_lookup *lookup = has_room ? malloc(sizeof(*lookup) + bytes + value.length) : NULL;
 
     if (!lookup) {
         pairing->runs[0].counts.no_room++;
+        pairing->is_starved |= has_room;
         return;
     }
     lookup->key_bytes = bytes;
@@ -349,14 +349,15 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
     struct rule_run *run = open->run;
     struct pair_view view = {.pairing = pairing, .open = open};
 
-    if (!pair_fill_span(&view, run->rule, end_ns)) {
+    if (pair_fill_span(&view, run->rule, end_ns)) {
+        run->counts.spans++;
+        if (run->examples)
+            report_note_span(open, &pairing->span);
+        pair_give(&view);
+        if (open->has_notes)
+            pair_give_stages(&view, pair_process(pairing), end_ns);
+    } else {
         run->counts.unusable++;
-        return;
     }
-    run->counts.spans++;
-    if (run->examples)
-        report_note_span(open, &pairing->span);
-    pair_give(&view);
-    if (open->has_notes)
-        pair_give_stages(&view, pair_process(pairing), end_ns);
+    pairing->is_starved |= pairing->span.is_starved;
 }

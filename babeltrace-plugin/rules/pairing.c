@@ -123,6 +123,11 @@ void pairing_flush(struct stage *stage)
     open_flush(pairing_of(stage));
 }
 
+bool pairing_is_starved(const struct stage *stage)
+{
+    return caa_container_of(stage, const struct pairing, stage)->is_starved;
+}
+
 struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
 {
     return caa_container_of(stage, const struct pairing, stage)->runs[rule].counts;
@@ -280,27 +285,36 @@ static int64_t pair_moment(const struct event *event, int64_t value_ns)
                : moved_ns;
 }
 
+/* A time of the field's unit; false: it is none, or of more than 292 years. */
+static bool pair_read_ns(const struct rule_value *value, int64_t unit_ns, int64_t *ns)
+{
+    const double real = value->type == VALUE_REAL ? value->real * (double)unit_ns : -1;
+
+    *ns = 0;
+    if (real >= 0 && real < 0x1p63)
+        *ns = (int64_t)real;
+    else if (value->type != VALUE_INTEGER || value->is_negative ||
+             __builtin_mul_overflow(value->integer, (uint64_t)unit_ns, ns))
+        return false;
+    return true;
+}
+
 /* When an event that is all of a span began, or ends. False: its field makes no sense. */
 static bool pair_read_times(const struct event *event, const struct rule_point *point,
                             const struct rule_value *value, int64_t timeout_ns, int64_t *start_ns,
                             int64_t *end_ns)
 {
-    uint64_t ns;
+    int64_t ns;
 
-    if (value->type == VALUE_REAL && value->real >= 0 && value->real < 1e18)
-        ns = (uint64_t)(value->real * (double)point->unit_ns);
-    else if (value->type != VALUE_INTEGER || value->is_negative ||
-             __builtin_mul_overflow(value->integer, (uint64_t)point->unit_ns, &ns))
-        return false;
-    if (ns > INT64_MAX)
+    if (event->time_ns < 0 || !pair_read_ns(value, point->unit_ns, &ns))
         return false;
     *start_ns = *end_ns = event->time_ns;
     if (point->times == TIMES_DURATION)
-        *start_ns = event->time_ns - (int64_t)ns;
+        *start_ns = event->time_ns - ns;
     else if (point->times == TIMES_FROM)
-        *start_ns = pair_moment(event, (int64_t)ns);
+        *start_ns = pair_moment(event, ns);
     else
-        *end_ns = pair_moment(event, (int64_t)ns);
+        *end_ns = pair_moment(event, ns);
     return *start_ns <= *end_ns && *start_ns >= 0 &&
            (uint64_t)*end_ns - (uint64_t)*start_ns <= (uint64_t)timeout_ns;
 }
@@ -316,6 +330,7 @@ static void pair_whole(struct pairing *pairing, struct rule_run *run,
     pairing->key.count = 0;
     pairing->key.form = RULE_NO_FORM;
     open = open_new(pairing, run);
+    pairing->is_starved |= !open;
     if (!open || !pair_read_times(pairing->event, point, pair_value(pairing, point->time_field),
                                   rule->timeout_ns, &start_ns, &end_ns)) {
         run->counts.unusable++;

@@ -65,6 +65,9 @@ void pairing_take(struct stage *stage, const struct event *event);
  */
 bool pairing_pack(struct stage *stage, struct event *event, struct buffer *buffer);
 
+/* Was anything lost for want of memory, which another run might have? */
+bool pairing_is_starved(const struct stage *stage);
+
 /* No other event will come: what is open is counted as unmatched. */
 void pairing_flush(struct stage *stage);
 

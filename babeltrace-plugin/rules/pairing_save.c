@@ -253,6 +253,7 @@ bool pairing_unpack(struct pairing *pairing, const struct event *event)
         (struct rule_event){.class = rules_class(pairing->rules, event->span_name, &is_starved),
                             .values = pairing->unpacked_values,
                             .member = packed_member};
+    pairing->is_starved |= is_starved;
     if (!unpacked->class)
         return false;
     for (size_t i = 0; i < unpacked->class->field_count; i++)

@@ -311,21 +311,11 @@ static bool rules_begin_section(struct rules_reader *reader, struct text line)
     return rules_fail(reader, "[span NAME] or [lookup NAME]", line);
 }
 
-/* Without what follows on a "#" at the line's beginning, or after a blank. */
-static struct text rules_without_comment(struct text line)
-{
-    for (size_t i = 0; i < line.length; i++) {
-        if (line.data[i] == '#' && (i == 0 || line.data[i - 1] == ' ' || line.data[i - 1] == '\t'))
-            return rules_trim(text_cut(line, i));
-    }
-    return rules_trim(line);
-}
-
 static bool rules_read_line(struct rules_reader *reader, struct text line)
 {
     struct text key, value;
 
-    line = rules_without_comment(line);
+    line = text_without_comment(line);
     if (!line.length)
         return true;
     if (line.data[0] == '[')
@@ -333,8 +323,8 @@ static bool rules_read_line(struct rules_reader *reader, struct text line)
     if (!memchr(line.data, '=', line.length))
         return rules_fail(reader, "KEY = VALUE, or [span NAME]", line);
     value = line;
-    key = rules_trim(text_take(&value, '='));
-    value = rules_trim(value);
+    key = text_trim(text_take(&value, '='));
+    value = text_trim(value);
     if (!value.length)
         return rules_fail(reader, "a value after =", line);
     if (reader->rule)

@@ -138,7 +138,7 @@ static bool rules_read_path(struct rules_reader *reader, const char *path)
 static bool rules_read_list(struct rules_reader *reader, struct text paths)
 {
     while (paths.length) {
-        const struct text all = paths, path = rules_trim(text_take(&paths, ','));
+        const struct text all = paths, path = text_trim(text_take(&paths, ','));
         char string[PATH_MAX];
 
         if (!path.length || path.length >= sizeof(string)) {

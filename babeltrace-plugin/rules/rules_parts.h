@@ -48,8 +48,6 @@ bool rules_read_condition(struct rules_reader *reader, struct text text,
 bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns);
 bool rules_read_point(struct rules_reader *reader, struct text text, struct rule_point *point);
 
-struct text rules_trim(struct text text);
-
 /* Cuts text where " WORD " is in it, the last time: before is what was there, *text what comes
  * after it. False: it is not in it. */
 bool rules_split_last(struct text *text, const char *word, struct text *before);

@@ -54,12 +54,22 @@ struct kept_head {
 
 enum { IS_NEGATIVE = 1, IS_HEX = 2, HAS_NUMBER = 4, ALL_FLAGS = 7 };
 
+static struct text kept_text(const struct kept_value *kept)
+{
+    return kept->value.type == VALUE_TEXT ? text_cut(kept->value.text, KEPT_TEXT_MAX)
+                                          : (struct text){NULL, 0};
+}
+
+size_t kept_size(const struct kept_value *kept)
+{
+    return sizeof(struct kept_head) + text_cut(kept->name, KEPT_TEXT_MAX).length +
+           kept_text(kept).length;
+}
+
 bool kept_put(struct buffer *buffer, const struct kept_value *kept)
 {
     const struct rule_value *value = &kept->value;
-    const struct text name = text_cut(kept->name, KEPT_TEXT_MAX);
-    const struct text text =
-        value->type == VALUE_TEXT ? text_cut(value->text, KEPT_TEXT_MAX) : (struct text){NULL, 0};
+    const struct text name = text_cut(kept->name, KEPT_TEXT_MAX), text = kept_text(kept);
     struct kept_head head = {
         .field = kept->field,
         .type = (uint8_t)value->type,
@@ -72,7 +82,7 @@ bool kept_put(struct buffer *buffer, const struct kept_value *kept)
 
     if (value->type == VALUE_REAL)
         memcpy(&head.number, &value->real, sizeof(head.number));
-    if (!buffer_reserve(buffer, sizeof(head) + name.length + text.length))
+    if (!buffer_reserve(buffer, kept_size(kept)))
         return false;
     buffer_put(buffer, (const char *)&head, sizeof(head));
     buffer_put(buffer, name.data, name.length);

@@ -8,30 +8,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool words_is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-struct text rules_trim(struct text text)
-{
-    while (text.length && words_is_blank(text.data[0]))
-        text = text_after(text, 1);
-    while (text.length && words_is_blank(text.data[text.length - 1]))
-        text.length--;
-    return text;
-}
-
 struct text rules_next_word(struct text *text)
 {
     struct text word;
     size_t length = 0;
 
-    *text = rules_trim(*text);
-    while (length < text->length && !words_is_blank(text->data[length]))
+    *text = text_trim(*text);
+    while (length < text->length && !text_is_blank(text->data[length]))
         length++;
     word = text_cut(*text, length);
-    *text = rules_trim(text_after(*text, length));
+    *text = text_trim(text_after(*text, length));
     return word;
 }
 
@@ -40,12 +26,12 @@ bool rules_split_last(struct text *text, const char *word, struct text *before)
     const size_t length = strlen(word);
 
     for (size_t i = text->length; i-- > 0;) {
-        if (!words_is_blank(text->data[i]) || text->length - i < length + 2 ||
+        if (!text_is_blank(text->data[i]) || text->length - i < length + 2 ||
             memcmp(text->data + i + 1, word, length) != 0 ||
-            !words_is_blank(text->data[i + 1 + length]))
+            !text_is_blank(text->data[i + 1 + length]))
             continue;
-        *before = rules_trim(text_cut(*text, i));
-        *text = rules_trim(text_after(*text, i + 1 + length));
+        *before = text_trim(text_cut(*text, i));
+        *text = text_trim(text_after(*text, i + 1 + length));
         return true;
     }
     return false;
@@ -142,7 +128,7 @@ bool rules_read_template(struct rules_reader *reader, struct text text,
             return rules_fail(reader, "a } after {", all);
         operand = text_take(&text, '}');
         piece->has_operand = true;
-        if (!words_read_operand(reader, rules_trim(operand), &piece->operand))
+        if (!words_read_operand(reader, text_trim(operand), &piece->operand))
             return false;
     }
     return true;
@@ -212,7 +198,7 @@ bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns)
 
     while (digits < text.length && text.data[digits] >= '0' && text.data[digits] <= '9')
         digits++;
-    unit = words_unit(rules_trim(text_after(text, digits)));
+    unit = words_unit(text_trim(text_after(text, digits)));
     if (!unit || !words_is_number(text_cut(text, digits), &number, &is_negative) ||
         number > (uint64_t)INT64_MAX / 4 / (uint64_t)unit)
         return rules_fail(reader, "a time with its unit, such as 20us, 5ms or 60s", text);
@@ -245,6 +231,8 @@ static bool words_read_test(struct rules_reader *reader, struct text text, struc
     if (!words_is_number(text, &test->value.integer, &test->value.is_negative)) {
         if (text.length >= 2 && text.data[0] == '"' && text.data[text.length - 1] == '"')
             text = text_after(text_cut(text, text.length - 1), 1);
+        else if (test->comparison != RULE_EQUAL && test->comparison != RULE_UNEQUAL)
+            return rules_fail(reader, "a whole number after < > <= >=, or a text in quotes", all);
         test->value = (struct rule_value){.type = VALUE_TEXT, .text = text};
     }
     return rules_read_field(reader, field, &test->field);

@@ -73,10 +73,7 @@ static bool join_read_key(struct text value, struct half *half)
 static bool join_has_name(const struct span_entry *entry, enum span_entry_type type,
                           const char *name)
 {
-    const size_t length = strlen(name);
-
-    return entry->type == type && entry->key_length == length &&
-           memcmp(span_entry_key(entry).data, name, length) == 0;
+    return entry->type == type && text_is(span_entry_key(entry), name);
 }
 
 /* Returns false if the span is no half. */

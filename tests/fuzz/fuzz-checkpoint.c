@@ -18,6 +18,8 @@
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 
+#include "finished_span.h"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -100,32 +102,13 @@ static struct stage *hosts;
 static char rules[32]; /* the file of tail sampling */
 static uint64_t spans;
 static uint64_t spans_before; /* that the one before has held */
-static uint64_t checksum;
 
 static void take_delivered(void *context, const struct span *span)
 {
     (void)context;
     spans++;
-    REQUIRE((span->trace_id | span->trace_id_high) && span->id);
-    REQUIRE(span->endpoint && span->endpoint->service.length < 2000);
-    REQUIRE(span->start_ns <= span->end_ns);
-    REQUIRE(span->kind <= SPAN_CONSUMER);
-    REQUIRE(span->log_length <= SPAN_LOG_MAX);
-    for (uint32_t i = 0; i < span->name_length; i++)
-        checksum += (unsigned char)span->log[i];
-    SPAN_FOR_EACH_ENTRY(span, entry)
-    {
-        const struct text key = span_entry_key(entry), value = span_entry_value(entry);
-
-        REQUIRE(entry->type <= SPAN_MESSAGE);
-        REQUIRE(entry->size >= sizeof(*entry) && entry->size % 8 == 0);
-        REQUIRE(entry->type != SPAN_LINK || value.length == sizeof(struct span_link));
-        REQUIRE(value.data + value.length <= span->log + span->log_length);
-        for (size_t i = 0; i < key.length; i++)
-            checksum += (unsigned char)key.data[i];
-        for (size_t i = 0; i < value.length; i++)
-            checksum += (unsigned char)value.data[i];
-    }
+    check_finished(span);
+    REQUIRE(span->endpoint->service.length < 2000);
     if (checkpoint && checkpoint_hold(checkpoint))
         checksum += checkpoint_skips(checkpoint, (struct span *)(uintptr_t)span);
 }

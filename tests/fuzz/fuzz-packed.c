@@ -16,6 +16,8 @@
 #include "babeltrace-plugin/spans/assembler.h"
 #include "babeltrace-plugin/spans/packed.h"
 
+#include "finished_span.h"
+
 #define BLKIN_PORTABLE
 #include "tracepoints/format/digits.h"
 #include "tracepoints/format/events.h"
@@ -36,7 +38,7 @@ struct written {
 static struct written steps[1 + STEPS_MAX];
 static unsigned step_count;
 static bool is_broken; /* what was written was changed: nothing is known of it */
-static uint64_t trace_id, last_number, spans, incomplete, checksum;
+static uint64_t trace_id, last_number, spans, incomplete;
 
 static char *put_text(char *at, const char *text, size_t length)
 {
@@ -204,19 +206,12 @@ static void take_span(void *context, struct span *span)
 
     (void)context;
     spans++;
-    REQUIRE(span->id && span->endpoint && span->trace_id == trace_id);
-    REQUIRE(span->start_ns <= span->end_ns);
+    check_finished(span);
+    REQUIRE(span->trace_id == trace_id);
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
-        const struct text key = span_entry_key(entry), value = span_entry_value(entry);
-
-        REQUIRE(value.data + value.length <= span->log + span->log_length);
-        for (size_t i = 0; i < key.length; i++)
-            checksum += (unsigned char)key.data[i];
-        for (size_t i = 0; i < value.length; i++)
-            checksum += (unsigned char)value.data[i];
         tags += entry->type == SPAN_TAG_TEXT || entry->type == SPAN_TAG_INTEGER;
-        incomplete += text_is(key, "blkin.incomplete");
+        incomplete += text_is(span_entry_key(entry), "blkin.incomplete");
     }
     if (!is_broken && span->id != steps[0].id)
         check_step(span, tags);

@@ -7,6 +7,9 @@
 #include "babeltrace-plugin/deliver/outbox.h"
 #include "check.h"
 
+#include <time.h>
+#include <unistd.h>
+
 #define BATCH 2 /* spans */
 #define LONG  60000
 #define ROOM  (1 << 20)
@@ -188,10 +191,65 @@ static void test_put_back(void)
     outbox_free(outbox);
 }
 
+/* The trace's id is the key. */
+static uint32_t key_of(void *context, const struct span *span)
+{
+    (void)context;
+    return (uint32_t)span->trace_id;
+}
+
+/* Of a batch the spooler has put a part on disk, in the order in which the spans came, as nobody
+ * knew of partitions yet: a sender sends the rest, and nothing else. */
+static void test_arrange_the_rest(void)
+{
+    static const struct endpoint endpoint = {.service = {"s", 1}};
+    struct queue queue = {.batch_spans = 6, .batch_bytes = 4096};
+    struct batch *batch;
+    const struct span *span;
+    unsigned seen = 0;
+
+    for (uint64_t i = 0; i < 6; i++)
+        CHECK(queue_add(&queue,
+                        &(struct span){.trace_id = 5 - i, .id = i + 1, .endpoint = &endpoint}, i));
+    batch = queue_take(&queue, false);
+    for (int i = 0; i < 2; i++, batch->count--)
+        CHECK(batch_span(batch, &batch->next_span) != NULL);
+    batch_arrange(batch, key_of, NULL, 6);
+    while (batch_has_more(batch) && (span = batch_span(batch, &batch->next_span)))
+        seen |= 1U << span->id;
+    CHECK(seen == (1U << 3 | 1U << 4 | 1U << 5 | 1U << 6));
+    queue_recycle(&queue, batch);
+    queue_clear(&queue);
+}
+
+/* At the end, with a disk that fails, nothing but what is on its way is left: who waits for that
+ * takes no CPU. */
+static void test_idle_spooler(void)
+{
+    struct outbox *outbox = outbox_new(&usual);
+    struct batch *sent;
+    clock_t begin;
+
+    add(outbox, 2 * BATCH);
+    sent = outbox_take(outbox);
+    outbox_set_way(outbox, OUTBOX_AWAY);
+    outbox_put_back(outbox, aside(outbox));
+    usleep(1100000); /* until the disk would be tried again */
+    outbox_stop(outbox, clock_ms());
+    outbox_close(outbox);
+    begin = clock();
+    CHECK(outbox_take_aside(outbox, clock_ms() + 300) == NULL && !outbox_is_done(outbox));
+    CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 0.1);
+    outbox_finish(outbox, sent);
+    has(outbox, OUTCOME_UNDELIVERED, 2 * BATCH, 0);
+    outbox_free(outbox);
+}
+
 static void test_late(bool has_spool)
 {
     static const struct span span = {.trace_id = 1, .id = 2};
     struct outbox_options options = usual;
+    const int64_t begin_ms = clock_ms();
     struct outbox *outbox;
 
     options.has_spool = has_spool;
@@ -203,7 +261,8 @@ static void test_late(bool has_spool)
     outbox_stop(outbox, clock_ms() - 1);
     outbox_stop(outbox, clock_ms() + LONG); /* the earliest counts */
     CHECK(outbox_patience(outbox).stop_ms < clock_ms());
-    CHECK(has_spool || !outbox_pause(outbox, clock_ms() + LONG));
+    CHECK(outbox_pause(outbox, clock_ms() + LONG) == has_spool);
+    CHECK(clock_ms() - begin_ms < LONG / 2); /* at once */
     CHECK(outbox_add(outbox, &span) == OUTBOX_ADDED);
     has(outbox, OUTCOME_UNDELIVERED, has_spool ? 0 : 1, has_spool ? 2 : 1);
     outbox_close(outbox);
@@ -233,6 +292,8 @@ int main(void)
     test_outcomes(false);
     test_outcomes(true);
     test_put_back();
+    test_arrange_the_rest();
+    test_idle_spooler();
     test_late(false);
     test_late(true);
     return check_status();

@@ -9,6 +9,7 @@
 #include "seed.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <time.h>
 
 /* ---- random events against the model --------------------------------------------------------- */
@@ -351,6 +352,50 @@ static void test_lookup_and_tags(void)
     driver_close(&driver);
 }
 
+/* A real duration that no clock counts makes no span, however it is converted. */
+static void test_times_absurd(void)
+{
+    static const struct {
+        double seconds;
+        uint64_t spans;
+    } cases[] = {{2.5, 1}, {0, 1}, {1e10, 0}, {1e12, 0}, {1e300, 0}, {-1, 0}, {NAN, 0}};
+    struct driver driver;
+
+    CHECK(driver_open(&driver, "[span s]\nevent = t:w with d s\n", 10));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        CHECK(driver_event(&driver, "t:w"));
+        *driver_field(&driver, "d") =
+            (struct rule_value){.type = VALUE_REAL, .real = cases[i].seconds};
+        driver_give(&driver, 10000000000, 1, 2);
+        CHECK(driver.count == cases[i].spans);
+        if (driver.count)
+            CHECK(driver.spans[0]->span.start_ns ==
+                  10000000000 - (int64_t)(cases[i].seconds * 1e9));
+        driver_forget(&driver);
+    }
+    CHECK(pairing_counts(driver.rules).unusable == 5);
+    driver_close(&driver);
+}
+
+/* A field that is no number fits no condition but !=. */
+static void test_not_a_number(void)
+{
+    struct driver driver;
+
+    CHECK(driver_open(
+        &driver,
+        "[span e]\nevent = t:w if x == 0 with d us\n[span g]\nevent = t:w if x >= 0 with d "
+        "us\n[span l]\nevent = t:w if x <= 0 with d us\n[span n]\nevent = t:w if x != 0 "
+        "with d us\n",
+        10));
+    CHECK(driver_event(&driver, "t:w"));
+    *driver_field(&driver, "x") = (struct rule_value){.type = VALUE_REAL, .real = NAN};
+    driver_set(&driver, "d", 5);
+    driver_give(&driver, 1000000, 1, 2);
+    CHECK(driver.count == 1 && text_is(span_name(&driver.spans[0]->span), "n"));
+    driver_close(&driver);
+}
+
 /* A loss while the span was open is told by a tag. */
 static void test_loss(void)
 {
@@ -426,6 +471,9 @@ static void test_errors(void)
          "qemu:nbd_send_request, got \"ab\""},
         {"[span a]\nbegin = a:b if x = 1\n", "rules \"f\", line 2: expected FIELD == VALUE, with "
                                              "one of == != < > <= >=, got \"x = 1\""},
+        {"[span a]\nbegin = a:b if x > 0.5\n",
+         "rules \"f\", line 2: expected a whole number after < > <= >=, or a text in quotes, got "
+         "\"x > 0.5\""},
         {"[span a]\nbegin = a:b\nend = a:c\ntimeout = 5\n",
          "rules \"f\", line 4: expected a time with its unit, such as 20us, 5ms or 60s, got \"5\""},
         {"[span a]\nevent = a:b\n",
@@ -463,6 +511,8 @@ int main(void)
     test_errors();
     test_parent_of_field();
     test_lookup_and_tags();
+    test_times_absurd();
+    test_not_a_number();
     test_loss();
     test_keyless();
     test_backwards();

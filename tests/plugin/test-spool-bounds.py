@@ -179,6 +179,51 @@ def a_slow_disk_holds_up_nobody():
         expect(max(run.counts["slowest_add_ms"], run.counts["slowest_counts_ms"]) < 200 * PATIENCE, run.explain())
 
 
+NO_DESCRIPTORS = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int openat(int folder, const char *name, int flags, ...)
+{
+    static char opened = '0';
+    const char which[] = {++opened, 0};
+    va_list values;
+    int mode;
+    if (!strstr(name, ".spool") || flags & O_CREAT)
+        opened--;
+    else if (strstr(getenv("FAILS"), which)) {
+        errno = EMFILE;
+        return -1;
+    }
+    va_start(values, flags);
+    mode = flags & O_CREAT ? va_arg(values, int) : 0;
+    va_end(values);
+    return (int)syscall(SYS_openat, folder, name, flags, mode);
+}
+"""
+
+
+@scenario
+def no_descriptors():
+    """What cannot be opened now is not lost: a start says so, and who runs tries again."""
+    with folder() as spool, Collector() as collector:
+        library = os.path.dirname(spool) + "/none.so"
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=NO_DESCRIPTORS, text=True, check=True)
+        fill(spool, 1000)
+        environment = {**os.environ, "LD_PRELOAD": library, "FAILS": "1"}
+        Run(collector, "close", spool=spool, environment=environment, status=1).says("cannot be read: Too many open files")
+        environment["FAILS"] = "2,3"
+        run = Run(collector, "wait:spool-accepted:1000", "flush", "close", spool=spool, environment=environment)
+        run.has(spool_found=1000, spool_accepted=1000, spool_corrupt=0, spool_waiting=0)
+        each_once(collector, 1000)
+
+
 @contextlib.contextmanager
 def small_disk(size):
     with tempfile.TemporaryDirectory() as path:
