@@ -83,17 +83,17 @@ class Load:
 class Worker:
     """`blkin work`, under one instance's name through all of its lives."""
 
-    def __init__(self, run, name, cost_us=0, ahead_ms=0, **keys):
+    def __init__(self, run, name, cost_us=0, ahead_ms=0, notify="", **keys):
         self.name = name
         self.log = run.folder / f"{name}.log"
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/metrics"
         keys = {"input": run.url(run.topic), "deltas": run.deltas, "endpoint": run.url(run.kept), "format": "otlp",
-                "group": run.group, "instance": name, "tail_sampling": run.rules, "wait_ms": run.wait_ms,
+                "group": run.group, "instance": f"{name}-{run.name}", "tail_sampling": run.rules, "wait_ms": run.wait_ms,
                 "prometheus_listen": f"127.0.0.1:{self.port}", "runtime_dir": run.folder / f"run-{name}",
                 "state_dir": run.folder / f"state-{name}", **keys}
         self.arguments = [BLKIN, "work", *(f"--{key.replace('_', '-')}={value}" for key, value in keys.items())]
-        self.environment = {**ENVIRONMENT, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")}
+        self.environment = {**ENVIRONMENT, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins"), "NOTIFY_SOCKET": str(notify)}
         if cost_us or ahead_ms:
             self.environment.update(LD_PRELOAD=str(SLOW), SLOW_SPAN_NS=str(int(cost_us * 1000)),
                                     CLOCK_AHEAD_MS=str(ahead_ms))

@@ -7,11 +7,13 @@
 #include "tools/base/child.h"
 #include "tools/base/control.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,6 +114,40 @@ static void serve(const struct job *job, const char *request)
     CHECK(child_start(loop, &child, &order));
     run_for(10000);
     CHECK(child.pid == 0);
+}
+
+/* ---- no descriptor is left for who asks */
+
+static bool has_none;
+static unsigned refused;
+
+/* In the place of the C library's. */
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+    if (!has_none)
+        return (int)syscall(SYS_accept4, fd, address, length, flags);
+    refused++;
+    errno = EMFILE;
+    return -1;
+}
+
+static void has_some(void *context)
+{
+    (void)context;
+    has_none = false;
+}
+
+/* The loop waits, and does not turn as fast as it can; later there is an answer. */
+static void test_no_descriptor(void)
+{
+    struct timer later = {.due = has_some};
+
+    has_none = true;
+    timer_set(loop, &later, 1000);
+    serve(&ask_job, "status");
+    CHECK(refused > 0 && refused < 20);
+    timer_clear(loop, &later);
+    has_none = false;
 }
 
 /* ---- another one of the same name */
@@ -232,6 +268,7 @@ int main(int argc, char *argv[])
     serve(&ask_job, "fail");
     serve(&ask_job, "nonsense");
     serve(&crowd_job, "status");
+    test_no_descriptor();
     serve(&open_too_job, "");
     control_close(control);
     loop_free(loop);

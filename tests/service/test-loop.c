@@ -7,6 +7,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/child.h"
 #include "tools/base/say.h"
+#include "tools/base/thread_job.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -369,6 +370,32 @@ static void test_tasks(void)
     end();
 }
 
+/* ---- jobs in threads ---- */
+
+static void sleep_a_while(void *context)
+{
+    (void)context;
+    (void)usleep(300000);
+}
+
+/* The loop may call once too often, by the number of a descriptor that was another one's. */
+static void test_thread_job(void)
+{
+    static char done[] = "d";
+    struct thread_job job = {.run = sleep_a_while, .done = note, .context = done};
+    int64_t before_ms;
+
+    begin();
+    CHECK(thread_job_start(loop, &job));
+    before_ms = clock_ms();
+    job.end.ready(job.end.context, POLLIN);
+    CHECK(clock_ms() - before_ms < 200 && job.is_running);
+    run_for(600);
+    CHECK_TEXT(log_text, "d");
+    CHECK(!job.is_running);
+    end();
+}
+
 /* ---- signals ---- */
 
 static void test_signals(void)
@@ -401,6 +428,7 @@ int main(int argc, char *argv[])
     test_output();
     test_tasks();
     test_child_that_stays();
+    test_thread_job();
     test_signals();
     return check_status();
 }

@@ -45,14 +45,15 @@ static void must(rd_kafka_error_t *error, const char *what)
 static void begin_worker(struct worker *worker, const char *broker, int number)
 {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
-    char instance[64], cause[256];
+    char instance[64], id[320], cause[256];
 
     (void)snprintf(instance, sizeof(instance), "worker-%d", number);
+    (void)snprintf(id, sizeof(id), "%s-%s", topic, instance); /* others may feed other topics */
     *worker = (struct worker){.names = names_new(10000, 1 << 20)};
     worker->statistics = statistics_new(worker->names);
     (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
     (void)rd_kafka_conf_set(conf, "bootstrap.servers", broker, cause, sizeof(cause));
-    (void)rd_kafka_conf_set(conf, "transactional.id", instance, cause, sizeof(cause));
+    (void)rd_kafka_conf_set(conf, "transactional.id", id, cause, sizeof(cause));
     (void)rd_kafka_conf_set(conf, "transaction.timeout.ms", "300000", cause, sizeof(cause));
     worker->producer = rd_kafka_new(RD_KAFKA_PRODUCER, conf, cause, sizeof(cause));
     must(rd_kafka_init_transactions(worker->producer, LIMIT), "init");

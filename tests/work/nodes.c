@@ -132,15 +132,6 @@ static void open_node(struct node *node, const char *url, size_t number, int64_t
     }
 }
 
-static void sum(struct points_sender_counts *all, const struct points_sender_counts *one)
-{
-    all->samples += one->samples;
-    all->points += one->points;
-    all->acknowledged += one->acknowledged;
-    all->messages += one->messages;
-    all->bytes += one->bytes;
-}
-
 static void print_metrics(void)
 {
     const char *comma = "";
@@ -211,7 +202,7 @@ int main(int argc, char *argv[])
     for (size_t i = 0; i < count; i++) {
         const struct points_sender_counts one = points_sender_close(nodes[i].sender, LIMIT_MS);
 
-        sum(&all, &one);
+        points_counts_add(&all, &one);
         of_osd += is_osd(i) ? one.points : 0;
     }
     free(nodes);

@@ -271,6 +271,36 @@ static void test_deltas(void)
     merged_free(again);
 }
 
+/* In some days the idle time of a thousand hosts passes what JSON has: the root can go on. */
+static void test_long_sum(void)
+{
+    const uint64_t much = UINT64_C(1) << 62;
+    struct told told = {new_fleet(NULL), merged_new()};
+    struct merged *again = merged_new();
+    struct fleet *worker = new_fleet(NULL);
+    struct error error = {""};
+    json_t *json = NULL;
+    char *document;
+
+    for (int i = 0; i < 3; i++) {
+        const struct fleet_point point = point_of("a", "c", true, much, i, i + 1);
+
+        CHECK(fleet_add(worker, &point, point.end_ns));
+        write_deltas(worker, &told);
+    }
+    document = merged_document(told.merged, BEGIN + SECOND);
+    json = json_loads(document, 0, NULL);
+    CHECK(json && merged_add_document(again, json, &error));
+    CHECK(row_of(told.merged->fleet, "all", "c")->increase == much); /* 3 x 2^62 - 2^63 */
+    CHECK(row_of(again->fleet, "all", "c")->increase == much);
+    json_decref(json);
+    free(document);
+    fleet_free(worker);
+    fleet_free(told.root);
+    merged_free(told.merged);
+    merged_free(again);
+}
+
 /* ---- points as messages ---------------------------------------------------------------------- */
 
 static uint64_t read_value, read_points;
@@ -479,6 +509,7 @@ int main(void)
     test_hostile_points();
     test_groups();
     test_deltas();
+    test_long_sum();
     test_points();
     test_long_keys();
     test_names();

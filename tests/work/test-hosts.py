@@ -12,20 +12,24 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.request
 
 sys.path[:0] = [os.path.join(os.environ["SRC"], folder) for folder in ("tests/kafka", "tests/otel", "bench")]
 import figures  # noqa: E402
+import kafka  # noqa: E402
 from broker import ENVIRONMENT, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
 from common import otelcol_config  # noqa: E402
-from part import Part, options, page  # noqa: E402
+from part import Part  # noqa: E402
 import semconv  # noqa: E402
+import together  # noqa: E402
 from pushed import Pushed  # noqa: E402
+from services import BLKIN, Service, start_collector  # noqa: E402
 
-BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
 NODES = os.path.join(os.environ["BUILD"], "tests/work/nodes")
+SLOW = os.path.join(os.environ["BUILD"], "tests/scale/slow.so")
 FIRST = int(os.environ.get("FIRST", "0"))  # the number of the first run: with SEED, that one is done again
 RUNS = range(FIRST, FIRST + int(os.environ.get("RUNS", "1")))
 SEED = int(os.environ.get("SEED", "0")) or random.randrange(1 << 30)
@@ -51,15 +55,13 @@ service:
 """
 
 
-class Service(Part):
-    """`blkin work`, or its root; started again under the same name."""
+class Worker(Service):
+    """Or the root."""
 
     def __init__(self, test, name, *flags, **keys):
-        self.name, self.port = name, free_port()
-        keys = {"input": f"kafka://{test.broker.address}/{test.topic}", "host_input": test.topic, "deltas": test.deltas,
-                "prometheus_listen": f"127.0.0.1:{self.port}", "log_level": "info", "host_groups": "all=*; osd=osd-*,none",
-                "runtime_dir": f"{test.folder}/run-{name}", "state_dir": f"{test.folder}/state-{name}", **keys}
-        super().__init__(f"{test.folder}/{name}.log", [BLKIN, "work", *flags, *options(keys)])
+        super().__init__(test.folder, name, *flags, **{
+            "input": f"kafka://{test.broker.address}/{test.topic}", "host_input": test.topic, "deltas": test.deltas,
+            "host_groups": "all=*; osd=osd-*,none", **keys})
         self.back = 0  # it is killed until then
 
     def kill_for(self, pause_s):
@@ -73,17 +75,10 @@ class Service(Part):
             self.start()
         return is_due
 
-    def get(self, path):
-        return page(f"http://127.0.0.1:{self.port}{path}")
-
     def value(self, name):
         """Of a metric without labels."""
         return next((float(line.split()[1]) for line in (self.get("/metrics") or "").splitlines()
                      if line.split()[0] == name), 0)
-
-    def document(self):
-        text = self.get("/statistics")
-        return json.loads(text) if text else None
 
 
 def rows(document, hosts):
@@ -138,7 +133,7 @@ class Hosts(Pushed, unittest.TestCase):
         self.broker.create(self.deltas)
 
     def service(self, name, *flags, **keys):
-        service = Service(self, name, *flags, **keys)
+        service = Worker(self, name, *flags, **keys)
         self.addCleanup(service.end)
         return service.start()
 
@@ -305,23 +300,67 @@ class Hosts(Pushed, unittest.TestCase):
         self.assertIn("system.cpu.time.user|", rows(root.document(), "all"))
         self.assertEqual(points(root.document(), "osd"), 0)
 
-    def collector(self, config):
-        program = subprocess.run([os.environ["SRC"] + "/scripts/fetch-otelcol", "--cached"], stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
-        if not program:
-            self.skipTest("no collector: scripts/fetch-otelcol builds it")
-        with open(self.folder + "/otelcol.yaml", "w", encoding="utf-8") as file:
-            file.write(config)
-        collector = subprocess.Popen([program, "--config", file.name], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                     stderr=subprocess.DEVNULL, env=ENVIRONMENT)
-        self.addCleanup(collector.wait)
-        self.addCleanup(collector.kill)
+    def send_on(self, data):
+        """To each partition, all the time, until the test's end."""
+        writer, is_over = kafka.Writer(self.broker, self.topic), threading.Event()
+
+        def send():
+            while not is_over.wait(0.005):
+                for i in range(10 * PARTITIONS):
+                    writer.write(i % PARTITIONS, data)
+            writer.close()
+        sender = threading.Thread(target=send)
+        sender.start()
+        self.addCleanup(sender.join)
+        self.addCleanup(is_over.set)
+
+    def test_spans_while_hosts_send(self):
+        """What is due of spans is closed though nothing more comes of them, and messages of hosts never cease."""
+        self.begin("busy")
+        self.broker.create("spans-busy", message_timestamp_type="LogAppendTime")
+        worker = Worker(self, "worker", group=self.topic, input=f"kafka://{self.broker.address}/spans-busy", wait_ms="500")
+        worker.environment.update(LD_PRELOAD=SLOW, SLOW_SPAN_NS="1000000")
+        self.addCleanup(worker.end)
+        worker.start()
+        wait_until(lambda: worker.value("blkin_work_partitions") == PARTITIONS + 1, worker.said, 60)
+        self.send_on(b"." * 200)  # more than it takes
+        wait_until(lambda: worker.value("blkin_work_host_messages_total") > 100, worker.said, 60)
+
+        def part(number, data):
+            return bytes([number << 3 | 2, len(data)]) + data
+        span = part(1, b"t" * 16) + part(2, b"i" * 8) + part(5, b"n")
+        self.broker.produce("spans-busy", 0, part(1, part(2, part(2, span))))
+        wait_until(lambda: worker.value("blkin_work_spans_counted_total") == 1, lambda: worker.get("/metrics"), 15)
+
+    def test_reloaded_without_brokers(self):
+        """What no broker has taken by then is counted as given up, and said; the account goes on."""
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        host = Part(self.folder + "/host.log", [
+            BLKIN, "host", f"--host-endpoint=kafka://127.0.0.1:{free_port()}/none", "--host-send-ms=100", "--cpu=100ms",
+            f"--runtime-dir={self.folder}/run", f"--state-dir={self.folder}/state"]).start()
+        self.addCleanup(host.end)
+
+        def blkin(*args):
+            return subprocess.run([BLKIN, *args, f"--runtime-dir={self.folder}/run", "host"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, env=ENVIRONMENT, timeout=30, check=False).stdout
+
+        def sent():
+            return json.loads(blkin("status", "--json") or "{}").get("sent", {})
+        wait_until(lambda: sent().get("waiting", 0) > 100, host.said, 60)
+        before = sent()
+        blkin("reload")
+        after = sent()
+        self.assertGreaterEqual(after["points"], before["points"])
+        self.assertGreaterEqual(after["failed"] + after["dropped"], before["points"])
+        self.assertEqual(after["points"], sum(after[name] for name in ("acknowledged", "failed", "dropped", "waiting")))
+        self.assertIn(" points are given up: no broker took them in time", host.said())
+        self.assertEqual(host.end(), 0)
 
     def test_otel_reads_them(self):
         """A real OpenTelemetry collector reads what hosts write: by its semantic conventions, or as ours; nothing is lost."""
         self.begin("conventions")
         stored = self.folder + "/stored.json"
-        self.collector(RECEIVER.format(broker=self.broker.address, topic=self.topic, file=stored))
+        start_collector(self, RECEIVER.format(broker=self.broker.address, topic=self.topic, file=stored))
         sent = self.sent(self.nodes("hosts=2", "seconds=3", "period-ms=200", "send-ms=200"))
 
         def found():
@@ -370,7 +409,7 @@ class Hosts(Pushed, unittest.TestCase):
         """A real OpenTelemetry collector gets from the root what was sent: cumulative sums, and the window that is shown."""
         self.begin("pushed")
         port, stored = free_port(), self.folder + "/stored.json"
-        self.collector(otelcol_config(port, stored, "metrics"))
+        start_collector(self, otelcol_config(port, stored, "metrics"))
         self.service("worker", group=self.topic)
         root = self.service("root", "--root", otlp_metrics=f"http://127.0.0.1:{port}")
         sent = self.sent(self.nodes("hosts=4", "seconds=11", "period-ms=200", "send-ms=200"))
@@ -470,4 +509,4 @@ class Hosts(Pushed, unittest.TestCase):
 
 if __name__ == "__main__":
     JARS = fetch_kafka()
-    unittest.main(verbosity=2)
+    together.main(Hosts, alone=["test_a_broker_loses_the_end", "test_pushed"])

@@ -285,6 +285,38 @@ static void test_foreign_messages(void)
     merged_free(merged);
 }
 
+/* Numbers that JSON does not have: the document is one all the same, or a restart would lose all.
+ */
+static void test_foreign_numbers(void)
+{
+    struct merged *merged, *again = merged_new();
+    struct statistics_row *row;
+    struct worker worker;
+    struct error error = {""};
+    json_t *json;
+    char *text;
+
+    forget_messages();
+    begin_worker(&worker, "1");
+    worker.head.counts = (struct work_counts){
+        .spans_counted = UINT64_MAX, .busy = (double)NAN, .behind_s = (double)INFINITY};
+    row = statistics_row_of(worker.statistics, names_id(worker.names, text_of("s")), NAMES_NONE);
+    row->spans = row->errors = UINT64_MAX - 1;
+    CHECK(histogram_add(&row->duration, 5));
+    row->duration.sum = (double)INFINITY;
+    commit(&worker, NOW);
+    merged = merge();
+    CHECK(merged->refused == 0);
+    text = merged_document(merged, NOW);
+    json = json_loads(text, 0, NULL);
+    CHECK(json && merged_add_document(again, json, &error));
+    json_decref(json);
+    free(text);
+    end_worker(&worker);
+    merged_free(merged);
+    merged_free(again);
+}
+
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
 /* MANY=1000000 services: as many rows as there may be, and no span is missing. */
@@ -411,6 +443,7 @@ int main(void)
     test_sum();
     test_document();
     test_foreign_messages();
+    test_foreign_numbers();
     test_wrong_documents();
     test_many_services();
     test_many_workers();

@@ -7,6 +7,7 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/scale"))
 from parts import BLKIN, Cluster, Load, Run, wait_until  # noqa: E402
+import together  # noqa: E402
 
 
 class Work(unittest.TestCase):
@@ -96,26 +98,29 @@ class Work(unittest.TestCase):
             self.assertEqual(len({(span["traceId"], span["id"]) for span in spans}), len(spans))
 
     def test_a_broker_loses_the_end(self):
-        self.lose_the_end("cut", is_away=False)
-
-    def test_a_broker_loses_the_end_meanwhile(self):
-        self.lose_the_end("cut-away", is_away=True)
-
-    def lose_the_end(self, name, is_away):
-        """The log is shorter than what was read: nothing is counted twice, and what is written then is counted."""
-        run = self.run_of(name, wait_ms=1000)
-        worker = run.worker()
-        first = Load(run, rate=8000, seconds=2).expected()
-        run.wait_read()
-        if is_away:
-            run.end_workers()
+        """The log is shorter than what was read, while a worker runs, and while another one is away: nothing is counted twice,
+        and what is written then is counted."""
+        runs = [self.run_of(name, wait_ms=1000) for name in ("cut", "cut-away")]
+        systemd = self.enterContext(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        systemd.bind(str(self.cluster.folder / "notify"))
+        runs_on, is_away = [run.worker(notify=self.cluster.folder / "notify") for run in runs]
+        loads = [Load(run, rate=8000, seconds=2) for run in runs]
+        first = [load.expected() for load in loads]
+        for run in runs:
+            run.wait_read()
+        runs[1].end_workers()
         self.cluster.broker.kill()
-        for log in self.cluster.folder.glob(f"kafka/data/{run.topic}-*/*.log"):
-            os.truncate(log, log.stat().st_size * 2 // 3)
+        self.check_waits(runs_on, systemd)
+        for run in runs:
+            for log in self.cluster.folder.glob(f"kafka/data/{run.topic}-*/*.log"):
+                os.truncate(log, log.stat().st_size * 2 // 3)
         self.cluster.broker.start()
         self.cluster.broker.wait_ready()
-        if is_away:
-            worker.start()
+        is_away.start()
+        for run, worker, expected in zip(runs, (runs_on, is_away), first):
+            self.check_cut(run, worker, expected)
+
+    def check_cut(self, run, worker, first):
         wait_until(lambda: run.keep_up() or "offsets are missing" in worker.said(), worker.said, 60)
         ends = worker.ends
         run.wait_read()
@@ -129,6 +134,18 @@ class Work(unittest.TestCase):
         self.assertEqual(deltas.spans(), first.acknowledged + second.acknowledged)
         self.assertEqual(len(kept.traces), first.kept + second.kept)
         self.assertGreater(deltas.counters["blkin.work.offsets_missing"], 10)
+
+    def check_waits(self, worker, systemd):
+        """For the broker, in a commit: the watchdog is fed, or systemd would kill what only waits."""
+        wait_until(lambda: "it is tried again, nothing is lost" in worker.said(), worker.said, 60)
+        systemd.setblocking(False)
+        try:
+            while systemd.recv(4096):
+                pass
+        except BlockingIOError:
+            systemd.settimeout(60)
+        while systemd.recv(4096) != b"WATCHDOG=1":
+            pass
 
     def test_a_clock_is_ahead(self):
         """Of a worker's host, by more than it waits for a trace: none is closed before its time."""
@@ -167,4 +184,4 @@ class Work(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    together.main(Work, alone=["test_a_broker_loses_the_end"])

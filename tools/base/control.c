@@ -21,6 +21,7 @@
 #define REQUEST_MAX    4096 /* a hundred trace ids */
 #define CLIENT_TIME_MS 5000
 #define ANSWER_MAX     (64 << 20)
+#define REST_MS        100 /* without a descriptor for a client */
 
 struct client {
     struct control *control;
@@ -39,6 +40,7 @@ struct control {
     int lock; /* as long as we run, nobody else can have it */
     struct unix_socket socket;
     struct watched listener;
+    struct timer rest; /* of the listener */
     struct client clients[CLIENTS_MAX];
 };
 
@@ -196,6 +198,13 @@ static struct client *place_for_client(struct control *control)
     return oldest;
 }
 
+static void listen_again(void *context)
+{
+    struct control *control = context;
+
+    loop_watch(control->loop, &control->listener);
+}
+
 static void accept_client(void *context, short events)
 {
     struct control *control = context;
@@ -203,6 +212,11 @@ static void accept_client(void *context, short events)
     struct client *client;
 
     (void)events;
+    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+        /* no descriptor or memory: poll(2) would return at once, again and again */
+        loop_unwatch(control->loop, &control->listener);
+        timer_set(control->loop, &control->rest, REST_MS);
+    }
     if (fd < 0)
         return;
     client = place_for_client(control);
@@ -233,6 +247,7 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
         unix_socket_listen(&control->socket, &kind, address.sun_path, error)) {
         control->listener =
             (struct watched){control->socket.fd, POLLIN, accept_client, control, NULL};
+        control->rest = (struct timer){.due = listen_again, .context = control};
         loop_watch(loop, &control->listener);
         return control;
     }
@@ -248,6 +263,7 @@ void control_close(struct control *control)
         if (control->clients[i].watched.fd >= 0)
             end_client(&control->clients[i]);
     }
+    timer_clear(control->loop, &control->rest);
     loop_unwatch(control->loop, &control->listener);
     unix_socket_close(&control->socket);
     close(control->lock);

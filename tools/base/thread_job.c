@@ -35,8 +35,11 @@ void thread_job_end(struct thread_job *job)
 static void job_take_end(void *context, short events)
 {
     struct thread_job *job = context;
+    uint64_t count;
 
     (void)events;
+    if (read(job->end.fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+        return; /* called once too often: the thread would be waited for */
     thread_job_end(job);
     job->done(job->context);
 }

@@ -11,10 +11,14 @@
 #include "tools/base/say.h"
 #include "tools/points/points_sender.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define CLOSE_MS 800 /* its parent waits for a second */
+
+/* Of the senders that a reload has closed: the account goes on. */
+static struct points_sender_counts closed;
 
 struct host_send {
     struct points_sender *sender; /* NULL: not to Kafka */
@@ -112,11 +116,12 @@ void host_send_poll(struct host_send *send)
 
 json_t *host_send_json(const struct host_send *send)
 {
-    struct points_sender_counts counts;
+    struct points_sender_counts counts = closed, now;
 
     if (!send || !send->sender)
         return NULL;
-    counts = points_sender_counts(send->sender);
+    now = points_sender_counts(send->sender);
+    points_counts_add(&counts, &now);
     return json_pack("{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}", "samples",
                      (json_int_t)counts.samples, "points", (json_int_t)counts.points,
                      "acknowledged", (json_int_t)counts.acknowledged, "failed",
@@ -126,11 +131,25 @@ json_t *host_send_json(const struct host_send *send)
                      "bytes", (json_int_t)counts.bytes, "no_room", (json_int_t)counts.no_room);
 }
 
+/* What the brokers do not take by now is given up. */
+static void close_sender(struct points_sender *sender)
+{
+    const struct points_sender_counts before = points_sender_counts(sender);
+    const struct points_sender_counts counts = points_sender_close(sender, CLOSE_MS);
+    const uint64_t lost = counts.failed + counts.dropped - before.failed - before.dropped;
+
+    points_counts_add(&closed, &counts);
+    if (lost)
+        say(BK5023, "host-endpoint: %" PRIu64 " points are given up: no broker took them in time",
+            lost);
+}
+
 void host_send_close(struct host_send *send)
 {
     if (!send)
         return;
-    (void)points_sender_close(send->sender, CLOSE_MS);
+    if (send->sender)
+        close_sender(send->sender);
     metrics_close(send->metrics);
     host_board_free(send->board);
     free(send);

@@ -169,13 +169,10 @@ static bool add_delta(const struct reading *reading, const struct delta *delta,
 static bool delta_take_point(void *context, struct text name, const struct metric_point *point)
 {
     const struct reading *reading = context;
-    const size_t length = strlen(WORK_PREFIX);
-
     reading->head->start_ns = point->start_ns;
     reading->head->end_ns = point->end_ns;
-    if (name.length > length && memcmp(name.data, WORK_PREFIX, length) == 0)
-        take_counter(reading->head, (struct text){name.data + length, name.length - length},
-                     point->value);
+    if (text_begins(name, WORK_PREFIX))
+        take_counter(reading->head, text_after(name, strlen(WORK_PREFIX)), point->value);
     for (size_t i = 0; reading->statistics && i < DELTAS; i++) {
         if (text_is(name, deltas[i].metric.name) && !add_delta(reading, &deltas[i], point))
             return error_set(reading->error, "out of memory");

@@ -183,7 +183,7 @@ static void add_to_row(const struct reading *reading, const struct field *field,
         fleet_set_unit(reading->fleet, row, metric_attribute(point, "unit"),
                        text_is(metric_attribute(point, "kind"), "counter"));
     } else if (field == &fields[INCREASE]) {
-        row->increase += point->value;
+        row->increase = fleet_increase_sum(row->increase, point->value);
     } else if (field->of == OF_WINDOW && point->start_ns > 0 &&
                point->start_ns <= reading->now_ns &&
                point->end_ns == point->start_ns + FLEET_WINDOW_NS) {

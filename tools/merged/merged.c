@@ -39,10 +39,8 @@ void merged_free(struct merged *merged)
 {
     if (!merged)
         return;
-    if (merged->statistics)
-        statistics_free(merged->statistics);
-    if (merged->names)
-        names_free(merged->names);
+    statistics_free(merged->statistics);
+    names_free(merged->names);
     fleet_free(merged->fleet);
     free(merged->workers);
     free(merged);

@@ -17,6 +17,23 @@
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
+/*
+ * Anybody may have written what was added up. A reader of JSON takes no integer above 2^63 - 1 and
+ * no number that is not finite: one of them would make all of the document, and so the root's
+ * state, unreadable.
+ */
+static void put_sum(struct printer *printer, const char *before, uint64_t sum)
+{
+    print_string(printer, before);
+    print(printer, "%" PRIu64, sum & INT64_MAX);
+}
+
+static void put_real(struct printer *printer, const char *before, double value)
+{
+    print_string(printer, before);
+    print(printer, "%.17g", isfinite(value) ? value : 0);
+}
+
 /* before: what stands before the value, such as ",\"name\":". */
 static void put_name(struct printer *printer, const char *before, const struct names *names,
                      uint32_t id)
@@ -55,12 +72,15 @@ static void document_put_histogram(struct printer *printer, const char *key,
     struct histogram_bucket bucket = {0};
     const char *comma = "";
 
-    print(printer,
-          ",\"%s\":{\"count\":%" PRIu64 ",\"zeros\":%" PRIu64 ",\"sum\":%.17g,\"min\":%" PRId64
-          ",\"max\":%" PRId64 ",\"buckets\":[",
-          key, histogram->count, histogram->zeros, histogram->sum, histogram->min, histogram->max);
+    print(printer, ",\"%s\":{", key);
+    put_sum(printer, "\"count\":", histogram->count);
+    put_sum(printer, ",\"zeros\":", histogram->zeros);
+    put_real(printer, ",\"sum\":", histogram->sum);
+    print(printer, ",\"min\":%" PRId64 ",\"max\":%" PRId64 ",\"buckets\":[", histogram->min,
+          histogram->max);
     while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
-        print(printer, "%s%" PRId32 ",%" PRIu64, comma, bucket.index, bucket.count);
+        print(printer, "%s%" PRId32, comma, bucket.index);
+        put_sum(printer, ",", bucket.count);
         comma = ",";
     }
     print_string(printer, "]}");
@@ -72,7 +92,8 @@ static void document_put_row(struct printer *printer, const struct merged *merge
 
     put_name(printer, "{\"service\":", merged->names, row->service);
     put_name(printer, ",\"name\":", merged->names, row->name);
-    print(printer, ",\"spans\":%" PRIu64 ",\"errors\":%" PRIu64, row->spans, row->errors);
+    put_sum(printer, ",\"spans\":", row->spans);
+    put_sum(printer, ",\"errors\":", row->errors);
     document_put_histogram(printer, "duration", &row->duration);
     document_put_histogram(printer, "self", &row->self);
     print_string(printer, "}");
@@ -84,7 +105,8 @@ static void put_edge(struct printer *printer, const struct merged *merged, size_
 
     put_name(printer, "{\"client\":", merged->names, edge->caller);
     put_name(printer, ",\"server\":", merged->names, edge->callee);
-    print(printer, ",\"calls\":%" PRIu64 ",\"errors\":%" PRIu64, edge->calls, edge->errors);
+    put_sum(printer, ",\"calls\":", edge->calls);
+    put_sum(printer, ",\"errors\":", edge->errors);
     document_put_histogram(printer, "duration", &edge->duration);
     print_string(printer, "}");
 }
@@ -93,12 +115,13 @@ static void put_counts(struct printer *printer, const struct work_counts *counts
 {
     for (size_t i = 0; i < work_counters_count; i++) {
         const struct work_counter *counter = &work_counters[i];
+        const double ratio = work_counter_ratio(counter, counts);
 
         print(printer, ",\"%s\":", counter->name);
         if (counter->kind == WORK_RATIO)
-            print(printer, "%.3f", work_counter_ratio(counter, counts));
+            print(printer, "%.3f", isfinite(ratio) ? ratio : 0);
         else
-            print(printer, "%" PRIu64, work_counter_value(counter, counts));
+            put_sum(printer, "", work_counter_value(counter, counts));
     }
 }
 
@@ -128,11 +151,13 @@ static void document_put_window(struct printer *printer, const struct fleet_row 
         return;
     }
     put_time(printer, ",\"window\":{\"from\":", window->number * FLEET_WINDOW_NS);
-    print(printer,
-          ",\"seconds\":%d,\"hosts\":%" PRIu64 ",\"sum\":%.17g,\"average\":%.17g,\"min\":%.17g,"
-          "\"max\":%.17g}",
-          (int)(FLEET_WINDOW_NS / 1000000000), window->hosts, average * (double)window->hosts,
-          average, window->min, window->max);
+    print(printer, ",\"seconds\":%d", (int)(FLEET_WINDOW_NS / 1000000000));
+    put_sum(printer, ",\"hosts\":", window->hosts);
+    put_real(printer, ",\"sum\":", average * (double)window->hosts);
+    put_real(printer, ",\"average\":", average);
+    put_real(printer, ",\"min\":", window->min);
+    put_real(printer, ",\"max\":", window->max);
+    print_string(printer, "}");
 }
 
 /* What is shown, and what is not whole yet. */
@@ -147,10 +172,14 @@ static void put_windows(struct printer *printer, const struct fleet_row *row,
 
         if (!fleet_window_is_known(window) || (shown && window->number < shown->number))
             continue;
-        print(printer,
-              "%s[%" PRId64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.17g,%.17g,%.17g,%" PRId64 "]",
-              comma, window->number, window->hosts, window->elapsed_ns, window->increase,
-              window->integral, window->min, window->max, window->delay_ns);
+        print(printer, "%s[%" PRId64, comma, window->number);
+        put_sum(printer, ",", window->hosts);
+        put_sum(printer, ",", window->elapsed_ns);
+        put_sum(printer, ",", window->increase);
+        put_real(printer, ",", window->integral);
+        put_real(printer, ",", window->min);
+        put_real(printer, ",", window->max);
+        print(printer, ",%" PRId64 "]", window->delay_ns);
         comma = ",";
     }
     print_string(printer, "]");
@@ -166,8 +195,9 @@ static void put_hosts(struct printer *printer, const struct merged *merged, size
     put_name(printer, ",\"metric\":", names, row->metric);
     put_name(printer, ",\"instance\":", names, row->instance);
     put_name(printer, ",\"unit\":", names, row->unit);
-    print(printer, ",\"kind\":\"%s\",\"samples\":%" PRIu64 ",\"increase\":%" PRIu64,
-          row->is_counter ? "counter" : "gauge", row->samples, row->increase);
+    print(printer, ",\"kind\":\"%s\"", row->is_counter ? "counter" : "gauge");
+    put_sum(printer, ",\"samples\":", row->samples);
+    put_sum(printer, ",\"increase\":", row->increase);
     document_put_window(printer, row, shown);
     put_windows(printer, row, shown);
     print_string(printer, "}");
@@ -184,8 +214,10 @@ static void put_totals(struct printer *printer, const struct merged *merged)
     put_time(printer, "{\"blkin\":\"statistics\",\"version\":\"" BLKIN_RELEASE "\",\"from\":",
              merged->from_ns);
     put_time(printer, ",\"to\":", merged->to_ns);
-    print(printer, ",\"seconds\":%.3f,\"spans\":%" PRIu64 ",\"errors\":%" PRIu64 ",\"scale\":%d",
-          (double)(merged->to_ns - merged->from_ns) / 1e9, spans, errors, HISTOGRAM_SCALE);
+    print(printer, ",\"seconds\":%.3f", (double)(merged->to_ns - merged->from_ns) / 1e9);
+    put_sum(printer, ",\"spans\":", spans);
+    put_sum(printer, ",\"errors\":", errors);
+    print(printer, ",\"scale\":%d", HISTOGRAM_SCALE);
 }
 
 char *merged_document(const struct merged *merged, int64_t now_ns)
@@ -215,8 +247,10 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
     }
     print_string(&printer, "],\"forgotten\":{\"instance\":null");
     put_counts(&printer, &merged->forgotten);
-    print(&printer, "},\"messages\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"gaps\":%" PRIu64 "}\n",
-          merged->messages, merged->refused, merged->gaps);
+    put_sum(&printer, "},\"messages\":", merged->messages);
+    put_sum(&printer, ",\"refused\":", merged->refused);
+    put_sum(&printer, ",\"gaps\":", merged->gaps);
+    print_string(&printer, "}\n");
     return print_end(&printer);
 }
 
@@ -377,7 +411,7 @@ static bool add_hosts(struct merged *merged, int scale, const json_t *json)
     fleet_set_unit(merged->fleet, row, text_at(json, "unit"),
                    text_is(text_at(json, "kind"), "counter"));
     row->samples += count_at(json, "samples");
-    row->increase += count_at(json, "increase");
+    row->increase = fleet_increase_sum(row->increase, count_at(json, "increase"));
     for (size_t i = 0; i < json_array_size(windows); i++)
         add_window(row, json_array_get(windows, i));
     return true;

@@ -185,14 +185,13 @@ static bool read_data(const struct reading *reading, struct text name, struct te
 
 static bool read_metric(const struct reading *reading, struct text message)
 {
-    const size_t length = strlen(reading->prefix);
     struct text name = otlp_find(message, (enum otlp_field)PB_TAG(1, PB_TYPE_BYTES));
     struct pb_reader reader = pb_reader_of(message);
     struct pb_member field;
 
-    if (name.length <= length || memcmp(name.data, reading->prefix, length) != 0)
+    if (!text_begins(name, reading->prefix))
         return true;
-    name = (struct text){name.data + length, name.length - length};
+    name = text_after(name, strlen(reading->prefix));
     while (pb_next(&reader, &field)) {
         const bool is_histogram = field.tag == PB_TAG(10, PB_TYPE_BYTES);
 

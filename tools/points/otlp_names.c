@@ -112,13 +112,6 @@ const struct otlp_name *otlp_names_called(struct text name, struct text unit, si
     return &names[first];
 }
 
-static bool begins(struct text text, const char *with)
-{
-    const size_t length = strlen(with);
-
-    return text.length >= length && memcmp(text.data, with, length) == 0;
-}
-
 enum otlp_instance otlp_instance_of(struct text key)
 {
     static const struct {
@@ -134,7 +127,7 @@ enum otlp_instance otlp_instance_of(struct text key)
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (begins(key, kinds[i].begin))
+        if (text_begins(key, kinds[i].begin))
             return kinds[i].instance;
     }
     return OTLP_INSTANCE_OTHER;

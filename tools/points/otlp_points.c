@@ -36,7 +36,7 @@ static int points_compare(const void *one, const void *other)
 
 static struct text points_cut(struct text name)
 {
-    return (struct text){name.data, name.length < FLEET_NAME_MAX ? name.length : FLEET_NAME_MAX};
+    return text_cut(name, FLEET_NAME_MAX);
 }
 
 static char *points_put_integer(char *at, const char *key, uint64_t value)
@@ -300,18 +300,16 @@ static struct text points_own_key(struct text name)
 {
     const size_t length = strlen(OTLP_OURS);
 
-    if (name.length <= length || memcmp(name.data, OTLP_OURS, length) != 0)
-        return name;
-    return (struct text){name.data + length, name.length - length};
+    return name.length > length && text_begins(name, OTLP_OURS) ? text_after(name, length) : name;
 }
 
 static struct text points_print_instance(struct reading *reading, struct text begin,
                                          const char *between, uint64_t number, const char *end)
 {
-    const size_t length = begin.length < FLEET_NAME_MAX ? begin.length : FLEET_NAME_MAX;
-    char *at = text_copy(reading->instance, (struct text){begin.data, length});
+    const struct text name = points_cut(begin);
+    char *at = text_copy(reading->instance, name);
 
-    at += snprintf(at, sizeof(reading->instance) - length, "%s%llu%s", between,
+    at += snprintf(at, sizeof(reading->instance) - name.length, "%s%llu%s", between,
                    (unsigned long long)number, end);
     return (struct text){reading->instance, (size_t)(at - reading->instance)};
 }

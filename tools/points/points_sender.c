@@ -51,6 +51,7 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
 #define SERIES_BYTES (UINT64_C(32) << 20)
 #define POINTS_MAX   65536U /* a batch with so many points is sent at once */
 #define FORGET_NS    (1200 * INT64_C(1000000000))
+#define PURGE_MS     100
 
 struct points_sender {
     struct points_sender_options options;
@@ -260,8 +261,10 @@ struct points_sender_counts points_sender_close(struct points_sender *sender, in
         return counts;
     if (sender->count)
         points_sender_send_batch(sender);
-    if (sender->producer)
-        (void)rd_kafka_flush(sender->producer, limit_ms);
+    if (sender->producer && rd_kafka_flush(sender->producer, limit_ms) != 0) {
+        (void)rd_kafka_purge(sender->producer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
+        (void)rd_kafka_flush(sender->producer, PURGE_MS);
+    }
     if (sender->series)
         counts = points_sender_counts(sender);
     if (sender->topic)

@@ -34,6 +34,21 @@ struct points_sender_counts {
     uint64_t no_room; /* samples that were left out: see samples.h */
 };
 
+static inline void points_counts_add(struct points_sender_counts *sum,
+                                     const struct points_sender_counts *part)
+{
+    sum->samples += part->samples;
+    sum->points += part->points;
+    sum->acknowledged += part->acknowledged;
+    sum->failed += part->failed;
+    sum->dropped += part->dropped;
+    sum->waiting += part->waiting;
+    sum->possibly_persisted += part->possibly_persisted;
+    sum->messages += part->messages;
+    sum->bytes += part->bytes;
+    sum->no_room += part->no_room;
+}
+
 struct points_sender;
 
 /* Does not speak to the brokers yet. Returns NULL with error set. */
@@ -47,7 +62,8 @@ void points_sender_take(struct points_sender *sender, const struct sample *sampl
 
 struct points_sender_counts points_sender_counts(const struct points_sender *sender);
 
-/* Sends what is left for limit_ms at most, and returns the final counts. NULL is allowed. */
+/* Sends what is left for limit_ms at most, and returns the final counts: nothing waits any more.
+ * NULL is allowed. */
 struct points_sender_counts points_sender_close(struct points_sender *sender, int limit_ms);
 
 #endif

@@ -147,14 +147,13 @@ void group_read(struct group *group)
 {
     rd_kafka_message_t *message = group_wait(group);
 
-    if (!message)
-        topics_pass_time(group->topics);
     for (int count = 1; message; count++) {
         group_take(group, message);
         rd_kafka_message_destroy(message);
         message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
                                                         : NULL;
     }
+    topics_pass_time(group->topics); /* others may be busy for ever */
     topics_relieve(group->topics);
 }
 

@@ -23,7 +23,7 @@ const struct topics *group_topics(const struct group *group);
 /* From now on the group gives it partitions. Returns false with error set. */
 bool group_join(struct group *group, struct transactions *transactions, struct error *error);
 
-/* Reads the messages that are there; without any, lets the time of the log pass. */
+/* Reads the messages that are there; lets the time pass of logs that have ended. */
 void group_read(struct group *group);
 
 /* Commits what was counted with the places of all partitions. Returns false after ending_fail(). */

@@ -210,7 +210,6 @@ static void partition_close_first(struct partition *partition)
     counts->spans_over += trace->over;
     counts->spans_open -= trace->spans + trace->over;
     counts->traces_open--;
-    partition->open--;
     partition_free_spans(partition->assembly, trace);
     partition_decide(partition, trace);
 }

@@ -125,7 +125,6 @@ struct partition {
     int64_t next;       /* offset */
     int64_t time_ms;    /* the log's: what is due by then is closed */
     int64_t message_ms; /* the log's: of the latest message; 0: not known */
-    uint64_t open;      /* traces */
     struct held_traces open_traces;
     struct held_traces decided;
     struct held_message *first_message, *last_message;

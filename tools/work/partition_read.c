@@ -58,7 +58,6 @@ static struct held_trace *partition_begin_trace(const struct reading *reading,
         partition_decide(partition, trace);
     } else {
         partition_append(&partition->open_traces, trace);
-        partition->open++;
         partition->assembly->counts->traces_open++;
     }
     return trace;
@@ -88,9 +87,7 @@ static struct held_trace *partition_find_trace(const struct reading *reading,
 
 static uint32_t partition_name_id(const struct reading *reading, struct text name)
 {
-    if (name.length > WORK_NAME_MAX)
-        name.length = WORK_NAME_MAX;
-    return names_id(reading->partition->assembly->names, name);
+    return names_id(reading->partition->assembly->names, text_cut(name, WORK_NAME_MAX));
 }
 
 /* Most spans are of the origin of the one before. */

@@ -181,10 +181,8 @@ static bool push_write_messages(const struct merged *merged, struct push *push)
     done = done && deltas_write(&head, merged->statistics, &buffer, push_add_message, &end) &&
            fleet_deltas_write(&head, merged->fleet, &buffer, push_add_message, &end);
     buffer_free(&buffer);
-    if (none)
-        statistics_free(none);
-    if (names)
-        names_free(names);
+    statistics_free(none);
+    names_free(names);
     return done;
 }
 

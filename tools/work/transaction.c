@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "ending.h"
+#include "tools/base/notify.h"
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_log.h"
 #include "tools/merged/deltas.h"
@@ -55,6 +56,7 @@ static enum answer transactions_judge(struct transactions *transactions, rd_kafk
             say(BK7011, "%s: %s: it is tried again, nothing is lost", what,
                 rd_kafka_error_string(answer));
         transactions->is_away = true;
+        notify("WATCHDOG=1"); /* it waits, and does not hang */
         judged = ANSWER_AGAIN;
     } else {
         ending_fail("%s: %s", what, rd_kafka_error_string(answer));
