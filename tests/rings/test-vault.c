@@ -42,31 +42,37 @@ static int connect_to(void)
     return vault;
 }
 
-static void put_all(int vault)
+/* While the vault is behind: it goes on a moment later. */
+static void put_all(int vault, pid_t keeper)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     char name[FDSTORE_NAME_MAX];
-    int64_t end_ms = 0;
+    pid_t waker;
 
+    CHECK(kill(keeper, SIGSTOP) == 0);
+    waker = fork();
+    if (waker == 0) {
+        (void)usleep(50000);
+        _exit(kill(keeper, SIGCONT) != 0);
+    }
     for (uint32_t user = 0; user < MEMORIES; user++) {
         fdstore_name(user, 1, name);
-        while (!vault_put(vault, fd, name)) /* it does not wait, and the vault may be behind */
-            if (!wait_up_to(PATIENCE_MS, &end_ms))
-                exit(1);
+        CHECK(vault_put(vault, fd, name));
     }
     (void)close(fd);
+    CHECK(waitpid(waker, NULL, 0) == waker);
 }
 
-static void test_all(void)
+static void test_all(pid_t keeper)
 {
     int vault = connect_to();
 
     CHECK(kept == 0);
-    put_all(vault);
+    put_all(vault, keeper);
     (void)close(vault); /* as if the service was killed */
     vault = connect_to();
     CHECK(kept == MEMORIES);
-    put_all(vault);
+    put_all(vault, keeper);
     (void)close(vault);
     kept = 0;
     memset(kept_of, 0, sizeof(kept_of));
@@ -97,7 +103,7 @@ int main(void)
     if (keeper == 0)
         _exit(vault_run(path));
     WAIT_UNTIL(access(path, F_OK) == 0);
-    test_all();
+    test_all(keeper);
     test_found(keeper);
     (void)kill(keeper, SIGKILL);
     (void)waitpid(keeper, NULL, 0);

@@ -129,12 +129,12 @@ bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number)
     return false;
 }
 
-void fdstore_remove(const struct fdstore *store, const char *name)
+void fdstore_remove(struct fdstore *store, const char *name)
 {
-    if (store->vault.fd >= 0)
-        vault_remove(store->vault.fd, name);
-    else
+    if (store->vault.fd < 0)
         notify_unstore(name);
+    else if (!vault_remove(store->vault.fd, name))
+        fdstore_lose_vault(store);
 }
 
 void fdstore_look(struct fdstore *store)

@@ -20,16 +20,22 @@
 #define VAULT_FIRST_MS 10000  /* until the service that has started it comes */
 #define VAULT_AGAIN_MS 600000 /* until the one after it comes */
 #define VAULT_OPEN_MS  2000
+#define VAULT_SEND_MS  1000 /* until there is room for a message */
 #define VAULT_RETRY_MS 10
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
 static bool vault_send(int socket, char what, const char *name, int fd)
 {
+    struct pollfd room = {socket, POLLOUT, 0};
     char text[VAULT_NAME_MAX + 1];
     const size_t length = (size_t)snprintf(text, sizeof(text), "%c%s", what, name);
 
-    return length < sizeof(text) && unix_socket_send(socket, text, length, fd, 0) >= 0;
+    if (length >= sizeof(text))
+        return false;
+    return unix_socket_send(socket, text, length, fd, 0) >= 0 ||
+           (errno == EAGAIN && poll(&room, 1, VAULT_SEND_MS) == 1 &&
+            unix_socket_send(socket, text, length, fd, 0) >= 0);
 }
 
 /* text: the letter and the name. *fd: -1 if there is none. Returns false at the end. */
@@ -225,7 +231,7 @@ bool vault_put(int vault, int fd, const char *name)
     return vault_send(vault, '+', name, fd);
 }
 
-void vault_remove(int vault, const char *name)
+bool vault_remove(int vault, const char *name)
 {
-    (void)vault_send(vault, '-', name, -1);
+    return vault_send(vault, '-', name, -1);
 }

@@ -28,10 +28,10 @@ void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_f
 int64_t vault_pid(const char *path);
 
 /*
- * Returns false if the process is gone. The process keeps what it received, even if the service
- * dies.
+ * They return false if the process is gone, or has not read for a second. It keeps what it
+ * received, even if the service dies.
  */
 bool vault_put(int vault, int fd, const char *name);
-void vault_remove(int vault, const char *name);
+bool vault_remove(int vault, const char *name);
 
 #endif
