@@ -72,10 +72,8 @@ static bool fetch_want_all(struct fetch_writing *writing)
 {
     const struct request *requests = writing->source->requests;
     struct fetch_order *order = &writing->order;
-    size_t count = 0;
+    const size_t count = requests_traces(requests);
 
-    for (const struct request *r = requests; r; r = r->next)
-        count += r->count;
     writing->wanted = calloc(count + 1, sizeof(*writing->wanted));
     writing->row_places = calloc(count + 1, sizeof(*writing->row_places));
     if (!writing->wanted || !writing->row_places)

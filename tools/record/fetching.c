@@ -159,6 +159,7 @@ static void fetching_done(void *context, const void *task_result)
         fetching_take_result(fetching, result);
     } else {
         fetching->next_ms = clock_ms() + RETRY_MS;
+        kept_forget(fetching->kept, fetching->number);
         if (fetching->later)
             later_take_back(fetching->later, fetching->agent->pending.taken);
         fetching_try_again(fetching, result ? result->error.text

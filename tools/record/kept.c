@@ -201,6 +201,17 @@ void kept_add(struct kept *kept, uint64_t number)
     kept_step(kept);
 }
 
+void kept_forget(struct kept *kept, uint64_t number)
+{
+    char path[PATH_ROOM], gone[PATH_ROOM];
+
+    kept_path_of(kept, number, ".gone", gone);
+    kept_path_of(kept, number, ".new", path);
+    saver_remove(path, gone);
+    kept_path_of(kept, number, "", path);
+    saver_remove(path, gone);
+}
+
 const struct kept_folder *kept_list(const struct kept *kept)
 {
     return kept->list;
@@ -269,20 +280,11 @@ static uint64_t kept_room(const struct kept *kept)
     return on_disk < allowed ? on_disk : allowed;
 }
 
-static size_t kept_count_traces(const struct request *requests)
-{
-    size_t count = 0;
-
-    for (; requests; requests = requests->next)
-        count += requests->count;
-    return count;
-}
-
 /* Deletes it undelivered, and counts that. */
 static void kept_give_up(struct kept *kept, struct kept_folder *folder, uint64_t *total,
                          const char *why)
 {
-    const size_t traces = kept_count_traces(folder->requests);
+    const size_t traces = requests_traces(folder->requests);
 
     say(BK4050, "kept-%" PRIu64 ", with up to %zu traces, %s: it is deleted undelivered",
         folder->number, traces, why);

@@ -50,6 +50,8 @@ void kept_close(struct kept *kept); /* NULL is allowed */
 uint64_t kept_next_number(const struct kept *kept);
 uint64_t kept_new_number(struct kept *kept);
 void kept_add(struct kept *kept, uint64_t number);
+/* Its fetch has failed, and what it has left, even the whole folder, is deleted. */
+void kept_forget(struct kept *kept, uint64_t number);
 
 /* Deletes the oldest until there is room for so much more, by the disk and by kept-max-bytes.
  * Returns how much room there is. */

@@ -42,6 +42,15 @@ bool request_has(const struct request *request, struct trace_id id)
     return false;
 }
 
+size_t requests_traces(const struct request *list)
+{
+    size_t count = 0;
+
+    for (; list; list = list->next)
+        count += list->count;
+    return count;
+}
+
 /* One line, as it is a line's end in a file. */
 static void request_copy_why(char to[WHY_MAX + 1], const char *why)
 {

@@ -45,6 +45,9 @@ bool request_add(struct request *request, struct trace_id id, int64_t begin_ns, 
 void request_set_why(struct request *request, const char *why);
 bool request_has(const struct request *request, struct trace_id id);
 
+/* Of all of them, without those of times. */
+size_t requests_traces(const struct request *list);
+
 /* All that the last so many ms had: of one request, and from the first to the last of a list. By
  * CLOCK_MONOTONIC. */
 struct request_window {

@@ -1,0 +1,49 @@
+#!/bin/bash
+# A fetch that is killed leaves nothing on the disk, and what it was for is fetched again, once.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 60
+set -u
+# shellcheck source=tests/record/recording.sh
+. "$SRC/tests/record/recording.sh"
+INTERVAL_MS=100 LINGER_MS=0 recording_begin
+start_taker || exit 1
+RULES='' start_requests
+start_record
+wait_recording || exit 1
+
+# What fetches could have left that were killed as they wrote.
+numbers() {
+    find "$KEPT" -maxdepth 1 -name 'kept-*' | sed 's/.*kept-\([0-9]*\).*/\1/' | sort -n
+}
+next=$(numbers | tail -n 1)
+next=$((${next:--1} + 1))
+for ((n = next; n < next + 20; n++)); do
+    mkdir "$KEPT/kept-$n.new" && echo part >"$KEPT/kept-$n.new/records" || exit 1
+done
+
+# The next child of the recorder is the fetch.
+children=/proc/${private_pid[record]}/task/${private_pid[record]}/children
+failed() {
+    [ "$(status totals fetches_failed)" -gt 0 ]
+}
+for ((n = 0; n < 5; n++)); do
+    read -r before <"$children"
+    now=$before
+    printf 'keep\n' >&"$REQUESTS"
+    for ((looks = 0; looks < 100000; looks++)); do
+        [ "$now" = "$before" ] || break
+        read -r now <"$children"
+    done
+    for child in $now; do
+        [[ " $before " == *" $child "* ]] || kill -KILL "$child"
+    done
+    wait_for 5 record "a fetch that has failed" failed && break
+done
+failed || exit 1
+is_clean() {
+    [ ! -e "$KEPT/kept-$next.new" ]
+}
+wait_for 10 record "that what a killed fetch has written is deleted" is_clean || { ls "$KEPT"; exit 1; }
+make "keep"
+wait_for 20 record "the trace that was wanted last" has_spans "$ID" || { status; exit 1; }
+stop_part record TERM 20 || fail "status $? of SIGTERM"
