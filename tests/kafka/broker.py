@@ -65,6 +65,9 @@ offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 group.initial.rebalance.delay.ms=0
+# one that was killed is refused until the session before has timed out: by default 9 s
+broker.session.timeout.ms=3000
+broker.heartbeat.interval.ms=500
 """)
             for name, value in settings.items():
                 file.write(f"{name.replace('_', '.')}={value}\n")

@@ -249,6 +249,11 @@ class Page(unittest.TestCase):
         old = os.path.join(self.folder.name, "old.html")
         with open(old, "w", encoding="utf-8") as file:
             file.write("old")
+        os.chmod(old, 0o600)
+        self.assertEqual(blkin("report", "-", "-o", old, text=json.dumps(stack(1))).returncode, 0)
+        self.assertEqual(os.stat(old).st_mode & 0o777, 0o600)  # nobody else reads it now
+        with open(old, "w", encoding="utf-8") as file:
+            file.write("old")
         result = blkin("report", "-", "-o", old, text="{")
         self.assertEqual(result.returncode, 1)
         self.assertIn("standard input: not JSON", result.stderr)

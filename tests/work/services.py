@@ -37,3 +37,12 @@ def start_collector(test, config):
     with open(test.folder + "/otelcol.yaml", "w", encoding="utf-8") as file:
         file.write(config)
     start_part(test, "otelcol", program, "--config", file.name)
+
+
+def field(number, data):
+    """Of a protobuf message: bytes, fewer than 128."""
+    return bytes([number << 3 | 2, len(data)]) + data
+
+
+# a request of OTLP traces with one span
+SPAN = field(1, field(2, field(2, field(1, b"t" * 16) + field(2, b"i" * 8) + field(5, b"n"))))

@@ -26,7 +26,7 @@ from part import Part  # noqa: E402
 import semconv  # noqa: E402
 import together  # noqa: E402
 from pushed import Pushed  # noqa: E402
-from services import BLKIN, Service, start_collector  # noqa: E402
+from services import BLKIN, SPAN, Service, start_collector  # noqa: E402
 
 NODES = os.path.join(os.environ["BUILD"], "tests/work/nodes")
 SLOW = os.path.join(os.environ["BUILD"], "tests/scale/slow.so")
@@ -325,11 +325,7 @@ class Hosts(Pushed, unittest.TestCase):
         wait_until(lambda: worker.value("blkin_work_partitions") == PARTITIONS + 1, worker.said, 60)
         self.send_on(b"." * 200)  # more than it takes
         wait_until(lambda: worker.value("blkin_work_host_messages_total") > 100, worker.said, 60)
-
-        def part(number, data):
-            return bytes([number << 3 | 2, len(data)]) + data
-        span = part(1, b"t" * 16) + part(2, b"i" * 8) + part(5, b"n")
-        self.broker.produce("spans-busy", 0, part(1, part(2, part(2, span))))
+        self.broker.produce("spans-busy", 0, SPAN)
         wait_until(lambda: worker.value("blkin_work_spans_counted_total") == 1, lambda: worker.get("/metrics"), 15)
 
     def test_reloaded_without_brokers(self):

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
 from common import LIMIT_S, look_for, otelcol_config  # noqa: E402
 from server import Server  # noqa: E402
-from services import BLKIN, Service, start_collector  # noqa: E402
+from services import BLKIN, SPAN, Service, field, start_collector  # noqa: E402
 import together  # noqa: E402
 
 FEED = os.path.join(os.environ["BUILD"], "tests/work/feed")
@@ -403,12 +403,9 @@ class RootTest(unittest.TestCase):
         self.assertIn("3 partitions", found["input.topic"][1])
         self.broker.produce("right", 1, b'[{"traceId":"1"}]')
         names("input.messages", "bad", "Zipkin's JSON?", "right", mine)
-        span = b"\x0a\x10" + b"t" * 16 + b"\x12\x08" + b"i" * 8 + b"\x2a\x01n"
-        scope = b"\x12" + bytes([len(span)]) + span
-        resource = b"\x12" + bytes([len(scope)]) + scope
-        self.broker.produce("right", 2, b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("right", 2, SPAN)
         self.broker.create("read", 1, message_timestamp_type="LogAppendTime")
-        self.broker.produce("read", 0, b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("read", 0, SPAN)
         names("input.messages", "ok", "OTLP traces, one of 1 spans", "read", mine)
         self.broker.create("compacted", 1, cleanup_policy="compact", max_message_bytes=1000)
         names("deltas.kept", "bad", "cleanup.policy=delete", "right", "--deltas=compacted")
@@ -422,16 +419,13 @@ class RootTest(unittest.TestCase):
         self.broker.create("hosts", 1, message_timestamp_type="LogAppendTime")
         names("hosts.messages", "note", f"host-endpoint = kafka://{self.broker.address}/hosts", "right", mine,
               "--host-input=hosts")
-        self.broker.produce("hosts", 0, b"\x0a" + bytes([len(resource)]) + resource)
+        self.broker.produce("hosts", 0, SPAN)
         names("hosts.messages", "bad", "expected OTLP metrics", "right", mine, "--host-input=hosts")
-
-        def part(number, data):
-            return bytes([number << 3 | 2, len(data)]) + data
         point = b"\x11" + (10**18).to_bytes(8, "little") + b"\x19" + (10**18 + 10**9).to_bytes(8, "little") + b"\x31" + bytes(8)
-        metric = part(1, b"m") + part(7, part(1, point) + b"\x10\x01\x18\x01")
-        host = part(1, part(1, part(1, b"host.name") + part(2, part(1, b"h"))))
+        metric = field(1, b"m") + field(7, field(1, point) + b"\x10\x01\x18\x01")
+        host = field(1, field(1, field(1, b"host.name") + field(2, field(1, b"h"))))
         self.broker.create("sampled", 1, message_timestamp_type="LogAppendTime")
-        self.broker.produce("sampled", 0, part(1, host + part(2, part(2, metric))))
+        self.broker.produce("sampled", 0, field(1, host + field(2, field(2, metric))))
         found = names("hosts.messages", "ok", "1 of one from", "sampled", mine, "--host-input=sampled")
         self.assertNotIn("input.messages", found)
         self.assertEqual(found["hosts.topic"][0], "ok", found)

@@ -117,23 +117,24 @@ class Work(unittest.TestCase):
         self.cluster.broker.start()
         self.cluster.broker.wait_ready()
         is_away.start()
-        for run, worker, expected in zip(runs, (runs_on, is_away), first):
-            self.check_cut(run, worker, expected)
-
-    def check_cut(self, run, worker, first):
-        wait_until(lambda: run.keep_up() or "offsets are missing" in worker.said(), worker.said, 60)
-        ends = worker.ends
-        run.wait_read()
-        second = Load(run, rate=8000, seconds=1, seed=2).expected()
-        run.wait_read()
-        page = worker.page()
-        if worker.ends == ends:  # since: what had not been committed is counted anew, what had been is in the deltas only
-            self.assertGreater(page["blkin_work_offsets_missing_total"], 10)
-        run.end_workers()
-        deltas, kept = run.results()
-        self.assertEqual(deltas.spans(), first.acknowledged + second.acknowledged)
-        self.assertEqual(len(kept.traces), first.kept + second.kept)
-        self.assertGreater(deltas.counters["blkin.work.offsets_missing"], 10)
+        for run, worker in zip(runs, (runs_on, is_away)):
+            wait_until(lambda run=run, worker=worker: run.keep_up() or "offsets are missing" in worker.said(), worker.said, 60)
+        ends = runs_on.ends, is_away.ends
+        for run in runs:
+            run.wait_read()
+        loads = [Load(run, rate=8000, seconds=1, seed=2) for run in runs]
+        second = [load.expected() for load in loads]
+        for run in runs:
+            run.wait_read()
+        for worker, before in zip((runs_on, is_away), ends):
+            if worker.ends == before:  # since: what was not committed is counted anew, what was is in the deltas only
+                self.assertGreater(worker.page()["blkin_work_offsets_missing_total"], 10)
+        for run, *expected in zip(runs, first, second):
+            run.end_workers()
+            deltas, kept = run.results()
+            self.assertEqual(deltas.spans(), sum(each.acknowledged for each in expected))
+            self.assertEqual(len(kept.traces), sum(each.kept for each in expected))
+            self.assertGreater(deltas.counters["blkin.work.offsets_missing"], 10)
 
     def check_waits(self, worker, systemd):
         """For the broker, in a commit: the watchdog is fed, or systemd would kill what only waits."""

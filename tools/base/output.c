@@ -26,13 +26,11 @@ static bool fail(const struct output *output, const char *what)
     return false;
 }
 
-/* Beside it, so that it can be renamed; as the umask has it, as for any file that a shell makes. */
-static bool open_part(struct output *output)
+/* Beside it, so that it can be renamed. */
+static bool open_part(struct output *output, mode_t mode)
 {
-    const mode_t mask = umask(077);
     int fd;
 
-    (void)umask(mask);
     if (asprintf(&output->part, "%s.XXXXXX", output->path) < 0) {
         output->part = NULL;
         errno = ENOMEM;
@@ -41,24 +39,31 @@ static bool open_part(struct output *output)
     fd = mkstemp(output->part);
     if (fd < 0)
         return false;
-    (void)fchmod(fd, 0666 & ~mask);
+    (void)fchmod(fd, mode);
     output->file = fdopen(fd, "w");
     return output->file != NULL;
 }
 
 bool output_open(struct output *output, const char *command, const char *path)
 {
+    const mode_t mask = umask(077);
+    mode_t mode =
+        0666 & ~mask; /* as a shell has it: of a file that is there, the one that it has */
     struct stat found;
 
+    (void)umask(mask);
     *output = (struct output){.file = stdout, .command = command, .path = path};
     if (!path)
         return true;
     /* a pipe or a device is no file to put another one in the place of */
-    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) {
-        output->file = fopen(path, "w");
-        return output->file || fail(output, strerror(errno));
+    if (stat(path, &found) == 0) {
+        if (!S_ISREG(found.st_mode)) {
+            output->file = fopen(path, "w");
+            return output->file || fail(output, strerror(errno));
+        }
+        mode = found.st_mode & 0777;
     }
-    if (open_part(output))
+    if (open_part(output, mode))
         return true;
     (void)fail(output, strerror(errno));
     free(output->part);
