@@ -29,7 +29,6 @@ struct file_transport {
     int cancel_fd; /* readable: do not wait any more */
     bool seekable;
     bool stores_each; /* batch, before it is accepted */
-    bool is_named;    /* the file's name is on disk */
     off_t length;     /* without the end */
     bool is_begun;    /* the text before the first batch is written */
     bool has_spans;   /* the next batch needs the joint */
@@ -107,20 +106,10 @@ static bool file_begin_output(struct file_transport *file, struct error *error)
     return file->is_begun;
 }
 
-/* Returns false with errno set. */
-static bool file_store(struct file_transport *file, struct error *error)
+static bool file_store(const struct file_transport *file, struct error *error)
 {
-    int cause;
-
-    if (fsync(file->fd) == 0) {
-        file->is_named = file->is_named || !file->stores_each || store_name(file->path);
-        if (file->is_named)
-            return true;
-    }
-    cause = errno;
-    error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(cause));
-    errno = cause; /* callers judge by it */
-    return false;
+    return fsync(file->fd) == 0 ||
+           error_set(error, "file:%s: cannot be stored: %s", file->path, strerror(errno));
 }
 
 static void file_send(struct transport *transport, const struct payload *payload,
@@ -133,12 +122,15 @@ static void file_send(struct transport *transport, const struct payload *payload
     *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
         file_write_all(file, payload->spans, &reply->error) &&
-        (!file->seekable || file_write_tail(file, &reply->error)) &&
-        (!file->seekable || !file->stores_each || file_store(file, &reply->error))) {
-        file->has_spans = true;
-        return;
+        (!file->seekable || file_write_tail(file, &reply->error))) {
+        if (!file->seekable || !file->stores_each || file_store(file, &reply->error)) {
+            file->has_spans = true;
+            return;
+        }
+        reply->delivery = DELIVERY_RETRY;
+    } else {
+        reply->delivery = file_judge(file, errno);
     }
-    reply->delivery = file_judge(file, errno);
     file_take_back(file, before);
 }
 
@@ -250,7 +242,12 @@ static bool file_start(struct file_transport *file, struct error *error)
             error, "file:%s: exists and is not empty, and is not overwritten: choose another name",
             file->path);
     /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
-    return !file->seekable || (file_begin_output(file, error) && file_write_tail(file, error));
+    if (!file->seekable)
+        return true;
+    if (file->stores_each && !store_name(file->path))
+        return error_set(error, "file:%s: its name cannot be stored: %s", file->path,
+                         strerror(errno));
+    return file_begin_output(file, error) && file_write_tail(file, error);
 }
 
 struct transport *file_transport_open(const struct transport_options *options, const char *path,

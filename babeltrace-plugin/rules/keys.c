@@ -8,6 +8,8 @@
  */
 #include "pairing_parts.h"
 
+#include <math.h>
+
 #define KEY_HEAD     3 /* words: whose and types, host, process and thread */
 #define KEY_LOOKUP   (1U << 15)
 #define KEY_TEXT_MAX 256
@@ -179,7 +181,7 @@ static int key_compare(const struct rule_value *value, const struct rule_value *
     if (value->type == VALUE_REAL) {
         const double number = to->is_negative ? (double)(int64_t)to->integer : (double)to->integer;
 
-        if (value->real != value->real)
+        if (isnan(value->real))
             return 2;
         return value->real < number ? -1 : value->real > number;
     }
