@@ -109,6 +109,8 @@ class Work(unittest.TestCase):
         for run in runs:
             run.wait_read()
         runs[1].end_workers()
+        self.cluster.broker.produce(runs[0].topic, 0, b"of somebody else")  # so that there is something to commit
+        wait_until(lambda: runs_on.page().get("blkin_work_messages_broken_total"), runs_on.said)
         self.cluster.broker.kill()
         self.check_waits(runs_on, systemd)
         for run in runs:
