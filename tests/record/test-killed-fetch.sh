@@ -1,5 +1,6 @@
 #!/bin/bash
-# A fetch that is killed leaves nothing on the disk, and what it was for is fetched again, once.
+# A fetch that is killed leaves nothing on the disk, and what comes later is fetched. While it runs, the rings can be
+# dumped, though the recorder has each of them open twice.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -21,6 +22,8 @@ for ((n = next; n < next + 20; n++)); do
     mkdir "$KEPT/kept-$n.new" && echo part >"$KEPT/kept-$n.new/records" || exit 1
 done
 
+make "fast 100"
+
 # The next child of the recorder is the fetch.
 children=/proc/${private_pid[record]}/task/${private_pid[record]}/children
 failed() {
@@ -35,7 +38,10 @@ for ((n = 0; n < 5; n++)); do
         read -r now <"$children"
     done
     for child in $now; do
-        [[ " $before " == *" $child "* ]] || kill -KILL "$child"
+        [[ " $before " == *" $child "* ]] && continue
+        kill -STOP "$child" && ! "$BUILD/bin/blkin" record --dump="$WORK/dump-$n" >"$WORK/dump.log" 2>&1 &&
+            fail "no dump while a fetch runs: $(<"$WORK/dump.log")"
+        kill -KILL "$child"
     done
     wait_for 5 record "a fetch that has failed" failed && break
 done

@@ -129,7 +129,7 @@ static const struct total foreign_totals[] = {
 static const struct totals_table foreign_table = {
     "record_otlp", foreign_totals, sizeof(foreign_totals) / sizeof(foreign_totals[0])};
 
-struct foreign_counts foreign_counts(const struct foreign *foreign)
+static struct foreign_counts foreign_counts(const struct foreign *foreign)
 {
     struct foreign_counts counts = foreign->counts;
 

@@ -45,7 +45,6 @@ void foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted, 
 void foreign_copy(const struct foreign *foreign, int64_t from_ns, int64_t until_ns,
                   otlp_span_fn *call, void *context);
 
-struct foreign_counts foreign_counts(const struct foreign *foreign);
 struct foreign_held foreign_held(const struct foreign *foreign);
 
 /* "http://127.0.0.1:4318"; "": it listens at no port. */

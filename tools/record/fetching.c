@@ -264,7 +264,7 @@ static void fetching_start(struct fetching *fetching, struct request *requests)
     fetching->task.context = fetching;
     if (fetching->later) {
         order.foreign_from_ns = later_held_from(fetching->later);
-        (void)later_take(fetching->later, requests, order.offset_ns, &foreign);
+        later_take(fetching->later, requests, order.offset_ns, &foreign);
     }
     source.foreign = foreign.data;
     order.foreign_bytes = foreign.length;

@@ -64,7 +64,6 @@ void later_free(struct later *later)
 struct later_message {
     struct later *later;
     struct buffer *buffer;
-    bool is_cut;
 };
 
 /* A ResourceSpans with one ScopeSpans with one span, as they came. */
@@ -79,7 +78,6 @@ static void later_put_span(void *context, const struct otlp_origin *origin,
 
     if (message->buffer->length + all > LATER_BYTES_MAX || !buffer_reserve(message->buffer, all)) {
         message->later->agent->totals.foreign_dropped++;
-        message->is_cut = true;
         return;
     }
     at = otlp_origin_begin(message->buffer, origin->resource, origin->scope, &places);
@@ -143,10 +141,10 @@ static void later_take_traces(struct later *later, const struct request *request
     }
 }
 
-bool later_take(struct later *later, const struct request *requests, int64_t offset_ns,
+void later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *buffer)
 {
-    struct later_message message = {later, buffer, false};
+    struct later_message message = {later, buffer};
 
     later->takes++;
     later->fetched = later->agent->totals.foreign_fetched;
@@ -160,7 +158,6 @@ bool later_take(struct later *later, const struct request *requests, int64_t off
             later_take_traces(later, requests, &message);
     }
     later->next_ms = clock_ms() + LATER_LOOK_MS;
-    return !message.is_cut;
 }
 
 void later_take_back(struct later *later, const struct request *requests)

@@ -20,10 +20,10 @@ struct later *later_new(struct agent *agent, const struct foreign *foreign,
 void later_free(struct later *later); /* NULL is allowed */
 
 /*
- * Appends what is wanted, and was not given before, to an ExportTraceServiceRequest of OTLP.
- * Returns false when out of memory: then some of it is lost, and counted.
+ * Appends what is wanted, and was not given before, to an ExportTraceServiceRequest of OTLP. What
+ * there is no memory for is lost, and counted.
  */
-bool later_take(struct later *later, const struct request *requests, int64_t offset_ns,
+void later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *message);
 
 /* What these requests were given last has come to nothing: it is given again. */
