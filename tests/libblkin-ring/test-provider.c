@@ -117,8 +117,9 @@ static void test_packed_span(void)
         uint32_t flags;
         uint64_t trace_id_high, trace_id, span_id, parent_span_id, start_ns, end_ns;
         char name[8];
-    } packed = {1, BLKIN_SERVER, 8, 0, 1, 2, 3, 0, now - 1000, now, "finished"};
+    } packed = {1, BLKIN_SERVER, 8, 0, 1, 2, 3, 0, now - 1000, now, {0}};
 
+    memcpy(packed.name, "finished", sizeof(packed.name));
     CHECK(blkin_record_span(&packed, sizeof(packed)) == 0);
     CHECK(spans() == before + 1);
 }
