@@ -68,7 +68,7 @@ stop_part taker
 start_taker || exit 1
 rm -rf "$OUTPUT"
 mkdir -m 700 "$OUTPUT" && mount -t tmpfs -o size=24m,mode=700 blkin "$OUTPUT" || fail "mount"
-trap 'umount -l "$OUTPUT"; private_end' EXIT
+trap 'status=$?; umount -l "$OUTPUT"; (exit $status); private_end' EXIT
 start_rotate
 wait_recording || exit 1
 write 160000
