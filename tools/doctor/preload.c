@@ -82,7 +82,7 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
 
 /* ---- where its lines of BLKIN_DEBUG go ---- */
 
-/* libblkin/debug.c writes them to descriptor 2, but to syslog where that is a connection to a
+/* libblkin/base/debug.c writes them to descriptor 2, but to syslog where that is a connection to a
  * client. Is a socket with that inode in the file, in its column of so many? */
 static bool lists_socket(const char *path, unsigned column, const char *inode)
 {
