@@ -123,12 +123,16 @@ has_new_reader() {
 wait_for 20 live "a reader with the new configuration" has_new_reader || exit 1
 check_traces "$WORK/spans.json" "$requests" || exit 1
 
-# ---- SIGTERM: all that was recorded before it is read and delivered
-start_part writer "$BUILD/tests/rotate/writer" 0 20000 20000 "$WORK/made"
+# ---- a reader that is restarted for another configuration misses nothing; SIGTERM: all that was recorded before it is
+# read and delivered
+start_part writer "$BUILD/tests/rotate/writer" 0 20000 10000 "$WORK/made"
+wait_for 20 live "the first spans" counter_is spans_accepted $((spans + 1)) || exit 1
+sed -i "s|more.json|third.json|" "$WORK/blkin.conf"
+"$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" || fail "reload"
 wait_part writer 20 || fail "the writer"
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
-[ "$(grep -o '"name":"n"' "$WORK/more.json" | wc -l)" = 20000 ] ||
-    fail "$(grep -o '"name":"n"' "$WORK/more.json" | wc -l) of 20000 spans were delivered"
+delivered=$(cat "$WORK"/more.json "$WORK"/third.json | grep -o '"name":"n"' | wc -l)
+[ "$delivered" = 20000 ] || fail "$delivered of 20000 spans were delivered"
 check_sum
 must_say "events: .* spans: $((spans + 20000)) = $((spans + 20000)) accepted"
 notified 'STOPPING=1' || fail "systemd was not told of the end"
