@@ -358,12 +358,11 @@ static bool connection_prepare(struct connection *connection, int fd)
     if (!connection_is_stream(fd) || !connection_can_be_traced(own, ends.own_length)) {
         connection->role = ROLE_NONE;
     } else if (own->sa_family == AF_UNIX) {
-        const bool is_peers =
-            (is_adopted ? connection_role_of_unix(ends.own_length, ends.peer_length)
-                        : connection->role) == ROLE_CLIENT;
+        bool is_peers;
 
         if (is_adopted)
             connection->role = (uint8_t)connection_role_of_unix(ends.own_length, ends.peer_length);
+        is_peers = connection->role == ROLE_CLIENT;
         connection->is_unix = true;
         if (is_peers && connection_is_lttng((const struct sockaddr *)&ends.peer, ends.peer_length))
             connection->role = ROLE_NONE;

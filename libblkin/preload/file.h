@@ -42,6 +42,19 @@ bool file_call_begin(struct file_call *call, int fd, const char *name);
 /* Once the real call is done, errno being what that has left. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
+/* Both, around real_call: the rest of a wrapper. */
+#define FILE_CALL(is_on, fd, name, offset, real_call)           \
+    do {                                                        \
+        struct file_call file_call;                             \
+        __typeof__(real_call) file_result;                      \
+                                                                \
+        if (!(is_on) || !file_call_begin(&file_call, fd, name)) \
+            return real_call;                                   \
+        file_result = real_call;                                \
+        file_call_end(&file_call, file_result, offset);         \
+        return file_result;                                     \
+    } while (0)
+
 /* ---- calls of the calling thread whose spans were put off until the answer ---- */
 
 /* NULL: it never had some. */

@@ -17,41 +17,32 @@
 
 #define NO_OFFSET (-1)
 
-/* The body of a wrapper: `real_call` is what it would have been without. */
-#define FILE_CALL(fd, name, offset, real_call)                 \
-    struct file_call call;                                     \
-    __typeof__(real_call) result;                              \
-                                                               \
-    if (!preload_is_on() || !file_call_begin(&call, fd, name)) \
-        return real_call;                                      \
-    result = real_call;                                        \
-    file_call_end(&call, result, offset);                      \
-    return result
-
 /* ---- reading ---- */
 
 PRELOAD_PUBLIC ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
 {
-    FILE_CALL(fd, "pread", offset, real()->pread(fd, buffer, size, offset));
+    FILE_CALL(preload_is_on(), fd, "pread", offset, real()->pread(fd, buffer, size, offset));
 }
 PRELOAD_ALIAS(pread64, pread);
 
 PRELOAD_PUBLIC ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room)
 {
-    FILE_CALL(fd, "pread", offset, real()->__pread_chk(fd, buffer, size, offset, room));
+    FILE_CALL(preload_is_on(), fd, "pread", offset,
+              real()->__pread_chk(fd, buffer, size, offset, room));
 }
 PRELOAD_ALIAS(__pread64_chk, __pread_chk);
 
 PRELOAD_PUBLIC ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
 {
-    FILE_CALL(fd, "preadv", offset, real()->preadv(fd, parts, count, offset));
+    FILE_CALL(preload_is_on(), fd, "preadv", offset, real()->preadv(fd, parts, count, offset));
 }
 PRELOAD_ALIAS(preadv64, preadv);
 
 PRELOAD_PUBLIC ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset,
                                int flags)
 {
-    FILE_CALL(fd, "preadv", offset, real()->preadv2(fd, parts, count, offset, flags));
+    FILE_CALL(preload_is_on(), fd, "preadv", offset,
+              real()->preadv2(fd, parts, count, offset, flags));
 }
 PRELOAD_ALIAS(preadv64v2, preadv2);
 
@@ -59,20 +50,21 @@ PRELOAD_ALIAS(preadv64v2, preadv2);
 
 PRELOAD_PUBLIC ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
 {
-    FILE_CALL(fd, "pwrite", offset, real()->pwrite(fd, buffer, size, offset));
+    FILE_CALL(preload_is_on(), fd, "pwrite", offset, real()->pwrite(fd, buffer, size, offset));
 }
 PRELOAD_ALIAS(pwrite64, pwrite);
 
 PRELOAD_PUBLIC ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
-    FILE_CALL(fd, "pwritev", offset, real()->pwritev(fd, parts, count, offset));
+    FILE_CALL(preload_is_on(), fd, "pwritev", offset, real()->pwritev(fd, parts, count, offset));
 }
 PRELOAD_ALIAS(pwritev64, pwritev);
 
 PRELOAD_PUBLIC ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset,
                                 int flags)
 {
-    FILE_CALL(fd, "pwritev", offset, real()->pwritev2(fd, parts, count, offset, flags));
+    FILE_CALL(preload_is_on(), fd, "pwritev", offset,
+              real()->pwritev2(fd, parts, count, offset, flags));
 }
 PRELOAD_ALIAS(pwritev64v2, pwritev2);
 
@@ -80,19 +72,20 @@ PRELOAD_ALIAS(pwritev64v2, pwritev2);
 PRELOAD_PUBLIC ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset,
                                        size_t length, unsigned flags)
 {
-    FILE_CALL(to, "copy_file_range", NO_OFFSET,
+    FILE_CALL(preload_is_on(), to, "copy_file_range", NO_OFFSET,
               real()->copy_file_range(from, from_offset, to, to_offset, length, flags));
 }
 
 PRELOAD_PUBLIC int fallocate(int fd, int mode, off_t offset, off_t length)
 {
-    FILE_CALL(fd, "fallocate", offset, real()->fallocate(fd, mode, offset, length));
+    FILE_CALL(preload_is_on(), fd, "fallocate", offset,
+              real()->fallocate(fd, mode, offset, length));
 }
 PRELOAD_ALIAS(fallocate64, fallocate);
 
 PRELOAD_PUBLIC int ftruncate(int fd, off_t length)
 {
-    FILE_CALL(fd, "ftruncate", length, real()->ftruncate(fd, length));
+    FILE_CALL(preload_is_on(), fd, "ftruncate", length, real()->ftruncate(fd, length));
 }
 PRELOAD_ALIAS(ftruncate64, ftruncate);
 
@@ -100,22 +93,23 @@ PRELOAD_ALIAS(ftruncate64, ftruncate);
 
 PRELOAD_PUBLIC int fsync(int fd)
 {
-    FILE_CALL(fd, "fsync", NO_OFFSET, real()->fsync(fd));
+    FILE_CALL(preload_is_on(), fd, "fsync", NO_OFFSET, real()->fsync(fd));
 }
 
 PRELOAD_PUBLIC int fdatasync(int fd)
 {
-    FILE_CALL(fd, "fdatasync", NO_OFFSET, real()->fdatasync(fd));
+    FILE_CALL(preload_is_on(), fd, "fdatasync", NO_OFFSET, real()->fdatasync(fd));
 }
 
 PRELOAD_PUBLIC int syncfs(int fd)
 {
-    FILE_CALL(fd, "syncfs", NO_OFFSET, real()->syncfs(fd));
+    FILE_CALL(preload_is_on(), fd, "syncfs", NO_OFFSET, real()->syncfs(fd));
 }
 
 PRELOAD_PUBLIC int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
 {
-    FILE_CALL(fd, "sync_file_range", offset, real()->sync_file_range(fd, offset, length, flags));
+    FILE_CALL(preload_is_on(), fd, "sync_file_range", offset,
+              real()->sync_file_range(fd, offset, length, flags));
 }
 
 /* ---- opening and closing: what was known of a descriptor of this number is over ---- */

@@ -213,21 +213,8 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
 
 /* ---- the wrappers ---- */
 
-/* The rest of a call that may be one of files, too, if it is not of a socket. */
-#define FILE_CALL(name, fd, real_call)                        \
-    do {                                                      \
-        struct file_call file_call;                           \
-        ssize_t file_result;                                  \
-                                                              \
-        if (!is_on || !file_call_begin(&file_call, fd, name)) \
-            return real_call;                                 \
-        file_result = real_call;                              \
-        file_call_end(&file_call, file_result, -1);           \
-        return file_result;                                   \
-    } while (0)
-
 /*
- * The same of a socket. What the program points at is looked at after the real call, and only if
+ * A call on a socket. What the program points at is looked at after the real call, and only if
  * that has not failed: what is no address is for the kernel to find out. The head of what is
  * written may depend on socket_result.
  */
@@ -258,14 +245,14 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
     const bool is_on = preload_is_on();             \
                                                     \
     if (!socket_is_socket(fd, is_on))               \
-        FILE_CALL(name, fd, real_call);             \
+        FILE_CALL(is_on, fd, name, -1, real_call);  \
     READ_CALL(fd, head, wanted, real_call)
 
 #define WRITE_ANY(name, fd, head, wanted, real_call) \
     const bool is_on = preload_is_on();              \
                                                      \
     if (!socket_is_socket(fd, is_on))                \
-        FILE_CALL(name, fd, real_call);              \
+        FILE_CALL(is_on, fd, name, -1, real_call);   \
     WRITE_CALL(fd, head, wanted, real_call)
 
 /* Reads that do not take bytes out of the stream; out-of-band data is not in it. */

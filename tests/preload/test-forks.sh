@@ -33,62 +33,43 @@ compared() {
     wait "$server" || fail "$1: status $?"
 }
 
+# made_by NAME REQUESTS PROCESSES: so many spans, each with an id of its own
+made_by() {
+    sunk "$1"
+    "$PYTHON" - "$WORK/$1.json" "$2" "$3" <<'PY' || fail "$1: see above"
+import json, sys
+spans = [span for span in json.load(open(sys.argv[1])) if span.get("kind") == "SERVER"]
+found = len(spans), len({span["id"] for span in spans}), len({span["tags"]["lttng.vpid"] for span in spans})
+print("%d spans, %d ids, %d pids" % found)
+sys.exit(found != (int(sys.argv[2]), int(sys.argv[2]), int(sys.argv[3])))
+PY
+}
+
+# answers WAY PORT REQUESTS PROCESSES
+answers() {
+    session "$1" blkin:span blkin:process
+    forks_at "$1" "$2" "$1" "$3"
+    "$forks" ask "$2" "$3" >/dev/null
+    wait "$server" || fail "$1: status $?"
+    made_by "$1" "$3" "$4"
+}
+
 compared without-daemon
 
 start_sessiond || exit 1
 session forked blkin:span blkin:process
 compared with-session
-sunk forked
+made_by forked $((blocks * 20)) $((blocks * 20))
 lost_nothing forked
-"$PYTHON" - "$WORK/forked.json" $((blocks * 20)) <<'PY' || fail "see above"
-import json, sys
-spans = [span for span in json.load(open(sys.argv[1])) if span.get("kind") == "SERVER"]
-pids = {span["tags"]["lttng.vpid"] for span in spans}
-print(len(spans), "spans,", len(pids), "pids of", sys.argv[2])
-sys.exit(len(spans) != int(sys.argv[2]) or len(pids) != int(sys.argv[2]))
-PY
 
 # no handler of forks runs: what the parent has served is not the child's, what the child serves is not lost
-session bare blkin:span blkin:process
-forks_at bare 7706 bare 30
-"$forks" ask 7706 30 >/dev/null
-wait "$server" || fail "bare: status $?"
-sunk bare
-"$PYTHON" - "$WORK/bare.json" <<'PY' || fail "bare: see above"
-import json, sys
-spans = json.load(open(sys.argv[1]))
-pids = {span["tags"]["lttng.vpid"] for span in spans}
-ids = {span["id"] for span in spans}
-print(len(spans), "spans of 30,", len(ids), "ids,", len(pids), "pids of 21")
-sys.exit((len(spans), len(ids), len(pids)) != (30, 30, 21))
-PY
+answers bare 7706 30 21
 
 # a server that forks twice, as vsftpd does: whether the process in between lives does not matter
-session twice blkin:span blkin:process
-forks_at twice 7707 twice 20
-"$forks" ask 7707 20 >/dev/null
-wait "$server" || fail "twice: status $?"
-sunk twice
-"$PYTHON" - "$WORK/twice.json" <<'PY' || fail "twice: see above"
-import json, sys
-spans = [span for span in json.load(open(sys.argv[1])) if span.get("kind") == "SERVER"]
-pids = {span["tags"]["lttng.vpid"] for span in spans}
-print(len(spans), "spans of 20,", len(pids), "pids of 20: grandchildren")
-sys.exit((len(spans), len(pids)) != (20, 20))
-PY
+answers twice 7707 20 20
 
 # a child that has threads at its end, as smbd's have, does not register for that
-session threaded blkin:span
-forks_at threaded 7709 threaded 30
-"$forks" ask 7709 30 >/dev/null
-wait "$server" || fail "threaded: status $?"
-sunk threaded
-"$PYTHON" - "$WORK/threaded.json" <<'PY' || fail "threaded: see above"
-import json, sys
-spans = json.load(open(sys.argv[1]))
-print(len(spans), "spans of 30 of children with threads")
-sys.exit(len(spans) != 30)
-PY
+answers threaded 7709 30 30
 
 # a grandchild whose server has been killed registers, so that it sees the next session
 session before blkin:span
