@@ -232,7 +232,7 @@ static void limit_while_loading(int listener)
             fail("nothing is loaded");
     child = fork();
     if (child == 0)
-        _exit(limit_threads() < 1000 ? 0 : 1);
+        _exit(limit_threads() < 5000 ? 0 : 1);
     if (waitpid(child, &status, 0) != child || status)
         fail("the child has waited for a thread that it does not have");
     (void)limit_threads();

@@ -19,10 +19,6 @@ declare -A killed=()
 consumers=() # of session daemons that were killed
 trap end_all EXIT
 
-progress() {
-    od -An -N8 -td8 "$WORK/progress.0" | tr -d ' '
-}
-
 # At a random moment of its life.
 a_child() {
     local child i
@@ -65,7 +61,7 @@ is_traced() {
 
 # Where it is not LTTng's daemons that die, nothing may be missing at all.
 note_lttng_kill() {
-    progress >>"$WORK/lttng-kills"
+    made >>"$WORK/lttng-kills"
 }
 
 kill_part() {
@@ -115,13 +111,13 @@ kill_part() {
 start_sessiond && start_taker || exit 1
 start_rotate
 wait_recording || exit 1
-start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 "$rate" "$WORK/progress.0"
+start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 "$rate" "$WORK/progress"
 : >"$WORK/lttng-kills"
 for ((n = 0; n < kills; n++)); do
     sleep "0.$((RANDOM % 8))$((RANDOM % 10))"
     # after LTTng's own, programs need a moment to be traced again
     kill_part "${parts[RANDOM % ${#parts[@]}]}"
-    [ -z "${VERBOSE-}" ] || printf '%s %s\n' "$n" "$(progress)" >&2
+    [ -z "${VERBOSE-}" ] || printf '%s %s\n' "$n" "$(made)" >&2
 done
 recorded_again() { # a span that is made from now on has come
     [ "$(taken last)" -ge "$made" ]
@@ -129,7 +125,7 @@ recorded_again() { # a span that is made from now on has come
 rotate_answers() {
     status state >/dev/null 2>&1
 }
-made=$(progress)
+made=$(made)
 [ ! -s "$WORK/lttng-kills" ] || wait_for 60 rotate "a span after the last kill" recorded_again || exit 1
 stop_part writer TERM 5 >/dev/null
 part_runs rotate || start_rotate
@@ -145,7 +141,7 @@ timeout 60 "$BUILD/bin/blkin" rotate --end ||
 for part in "${!killed[@]}"; do
     printf '%s kills of %s; ' "${killed[$part]}" "$part"
 done
-"$PYTHON" - "$WORK/taken" "$(progress)" "$rate" "$WORK/lttng-kills" $((kills * BLKIN_BATCH_SPANS)) <<'PY'
+"$PYTHON" - "$WORK/taken" "$(made)" "$rate" "$WORK/lttng-kills" $((kills * BLKIN_BATCH_SPANS)) <<'PY'
 import json, sys
 taken, made, rate, kills, may = sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), sys.argv[4], int(sys.argv[5])
 numbers = [int(s[0]) for line in open(taken) for s in json.loads(line) if s[1] == "n"]

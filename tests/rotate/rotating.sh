@@ -32,6 +32,20 @@ write_spans() {
     "$BUILD/tests/rotate/writer" "$1" "$2" "$3" "$WORK/progress.$1" || fail "the writer failed: $?"
 }
 
+# made: how many spans the writer has made, which counts them in $WORK/progress.
+made() {
+    od -An -N8 -td8 "$WORK/progress" | tr -d ' '
+}
+
+made_are() {
+    [ "$(made)" = "$1" ]
+}
+
+# says TEXT: is it in the service's log?
+says() {
+    grep -qF -- "$1" "$WORK/rotate.log"
+}
+
 # Chunks that are closed and not converted.
 chunks() {
     find "$OUTPUT" -mindepth 3 -maxdepth 3 -path '*/archives/*' 2>/dev/null | wc -l

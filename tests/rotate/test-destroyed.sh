@@ -12,13 +12,6 @@ start_sessiond && start_taker || exit 1
 start_rotate
 wait_recording || exit 1
 
-says() {
-    grep -qF -- "$1" "$WORK/rotate.log"
-}
-made_are() {
-    [ "$(od -An -N8 -td8 "$WORK/progress" | tr -d ' ')" = "$1" ]
-}
-
 # all but the last of 100000 spans, then the writer stands still until the other session records
 touch "$WORK/hold"
 start_part writer "$BUILD/tests/rotate/writer" 0 100000 50000 "$WORK/progress" "$WORK/hold"

@@ -11,9 +11,6 @@ start_sessiond && start_taker || exit 1
 is_taken() {
     [ "$(taken last)" -ge "$1" ] 2>/dev/null && [ "$(status chunks waiting)" = 0 ]
 }
-made_are() {
-    [ "$(od -An -N8 -td8 "$WORK/progress" | tr -d ' ')" = "$1" ]
-}
 
 # write SPANS: while the collector is away, but for the first and the last one: of a thread that the sink has never
 # seen before, or does not see again, it cannot know what is missing.

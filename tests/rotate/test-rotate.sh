@@ -7,10 +7,6 @@ set -u
 . "$SRC/tests/rotate/rotating.sh"
 rotating_begin
 
-says() {
-    grep -qF -- "$1" "$WORK/rotate.log"
-}
-
 # wrong use, and a folder that others can write
 "$BUILD/bin/blkin" rotate --once --end 2>"$WORK/err"
 [ $? = 2 ] || fail "--once --end: not refused"

@@ -18,10 +18,6 @@ for folder in "$WORK/state" "$WORK/run" "$WORK/shm"; do
 done
 "${as[@]}" test -x "$BUILD/bin/blkin" || skip "no build that others may read"
 
-says() {
-    grep -qF -- "$1" "$WORK/rotate.log"
-}
-
 waits_or_ended() {
     says "still has a file of it open" || ! part_runs rotate
 }

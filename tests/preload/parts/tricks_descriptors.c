@@ -5,18 +5,8 @@
  */
 #include "preload/parts/tricks.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/sendfile.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
-#include <sys/wait.h>
 
 /* 2 requests. Then the number is a pipe's, of which nobody was told. */
 void raw_close(void)

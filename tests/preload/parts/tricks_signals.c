@@ -6,15 +6,12 @@
 #include "preload/parts/tricks.h"
 #include "waits.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
-#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
