@@ -143,6 +143,8 @@ wait_part record 5 2>/dev/null
 make "slow 250"
 four=$ID
 "$BUILD/bin/blkin" record --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 records$' "$WORK/dump.log" ||
+    fail "the account of --dump: $(<"$WORK/dump.log")"
 "$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
     fail "the dump of a killed recorder lacks a trace: $(<"$WORK/shown")"
 # a NOTIFY_SOCKET at which nobody listens is no systemd: who kept the rings keeps them on

@@ -135,7 +135,9 @@ int dump_rings(const struct config *config, const char *folder)
         return 1;
     }
     printf("%s: %" PRIu64 " events of %u rings; left out: %" PRIu64
-           " records; overwritten before: %" PRIu64 " bytes\n",
-           folder, counts.events, counts.streams, counts.left_out, counts.overwritten_bytes);
+           " records; overwritten before: %" PRIu64 " bytes; damaged: %" PRIu64
+           " bytes; not written by programs: %" PRIu64 " records\n",
+           folder, counts.events, counts.streams, counts.left_out, counts.overwritten_bytes,
+           counts.damaged_bytes, counts.not_written);
     return 0;
 }
