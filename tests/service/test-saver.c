@@ -124,6 +124,55 @@ static void test_hung(void)
         close(fd);
 }
 
+static void save_in_turn(const char *name, const char *text)
+{
+    saver_write_in_turn(in_folder(name), strdup(text), strlen(text));
+}
+
+/* Hangs until it is let go, and is a failure then. */
+static void hang_at(const char *name)
+{
+    char path[256];
+
+    (void)snprintf(path, sizeof(path), "%s.new", in_folder(name));
+    CHECK(mkfifo(path, 0600) == 0);
+    save(name, "1");
+}
+
+static void let_go(const char *name)
+{
+    char path[256];
+    int fd;
+
+    (void)snprintf(path, sizeof(path), "%s.new", in_folder(name));
+    fd = open(path, O_RDONLY);
+    CHECK(fd >= 0);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* What relies on a text that was given before is on disk after it; what relies on itself, before.
+ */
+static void test_in_turn(void)
+{
+    CHECK(mkdir(in_folder("folder"), 0700) == 0);
+    hang_at("hung-1");
+    WAIT_UNTIL(saver_busy_ms());
+    save_in_turn("account", "1");
+    saver_remove(in_folder("folder"), in_folder("folder.gone")); /* counted in 1 */
+    save_in_turn("account", "2");
+    save("list", "1");
+    hang_at("hung-2");
+    save_in_turn("account", "3"); /* has what is in the list */
+    save("list", "2");
+    save_in_turn("account", "4");
+    let_go("hung-1");
+    WAIT_UNTIL(has_text("list", "2"));
+    CHECK(has_text("account", "1") && access(in_folder("folder"), F_OK) != 0);
+    let_go("hung-2");
+    CHECK(saver_finish(LOST_MS) && has_text("account", "4"));
+}
+
 static bool write_by(void *context, const char *text, struct error *error)
 {
     unsigned *count = context;
@@ -192,6 +241,7 @@ int main(void)
     test_order();
     test_problem();
     test_hung();
+    test_in_turn();
     test_function();
     test_wake_up();
     CHECK(tree_remove(folder));

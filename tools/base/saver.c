@@ -29,7 +29,8 @@ struct job {
     size_t length;
     saver_write_fn *write; /* NULL: file_write() */
     void *context;
-    char *gone; /* the folder's name until it is deleted */
+    char *gone;   /* the folder's name until it is deleted */
+    bool in_turn; /* not before what was given before */
     char path[];
 };
 
@@ -77,6 +78,8 @@ static bool do_job(const struct job *job, struct error *error)
 {
     if (job->gone)
         return remove_folder(job->path, job->gone, error);
+    if (!job->text) /* a newer one comes */
+        return true;
     if (job->write)
         return job->write(job->context, job->text, error);
     return file_write(job->path, job->text, job->length, error);
@@ -127,13 +130,27 @@ static bool saver_start(void)
     return has_thread;
 }
 
+/* The newest. */
 static struct job *saver_find(const char *path)
 {
-    struct job *job = first;
+    struct job *found = NULL;
 
-    while (job && strcmp(job->path, path) != 0)
+    for (struct job *job = first; job; job = job->next)
+        found = strcmp(job->path, path) == 0 ? job : found;
+    return found;
+}
+
+/* A newer text waits at the end. What is to be done in turn behind this one needs this one. */
+static void saver_skip(struct job *older)
+{
+    const struct job *job = older->next;
+
+    while (job && !job->in_turn)
         job = job->next;
-    return job;
+    if (job)
+        return;
+    free(older->text);
+    older->text = NULL;
 }
 
 /* ---- in the loop ----------------------------------------------------------------------------- */
@@ -245,7 +262,7 @@ static void saver_give(struct job *job)
     say_if_slow();
     (void)pthread_mutex_lock(&lock);
     waiting = saver_find(job->path);
-    if (waiting && waiting->text && job->text) {
+    if (waiting && waiting->text && job->text && (!job->in_turn || !waiting->next)) {
         char *text = waiting->text;
 
         waiting->text = job->text;
@@ -257,6 +274,8 @@ static void saver_give(struct job *job)
         done++;
         wake_loop();
     } else {
+        if (waiting && job->text)
+            saver_skip(waiting);
         job->next = NULL;
         *last = job;
         last = &job->next;
@@ -279,39 +298,58 @@ static struct job *job_new(const char *path)
     return job;
 }
 
-static void give_text(const char *path, char *text, size_t length, saver_write_fn *write,
-                      void *context)
+/* NULL: out of memory, which is said. */
+static struct job *job_of_text(const char *path, char *text, size_t length)
 {
     struct job *job = text ? job_new(path) : NULL;
 
     if (job) {
         job->text = text;
         job->length = length;
-        job->write = write;
-        job->context = context;
-        saver_give(job);
-        return;
+        return job;
     }
     say(BK1042, "%s is not saved: out of memory", path);
     free(text);
+    return NULL;
 }
 
 void saver_write(const char *path, char *text, size_t length)
 {
-    give_text(path, text, length, NULL, NULL);
+    struct job *job = job_of_text(path, text, length);
+
+    if (job)
+        saver_give(job);
+}
+
+void saver_write_in_turn(const char *path, char *text, size_t length)
+{
+    struct job *job = job_of_text(path, text, length);
+
+    if (job) {
+        job->in_turn = true;
+        saver_give(job);
+    }
 }
 
 void saver_write_by(const char *path, char *text, saver_write_fn *write, void *context)
 {
-    give_text(path, text, 0, write, context);
+    struct job *job = job_of_text(path, text, 0);
+
+    if (job) {
+        job->write = write;
+        job->context = context;
+        saver_give(job);
+    }
 }
 
 void saver_remove(const char *path, const char *gone)
 {
     struct job *job = job_new(path);
 
-    if (job)
+    if (job) {
         job->gone = strdup(gone);
+        job->in_turn = true;
+    }
     if (job && job->gone) {
         saver_give(job);
         return;

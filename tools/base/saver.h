@@ -25,6 +25,12 @@ bool saver_open(struct loop *loop);
 /* The file's new text, which is freed; NULL: there was no memory for it, which is said. */
 void saver_write(const char *path, char *text, size_t length);
 
+/*
+ * The same for a text that relies on what was given before: it is not written before that, also
+ * where an older text of the file waits. A process may have one such file.
+ */
+void saver_write_in_turn(const char *path, char *text, size_t length);
+
 /* The same with another function than file_write(), which is called in the thread. The context has
  * to be there until saver_finish() has returned true. */
 typedef bool saver_write_fn(void *context, const char *text, struct error *error);

@@ -63,7 +63,8 @@ void agent_save(struct agent *agent)
     size_t length = 0;
     char *text = record_totals_text(&agent->totals, json_incref(agent->heard), &length);
 
-    saver_write(agent->totals_file, text, length);
+    /* an alarm that it says was heard is among the traces that were saved before */
+    saver_write_in_turn(agent->totals_file, text, length);
 }
 
 void agent_save_fetched(struct agent *agent)
