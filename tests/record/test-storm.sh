@@ -52,7 +52,7 @@ make "slow 250"
 begun=$(date +%s%3N)
 slow=$ID
 wait_for 60 record "the slow trace" has_spans "$slow" || { status; exit 1; }
-took=$(($(date +%s%3N) - begun)) waited=$(($(status totals fetches) - before))
+took=$(($(date +%s%3N) - begun))
 for ((n = 1; n <= ASKERS; n++)); do
     wait_for 60 record "the answer for asker-$n" answered 1 "asker-$n" || exit 1
     [ "$(jq '.traces | length' "$WORK/answer")" -gt 100 ] || fail "for asker-$n there is nothing: $(<"$WORK/answer")"
@@ -61,7 +61,6 @@ wait_for 60 record "all deliveries" is kept waiting 0 || exit 1
 fetches=$(($(status totals fetches) - before))
 all=$(all_spans) distinct=$(distinct_spans)
 echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them distinct, the slow trace took $took ms"
-[ "$waited" -le 5 ] || fail "the slow trace came after $waited fetches"
 [ "$fetches" -le 10 ] || fail "$fetches fetches for $ASKERS requests for the same seconds"
 [ "$all" -eq "$distinct" ] || fail "spans were sent more than once"
 [ "$all" -gt 1000 ] || fail "that was no storm"

@@ -60,10 +60,10 @@ check 60000 "max-disk-bytes"
     echo "not tested: a small file system: needs root and namespaces"
     exit 0
 }
-rm -f "$WORK/taken" "$WORK/state/rotate.json" "$WORK/state/rotate.checkpoint"
+rm -rf "$WORK/taken" "$WORK/state" "$WORK/run" # its account begins anew
+mkdir -m 700 "$WORK/state"
 stop_part taker
 start_taker || exit 1
-rm -rf "$OUTPUT"
 mkdir -m 700 "$OUTPUT" && mount -t tmpfs -o size=24m,mode=700 blkin "$OUTPUT" || fail "mount"
 trap 'status=$?; umount -l "$OUTPUT"; (exit $status); private_end' EXIT
 start_rotate

@@ -137,11 +137,13 @@ static void close_sender(struct points_sender *sender)
     const struct points_sender_counts before = points_sender_counts(sender);
     const struct points_sender_counts counts = points_sender_close(sender, CLOSE_MS);
     const uint64_t lost = counts.failed + counts.dropped - before.failed - before.dropped;
+    char text[80];
 
     points_counts_add(&closed, &counts);
+    (void)snprintf(text, sizeof(text),
+                   "%" PRIu64 " points are given up: no broker took them in time", lost);
     if (lost)
-        say(BK5023, "host-endpoint: %" PRIu64 " points are given up: no broker took them in time",
-            lost);
+        report(NULL, text);
 }
 
 void host_send_close(struct host_send *send)
