@@ -72,7 +72,7 @@ expect "starting blkin record" "of 20 requests the slow one was collected, and n
 none_left || fail "something is left of the demo with RECORD=1: $(processes_left)"
 
 # At a terminal it stays, and Ctrl-C is its good end: for make, too.
-start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" 60 "Ctrl-C ends the demo" "${make[@]}"
+start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" $((60 * PATIENCE)) "Ctrl-C ends the demo" "${make[@]}"
 wait_part demo 70 || fail "the demo at a terminal: status $?: $(show_log demo 60 2>&1)"
 ! says "***" || fail "make calls the demo's good end a failure: $(show_log demo 5 2>&1)"
 none_left || fail "something is left of the demo at a terminal: $(processes_left)"

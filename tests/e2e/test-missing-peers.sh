@@ -102,7 +102,10 @@ stop_part flood-1
 stop_part flood-2
 stop_part collector TERM
 status=$?
-[ "$status" -eq 2 ] || fail "babeltrace2 ended with status $status after SIGTERM, expected 2"
+[ "$status" -eq 2 ] || {
+    show_log collector
+    fail "babeltrace2 ended with status $status after SIGTERM, expected 2"
+}
 
 # No trace, and one that nobody can read.
 rm -f "$WORK/spans.json"
