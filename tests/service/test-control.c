@@ -116,7 +116,7 @@ static void serve(const struct job *job, const char *request)
     CHECK(child.pid == 0);
 }
 
-/* ---- no descriptor is left for who asks */
+/* ---- the service has no descriptor left for a client */
 
 static bool has_none;
 static unsigned refused;

@@ -84,7 +84,7 @@ static void test_after_that(void)
     free_bytes = WANTED;
     CHECK(!room_make(&room, 0) && totals.chunks_dropped == before);
     CHECK(room_make(&room, store.bytes - 1) && totals.chunks_dropped == before + 1);
-    free_bytes = 0; /* nothing helps: all go, but for the one at hand */
+    free_bytes = 0; /* no deletion makes room: all chunks go, but for the one at hand */
     at_hand = store.chunks[2];
     CHECK(room_make(&room, 0) && store.count == 1 && store.chunks[0].number == at_hand.number);
     wait_for_saver();
