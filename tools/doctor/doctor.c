@@ -284,7 +284,7 @@ static void print_table(const struct doctor *patient)
     if (count_of(patient, LEVEL_BAD) == 0)
         printf("All is well for blkin %s", patient->section);
     else
-        printf("%u bad for blkin %s, the first of them first", count_of(patient, LEVEL_BAD),
+        printf("%u bad for blkin %s: begin with the first", count_of(patient, LEVEL_BAD),
                patient->section);
     printf(" (%u ok, %u notes, %u not looked at).\n", count_of(patient, LEVEL_OK),
            count_of(patient, LEVEL_NOTE), count_of(patient, LEVEL_SKIPPED));

@@ -44,7 +44,8 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
             "is no memory",
             number_in(rings, "refused"));
     if (holds_s == 0) {
-        saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the rings last");
+        saw(doctor, LEVEL_OK, "ring.seconds",
+            "nothing was recorded lately, so nothing is overwritten");
         return;
     }
     if (holds_s >= well_s) {
