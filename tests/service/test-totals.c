@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "tools/base/metrics.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/totals.h"
 
@@ -166,6 +167,18 @@ static void test_killed(void)
     CHECK(totals.sinks.output.spans == 70 && totals.sinks.output.waiting == 0);
 }
 
+/* The trace time of runs that come one after the other would look like a session that stands still.
+ */
+static void test_page(void)
+{
+    const struct counts counts = {.input = {.events = 7, .trace_time_ns = 5000000000}};
+    char *page = metrics_page(&counts, NULL, strdup("own 1\n"));
+
+    CHECK(page && strstr(page, "\nblkin_events_total 7\n") && strstr(page, "\nown 1\n"));
+    CHECK(page && strstr(page, "\nblkin_trace_time_seconds 0.000\n"));
+    free(page);
+}
+
 int main(void)
 {
     const int fd = mkstemp(stats_file);
@@ -178,6 +191,7 @@ int main(void)
     test_killed_with_spool();
     test_going_on();
     test_killed();
+    test_page();
     CHECK(unlink(stats_file) == 0);
     return check_status();
 }
