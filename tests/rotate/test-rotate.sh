@@ -14,6 +14,10 @@ mkdir -p "$WORK/open" && chmod 777 "$WORK/open"
 "$BUILD/bin/blkin" rotate --output="$WORK/open" --once 2>"$WORK/err" && fail "took a folder of everybody's"
 grep -q 'expected a folder of our own' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
+# a file would have to be overwritten for each chunk
+"$BUILD/bin/blkin" rotate --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
+[ $? = 2 ] && grep -q 'is a file' "$WORK/err" || fail "a file as the endpoint: $(<"$WORK/err")"
+
 # no session daemon, no collector: it says so and waits
 start_rotate
 wait_for 10 rotate "a word about the missing session daemon" says "no LTTng session daemon answers" || exit 1

@@ -40,14 +40,25 @@ static void end_service(void *context)
     steps_stop(&rotate->steps);
 }
 
-/* The sink would refuse it for each chunk. */
-static bool is_for_rotate(const struct config *config)
+/* What tail sampling holds at the end of a chunk would wait for the next one that has events. */
+static bool is_for_rotate(const struct config *config, struct error *error)
 {
-    if (!config_text(config, "tail-sampling"))
+    if (config_text(config, "tail-sampling"))
+        return error_set(error, "tail-sampling is not for blkin rotate: set it in [live], or for "
+                                "blkin work");
+    return reader_endpoint_fits(config, error);
+}
+
+static bool rotate_can_start(const struct config *config)
+{
+    struct error error;
+
+    if (is_for_rotate(config, &error))
         return true;
-    say(BK3001,
-        "tail-sampling is not for blkin rotate, which cuts traces where it rotates: set it in "
-        "[live], or for blkin work");
+    if (config_text(config, "tail-sampling"))
+        say(BK3001, "%s", error.text);
+    else
+        say(BK1010, "%s", error.text);
     return false;
 }
 
@@ -56,9 +67,8 @@ static bool take_configuration(void *context, struct config **given, struct erro
     const struct config *config = *given;
     struct rotate *rotate = context;
 
-    if (!is_for_rotate(config))
-        return error_set(error,
-                         "tail-sampling is not for blkin rotate: the old configuration holds");
+    if (!is_for_rotate(config, error))
+        return false;
     if (rotate->host.loop)
         host_child_reload(&rotate->host, config);
     steps_configure(&rotate->steps, config);
@@ -245,7 +255,7 @@ int rotate_command(int argc, char *argv[])
         fprintf(stderr, "%s: --once and --end are two things\n%s", argv[0], usage);
     status = 2;
     service.steps.work = end ? END : once ? ONCE : SERVE;
-    if (!(once && end) && is_for_rotate(frame->config) &&
+    if (!(once && end) && rotate_can_start(frame->config) &&
         privileges_become_owner(config_text(frame->config, "state-dir"),
                                 config_text(frame->config, "runtime-dir")))
         status = run(&service);
