@@ -157,9 +157,11 @@ static char *page(void *context)
                  rotate_records(&rotate->steps.keeper));
     print_metric(&printer, "blkin_rotate_chunks_waiting", "gauge",
                  "Closed chunks that are not converted yet.", store->count);
-    print_metric(&printer, "blkin_rotate_bytes_waiting", "gauge", "Bytes of them.", store->bytes);
+    print_metric(&printer, "blkin_rotate_bytes_waiting", "gauge", "Bytes of these chunks.",
+                 store->bytes);
     print_metric(&printer, "blkin_rotate_oldest_age_seconds", "gauge",
-                 "Since the oldest of them was closed.", (uint64_t)oldest_age_s(store));
+                 "Seconds since the oldest of these chunks was closed.",
+                 (uint64_t)oldest_age_s(store));
     totals_own_print(&printer, &rotate_table, &rotate->steps.totals);
     return metrics_page(&counts, config_text(rotate->frame.config, "endpoint"),
                         print_end(&printer));
