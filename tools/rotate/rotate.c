@@ -40,25 +40,13 @@ static void end_service(void *context)
     steps_stop(&rotate->steps);
 }
 
-/* What tail sampling holds at the end of a chunk would wait for the next one that has events. */
-static bool is_for_rotate(const struct config *config, struct error *error)
-{
-    if (config_text(config, "tail-sampling"))
-        return error_set(error, "tail-sampling is not for blkin rotate: set it in [live], or for "
-                                "blkin work");
-    return reader_endpoint_fits(config, error);
-}
-
 static bool rotate_can_start(const struct config *config)
 {
     struct error error;
 
-    if (is_for_rotate(config, &error))
+    if (reader_endpoint_fits(config, &error))
         return true;
-    if (config_text(config, "tail-sampling"))
-        say(BK3001, "%s", error.text);
-    else
-        say(BK1010, "%s", error.text);
+    say(BK1010, "%s", error.text);
     return false;
 }
 
@@ -67,7 +55,7 @@ static bool take_configuration(void *context, struct config **given, struct erro
     const struct config *config = *given;
     struct rotate *rotate = context;
 
-    if (!is_for_rotate(config, error))
+    if (!reader_endpoint_fits(config, error))
         return false;
     if (rotate->host.loop)
         host_child_reload(&rotate->host, config);
