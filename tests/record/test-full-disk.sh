@@ -71,13 +71,17 @@ for folder in "${folders[@]}"; do
 done
 rm -f "$KEPT"/*/found "$KEPT"/*/looked
 fill 0
-cat /dev/zero >"$WORK/state/filler.2" 2>/dev/null
 stop_part record KILL
+rm -f "$WORK"/state/*.stats # which would give back the room that they need
+cat /dev/zero >"$WORK/state/filler.2" 2>/dev/null
 start_record --fetch-traces=4096 --linger-ms=0
 wait_for 20 record "that it records" is state recording || exit 1
 waiting=$(status kept waiting)
 sleep 4
-is totals kept_damaged 0 && is kept waiting "$waiting" || fail "what can be read was deleted: $(status totals)"
+is totals kept_damaged 0 && is kept waiting "$waiting" || {
+    show_log record
+    fail "what can be read was deleted: $(status totals)"
+}
 rm "$WORK/taken.away"
 wait_for 40 record "all deliveries" is kept waiting 0 || { status; exit 1; }
 for id in "${ids[@]}"; do
