@@ -150,7 +150,7 @@ class Page(unittest.TestCase):
             self.assertAlmostEqual(left, at, delta=0.01)
             self.assertAlmostEqual(width, share, delta=0.01)
 
-    def test_usage(self):
+    def test_usage_of_threads(self):
         """Where spans tell what their threads did, there are columns of it, and the last word on the longest one."""
         def trace(number, run_delay):
             made = Trace(number, BASE, None)
