@@ -141,9 +141,9 @@ serve named "nbdcopy \"nbd+unix:///disk/traceparent=$context?socket=\$socket\" c
     file dir="$WORK/exports" blkin-traceparent="$other"
 serve default "nbdcopy \"nbd+unix:///$context?socket=\$socket\" copy; cmp data copy" file data
 serve given 'nbdcopy "$uri" copy; cmp data copy' file data blkin-traceparent="$context"
-serve malformed "! nbdinfo \"nbd+unix:///disk/traceparent=${context%1}x?socket=\$socket\"
-    ! nbdinfo \"nbd+unix:///disk/TRACEPARENT=$context?socket=\$socket\"
-    ! nbdinfo \"nbd+unix:///disk/xtraceparent=$context?socket=\$socket\"" file dir="$WORK/exports"
+serve malformed "for name in traceparent=${context%1}x TRACEPARENT=$context xtraceparent=$context; do
+        ! nbdinfo \"nbd+unix:///disk/\$name?socket=\$socket\" || exit 1
+    done" file dir="$WORK/exports"
 serve unsampled "nbdcopy \"nbd+unix:///${context%1}0?socket=\$socket\" copy; cmp data copy" file data
 serve sampled 'qemu-io -f raw -c "w 0 4k" -c flush "$uri"' memory 1M blkin-sampling=never,flush:always
 serve single 'nbdcopy "$uri" copy; cmp data copy' file data blkin-spans=1
