@@ -65,7 +65,7 @@ start_part live "$BUILD/bin/blkin" live --endpoint=http://nowhere.invalid:9411
 live_answers() {
     doctor && [ -n "$(said service.runs ok)" ]
 }
-wait_for 20 live "that blkin live answers" live_answers
+wait_for 20 live "that blkin live answers" live_answers || exit 1
 names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
 stop_part live KILL
 
