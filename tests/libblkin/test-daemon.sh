@@ -19,7 +19,7 @@ leaves_parent() {
     sockets=$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)
     [ "$sockets" = 0 ] || fail "the daemon has $sockets of its parent's sockets"
     # shellcheck disable=SC2154 # of private.sh
-    lttng list -u >"$WORK/list.log"
+    lttng list -u >"$WORK/list.log" || fail "lttng lists nothing"
     ! grep -q 'PID:' "$WORK/list.log" || fail "lttng lists a process that is no more: $(cat "$WORK/list.log")"
 }
 
