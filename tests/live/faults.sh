@@ -118,8 +118,13 @@ fault_consumerd() {
     restart_sessiond
 }
 fault_collector() {
+    local before
     stop_part collector KILL >/dev/null 2>&1
-    sleep 1
+    before=$(number "$WORK/made")
+    made_more() {
+        [ "$(number "$WORK/made")" -ge $((before + rate)) ]
+    }
+    wait_for 20 writer "the spans of a second" made_more || exit 1
     start_collector_part
     back_ms=$(now_ms)
 }
