@@ -73,23 +73,8 @@ fault_live() {
     start_live "${options[@]}"
     back_ms=$(now_ms)
 }
-lttng_daemons() {
-    local parent=${private_pid[sessiond]}
-    pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent"
-}
 restart_sessiond() {
-    local others
-    others=$(lttng_daemons)
-    kill -s KILL "${private_pid[sessiond]}"
-    wait_part sessiond 10 2>/dev/null
-    # shellcheck disable=SC2086 # a list
-    kill -KILL $others 2>/dev/null
-    are_gone() {
-        # shellcheck disable=SC2086
-        [ -z "$others" ] || ! kill -0 $others 2>/dev/null
-    }
-    wait_for 10 - "the end of LTTng's daemons" are_gone || exit 1
-    start_sessiond || exit 1
+    kill_lttng && start_sessiond || exit 1
     active_from=$(now_ms)
     is_active() {
         status_is .session.state active
@@ -108,9 +93,7 @@ fault_sessiond() {
 }
 fault_consumerd() {
     # shellcheck disable=SC2046 # a list
-    kill -s KILL $(lttng_daemons | while read -r pid; do
-        grep -q consumerd "/proc/$pid/cmdline" && echo "$pid"
-    done) || fail "there is no consumer daemon"
+    kill -s KILL $(lttng_daemons -f lttng-consumerd) || fail "there is no consumer daemon"
     is_noticed() { # sometimes the session daemon aborts then
         status_is '.session.state != "active"' true
     }
