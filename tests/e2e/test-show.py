@@ -77,7 +77,7 @@ class Show(unittest.TestCase):
                          ["client: write", "gateway: handle", "osd: replica one",
                           "error = No space left", "osd: replica two"])
         for row, times in zip([r for r in rows if "error" not in r],
-                              ["0 us 1.000 ms", "100 us 800 us", "200 us 300 us", "500 us 300 us"]):
+                              ["0 us 1.000 ms", "100 us 800 us", "200 us 300 us", "500 us 300 us"], strict=True):
             self.assertIn(times, " ".join(row.split()))
 
     def test_bars(self):

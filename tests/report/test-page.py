@@ -146,7 +146,7 @@ class Page(unittest.TestCase):
             x = i && i.getBoundingClientRect(); return i && [(x.left - w.left) / w.width, x.width / w.width]; })
             .filter(Boolean)""")
         wanted = [((s["timestamp"] - begin) / total, s["duration"] / total) for s in first]
-        for (left, width), (at, share) in zip(sorted(bars), sorted(wanted)):
+        for (left, width), (at, share) in zip(sorted(bars), sorted(wanted), strict=True):
             self.assertAlmostEqual(left, at, delta=0.01)
             self.assertAlmostEqual(width, share, delta=0.01)
 
