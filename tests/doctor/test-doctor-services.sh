@@ -82,7 +82,7 @@ wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
 }
 names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
 has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
-stop_part rotate
+stop_part rotate || fail "exit status $? after SIGTERM"
 
 # ---- the recorder: without blkin record first
 
