@@ -97,6 +97,11 @@ print(json.dumps(value) if isinstance(value, (dict, list)) else value)
 PY
 }
 
+# is_gone PID: has the process ended, whether or not somebody has waited for it?
+is_gone() {
+    ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"
+}
+
 # shellcheck disable=SC2120 # for the caller
 # lttng_daemons [PGREP-OPTION...]: the processes that the session daemon has started, and theirs.
 lttng_daemons() {

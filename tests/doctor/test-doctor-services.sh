@@ -170,9 +170,6 @@ runs_again() {
     doctor --section=record && [ -n "$(said service.runs ok)" ]
 }
 wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
-vault_is_gone() {
-    [ ! -e "$BLKIN_RUNTIME_DIR/rings.vault" ]
-}
-wait_for 10 - "the end of what keeps the rings" vault_is_gone || exit 1
+wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
 
 enough_cases 15

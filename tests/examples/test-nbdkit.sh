@@ -105,10 +105,7 @@ timeout 20 fio --name=fio --ioengine=nbd --uri="nbd://127.0.0.1:$port" --rw=rand
     fail "fio failed"
 }
 kill "$daemon"
-ended() {
-    ! kill -0 "$daemon" 2>/dev/null
-}
-wait_for 10 - "the daemon's end" ended || exit 1
+wait_for 10 - "the daemon's end" is_gone "$daemon" || exit 1
 
 serve copies "$copies" file disk
 cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have written"
@@ -238,7 +235,7 @@ daemon=$(cat "$WORK/hung.pid")
 start_part reader qemu-io -f raw -c 'r 4k 4k' "nbd+unix:///?socket=$WORK/hung.sock"
 wait_for 10 reader "the read request" grep -q ' Read id=.*\.\.\.$' "$WORK/hung.log" || exit 1
 kill -KILL "$daemon"
-wait_for 10 - "the server's end" ended || exit 1
+wait_for 10 - "the server's end" is_gone "$daemon" || exit 1
 recorded hung
 "$PYTHON" - "$WORK/hung.json" <<'PY' || fail "the request that was open is not in the trace"
 import json, sys

@@ -54,10 +54,7 @@ fault_abort() {
 }
 fault_relayd() {
     kill -s KILL "$(status .relayd.pid)" || fail "there is no relay daemon"
-    is_down() {
-        ! listening "$RELAYD_LIVE"
-    }
-    wait_for 10 live "the end of the relay daemon" is_down || exit 1
+    wait_for 10 live "the end of the relay daemon" relayd_is_gone || exit 1
     wait_for 10 live "another relay daemon" listening "$RELAYD_LIVE" || exit 1
     back_ms=$(now_ms)
 }
@@ -66,10 +63,7 @@ fault_live() {
     kill -s KILL "${private_pid[live]}"
     wait_part live 10 2>/dev/null
     cat "$WORK/live.log" >>"$WORK/earlier.log"
-    is_down() {
-        ! listening "$RELAYD_LIVE"
-    }
-    wait_for 10 - "the end of its relay daemon" is_down || exit 1
+    wait_for 10 - "the end of its relay daemon" relayd_is_gone || exit 1
     start_live "${options[@]}"
     back_ms=$(now_ms)
 }

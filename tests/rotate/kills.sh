@@ -37,10 +37,6 @@ find_consumerd() {
     consumers+=("$consumerd")
 }
 
-is_gone() {
-    ! grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"
-}
-
 # It ends by itself when its session daemon has. One that hung once kept this test for ten minutes.
 wait_consumerd() {
     wait_for 20 - "the end of lttng-consumerd, process $consumerd, whose session daemon was killed" is_gone "$consumerd"
