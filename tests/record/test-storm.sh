@@ -44,7 +44,7 @@ distinct_spans() {
 # The storm.
 recorded=$(ring_bytes)
 make "rate $RATE"
-wait_for 30 record "spans, of more than 100 bytes each" eval '[ "$(ring_bytes)" -ge $((recorded + 600000)) ]' || exit 1
+wait_for 30 record "spans, of more than 100 bytes each" eval '[ "$(ring_bytes)" -ge '$((recorded + 600000))' ]' || exit 1
 before=$(status totals fetches)
 for ((n = 1; n <= ASKERS; n++)); do
     keep_last 1 "asker-$n" 10000
