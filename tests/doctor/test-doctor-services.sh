@@ -96,6 +96,8 @@ echo '*>20ms, error, max=50/s' >"$WORK/slow"
 start_registered
 wrong service.runs 'no `blkin record` runs' 'no blkin record'
 wrong rings.socket "$WORK/rings: No such file or directory: programs get no rings" 'no rings'
+jq -e '[.checks[].id | select(test("^(version\\.(lttng|ust)|disk\\.buffers)$"))] == []' "$WORK/doctor.json" >/dev/null ||
+    fail "the recorder is said to need LTTng"
 echo '*>20' >"$WORK/slow"
 wrong rules.text '*>20' 'a rule that cannot be read'
 rm "$WORK/slow"

@@ -114,6 +114,15 @@ fault_traced() {
     stop_part other KILL >/dev/null 2>&1
     back_ms=$(now_ms)
 }
+fault_away() { # the reader dies while what it has read waits for a collector
+    stop_part collector KILL >/dev/null 2>&1
+    many_wait() {
+        [ "$(status .counters.spans_waiting)" -ge 1000 ]
+    }
+    wait_for 20 live "spans that wait" many_wait || exit 1
+    fault_reader
+    start_collector_part
+}
 
 private_begin
 choose_live_places
@@ -193,20 +202,21 @@ printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d,
     fail "$lost spans of $made did not arrive, $unrecorded of which no session recorded; $said_lost are counted"
 case $scenario in
 collector | traced) [ "$lost" = 0 ] || fail "$lost spans did not arrive, though nothing was away that had them" ;;
+away) [ "$lost" -ge 500 ] || fail "only $lost spans were lost with the reader: nothing is shown" ;;
 esac
 [ -z "${KEEP_LOG-}" ] || cp "$WORK/earlier.log" "$KEEP_LOG"
 says() {
     grep -q "$1" "$WORK/earlier.log" || fail "it has not said: $1"
 }
 case $scenario in
-reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
+reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
 live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac
 case $scenario in
-reader | abort | collector) # the session was never away: each event is in the account once
+reader | abort | away | collector) # the session was never away: each event is in the account once
     off=$((known - made))
     ((off < 50 && off > -50)) || {
         show_log live 40

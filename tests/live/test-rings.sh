@@ -45,8 +45,13 @@ wait_part first 20 && wait_part second 20 || fail "a writer"
 status_is .rings.overwritten_bytes 0 || fail "something was overwritten"
 status_is .rings.reads "all users" || fail "it does not read the rings of all users"
 status_is .counters.events_missing 0 || fail "something is missing"
-timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/doctor.log"
-grep -q '^ok *rings.users ' "$WORK/doctor.log" || fail "doctor says nothing of the users of rings"
+timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" --from=rings \
+    --ring-socket="$BLKIN_RINGS" >"$WORK/doctor.log"
+for id in rings.users rings.socket; do
+    grep -q "^ok *$id " "$WORK/doctor.log" || fail "doctor says nothing of $id"
+done
+! grep -E '^(ok|note|BAD|-) +(version\.(lttng|ust)|sessiond\.|session\.|relayd\.|disk\.buffers)' "$WORK/doctor.log" ||
+    fail "doctor asks for LTTng, which is not needed"
 [ "$(status .rings.records)" = "$(status .counters.events)" ] || fail "records and events differ"
 
 # another size, while a program writes

@@ -181,7 +181,7 @@ wait_for 20 - "two programs that run" eval 'is_program $traced sleep libc.so && 
 doctor $traced program.preloaded ok "process $traced (sleep) has *libblkin-preload.so*"
 doctor $traced run.text bad "$work/run-file: \"usage=9\"*expected usage=0, 1, 2 or 3"
 echo 'programs=nginx' >run-file
-doctor $traced run.text note "*sleep\) is none of its programs=*"
+doctor $traced run.text note "*programs= does not name process *(sleep)*"
 echo 'usage=1' >run-file
 doctor $traced run.text ok "*run-file is right*"
 BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" sleep 100 &

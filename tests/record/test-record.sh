@@ -29,6 +29,8 @@ kept() {
 # wrong use
 "$BUILD/bin/blkin" record nonsense 2>"$WORK/err"
 [ $? = 2 ] || fail "an operand: not refused"
+"$BUILD/bin/blkin" record --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
+[ $? = 2 ] && grep -q 'is a file' "$WORK/err" || fail "a file as the endpoint: $(<"$WORK/err")"
 
 # systemd is told when it is ready
 start_notified systemd || exit 1
