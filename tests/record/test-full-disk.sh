@@ -46,8 +46,10 @@ for folder in "${folders[@]}"; do
     cp "$folder/requests" "$WORK/requests.${folder##*/}" || exit 1
 done
 waiting=$(status kept waiting)
-sleep 1 # nothing is written any more
-wait_for 10 record "a state that is written" is kept saving_ms 0 || exit 1
+is_written() {
+    [ "$(jq .traces_complete "$WORK/state/record.json")" = "$(status totals traces_complete)" ] && is kept saving_ms 0
+}
+wait_for 10 record "a state that is written" is_written || exit 1
 fill $(((16 << 20) + rings - $(du -sb "${folders[0]}" | cut -f1))) || fail "cannot fill the disk"
 mkfifo "$WORK/state/record.json.new" || exit 1 # nothing is deleted before the state is written
 make "keep"

@@ -184,10 +184,7 @@ stop_part record TERM 20 || fail "status $? of SIGTERM"
 has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/record.log")"
 [ -z "$(ls "$KEPT")" ] || fail "left: $(ls "$KEPT")"
 [ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
-gone() {
-    [ ! -e "$WORK/run/rings.vault" ]
-}
-wait_for 10 - "the end of the process that keeps the rings" gone || exit 1
+wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
 
 # it is there again: so is the program
 start_record
