@@ -215,6 +215,24 @@ static void test_lies(void)
     rings_close(&lying);
 }
 
+/* One that comes again with rings of other sizes: this process has pointers to the rings of before.
+ */
+static void test_changed(void)
+{
+    struct rings swapped;
+    const struct ring_map *before;
+
+    rings_make(&swapped, SMALL, 2 * SMALL);
+    before = open_memory(&swapped);
+    CHECK(before != NULL);
+    if (before)
+        ring_map_leave(before);
+    swapped.head->event_bytes = 2 * SMALL;
+    swapped.head->alarm_bytes = SMALL;
+    CHECK_TEXT(refused(swapped.descriptor, swapped.bytes), "it is not as it was");
+    rings_close(&swapped);
+}
+
 /* What is not sealed could be shortened, and to write there would be the end. */
 static void test_seals(void)
 {
@@ -318,6 +336,7 @@ int main(void)
     test_unknown_cpu();
     test_scribbled();
     test_lies();
+    test_changed();
     test_seals();
     test_short();
     test_left();
