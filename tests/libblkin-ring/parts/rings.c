@@ -133,7 +133,7 @@ static void *serve(void *argument)
         const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
         const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
 
-        if (rings)
+        if (rings && !agent->is_quiet)
             (void)__atomic_add_fetch(&rings->head->beats, 1, __ATOMIC_RELAXED);
         if (connection < 0)
             continue;
