@@ -21,7 +21,9 @@ static void test_made(void)
     struct memory made, opened;
     struct stat status;
 
-    CHECK(memory_make(&made, 1000, &size, &error));
+    CHECK(memory_begin(&made, 1000, &size, &error) && memory_fill(&made, RING_PAGE, &error));
+    CHECK(!memory_is_full(&made) && memory_fill(&made, made.bytes, &error) &&
+          memory_is_full(&made));
     CHECK(made.bytes == memory_bytes(&size) && memory_state(&made) == RING_ON);
     CHECK(made.bytes == 2 * RING_PAGE + 3 * ((1 << 17) + (1 << 16)));
     CHECK(fstat(made.fd, &status) == 0 && (uint64_t)status.st_size == made.bytes);
@@ -53,7 +55,7 @@ static void test_sizes(void)
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         CHECK(memory_bytes(&wrong[i]) == 0);
-        CHECK(!memory_make(&memory, 1000, &wrong[i], &error) && memory.fd == -1);
+        CHECK(!memory_begin(&memory, 1000, &wrong[i], &error) && memory.fd == -1);
     }
 }
 
@@ -63,7 +65,8 @@ static void test_too_large(void)
     const struct memory_size huge = {RING_CPUS_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
     struct memory memory;
 
-    CHECK(!memory_make(&memory, 1000, &huge, &error));
+    CHECK(!memory_begin(&memory, 1000, &huge, &error) ||
+          !memory_fill(&memory, memory.bytes, &error));
     CHECK(strstr(error.text, "rings of 562") != NULL);
 }
 

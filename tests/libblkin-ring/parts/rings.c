@@ -31,7 +31,8 @@ void rings_make(struct rings *rings, uint64_t event_bytes, uint64_t alarm_bytes)
     const struct memory_size size = {memory_host_cpus(), event_bytes, alarm_bytes};
     struct error error;
 
-    if (!memory_make(&rings->memory, geteuid(), &size, &error)) {
+    if (!memory_begin(&rings->memory, geteuid(), &size, &error) ||
+        !memory_fill(&rings->memory, rings->memory.bytes, &error)) {
         fprintf(stderr, "%s\n", error.text);
         exit(1);
     }
