@@ -118,10 +118,11 @@ int main(int argc, char **argv)
         /* what it has registered for fork must be gone */
         if (i % 10 == 0) {
             const pid_t child = fork();
+            int status = 1;
 
             if (child == 0)
                 _exit(0);
-            if (waitpid(child, NULL, 0) != child)
+            if (waitpid(child, &status, 0) != child || status)
                 return 1;
         }
     }

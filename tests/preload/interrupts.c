@@ -162,6 +162,7 @@ static void wait_idle(const char *port, int listener)
 
 static void accept_after_restart(const char *port, int listener)
 {
+    int status = 1;
     char byte;
     pid_t client;
 
@@ -177,7 +178,8 @@ static void accept_after_restart(const char *port, int listener)
     handle(on_signal, SA_RESTART);
     if (accept(listener, NULL, NULL) < 0 || !is_told)
         fail("accept");
-    (void)waitpid(client, NULL, 0);
+    if (waitpid(client, &status, 0) != client || status)
+        fail("the client");
     printf("restart: goes on\n");
 }
 
