@@ -69,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct input_counts *counts = &records.pipeline.intake.counts;
     struct input source = {data, data + size};
     struct ring_entry entry;
-    uint64_t count = 0;
+    struct event event;
+    uint64_t count = 0, newer = 0, unreadable = 0;
     size_t length;
 
     if (!only) { /* all of a time, as events tell it */
@@ -84,11 +85,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     records.at = file.bytes;
     records.end = file.bytes + length;
     for (; records_next(&records, &entry); count++) {
+        const enum decoded decoded = ring_event(&entry, &records.clock, &event);
+
+        newer += decoded == DECODED_NEWER;
+        unreadable += decoded == DECODED_UNREADABLE;
         REQUIRE(entry.payload + entry.length <= records.at && records.at <= records.end);
         records_give(&records, &entry);
     }
     assembler_flush(records.pipeline.assembler);
-    REQUIRE(counts->events == count);
+    REQUIRE(counts->events == count && counts->newer == newer);
+    REQUIRE(counts->unreadable == unreadable);
     REQUIRE(assembler_counts(records.pipeline.assembler)->events + counts->newer +
                 counts->unreadable + counts->unwanted + counts->foreign ==
             count);

@@ -72,7 +72,8 @@ static void payload_take_packed(struct record_payload *payload, struct input *so
         payload_put(payload, &detail, sizeof(detail));
     if (payload->event <= BLKIN_EVENT_BEGIN) {
         payload_put_text(payload, "name");
-        payload_put_text(payload, packed_whole('1', time_ns, logs[choice / 32 % 4]));
+        payload_put_text(payload,
+                         packed_whole(choice == 255 ? '2' : '1', time_ns, logs[choice / 32 % 4]));
     } else {
         payload_put_text(payload, packed_detail(time_ns, ""));
     }

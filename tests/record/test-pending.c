@@ -197,10 +197,15 @@ static void test_fetched(void)
 
     /* of two fetches: a parent that the second one has is not wanted any more */
     CHECK(fetched_json(trace) == NULL);
+    (void)json_object_set_new(first, "begin", json_integer(900));
+    (void)json_object_set_new(second, "begin", json_integer(800));
     fetched_add(fetched, first);
     fetched_add(fetched, second);
+    fetched_add(fetched, first); /* the earliest counts, whichever comes last */
+    trace->spans--;
     all = fetched_json(trace);
     CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
+    CHECK(json_integer_value(json_object_get(all, "begin")) == 800);
     CHECK(json_array_size(json_object_get(all, "have")) == 2);
     CHECK(json_array_size(json_object_get(all, "want")) == 1);
     CHECK_TEXT(json_string_value(json_array_get(json_object_get(all, "want"), 0)),
@@ -209,6 +214,32 @@ static void test_fetched(void)
     json_decref(first);
     json_decref(second);
     fetched_free(fetched);
+}
+
+/* More ids than are kept: it says so, whichever list is full. */
+static void test_cut(void)
+{
+    static const char *const lists[] = {"have", "want"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fetched *fetched = fetched_new();
+        json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0"), *all;
+        json_t *list = json_object_get(json, lists[i]);
+        char text[20];
+
+        fetched_add(fetched, json);
+        CHECK(!fetched_find(fetched, id_of(1))->is_cut);
+        for (unsigned id = 1; id <= 4096; id++) {
+            (void)snprintf(text, sizeof(text), "%x", id << 8);
+            (void)json_array_append_new(list, json_string(text));
+        }
+        fetched_add(fetched, json);
+        all = fetched_json(fetched_find(fetched, id_of(1)));
+        CHECK(json_is_true(json_object_get(all, "cut")));
+        json_decref(all);
+        json_decref(json);
+        fetched_free(fetched);
+    }
 }
 
 /* Times that overlap are one; the first are forgotten. */
@@ -442,6 +473,7 @@ int main(void)
     test_last();
     test_message();
     test_fetched();
+    test_cut();
     test_windows();
     test_file();
     test_changes();
