@@ -462,6 +462,41 @@ static void test_kept(const char *folder)
     CHECK(unlink(path) == 0);
 }
 
+static unsigned warnings;
+
+static void count_warning(void *context, const char *message)
+{
+    (void)context;
+    (void)message;
+    warnings++;
+}
+
+/* Each failure is counted, and the first one is said. */
+static void test_file_errors(const char *folder)
+{
+    char gone[400], path[512];
+    const struct account_options options = {
+        .endpoint = "http://h/", .stats_file = path, .period_ms = 3600000};
+    const struct account_callbacks callbacks = {delivery, inform, count_warning, NULL, NULL};
+    const struct input_counts input = {0};
+    const struct assembler_counts core = {0};
+    struct account *account;
+    struct error error;
+
+    (void)snprintf(gone, sizeof(gone), "%s/gone", folder);
+    (void)snprintf(path, sizeof(path), "%s/stats", gone);
+    CHECK(mkdir(gone, 0700) == 0);
+    account = account_open(&options, &callbacks, &error);
+    CHECK(account && unlink(path) == 0 && rmdir(gone) == 0);
+    if (!account)
+        return;
+    account_keep(account);
+    account_keep(account);
+    CHECK(account_counts(account).display.file_errors == 2);
+    CHECK(account_end(account, &input, &core).display.file_errors == 3 && warnings == 1);
+    account_free(account);
+}
+
 /* ---- a live session that stands still -----------------------------------------------------------
  */
 
@@ -524,6 +559,7 @@ int main(void)
     test_watch();
     test_file(folder);
     test_kept(folder);
+    test_file_errors(folder);
     test_threads(folder);
     return check_status();
 }
