@@ -152,8 +152,8 @@ BLKIN_API_ void blkin_heartbeat(void) BLKIN_ELSE_();
  * "rate=100" (traces per second), each optionally with rules for names of root spans, the least
  * severity of annotations and a level of usage: "ratio=0.01,scrub:never,severity=notice,usage=2".
  * A trace that arrives with a decision keeps it. The environment variable BLKIN_SAMPLING and a
- * file set the same from outside: see doc/library.md. Returns 0, or -EINVAL for another text. Takes
- * a lock: not for signal handlers.
+ * file set the same from outside, see doc/library.md: call this after blkin_init(), which reads
+ * them. Returns 0, or -EINVAL for another text. Takes a lock: not for signal handlers.
  */
 BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 
@@ -161,7 +161,8 @@ BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
  * Sets what to measure while a thread works for a span, and to record as tags: 0, the default:
  * nothing; 1: time on a CPU and off it; 2: also switches, preemptions, page faults and dirtied
  * pages; 3: also the time it waited for a CPU. See "Usage" in doc/library.md. Applies to spans that
- * begin from now on. Returns 0, or -EINVAL for another level. Takes a lock.
+ * begin from now on, unless the sampling policy has a level. Returns 0, or -EINVAL for another
+ * level. Takes a lock.
  */
 BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
@@ -169,8 +170,8 @@ BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
  * Sets which spans raise an alarm, the event "blkin:slow" at their end, upon which "blkin record"
  * fetches their whole trace: "osd*:write>20ms, *>100ms, error, max=50/s" are globs of service and
  * name with durations, failed spans, and the most alarms per second. "": no rule. The environment
- * variable BLKIN_SLOW and a file set the same from outside: see doc/library.md. Returns 0, or
- * -EINVAL for another text. Takes a lock.
+ * variable BLKIN_SLOW and a file set the same from outside, see doc/library.md: call this after
+ * blkin_init(). Returns 0, or -EINVAL for another text. Takes a lock.
  */
 BLKIN_API_ int blkin_set_slow(const char *rules) BLKIN_ELSE_(0);
 
@@ -289,7 +290,7 @@ static inline void blkin_span_set_service(struct blkin_span *span, const char *n
 
 /*
  * The span began at this time of the span clock, for example when the request entered a queue.
- * The times of annotations do not change.
+ * The times of annotations do not change. A time in the future changes nothing.
  */
 static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns);
 

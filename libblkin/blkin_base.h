@@ -57,10 +57,10 @@ struct blkin_context;
 
 /*
  * Loads the tracepoint provider if LTTng is there. Call it once, early, from main() and before
- * threads start: registering with a session daemon takes a few ms, and it waits up to 0.3 s for a
- * recorder that is busy. A program that never calls it registers at its first record, and waits
- * only 5 ms for the recorder. A child of fork(2) registers at its first record, too, or when it
- * calls this. Always returns 0.
+ * threads start: registering with a session daemon takes a few ms, 1 s at most, and it waits up to
+ * 0.3 s for a recorder that is busy. A program that never calls it registers at its first record,
+ * and waits only 5 ms for the recorder. A child of fork(2) uses its parent's registration as long
+ * as that is enough. Always returns 0.
  */
 BLKIN_API_ int blkin_init(void) BLKIN_ELSE_(0);
 

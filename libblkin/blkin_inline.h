@@ -18,7 +18,7 @@ extern "C" {
 
 #ifndef BLKIN_DISABLE
 
-/* *blkin_gate_ is not 0: blkin:span is enabled. */
+/* *blkin_gate_ is not 0: somebody records spans, or that is not known yet. */
 BLKIN_PUBLIC extern const int *blkin_gate_;
 
 #endif

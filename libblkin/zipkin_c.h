@@ -10,7 +10,7 @@
  *  - Every string and every endpoint pointer is borrowed, never copied: the caller keeps it alive
  *    for as long as a trace or an annotation that refers to it is in use.
  *  - Functions return 0, or -EINVAL for an argument that they cannot use; errno is not touched.
- *    Nothing else goes wrong: where LTTng is missing, or no session is on, recording does nothing.
+ *    Nothing else goes wrong: while no session and no recorder is on, recording does nothing.
  *  - Every function may be called from any thread at any time. Two threads that write the same
  *    struct at the same time need a lock of their own.
  *  - No function is async-signal-safe unless it says so. (LTTng-UST tracepoints are, but the first
@@ -149,8 +149,9 @@ BLKIN_PUBLIC int blkin_init_timestamp_annotation(struct blkin_annotation *annota
 
 /*
  * Records the annotation as one LTTng-UST event of provider "zipkin", stamped now, if a session
- * has it enabled. -EINVAL, and nothing recorded, if trace or annotation is NULL, the trace has no
- * name, neither gives an endpoint with ip and name, or the annotation lacks its key or string.
+ * has it enabled, or as the same event for a recorder. -EINVAL, and nothing recorded, if trace or
+ * annotation is NULL, the trace has no name, neither gives an endpoint with ip and name, or the
+ * annotation lacks its key or string.
  */
 BLKIN_PUBLIC int blkin_record(const struct blkin_trace *trace,
                               const struct blkin_annotation *annotation);

@@ -151,7 +151,7 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
     struct msghdr message = {.msg_iov = &iovec,
                              .msg_iovlen = 1,
                              .msg_control = passed_room.bytes,
-                             .msg_controllen = sizeof(passed_room.bytes)};
+                             .msg_controllen = CMSG_LEN(sizeof(*passed))}; /* no second one fits */
     const ssize_t length = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
     const struct cmsghdr *head = length < 0 ? NULL : CMSG_FIRSTHDR(&message);
 

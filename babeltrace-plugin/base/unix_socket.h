@@ -47,7 +47,8 @@ int unix_socket_connect(int type, const char *path, struct error *error);
 /* As send(2), without SIGPIPE. passed: a descriptor, or -1. */
 ssize_t unix_socket_send(int socket, const void *bytes, size_t length, int passed, int flags);
 
-/* As recv(2). *passed: the descriptor, which is the caller's and closed at execve(2), or -1. */
+/* As recv(2). *passed: the first descriptor, which is the caller's and closed at execve(2), or -1:
+ * none. */
 ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, int flags);
 
 #endif

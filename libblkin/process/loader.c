@@ -135,7 +135,7 @@ static void *open_file(const char *file)
     void *handle = open_with_timeout(file);
 
     if (!handle && is_debugged())
-        blkin_debug_say("libblkin: tracing is off: %s", dlerror());
+        blkin_debug_say("libblkin: LTTng records nothing: %s", dlerror());
     return handle;
 }
 
@@ -180,7 +180,7 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
     if (!timeout_ms || !lttng_start_prepare(timeout_ms, true)) {
         if (is_debugged())
             blkin_debug_say(
-                "libblkin: tracing is off: this process may not start the threads of LTTng");
+                "libblkin: LTTng records nothing: this process may not start the threads of LTTng");
         return &blkin_no_provider;
     }
     handle = chosen ? open_file(chosen) : open_default();
@@ -189,7 +189,7 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
     provider = dlsym(handle, BLKIN_PROVIDER_SYMBOL);
     if (!provider || provider->version != BLKIN_PROVIDER_VERSION) {
         if (is_debugged())
-            blkin_debug_say("libblkin: tracing is off: %s is of another version of BlkKin",
+            blkin_debug_say("libblkin: LTTng records nothing: %s is of another version of BlkKin",
                             chosen ? chosen : PROVIDER_FILE);
         return &blkin_no_provider;
     }
@@ -202,7 +202,7 @@ static void say_if_not_registered(const struct blkin_provider *provider)
 {
     if (provider != &blkin_no_provider && !provider->is_registered())
         blkin_debug_say(
-            "libblkin: no LTTng session daemon has answered: nothing is recorded until one runs "
+            "libblkin: no LTTng session daemon has answered: LTTng records nothing until one runs "
             "that this user may use, root's or the user's own (lttng-sessiond --daemonize)");
 }
 

@@ -45,8 +45,13 @@ wait_part first 20 && wait_part second 20 || fail "a writer"
 status_is .rings.overwritten_bytes 0 || fail "something was overwritten"
 status_is .rings.reads "all users" || fail "it does not read the rings of all users"
 status_is .counters.events_missing 0 || fail "something is missing"
-timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" >"$WORK/doctor.log"
-grep -q '^ok *rings.users ' "$WORK/doctor.log" || fail "doctor says nothing of the users of rings"
+timeout 60 "$blkin" doctor --section=live --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" --from=rings \
+    --ring-socket="$BLKIN_RINGS" >"$WORK/doctor.log"
+for id in rings.users rings.socket; do
+    grep -q "^ok *$id " "$WORK/doctor.log" || fail "doctor says nothing of $id"
+done
+! grep -E '^(ok|note|BAD|-) +(version\.(lttng|ust)|sessiond\.|session\.|relayd\.|disk\.buffers)' "$WORK/doctor.log" ||
+    fail "doctor asks for LTTng, which is not needed"
 [ "$(status .rings.records)" = "$(status .counters.events)" ] || fail "records and events differ"
 
 # another size, while a program writes
@@ -87,10 +92,7 @@ wait_for 5 live "spans at once" counter_is spans_accepted 100 || exit 1
 status_is '.rings.memories | length' 1 || fail "the program has got another memory"
 stop_part steady KILL 5 2>/dev/null
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
-gone() {
-    ! [ -e "$WORK/run/rings.vault" ]
-}
-wait_for 10 - "the end of what keeps the rings" gone || exit 1
+wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
 
 # another one beside it has the memory of its own user, and holds none
 start_rings holds

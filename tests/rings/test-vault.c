@@ -1,9 +1,10 @@
 /*
  * The process that keeps descriptors: as many as it is given, each once, and it can be found while
- * a service has it.
+ * a service has it. Of a message only one descriptor is taken.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "check.h"
 #include "tools/rings/fdstore.h"
 #include "waits.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,6 +98,38 @@ static void test_found(pid_t keeper)
     (void)close(vault);
 }
 
+/* Who sends more descriptors than one does not fill our table with them. */
+static void test_one_of_two(void)
+{
+    union {
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        struct cmsghdr aligned;
+    } room = {{0}};
+    struct iovec text = {"text", 4};
+    struct msghdr message = {.msg_iov = &text,
+                             .msg_iovlen = 1,
+                             .msg_control = room.bytes,
+                             .msg_controllen = sizeof(room.bytes)};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    int ends[2], pipe_ends[2], passed;
+    char got[4];
+
+    CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
+    CHECK(pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) == 0);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(pipe_ends));
+    memcpy(CMSG_DATA(head), (int[]){pipe_ends[1], pipe_ends[1]}, sizeof(pipe_ends));
+    CHECK(sendmsg(ends[0], &message, 0) == 4);
+    CHECK(unix_socket_receive(ends[1], got, sizeof(got), &passed, 0) == 4 && passed >= 0);
+    (void)close(passed);
+    (void)close(pipe_ends[1]);
+    CHECK(read(pipe_ends[0], got, 1) == 0); /* nobody has the other end */
+    (void)close(pipe_ends[0]);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void)
 {
     const char *where = getenv("TMPDIR");
@@ -108,6 +142,7 @@ int main(void)
     WAIT_UNTIL(access(path, F_OK) == 0);
     test_all(keeper);
     test_found(keeper);
+    test_one_of_two();
     (void)kill(keeper, SIGKILL);
     (void)waitpid(keeper, NULL, 0);
     (void)unlink(path);

@@ -72,3 +72,17 @@ sys.exit(not (of(200000, 1000) == 1000 and max(of(0, 4000), of(100000, 4000)) ==
 PY
 }
 wait_for 30 - "the spans of all other files" later || exit 1
+
+# the buffers of a dead session cannot be read: each time it is tried twice as long after the last one
+stop_part rotate TERM 20 || fail "status $? of SIGTERM"
+mkdir -p "$WORK/bin" "$WORK/shm/000000-dead" "$OUTPUT/000000-dead"
+printf '#!/bin/sh\ndate +%%s%%3N >>%s/tried\nexit 1\n' "$WORK" >"$WORK/bin/lttng-crash"
+chmod +x "$WORK/bin/lttng-crash"
+PATH=$WORK/bin:$PATH start_rotate
+has_tried_often() {
+    [ "$(wc -l <"$WORK/tried")" -ge 4 ]
+} 2>/dev/null
+wait_for 60 rotate "four tries to read the buffers" has_tried_often || exit 1
+says "lttng-crash has failed" || fail "it does not say that the buffers cannot be read: $(<"$WORK/rotate.log")"
+mapfile -t tried <"$WORK/tried"
+[ $((tried[3] - tried[2])) -ge 2000 ] || fail "tried again after $((tried[3] - tried[2])) ms"

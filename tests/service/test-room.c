@@ -71,9 +71,9 @@ static void test_before_it_is_deleted(void)
 /* The saver tells: what is free then counts alone. */
 static void wait_for_saver(void)
 {
-    for (int i = 0; room.leaving && i < 500; i++)
+    for (int i = 0; room.leaving.bytes && i < 500; i++)
         run_for(20);
-    CHECK(room.leaving == 0);
+    CHECK(room.leaving.bytes == 0);
 }
 
 static void test_after_that(void)

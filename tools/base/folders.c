@@ -6,6 +6,7 @@
 #include "folders.h"
 
 #include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/base/store_name.h"
 #include "babeltrace-plugin/base/write_all.h"
 
 #include <errno.h>
@@ -110,21 +111,9 @@ static bool tree_sync(const char *path)
     return is_synced;
 }
 
-bool name_sync(const char *path)
-{
-    char folder[PATH_ROOM];
-    char *slash;
-
-    path_set(folder, "%s", path);
-    slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder ? 1 : 0] = '\0';
-    return file_sync(slash ? folder : ".");
-}
-
 bool tree_put(const char *complete, const char *path)
 {
-    return tree_sync(complete) && rename(complete, path) == 0 && name_sync(path);
+    return tree_sync(complete) && rename(complete, path) == 0 && store_name(path);
 }
 
 bool file_write(const char *path, const char *text, size_t length, struct error *error)
@@ -138,7 +127,7 @@ bool file_write(const char *path, const char *text, size_t length, struct error 
     is_written = fd >= 0 && write_all(fd, text, length) && fsync(fd) == 0;
     if (fd >= 0 && close(fd) != 0)
         is_written = false;
-    is_written = is_written && rename(beside, path) == 0 && name_sync(path);
+    is_written = is_written && rename(beside, path) == 0 && store_name(path);
     if (!is_written)
         error_set(error, "cannot write %s: %s", path, strerror(errno));
     return is_written;

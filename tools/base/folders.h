@@ -23,9 +23,6 @@ uint64_t tree_bytes(const char *path);
 /* Returns false with errno set. What is not there is removed. */
 bool tree_remove(const char *path);
 
-/* The name is on disk: the folder that it is in is synced. Returns false with errno set. */
-bool name_sync(const char *path);
-
 /* The old file or the new one is there at any time, after a power cut too. Returns false with error
  * set. */
 bool file_write(const char *path, const char *text, size_t length, struct error *error);

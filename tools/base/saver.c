@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/store_name.h"
 #include "babeltrace-plugin/base/thread.h"
 #include "folders.h"
 #include "say.h"
@@ -68,7 +69,7 @@ static void free_job(struct job *job)
 /* It is not there as soon as it has another name: half of it is never read. */
 static bool remove_folder(const char *path, const char *gone, struct error *error)
 {
-    if ((rename(path, gone) == 0 || errno == ENOENT) && (name_sync(path) || errno == ENOENT) &&
+    if ((rename(path, gone) == 0 || errno == ENOENT) && (store_name(path) || errno == ENOENT) &&
         tree_remove(gone))
         return true;
     return error_set(error, "cannot delete %s: %s", path, strerror(errno));
@@ -250,6 +251,35 @@ void saver_then(struct saver_wait *wait)
     wait->next = NULL;
     *last_wait = wait;
     last_wait = &wait->next;
+}
+
+static void has_left(void *context, const char *failure);
+
+/* All that was given by now is awaited together. */
+static void await_leaving(struct saver_leaving *leaving)
+{
+    if (!leaving->bytes || leaving->deleted.is_set)
+        return;
+    leaving->awaited = leaving->bytes;
+    leaving->deleted.done = has_left;
+    leaving->deleted.context = leaving;
+    saver_then(&leaving->deleted);
+}
+
+static void has_left(void *context, const char *failure)
+{
+    struct saver_leaving *leaving = context;
+
+    if (failure)
+        say(BK1040, "%s", failure);
+    leaving->bytes -= leaving->awaited;
+    await_leaving(leaving);
+}
+
+void saver_leave(struct saver_leaving *leaving, uint64_t bytes)
+{
+    leaving->bytes += bytes;
+    await_leaving(leaving);
 }
 
 /* Takes the job. Without a thread it is done here. */

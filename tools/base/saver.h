@@ -53,6 +53,18 @@ struct saver_wait {
 
 void saver_then(struct saver_wait *wait);
 
+/* What saver_remove() was given and may still take room on the disk. */
+struct saver_leaving {
+    uint64_t bytes;
+    /* the saver's */
+    uint64_t awaited; /* of these, those that `deleted` waits for */
+    struct saver_wait deleted;
+};
+
+/* After saver_remove(): the folder had so many bytes. They are taken off again once it is deleted;
+ * where that has failed, it is said. */
+void saver_leave(struct saver_leaving *leaving, uint64_t bytes);
+
 /* Waits until all is done, for so long at most. Returns false if something is left. */
 bool saver_finish(int64_t limit_ms);
 /* The same at the end of a service, for SAVER_END_MS; what is left, or has failed, is said. */

@@ -93,6 +93,12 @@ bool is_about(const struct doctor *doctor, const char *section)
     return strcmp(doctor->section, section) == 0;
 }
 
+bool needs_lttng(const struct doctor *doctor)
+{
+    return is_about(doctor, "rotate") ||
+           (is_about(doctor, "live") && strcmp(config_text(doctor->config, "from"), "rings") != 0);
+}
+
 /* ---- running a group ------------------------------------------------------------------------- */
 
 #define ARGUMENTS_MAX 256

@@ -284,7 +284,7 @@ static void print_table(const struct doctor *patient)
     if (count_of(patient, LEVEL_BAD) == 0)
         printf("All is well for blkin %s", patient->section);
     else
-        printf("%u bad for blkin %s, the first of them first", count_of(patient, LEVEL_BAD),
+        printf("%u bad for blkin %s: begin with the first", count_of(patient, LEVEL_BAD),
                patient->section);
     printf(" (%u ok, %u notes, %u not looked at).\n", count_of(patient, LEVEL_OK),
            count_of(patient, LEVEL_NOTE), count_of(patient, LEVEL_SKIPPED));
@@ -314,7 +314,7 @@ static void print_json(const struct doctor *patient)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Of LTTng's part, and not of the recorder, which needs none of it. */
+/* Of LTTng's part, which who reads rings does not need. */
 static bool is_of_lttng(const struct group *group)
 {
     return group->run == check_sessiond || group->run == check_sessiond_answer ||
@@ -323,20 +323,21 @@ static bool is_of_lttng(const struct group *group)
            group->run == check_relayd_address;
 }
 
-/* A relay daemon is of live only, rings and rules are of the recorder; of workers, what they need.
- */
+/* A relay daemon is of live only, rules are of the recorder; of workers, what they need. */
 static bool is_of_interest(const struct doctor *patient, const struct group *group)
 {
     if (group->run == check_work || is_about(patient, "work"))
         return is_about(patient, "work") &&
                (group->run == check_work || group->run == check_clock || group->run == check_disk);
     if (group->run == check_relayd || group->run == check_relayd_session)
-        return is_about(patient, "live");
+        return is_about(patient, "live") && needs_lttng(patient);
     if (group->run == check_host_session && !config_boolean(patient->config, "host"))
         return false;
-    if (group->run == check_rings || group->run == check_rules)
+    if (group->run == check_rules)
         return is_about(patient, "record");
-    return !is_about(patient, "record") || !is_of_lttng(group);
+    if (group->run == check_rings)
+        return !needs_lttng(patient);
+    return needs_lttng(patient) || !is_of_lttng(group);
 }
 
 static struct doctor patient_of(struct shared *shared, int file, char *argv[])

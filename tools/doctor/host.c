@@ -128,18 +128,25 @@ static void check_lttng_version(const struct doctor *doctor)
     }
 }
 
-void check_versions(const struct doctor *doctor)
+static void check_ust_version(const struct doctor *doctor)
 {
-    saw(doctor, LEVEL_OK, "version.blkin", "blkin %s with babeltrace2 %u.%u.%u", BLKIN_RELEASE,
-        bt_version_get_major(), bt_version_get_minor(), bt_version_get_patch());
-    check_library(doctor);
-    check_lttng_version(doctor);
     if (!dlopen("liblttng-ust-common.so.1", RTLD_LAZY | RTLD_LOCAL)) {
         saw(doctor, LEVEL_BAD, "version.ust",
             "there is no liblttng-ust-common.so.1 (LTTng-UST 2.13 or later): %s", dlerror());
         mend(doctor, "apt install liblttng-ust1");
     } else {
         saw(doctor, LEVEL_OK, "version.ust", "LTTng-UST is of the series that we use (so.1)");
+    }
+}
+
+void check_versions(const struct doctor *doctor)
+{
+    saw(doctor, LEVEL_OK, "version.blkin", "blkin %s with babeltrace2 %u.%u.%u", BLKIN_RELEASE,
+        bt_version_get_major(), bt_version_get_minor(), bt_version_get_patch());
+    check_library(doctor);
+    if (needs_lttng(doctor)) {
+        check_lttng_version(doctor);
+        check_ust_version(doctor);
     }
 }
 
@@ -363,6 +370,8 @@ void check_disk(const struct doctor *doctor)
                     free_some);
     if (spool)
         check_place(doctor, "disk.spool", spool, LITTLE, free_some);
+    if (!needs_lttng(doctor))
+        return;
     check_place(doctor, "disk.buffers", *shm_path == '/' ? shm_path : "/dev/shm",
                 buffer_bytes(doctor) + LITTLE,
                 "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "

@@ -48,7 +48,7 @@ static void look_at_text(const struct doctor *doctor, const struct process *proc
             path, wrong, (int)process->pid, process->name);
         mend(doctor, "expected %s", expected);
     } else if (!preload_config_has_program(&config, process->name)) {
-        saw(doctor, LEVEL_NOTE, "run.text", "%s: process %d (%s) is none of its programs=", path,
+        saw(doctor, LEVEL_NOTE, "run.text", "%s: programs= does not name process %d (%s)", path,
             (int)process->pid, process->name);
         mend(doctor, "if it is to be traced, name it there");
     } else {

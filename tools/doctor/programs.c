@@ -137,7 +137,7 @@ static void explain_without_provider(const struct doctor *doctor, const struct p
     }
 }
 
-/* libblkin registers a child when it first records, unless it is told to keep out. */
+/* A child records into its parent's buffers, and registers when that is no longer enough. */
 static void explain_forked(const struct doctor *doctor, const struct process *process)
 {
     char value[16];
@@ -150,8 +150,9 @@ static void explain_forked(const struct doctor *doctor, const struct process *pr
         mend(doctor, "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself");
     } else {
         explain(doctor, process, LEVEL_NOTE, "program.idle",
-                "it was forked, and has begun no span since");
-        mend(doctor, "it registers then; with BLKIN_FORK=now in its environment, at once");
+                "it was forked, and has begun no span since, or records into its parent's buffers");
+        mend(doctor, "if its spans are missing, send it a request; with BLKIN_FORK=now in its "
+                     "environment it registers at once");
     }
 }
 

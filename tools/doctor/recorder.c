@@ -44,7 +44,8 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
             "is no memory",
             number_in(rings, "refused"));
     if (holds_s == 0) {
-        saw(doctor, LEVEL_OK, "ring.seconds", "nothing was recorded of late, so the rings last");
+        saw(doctor, LEVEL_OK, "ring.seconds",
+            "nothing was recorded lately, so nothing is overwritten");
         return;
     }
     if (holds_s >= well_s) {
@@ -156,10 +157,11 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
         mend(doctor, "mount the host's /run/blkin/rings into the container");
     } else {
         saw(doctor, LEVEL_NOTE, "rings.program",
-            "process %d (%s) uses BlkKin and has no rings: it has begun no span yet, or its glibc "
-            "does not register rseq (GLIBC_TUNABLES, valgrind)",
+            "process %d (%s) uses BlkKin and has no rings: it has begun no span yet, it started "
+            "before the folder of the socket was there, or its glibc does not register rseq "
+            "(GLIBC_TUNABLES, valgrind)",
             (int)process->pid, process->name);
-        mend(doctor, "BLKIN_DEBUG=1 in the environment of the program makes it say");
+        mend(doctor, "send it a request; if that does not help, start it again");
     }
 }
 

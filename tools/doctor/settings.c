@@ -96,7 +96,7 @@ static bool search_explains(struct search *search)
 static void tell_of_more(const struct search *search, const char *id)
 {
     if (search->bad > EXPLAINED_MAX)
-        saw(search->doctor, LEVEL_NOTE, id, "%u more settings of processes are as bad",
+        saw(search->doctor, LEVEL_NOTE, id, "%u more processes have bad settings",
             search->bad - EXPLAINED_MAX);
 }
 
@@ -108,7 +108,7 @@ static bool check_text(struct search *search, const struct process *process,
         return true;
     if (search_explains(search)) {
         saw(search->doctor, LEVEL_BAD, id,
-            "%s of process %d (%s) is \"%.200s\", which libblkin cannot read, and so heeds not",
+            "%s of process %d (%s) is \"%.200s\", which libblkin cannot read, and ignores",
             found->origin, (int)process->pid, process->name, found->text);
         mend(search->doctor, "%s", such_as);
     }

@@ -44,9 +44,7 @@ struct kept {
     struct timer retry, poll;
     uint64_t next_number;
     uint64_t bytes;
-    /* of folders that the saver deletes, and of those, what is gone when it is asked again */
-    uint64_t leaving, leaving_first;
-    struct saver_wait gone;
+    struct saver_leaving leaving;
     int64_t send_begun_ms;
     unsigned away;    /* tries in a row that found no collector: whatever they sent, */
     int64_t retry_ms; /* nothing is to be sent before */
@@ -144,23 +142,6 @@ static void kept_poll_found(void *context)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void kept_note_leaving(struct kept *kept)
-{
-    kept->leaving_first = kept->leaving;
-    saver_then(&kept->gone);
-}
-
-static void kept_are_gone(void *context, const char *problem)
-{
-    struct kept *kept = context;
-
-    if (problem)
-        say(BK1040, "%s", problem);
-    kept->leaving -= kept->leaving_first;
-    if (kept->leaving)
-        kept_note_leaving(kept);
-}
-
 static void kept_remove_folder(struct kept *kept, struct kept_folder *folder)
 {
     struct kept_folder **at = &kept->list;
@@ -173,9 +154,7 @@ static void kept_remove_folder(struct kept *kept, struct kept_folder *folder)
         at = &(*at)->next;
     *at = folder->next;
     kept->bytes -= folder->bytes;
-    kept->leaving += folder->bytes;
-    if (!kept->gone.is_set)
-        kept_note_leaving(kept);
+    saver_leave(&kept->leaving, folder->bytes);
     requests_free(folder->requests);
     free(folder);
 }
@@ -266,7 +245,7 @@ static uint64_t kept_room_on_disk(const struct kept *kept)
 
     if (statvfs(kept->agent->folder, &status) != 0)
         return UINT64_MAX;
-    left = (uint64_t)status.f_bavail * status.f_frsize + kept->leaving;
+    left = (uint64_t)status.f_bavail * status.f_frsize + kept->leaving.bytes;
     reserve = (uint64_t)status.f_blocks / 1000 * FREE_PERMILLE * status.f_frsize;
     return left > reserve ? left - reserve : 0;
 }
@@ -527,8 +506,8 @@ static void kept_open_readers(struct kept *kept)
     kept->sender = kept->looker = reader;
     kept->sender.ended = kept_sender_ended;
     kept->looker.ended = kept_looker_ended;
-    agent_path(kept->agent, "state-dir", "record.stats", kept->sender.stats_file);
-    agent_path(kept->agent, "state-dir", "record.look.stats", kept->looker.stats_file);
+    agent_path(kept->agent, "runtime-dir", "record.stats", kept->sender.stats_file);
+    agent_path(kept->agent, "runtime-dir", "record.look.stats", kept->looker.stats_file);
     reader_open(&kept->sender);
     reader_open(&kept->looker);
     kept->looker.lines.dull = "events: ";
@@ -566,7 +545,6 @@ struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
                    config_text(agent->config, "runtime-dir"));
     agent_path(agent, "runtime-dir", "record.found", kept->found_file);
     agent_path(agent, "runtime-dir", "record.looked", kept->looked_file);
-    kept->gone = (struct saver_wait){.done = kept_are_gone, .context = kept};
     kept_open_readers(kept);
     kept->retry = (struct timer){.due = kept_retry, .context = kept};
     kept->poll = (struct timer){.due = kept_poll_found, .context = kept};

@@ -15,6 +15,8 @@
 
 #define LIMIT_MS       300000
 #define NAMED_AGAIN_MS 60000 /* to look at all descriptors of a large host takes a while */
+#define PAUSE_MS       500
+#define PAUSE_MAX_MS   60000
 
 struct order {
     struct store store; /* only its folders */
@@ -73,6 +75,9 @@ static void burial_ended(void *context, const void *result)
     const char *problem = NULL;
 
     burial->is_under_way = false;
+    burial->failures =
+        outcome && (outcome->is_done || !outcome->is_quiet) ? 0 : burial->failures + 1;
+    burial->failed_ms = clock_ms();
     if (!outcome) {
         problem = "what a dead session has left could not be read";
     } else if (outcome->file.open == BURY_WRITTEN) {
@@ -107,4 +112,13 @@ void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
     burial->task.context = burial;
     burial->is_under_way =
         task_start(burial->loop, &burial->task, &burial_job, &order, sizeof(order), LIMIT_MS);
+}
+
+bool burial_is_paused(const struct burial *burial)
+{
+    int64_t pause_ms = burial->failures ? PAUSE_MS : 0;
+
+    for (unsigned i = 1; i < burial->failures && pause_ms < PAUSE_MAX_MS; i++)
+        pause_ms *= 2;
+    return clock_ms() - burial->failed_ms < (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
 }

@@ -23,9 +23,15 @@ struct burial {
     char place[PLACE_MAX];
     struct error waits; /* why it was not buried, if it waits */
     int64_t named_ms;   /* when the process that keeps a file open was looked for; 0: never */
+    unsigned failures;  /* in a row */
+    int64_t failed_ms;
 };
 
 /* Of a place in which nothing has changed for quiet_s. */
 void burial_start(struct burial *burial, const char *place, int64_t quiet_s);
+
+/* What cannot be read now is not tried again at once: twice as long after each failure, up to a
+ * minute. */
+bool burial_is_paused(const struct burial *burial);
 
 #endif

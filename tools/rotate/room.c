@@ -29,7 +29,7 @@ static bool is_nearly_full(const struct room *room)
 
     if (!store_free(room->store, &bytes, &all))
         return false;
-    bytes += room->leaving;
+    bytes += room->leaving.bytes;
     return (bytes < all / 1000 * FREE_PERMILLE && bytes < FREE_ENOUGH) ||
            bytes < 4 * room->largest_chunk;
 }
@@ -80,29 +80,6 @@ bool room_is_back(struct room *room)
     return true;
 }
 
-static void room_has_deleted(void *context, const char *problem);
-
-/* Until the saver has deleted what it was given by now. */
-static void room_await(struct room *room)
-{
-    if (!room->leaving || room->deleted.is_set)
-        return;
-    room->awaited = room->leaving;
-    room->deleted.done = room_has_deleted;
-    room->deleted.context = room;
-    saver_then(&room->deleted);
-}
-
-static void room_has_deleted(void *context, const char *problem)
-{
-    struct room *room = context;
-
-    if (problem)
-        say(BK1040, "%s", problem);
-    room->leaving -= room->awaited;
-    room_await(room);
-}
-
 static void room_forget(struct store *store, const struct chunk *chunk)
 {
     const size_t at = (size_t)(chunk - store->chunks);
@@ -128,14 +105,13 @@ bool room_make(struct room *room, uint64_t max_bytes)
         }
         room->totals->chunks_dropped++;
         room->totals->bytes_dropped += chunk->bytes;
-        room->leaving += chunk->bytes;
+        saver_leave(&room->leaving, chunk->bytes);
         has_dropped = true;
         room_forget(room->store, chunk);
     }
     if (has_dropped) {
         room->dropped_ns = wall_clock_ns();
         say_dropped(room);
-        room_await(room);
     }
     return has_dropped;
 }

@@ -13,11 +13,10 @@
 struct room {
     struct store *store;
     struct rotate_totals *totals;
-    const struct chunk *at_hand; /* the converter's: not to be deleted here; name "": none */
-    uint64_t largest_chunk;      /* that was seen */
-    bool was_full;               /* the file system */
-    uint64_t leaving, awaited;   /* bytes: dropped, not deleted yet; those that deleted waits for */
-    struct saver_wait deleted;
+    const struct chunk *at_hand;  /* the converter's: not to be deleted here; name "": none */
+    uint64_t largest_chunk;       /* that was seen */
+    bool was_full;                /* the file system */
+    struct saver_leaving leaving; /* dropped */
     int64_t said_ms;
     int64_t dropped_ns; /* since 1970: when chunks were deleted unread last; 0: not in this run */
 };

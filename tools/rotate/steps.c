@@ -205,7 +205,8 @@ static void do_step(struct steps *steps)
     check_rotation(steps);
     dead = oldest_dead(steps, "");
     is_too_late = is_late(steps, dead);
-    if (dead && !steps->burial.is_under_way && !(is_too_late && steps->work != SERVE))
+    if (dead && !steps->burial.is_under_way && !burial_is_paused(&steps->burial) &&
+        !(is_too_late && steps->work != SERVE))
         bury_dead(steps, dead);
     if (converter_is_busy(&steps->converter))
         return;
