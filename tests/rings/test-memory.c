@@ -181,7 +181,7 @@ static void test_busiest(void)
     struct memory memory;
     uint64_t before[3] = {0};
 
-    CHECK(memory_make(&memory, 1000, &size, &error));
+    CHECK(memory_begin(&memory, 1000, &size, &error));
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 0).committed = 100;
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 9000;
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 5).committed = 50000; /* of alarms */
