@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define PATIENCE_MS 60000
@@ -25,6 +28,22 @@ static inline bool wait_up_to(int64_t limit_ms, int64_t *end_ms)
         *end_ms = now_ms + limit_ms;
     (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return now_ms < *end_ms;
+}
+
+/* Is this process, or thread, in a call that waits? */
+static inline bool is_asleep(pid_t id)
+{
+    char path[40], text[200] = "";
+    const char *end;
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%ld/stat", (long)id);
+    file = fopen(path, "re");
+    if (!file)
+        return false;
+    end = fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+    (void)fclose(file);
+    return end && strncmp(end, ") S", 3) == 0;
 }
 
 /* Does the work, a statement, again and again until the condition holds. For who includes check.h,

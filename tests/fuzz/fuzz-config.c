@@ -103,15 +103,6 @@ static void require_taken_by_the_sink(const struct config *config)
     json_decref(json);
 }
 
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerInitialize(int *argc, char ***argv)
-{
-    (void)argc;
-    (void)argv;
-    keys_set_host_check(host_settings_check);
-    return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct fenced file;
@@ -126,6 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         nowhere = fopen("/dev/null", "w");
         terminal = stderr;
     }
+    keys_set_host_check(host_settings_check);
     config.path = "file";
     fence_put(&file, length);
     stderr = nowhere;

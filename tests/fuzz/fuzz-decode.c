@@ -487,7 +487,7 @@ static bt_clock_class *make_clock(bt_stream_class *stream_class)
 {
     bt_clock_class *clock = bt_clock_class_create(self_component);
     const uint64_t frequency = 1 + take(&source, 2);
-    const int64_t offset_s = (int64_t)take(&source, 8);
+    const int64_t offset_s = (int64_t)take(&source, take(&source, 1) < 192 ? 4 : 8);
 
     is_clock_sane = offset_s >= -(INT64_C(1) << 32) && offset_s <= INT64_C(1) << 32;
     bt_clock_class_set_frequency(clock, frequency);

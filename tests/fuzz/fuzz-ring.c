@@ -15,8 +15,9 @@
 #include "babeltrace-plugin/spans/assembler.h"
 #include "tools/rings/ring_back.h"
 #include "tools/rings/ring_event.h"
-#include "tracepoints/format/provider_table.h"
+#include "fuzz_payload.h"
 
+#define NOW        UINT64_C(5000000)
 #define RING_BYTES RING_BYTES_MIN
 
 static char bytes[RING_BYTES];
@@ -39,13 +40,15 @@ static void put_trailer(uint64_t at, unsigned event, uint64_t length)
 /* A record, or something that only looks like one. */
 static void put_record(struct input *source)
 {
-    const unsigned event = (unsigned)take(source, 1);
-    struct text payload = take_bytes(source, take(source, 1));
-    const uint64_t length = payload.length + sizeof(struct ring_record);
+    struct record_payload payload;
+    uint64_t length;
 
-    put_bytes(committed + sizeof(struct ring_record), payload.data, payload.length);
+    payload_take(&payload, source, NOW);
+    length = payload.length + sizeof(struct ring_record);
+    put_bytes(committed + sizeof(struct ring_record), payload.bytes, payload.length);
     committed += ring_record_size(length);
-    put_trailer(committed - RING_TRAILER_SIZE, event, event & 128 ? take(source, 2) : length);
+    put_trailer(committed - RING_TRAILER_SIZE, payload.event,
+                payload.event & 128 ? take(source, 2) : length);
 }
 
 static void scribble(struct input *source)
@@ -102,7 +105,7 @@ static void take_span(void *context, struct span *span)
 static uint64_t use(const struct ring_entry *entry, struct assembler *assembler)
 {
     static struct event event;
-    const struct ring_clock clock = {1000000, 5000000, INT64_C(1700000000000000000)};
+    const struct ring_clock clock = {1000000, NOW, INT64_C(1700000000000000000)};
     const enum decoded decoded = ring_event(entry, &clock, &event);
     struct ring_alarm alarm;
 

@@ -38,6 +38,7 @@ static void record(const char *name)
 int main(int argc, char **argv)
 {
     const int times = argc >= 2 ? atoi(argv[1]) : 0;
+    int status = 1;
     FILE *copy;
     pid_t child;
 
@@ -55,7 +56,7 @@ int main(int argc, char **argv)
             record("of child");
         exit(0);
     }
-    if (waitpid(child, NULL, 0) != child)
+    if (waitpid(child, &status, 0) != child || status)
         return 1;
     printf("blkin:span %u\n", rings_count(&memory, BLKIN_EVENT_SPAN));
     printf("blkin:begin %u\n", rings_count(&memory, BLKIN_EVENT_BEGIN));

@@ -270,6 +270,24 @@ static void again(void)
     agent_stop(&agent);
 }
 
+/* Nobody has read for long: it asks, and gets the memory that it has, which it keeps meanwhile. */
+static void quiet(void)
+{
+    const struct ring_map *first;
+    bool is_kept = true;
+
+    agent.is_quiet = true;
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    first = ring_map();
+    WORK_UNTIL(agent_asked(&agent) >= 2 && ring_find_state() == RING_FOUND, {
+        record();
+        is_kept &= ring_map() == first;
+    });
+    CHECK(is_kept && ring_map() == first);
+    agent_stop(&agent);
+}
+
 static void left(void)
 {
     agent_start(&agent, &memory);
@@ -330,6 +348,7 @@ static void run(const char *name, void (*scenario)(void))
     (void)fflush(stderr);
     pid = fork();
     if (pid == 0) {
+        check_failures = 0; /* of its own */
         scenario();
         (void)fflush(stderr);
         _exit(check_status());
@@ -363,6 +382,7 @@ int main(void)
     RUN(left_at_once);
     RUN(exchanged);
     RUN(again);
+    RUN(quiet);
     RUN(left);
     RUN(user);
     RUN(user_without);

@@ -244,6 +244,7 @@ static void check_child(pid_t pid, unsigned expected)
 static void test_forks(void)
 {
     struct blkin_span span;
+    int status = 1;
     pid_t pid;
 
     blkin_span_begin(&span, "open", BLKIN_SERVER, NULL);
@@ -268,7 +269,7 @@ static void test_forks(void)
             record_span_called("of grandchild");
             _exit(0);
         }
-        _exit(waitpid(pid, NULL, 0) != pid);
+        _exit(waitpid(pid, &status, 0) != pid || status);
     }
     check_child(pid, 1);
 }

@@ -173,46 +173,56 @@ static const char *refused(int descriptor, uint64_t bytes)
 }
 
 /* A field of the head has another value. */
-#define LIES(field, value)                                                   \
-    do {                                                                     \
-        const struct ring_memory before = *lying.head;                       \
-        lying.head->field = (value);                                         \
-        CHECK(strcmp(refused(lying.descriptor, lying.bytes), "taken") != 0); \
-        *lying.head = before;                                                \
+#define LIES(field, value, reason)                                    \
+    do {                                                              \
+        const struct ring_memory before = *lying.head;                \
+        lying.head->field = (value);                                  \
+        CHECK_TEXT(refused(lying.descriptor, lying.bytes), (reason)); \
+        *lying.head = before;                                         \
     } while (0)
 
+/* That a head is looked at, at the first time and again; tests/rings/test-memory.c tries all. */
 static void test_lies(void)
 {
+    static const char sizes[] = "its rings have impossible sizes";
+    static const char parts[] = "its parts do not fit into it";
     struct rings lying;
 
     rings_make(&lying, SMALL, 2 * SMALL);
-    CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
-    LIES(alarm_bytes, SMALL); /* something would follow the last ring */
-    LIES(mark, RING_MARK + (UINT64_C(1) << 56));
-    LIES(cpus, 0);
-    LIES(cpus, lying.cpus + 1);
-    LIES(cpus, RING_CPUS_MAX + 1);
-    LIES(cpus, UINT32_MAX);
-    LIES(event_bytes, SMALL / 2);
-    LIES(event_bytes, SMALL * 2);
-    LIES(event_bytes, SMALL + 8);
-    LIES(event_bytes, 0);
-    LIES(event_bytes, UINT64_C(1) << 63);
-    LIES(alarm_bytes, RING_BYTES_MAX);
-    LIES(alarm_bytes, UINT64_MAX);
-    LIES(heads_at, 0);
-    LIES(heads_at, RING_PAGE + 8);
-    LIES(heads_at, UINT64_MAX - 127);
-    LIES(heads_at, lying.head->data_at);
-    LIES(data_at, RING_PAGE);
-    LIES(data_at, lying.head->data_at + 64);
-    LIES(data_at, lying.head->data_at + RING_PAGE);
-    LIES(data_at, UINT64_MAX - RING_PAGE + 1);
-    LIES(bytes, lying.bytes + RING_PAGE);
-    LIES(state, RING_LEFT);
-    CHECK(strcmp(refused(lying.descriptor, lying.bytes - 1), "taken") != 0);
-    CHECK(strcmp(refused(lying.descriptor, lying.bytes + RING_PAGE), "taken") != 0);
+    for (int times = 0; times < 2; times++) {
+        LIES(mark, RING_MARK + (UINT64_C(1) << 56), "it is of another version of BlkKin");
+        LIES(cpus, 0, sizes);
+        LIES(cpus, lying.cpus + 1, parts);
+        LIES(event_bytes, SMALL + 8, sizes);
+        LIES(event_bytes, SMALL * 2, parts);
+        LIES(alarm_bytes, SMALL, parts); /* something would follow the last ring */
+        LIES(heads_at, lying.head->data_at, parts);
+        LIES(data_at, lying.head->data_at + RING_PAGE, parts);
+        LIES(bytes, lying.bytes + RING_PAGE, parts);
+        LIES(state, RING_LEFT, "nobody reads it");
+        CHECK(strcmp(refused(lying.descriptor, lying.bytes - 1), "taken") != 0);
+        CHECK(strcmp(refused(lying.descriptor, lying.bytes + RING_PAGE), "taken") != 0);
+        CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
+    }
     rings_close(&lying);
+}
+
+/* One that comes again with rings of other sizes: this process has pointers to the rings of before.
+ */
+static void test_changed(void)
+{
+    struct rings swapped;
+    const struct ring_map *before;
+
+    rings_make(&swapped, SMALL, 2 * SMALL);
+    before = open_memory(&swapped);
+    CHECK(before != NULL);
+    if (before)
+        ring_map_leave(before);
+    swapped.head->event_bytes = 2 * SMALL;
+    swapped.head->alarm_bytes = SMALL;
+    CHECK_TEXT(refused(swapped.descriptor, swapped.bytes), "it is not as it was");
+    rings_close(&swapped);
 }
 
 /* What is not sealed could be shortened, and to write there would be the end. */
@@ -318,6 +328,7 @@ int main(void)
     test_unknown_cpu();
     test_scribbled();
     test_lies();
+    test_changed();
     test_seals();
     test_short();
     test_left();

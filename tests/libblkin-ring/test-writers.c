@@ -153,12 +153,12 @@ int main(void)
         "%llu records written, %llu read in %llu copies meanwhile: %llu torn, %llu walks broken\n",
         (unsigned long long)shared->rounds * WRITERS * EACH, (unsigned long long)during.records,
         (unsigned long long)copies, (unsigned long long)during.torn, (unsigned long long)walk.bad);
-    CHECK(during.torn == 0 && walk.bad == 0);
+    CHECK(during.records > 0 && during.torn == 0 && walk.bad == 0);
     CHECK(memory.head->lost == 0);
     for (unsigned i = 0; i < PROCESSES; i++) {
         if (check_failures)
             kill(processes[i], SIGKILL);
-        CHECK(waitpid(processes[i], &status, 0) == processes[i]);
+        CHECK(waitpid(processes[i], &status, 0) == processes[i] && status == 0);
     }
     return check_status();
 }

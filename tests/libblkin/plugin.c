@@ -20,13 +20,26 @@
 int work(void);
 
 #ifdef CONSTRUCTOR
+#include "waits.h"
+
 #include <pthread.h>
 #include <unistd.h>
 
+static pid_t recorder; /* the thread; -1: it has ended */
+
 static void *record(void *unused)
 {
+    __atomic_store_n(&recorder, gettid(), __ATOMIC_RELEASE);
     (void)work();
+    __atomic_store_n(&recorder, -1, __ATOMIC_RELEASE);
     return unused;
+}
+
+static bool waits_or_has_ended(void)
+{
+    const pid_t id = __atomic_load_n(&recorder, __ATOMIC_ACQUIRE);
+
+    return id < 0 || (id > 0 && is_asleep(id));
 }
 
 /* ld.so holds its lock: the thread, which loads LTTng, waits for that. */
@@ -36,7 +49,8 @@ __attribute__((constructor)) static void record_early(void)
 
     if (pthread_create(&thread, NULL, record, NULL) == 0)
         (void)pthread_detach(thread);
-    usleep(200000);
+    for (int64_t end_ms = 0; !waits_or_has_ended() && wait_up_to(PATIENCE_MS, &end_ms);)
+        ;
     (void)work();
 }
 #endif
@@ -104,10 +118,11 @@ int main(int argc, char **argv)
         /* what it has registered for fork must be gone */
         if (i % 10 == 0) {
             const pid_t child = fork();
+            int status = 1;
 
             if (child == 0)
                 _exit(0);
-            if (waitpid(child, NULL, 0) != child)
+            if (waitpid(child, &status, 0) != child || status)
                 return 1;
         }
     }

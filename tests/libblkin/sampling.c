@@ -106,16 +106,19 @@ static double seconds(void)
 
 static void test_rate(void)
 {
-    double begin, sampled = 0, took;
+    double begin, before, now, sampled = 0, least = 0;
 
     set("rate=1000");
-    begin = seconds();
-    do
+    begin = now = seconds();
+    do {
+        before = now;
         sampled += sampled_of(100);
-    while ((took = seconds() - begin) < 0.3);
-    /* a burst of 0.1 s may be ahead */
-    if (sampled < took * 1000 * 0.9 || sampled > (took + 0.1) * 1000 * 1.1) {
-        fprintf(stderr, "rate=1000: %.0f in %.3f s\n", sampled, took);
+        now = seconds();
+        /* a burst of 0.1 s is all that is saved up while the machine does something else */
+        least += now - before < 0.1 ? now - before : 0.1;
+    } while (now - begin < 0.3);
+    if (sampled < least * 1000 * 0.9 || sampled > (now - begin + 0.1) * 1000 * 1.1) {
+        fprintf(stderr, "rate=1000: %.0f in %.3f s\n", sampled, now - begin);
         check_failures++;
     }
 }
@@ -251,6 +254,8 @@ static int make_until(const char *wanted)
 
 /* ---- cancellation ---- */
 
+static bool has_read; /* what is due once a second was due in a thread */
+
 /* Cancelled at the first place in the library where that may happen, or not at all. */
 static void *look(void *unused)
 {
@@ -260,22 +265,28 @@ static void *look(void *unused)
     CHECK(pthread_cancel(pthread_self()) == 0);
     CHECK(pthread_setcancelstate(state, NULL) == 0);
     blkin_heartbeat();
+    CHECK(pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state) == 0);
+    has_read = is_root_sampled("changed by the file");
     return unused;
+}
+
+static void look_in_thread(void)
+{
+    pthread_t thread;
+
+    CHECK(pthread_create(&thread, NULL, look, NULL) == 0);
+    CHECK(pthread_join(thread, NULL) == 0);
 }
 
 static void test_cancelled(const char *path)
 {
-    pthread_t thread;
     FILE *file;
 
     CHECK(!is_root_sampled("before"));
-    sleep(2); /* what is due once a second is due */
     file = fopen(path, "w");
     CHECK(file && fputs("always\n", file) >= 0 && fclose(file) == 0);
-    CHECK(pthread_create(&thread, NULL, look, NULL) == 0);
-    CHECK(pthread_join(thread, NULL) == 0);
+    WORK_UNTIL(has_read, look_in_thread());
     alarm(5); /* the lock was left behind */
-    CHECK(is_root_sampled("changed by the file"));
     CHECK(blkin_set_sampling("never") == 0);
     CHECK(!is_root_sampled("changed by the program"));
 }

@@ -64,9 +64,12 @@ static void *interrupt(void *unused)
 static struct blkin_endpoint endpoint;
 static struct blkin_trace trace;
 
+static volatile sig_atomic_t handled;
+
 static void record_original(int signal)
 {
     (void)signal;
+    handled = 1;
     BLKIN_TIMESTAMP(&trace, &endpoint, "handler");
 }
 
@@ -80,6 +83,7 @@ static int record_while_loading(void)
     CHECK(sigaction(SIGALRM, &action, NULL) == 0);
     CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
     blkin_init();
+    CHECK(handled);
     return check_status();
 }
 

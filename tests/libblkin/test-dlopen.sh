@@ -24,7 +24,7 @@ recorded plugged
 [ "$(spans plugged plugged)" = 200 ] || fail "$(spans plugged plugged) of 200 spans arrived"
 lost_nothing plugged
 
-"${CC:-cc}" -std=gnu11 -DPLUGIN -DCONSTRUCTOR -shared -fPIC -I"$BUILD/include" \
+"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPLUGIN -DCONSTRUCTOR -shared -fPIC -I"$BUILD/include" -I"$SRC/tests" \
     -o "$WORK/early.so" "$SRC/tests/libblkin/plugin.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" ||
     fail "the plug-in does not compile"
 timeout 20 "$programs/plugin" "$WORK/early.so" || fail "a first span in a constructor: status $?"

@@ -84,6 +84,7 @@ static void test_forks(void)
     CHECK(pipe(fds) == 0);
     for (int i = 0; i < FORKS; i++) {
         const pid_t child = fork();
+        int status = 1;
 
         if (child == 0) {
             int64_t id = new_id();
@@ -94,10 +95,9 @@ static void test_forks(void)
                 id = new_id();
                 _exit(write(fds[1], &id, sizeof(id)) != sizeof(id));
             }
-            wait(NULL);
-            _exit(0);
+            _exit(wait(&status) < 0 || status != 0);
         }
-        CHECK(waitpid(child, NULL, 0) == child);
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
     for (int i = 0; i < FORKS * 2; i++)
         CHECK(read(fds[0], &seen[i], sizeof(seen[i])) == sizeof(seen[i]));

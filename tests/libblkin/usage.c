@@ -296,6 +296,7 @@ static void deep(const struct blkin_span *parent, int levels)
 static void odd_ends(void)
 {
     struct blkin_span span, child;
+    int status = 1;
     pid_t pid;
 
     begin(&span, "ended in the past", NULL);
@@ -320,7 +321,7 @@ static void odd_ends(void)
         whole("child of fork 8", NULL, 8);
         _exit(check_failures);
     }
-    CHECK(waitpid(pid, NULL, 0) == pid);
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
 
     begin(&span, "a full log 1", NULL);
     blkin_span_set_service(&span,

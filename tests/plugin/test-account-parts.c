@@ -1,5 +1,5 @@
 /*
- * The account's table and what is made of it; counters that are read while they are written.
+ * What is made of the account's table; counters that are read while they are written.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,6 +11,7 @@
 #include "babeltrace-plugin/account/watch.h"
 #include "check.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "waits.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -22,72 +23,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- the table ----------------------------------------------------------------------------------
+/* ---- sums and lines
+ * ----------------------------------------------------------------------------------
  */
-
-/* Counter number i has the value i + 1. */
-static struct counts numbered(void)
-{
-    struct counts counts = {0};
-
-    for (size_t i = 0; i < counters_count; i++) {
-        const uint64_t value = i + 1;
-
-        memcpy((char *)&counts + counters[i].offset, &value, sizeof(value));
-    }
-    return counts;
-}
-
-static void test_table(void)
-{
-    const struct counts counts = numbered();
-    int totals = 0;
-
-    for (size_t i = 0; i < counters_count; i++) {
-        const struct counter *counter = &counters[i];
-
-        /* no two entries are the same number */
-        CHECK(counter_value(counter, &counts) == i + 1);
-        CHECK(strspn(counter->name, "abcdefghijklmnopqrstuvwxyz_") == strlen(counter->name));
-        CHECK(strpbrk(counter->help, "\"\\\n") == NULL && counter->help[0]);
-        CHECK(i == 0 || counter->section >= counters[i - 1].section);
-        totals += counter->label && counter->label[0] == '\0';
-        for (size_t j = 0; j < i; j++)
-            CHECK(strcmp(counter->name, counters[j].name) != 0);
-    }
-    CHECK(totals == 5);
-}
-
-/* Whoever adds a counter to one of these structs, all of 64 bits, is to show it: one line. */
-static void test_all_are_shown(void)
-{
-    /*
-     * core.events and core.spans_finished: the same as totals; input.trace_time_ns: a time; the
-     * three of the stages' spans, which counts_add_stages() makes part of output; of the spool:
-     * in_use, a flag; lost_own, a part of others; the outcomes spooled, skipped, sampled out and no
-     * memory, that nothing in it can have
-     */
-    const size_t not_shown = 12;
-
-    CHECK(counters_count == sizeof(struct counts) / sizeof(uint64_t) - not_shown);
-}
-
-/* Spans that the exporter got after the stages were counted are held no more, and counted once. */
-static void test_stages(void)
-{
-    struct counts counts = {
-        .input = {.spans = 100, .spans_skipped = 10, .spans_sampled_out = 20},
-        .output = {.spans = 50, .outcome = {[OUTCOME_ACCEPTED] = 45}, .waiting = 5},
-    };
-
-    counts_add_stages(&counts);
-    CHECK(counts.output.spans == 100 && counts.output.held == 20);
-    counts.output = (struct exporter_counts){.spans = 75, .outcome = {[OUTCOME_ACCEPTED] = 75}};
-    counts_add_stages(&counts);
-    CHECK(counts.output.spans == 105 && counts.output.held == 0);
-    CHECK(counts.output.outcome[OUTCOME_SKIPPED] == 10);
-    CHECK(counts.output.outcome[OUTCOME_SAMPLED_OUT] == 20);
-}
 
 static struct counts plausible(void)
 {
@@ -390,8 +328,10 @@ static void *scrape_all(void *context)
         spans = value_in(page, "blkin_spans_finished_total");
         CHECK(events == value_in(page, "blkin_events_in_spans_total") +
                             value_in(page, "blkin_events_foreign_total"));
-        CHECK(spans ==
-              value_in(page, "blkin_spans_accepted_total") + value_in(page, "blkin_spans_waiting"));
+        CHECK(spans == value_in(page, "blkin_spans_accepted_total") +
+                           value_in(page, "blkin_spans_skipped_total") +
+                           value_in(page, "blkin_spans_held") +
+                           value_in(page, "blkin_spans_waiting"));
         CHECK(events >= last);
         last = events;
         world.scrapes++;
@@ -405,6 +345,10 @@ static void count_one(struct input_counts *input, struct assembler_counts *core)
         input->foreign++;
     else
         core->events_in_span++;
+    if (input->spans++ % 5 == 0) {
+        input->spans_skipped++;
+        return;
+    }
     pthread_mutex_lock(&world.lock);
     world.counts.spans++;
     if (world.counts.spans % 2)
@@ -454,13 +398,103 @@ static void test_threads(const char *folder)
     final = account_end(account, &input, &core);
     CHECK(world.scrapes >= 50 && world.lines >= 300);
     CHECK(counts_add_up(&final) && final.input.events == input.events);
-    CHECK(final.output.spans == input.events);
+    CHECK(final.output.spans == input.events && final.output.held == 0);
+    CHECK(final.output.outcome[OUTCOME_SKIPPED] == input.spans_skipped);
     json = json_load_file(path, 0, NULL);
     CHECK_TEXT(json_string_value(json_object_get(json, "state")), "ended");
     CHECK_TEXT(json_string_value(json_object_get(json, "endpoint")), "http://h/");
     json_decref(json);
     account_free(account);
     CHECK(unlink(path) == 0);
+}
+
+/* ---- a checkpoint -------------------------------------------------------------------------------
+ */
+
+static json_int_t value_of(json_t *stats, const char *name)
+{
+    return json_integer_value(json_object_get(json_object_get(stats, "counters"), name));
+}
+
+/* Until the file has been written again. */
+static json_t *next_stats(const char *path)
+{
+    struct stat before, now;
+
+    CHECK(stat(path, &before) == 0);
+    WAIT_UNTIL(stat(path, &now) == 0 && now.st_ino != before.st_ino);
+    return json_load_file(path, 0, NULL);
+}
+
+/* The file has what the last checkpoint has, until the end: another run goes on from there. */
+static void test_kept(const char *folder)
+{
+    char path[512];
+    const struct account_options options = {
+        .endpoint = "http://h/", .stats_file = path, .period_ms = 1};
+    const struct account_callbacks callbacks = {delivery, inform, warn, NULL, NULL};
+    struct input_counts input = {.events = 10, .foreign = 4};
+    struct assembler_counts core = {.events_in_span = 6};
+    struct account *account;
+    struct error error;
+    json_t *stats;
+
+    (void)snprintf(path, sizeof(path), "%s/stats", folder);
+    account = account_open(&options, &callbacks, &error);
+    if (!account) {
+        warn(NULL, error.text);
+        return;
+    }
+    account_publish_now(account, &input, &core);
+    account_keep(account);
+    input.events = 20;
+    core.events_in_span = 16;
+    account_publish_now(account, &input, &core);
+    json_decref(next_stats(path)); /* it may have been under way */
+    stats = next_stats(path);
+    CHECK(value_of(stats, "events") == 10 && value_of(stats, "events_in_spans") == 6);
+    json_decref(stats);
+    (void)account_end(account, &input, &core);
+    stats = json_load_file(path, 0, NULL);
+    CHECK(value_of(stats, "events") == 20 && value_of(stats, "events_in_spans") == 16);
+    json_decref(stats);
+    account_free(account);
+    CHECK(unlink(path) == 0);
+}
+
+static unsigned warnings;
+
+static void count_warning(void *context, const char *message)
+{
+    (void)context;
+    (void)message;
+    warnings++;
+}
+
+/* Each failure is counted, and the first one is said. */
+static void test_file_errors(const char *folder)
+{
+    char gone[400], path[512];
+    const struct account_options options = {
+        .endpoint = "http://h/", .stats_file = path, .period_ms = 3600000};
+    const struct account_callbacks callbacks = {delivery, inform, count_warning, NULL, NULL};
+    const struct input_counts input = {0};
+    const struct assembler_counts core = {0};
+    struct account *account;
+    struct error error;
+
+    (void)snprintf(gone, sizeof(gone), "%s/gone", folder);
+    (void)snprintf(path, sizeof(path), "%s/stats", gone);
+    CHECK(mkdir(gone, 0700) == 0);
+    account = account_open(&options, &callbacks, &error);
+    CHECK(account && unlink(path) == 0 && rmdir(gone) == 0);
+    if (!account)
+        return;
+    account_keep(account);
+    account_keep(account);
+    CHECK(account_counts(account).display.file_errors == 2);
+    CHECK(account_end(account, &input, &core).display.file_errors == 3 && warnings == 1);
+    account_free(account);
 }
 
 /* ---- a live session that stands still -----------------------------------------------------------
@@ -516,9 +550,6 @@ int main(void)
 {
     const char *folder = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
 
-    test_table();
-    test_all_are_shown();
-    test_stages();
     test_sums();
     test_spool_sums();
     test_spool_line();
@@ -527,6 +558,8 @@ int main(void)
     test_stats();
     test_watch();
     test_file(folder);
+    test_kept(folder);
+    test_file_errors(folder);
     test_threads(folder);
     return check_status();
 }

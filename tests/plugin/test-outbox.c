@@ -188,6 +188,11 @@ static void test_put_back(void)
     CHECK(outbox_settled(outbox) == 1 && batch->first == 1 && batch->count == 1);
     CHECK(is_nothing_aside(outbox)); /* after a pause */
     has(outbox, OUTCOME_INVALID, 1, 1);
+    outbox_set_way(outbox, OUTBOX_DIRECT);
+    batch = outbox_take(outbox);
+    CHECK(batch && batch->count == 1);
+    outbox_finish(outbox, batch);
+    CHECK(outbox_wait(outbox, OUTBOX_HAS_ROOM, 0)); /* its bytes are given back, once */
     outbox_free(outbox);
 }
 

@@ -323,6 +323,7 @@ static void check_all(const char *what, bool (*check)(uint64_t, bool))
                 fprintf(stderr, "%s, with allocation %" PRIu64 "%s failing\n", what, fail_at,
                         and_after ? " and all after it" : "");
         }
+        CHECK(fail_at - without > 100);
         printf("%s%s: %" PRIu64 " allocations\n", what, and_after ? ", and all after" : "",
                fail_at - without);
     }

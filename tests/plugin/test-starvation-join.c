@@ -82,14 +82,14 @@ static uint64_t run_once(uint64_t fail_at, bool and_after, uint64_t *count)
 
 int main(void)
 {
-    uint64_t count, ignored;
+    uint64_t count, ignored, fail_at = 1;
 
     (void)run_once(0, false, &count);
     CHECK(count > 60);
-    for (uint64_t fail_at = 1; !check_failures; fail_at++) {
-        if (!run_once(fail_at, false, &ignored))
-            break; /* there are no more of its own */
-        (void)run_once(fail_at, true, &ignored);
-    }
+    /* until there are no more of its own */
+    for (; !check_failures && run_once(fail_at, false, &ignored); fail_at++)
+        CHECK(run_once(fail_at, true, &ignored) >= 1);
+    CHECK(fail_at > 50);
+    printf("%d allocations\n", (int)fail_at - 1);
     return check_status();
 }

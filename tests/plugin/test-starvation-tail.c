@@ -115,7 +115,9 @@ int main(void)
     CHECK(count > 80);
     for (uint64_t fail_at = 1; fail_at <= count && !check_failures; fail_at++) {
         run_once(fail_at, false);
+        CHECK(starve.failed == 1);
         run_once(fail_at, true);
+        CHECK(starve.failed >= 1);
     }
     return check_status();
 }

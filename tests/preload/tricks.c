@@ -7,6 +7,7 @@
  */
 #include "wire.h"
 #include "preload/parts/tricks.h"
+#include "waits.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
@@ -324,22 +326,26 @@ static void results(void)
     SHOW(close(fd));
 }
 
+/* When the other side has taken what there was. */
 static void *send_rest(void *argument)
 {
-    const int *fd = argument;
+    const int *ends = argument;
     char line[LINE + 1];
+    int left = 1;
 
-    usleep(50000);
+    for (int64_t end_ms = 0; ioctl(ends[1], FIONREAD, &left) == 0 && left;)
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            fail("nothing is taken");
     line_write(line, 1, 0, OUT);
-    give_all(0, *fd, line + 4, LINE - 4);
+    give_all(0, ends[0], line + 4, LINE - 4);
     return argument;
 }
 
 /* 1 request that recvmmsg(2) takes in two parts, the first one into a buffer that is larger. */
 static void pieces(void)
 {
-    int ours = connect_to(port, 0);
-    const int fd = taken();
+    int ends[] = {connect_to(port, 0), taken()};
+    const int ours = ends[0], fd = ends[1];
     char line[LINE + 1], answer[OUT], parts[2][LINE];
     struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
@@ -351,7 +357,7 @@ static void pieces(void)
     line_write(line, 1, 0, OUT);
     give_all(0, ours, line, 4);
     if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) < 0 ||
-        pthread_create(&sender, NULL, send_rest, &ours) != 0 ||
+        pthread_create(&sender, NULL, send_rest, ends) != 0 ||
         recvmmsg(fd, messages, 2, 0, NULL) < 1)
         fail("recvmmsg");
     pthread_join(sender, NULL);

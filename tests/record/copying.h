@@ -31,6 +31,7 @@ struct copying {
     struct places *places;
     struct fetched *fetched;
     struct request *requests;
+    struct text foreign; /* spans */
     struct fetch_order order;
     struct fetch_source source;
     struct fetch_memory memories[COPYING_MAX];
@@ -106,9 +107,11 @@ static inline uint64_t copying_order(struct copying *copying, int64_t until_mono
                                   .offset_ns = COPYING_OFFSET,
                                   .begun_mono_ns = 17,
                                   .host_user = 1,
+                                  .foreign_bytes = copying->foreign.length,
                                   .memories = copying->memories,
                                   .max_bytes = UINT64_MAX / 2};
     copying->source = (struct fetch_source){.requests = copying->requests,
+                                            .foreign = copying->foreign.data,
                                             .fetched = copying->fetched,
                                             .places = copying->places,
                                             .place = places_take(copying->places, first),

@@ -137,6 +137,24 @@ static void test_only(void)
     CHECK(strstr(text, "00000000000000000000000000000006 0 0 why\n") != NULL);
 }
 
+/* Spans of other SDKs are a reason to keep a folder where the rings have nothing. */
+static void test_foreign(void)
+{
+    char path[PATH_ROOM], text[20] = "";
+    FILE *file;
+
+    copying_want(&copying, (const uint64_t[]){77, 0});
+    copying.foreign = text_of("spans");
+    CHECK(fetch_now(10).is_kept);
+    copying.foreign = text_of("");
+    path_set(path, "%s/kept-10/foreign", folder);
+    file = fopen(path, "re");
+    CHECK(file && fgets(text, sizeof(text), file));
+    if (file)
+        (void)fclose(file);
+    CHECK_TEXT(text, "spans");
+}
+
 /* What a fetch that was killed has left is in the way of nothing. */
 static void test_left(void)
 {
@@ -163,6 +181,7 @@ int main(void)
     test_kept();
     test_only();
     test_left();
+    test_foreign();
     copying_end(&copying);
     CHECK(tree_remove(folder));
     return check_status();

@@ -108,10 +108,12 @@ static void test_once(void)
     passed_ms += 1000;
     (void)later_look(later);
     CHECK(asked == 1 && taken_for(agent.pending.list) == 2);
-    passed_ms += 60000;
+    /* what came late does not make it wait for longer */
+    passed_ms += 14000;
     (void)later_look(later);
     passed_ms += 1000;
     CHECK(later_look(later) == INT64_MAX);
+    passed_ms += 45000;
     come = 6;
     CHECK(taken_for(made) == 1);
     requests_free(made);
@@ -132,6 +134,21 @@ static void test_failed(void)
     later_take_back(later, made);
     CHECK(agent.totals.foreign_fetched == 3);
     CHECK(taken_for(made) == 2 && taken_for(made) == 0);
+    requests_free(made);
+    end();
+}
+
+/* Spans for which there is no room in the message are lost, and counted. */
+static void test_dropped(void)
+{
+    struct request *made = request();
+    struct buffer small = {.limit = 1};
+
+    begin();
+    come = 3;
+    later_take(later, made, 0, &small);
+    CHECK(agent.totals.foreign_dropped == 3 && agent.totals.foreign_fetched == 0);
+    buffer_free(&small);
     requests_free(made);
     end();
 }
@@ -164,6 +181,7 @@ int main(void)
 {
     test_once();
     test_failed();
+    test_dropped();
     test_full();
     return check_status();
 }

@@ -197,10 +197,15 @@ static void test_fetched(void)
 
     /* of two fetches: a parent that the second one has is not wanted any more */
     CHECK(fetched_json(trace) == NULL);
+    (void)json_object_set_new(first, "begin", json_integer(900));
+    (void)json_object_set_new(second, "begin", json_integer(800));
     fetched_add(fetched, first);
     fetched_add(fetched, second);
+    fetched_add(fetched, first); /* the earliest counts, whichever comes last */
+    trace->spans--;
     all = fetched_json(trace);
     CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
+    CHECK(json_integer_value(json_object_get(all, "begin")) == 800);
     CHECK(json_array_size(json_object_get(all, "have")) == 2);
     CHECK(json_array_size(json_object_get(all, "want")) == 1);
     CHECK_TEXT(json_string_value(json_array_get(json_object_get(all, "want"), 0)),
@@ -209,6 +214,32 @@ static void test_fetched(void)
     json_decref(first);
     json_decref(second);
     fetched_free(fetched);
+}
+
+/* More ids than are kept: it says so, whichever list is full. */
+static void test_cut(void)
+{
+    static const char *const lists[] = {"have", "want"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fetched *fetched = fetched_new();
+        json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0"), *all;
+        json_t *list = json_object_get(json, lists[i]);
+        char text[20];
+
+        fetched_add(fetched, json);
+        CHECK(!fetched_find(fetched, id_of(1))->is_cut);
+        for (unsigned id = 1; id <= 4096; id++) {
+            (void)snprintf(text, sizeof(text), "%x", id << 8);
+            (void)json_array_append_new(list, json_string(text));
+        }
+        fetched_add(fetched, json);
+        all = fetched_json(fetched_find(fetched, id_of(1)));
+        CHECK(json_is_true(json_object_get(all, "cut")));
+        json_decref(all);
+        json_decref(json);
+        fetched_free(fetched);
+    }
 }
 
 /* Times that overlap are one; the first are forgotten. */
@@ -226,34 +257,48 @@ static void test_windows(void)
     for (int64_t i = 1; i <= 1000; i++)
         fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1});
     windows = fetched_windows(fetched, &count);
-    CHECK(count < 1000 && windows[count - 1].from_ns == 1000000);
+    CHECK(count == 64 && windows[0].from_ns == 937000 && windows[63].from_ns == 1000000);
     fetched_free(fetched);
 }
 
-/* An agent that is started anew knows what was fetched, and what is open. */
+/* By an agent that is started anew, from its file. */
+static struct fetched *read_again(struct fetched *fetched, const char *path)
+{
+    struct error error;
+    size_t length;
+    char *text = fetched_text(fetched, &length);
+
+    CHECK(text && file_write(path, text, length, &error));
+    free(text);
+    fetched_free(fetched);
+    fetched = fetched_new();
+    fetched_load(fetched, path);
+    return fetched;
+}
+
+/* It knows what was fetched, from when on the rings had it, and what is open. */
 static void test_file(void)
 {
     char path[] = "/tmp/test-pending.XXXXXX";
     struct fetched *fetched = fetched_new();
     struct fetched_trace *trace = fetched_get(fetched, id_of(1));
     json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
+    const struct fetched_window *windows;
     struct timespec now;
-    struct error error;
-    size_t length;
-    char *text;
+    size_t count;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     CHECK(mkstemp(path) >= 0);
     fetched_note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
+    fetched_note_held(fetched, trace->id, 815);
+    fetched_note_window(fetched, (struct fetched_window){100, 200});
     fetched_open(trace, 4711, "osd*>20ms");
     fetched_add(fetched, json);
-    text = fetched_text(fetched, &length);
-    CHECK(text && file_write(path, text, length, &error));
-    free(text);
-    fetched_free(fetched);
-    fetched = fetched_new();
-    fetched_load(fetched, path);
+    fetched = read_again(fetched, path);
+    windows = fetched_windows(fetched, &count);
+    CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 200);
     trace = fetched_find(fetched, id_of(1));
+    CHECK(trace && trace->held_from_ns == 815);
     CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
           trace->asked_ns == 4711 && trace->spans == 1);
     CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
@@ -295,6 +340,8 @@ static void test_changes(void)
     CHECK(file_has(fetched, "\"mono\":9223372036854775807"));
     fetched_note_held(fetched, trace->id, 815);
     CHECK(file_has(fetched, "\"held\":815"));
+    fetched_note_held(fetched, trace->id, 900); /* a later fetch has less */
+    CHECK(file_has(fetched, "\"held\":815"));
     fetched_note_foreign_held(fetched, trace->id, 816);
     CHECK(file_has(fetched, "\"held\":816"));
     fetched_close(trace);
@@ -303,9 +350,11 @@ static void test_changes(void)
     json_decref(json);
 }
 
-/* Nothing grows: the oldest are forgotten, and their alarms are not taken for new ones. */
+/* Nothing grows: the oldest are forgotten, and their alarms are not taken for new ones, nor by the
+ * next agent. */
 static void test_forgotten(void)
 {
+    char path[] = "/tmp/test-pending.XXXXXX";
     struct fetched *fetched = fetched_new();
     struct timespec now;
     int64_t now_ns;
@@ -321,7 +370,12 @@ static void test_forgotten(void)
     }
     CHECK(fetched_find(fetched, id_of(10000)) && !fetched_find(fetched, id_of(1)));
     CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
+    CHECK(mkstemp(path) >= 0);
+    fetched = read_again(fetched, path);
+    CHECK(!fetched_find(fetched, id_of(1)));
+    CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
     fetched_free(fetched);
+    (void)unlink(path);
 }
 
 /* ---- what was heard ---- */
@@ -382,9 +436,10 @@ static void test_heard_by_cpu(void)
     CHECK(hear(&heard, 3, 9, 9) && hear(&heard, 3, 7, 7));
     CHECK(missing_of(&heard) == 1);
     CHECK(hear(&heard, 3, 8, 8) && missing_of(&heard) == 0);
-    /* much later the pid is another program's */
+    /* much later the pid is another program's; what the first one lacks stays lost */
+    CHECK(hear(&heard, 3, 11, 11) && missing_of(&heard) == 1);
     CHECK(hear(&heard, 3, 2, 5000000000) && hear(&heard, 3, 4, 5000000001));
-    CHECK(missing_of(&heard) == 1);
+    CHECK(missing_of(&heard) == 2);
 }
 
 /* The earliest alarm comes after a look has told what is lost: a new watcher does not tell it
@@ -418,6 +473,7 @@ int main(void)
     test_last();
     test_message();
     test_fetched();
+    test_cut();
     test_windows();
     test_file();
     test_changes();

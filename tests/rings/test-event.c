@@ -4,10 +4,8 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "rings/packed.h"
 #include "tools/rings/ring_event.h"
-
-#define BLKIN_PORTABLE
-#include "tracepoints/format/digits.h"
 #include "tracepoints/format/provider_table.h"
 
 #define NOW    INT64_C(0x3000000000000)
@@ -39,43 +37,13 @@ static enum decoded decode(unsigned kind)
     return ring_event(&entry, &moment, &event);
 }
 
-/* Of a whole span or blkin:begin, at that time. */
-static const char *whole(char version, uint64_t time, const char *log)
-{
-    static char text[300];
-    char *at = text;
-
-    *at++ = version;
-    at = blkin_put_length(blkin_put_word(at, 0x1234), 0);           /* thread */
-    at = blkin_put_word(blkin_put_word(at, 9), UINT64_C(5) << 16);  /* high, sequence */
-    at = blkin_put_word(blkin_put_word(at, 42), UINT64_C(3) << 36); /* span, dropped */
-    at = blkin_put_word(at, time);
-    at = stpcpy(stpcpy(at, log), "10.0.0.1");
-    at = blkin_put_length(blkin_put_short(at, 6789), 8);
-    *at = '\0';
-    return text;
-}
-
-static const char *detail(uint64_t time, const char *log)
-{
-    static char text[300];
-    char *at = text;
-
-    *at++ = '0' + BLKIN_FORMAT_VERSION;
-    at = blkin_put_length(blkin_put_word(at, 0x1234), 0);
-    at = blkin_put_word(blkin_put_word(at, 42), UINT64_C(6) << 16);
-    at = blkin_put_word(at, time);
-    (void)strcpy(at, log);
-    return text;
-}
-
 static void put_span(char version, uint64_t time)
 {
     const struct blkin_span_event head = {7, 8, 1000, BLKIN_SPAN_ERROR, 2};
 
     begin(&head, sizeof(head));
     add("read");
-    add(whole(version, time, "xlog"));
+    add(packed_whole(version, time, "xlog"));
     add("osd");
 }
 
@@ -138,16 +106,16 @@ static void test_streamed(void)
     const struct blkin_detail_event of = {7};
 
     begin(&head, sizeof(head));
-    add("read"), add(whole('1', NOW, "")), add("osd");
+    add("read"), add(packed_whole('1', NOW, "")), add("osd");
     CHECK(decode(BLKIN_EVENT_BEGIN) == DECODED && event.kind == EVENT_BEGIN);
     CHECK(event.parent_id == 8 && event.span_kind == 1 && event.log.length == 0);
     begin(&of, sizeof(of));
-    add(detail(NOW, "a record"));
+    add(packed_detail(NOW, "a record"));
     CHECK(decode(BLKIN_EVENT_TAG) == DECODED && event.kind == EVENT_TAG);
     CHECK(text_is(event.log, "a record") && event.sequence == 6 && event.trace_id_high == 0);
     CHECK(decode(BLKIN_EVENT_END) == DECODED_UNREADABLE);
     begin(&of, sizeof(of));
-    add(detail(NOW, "")), add("queued");
+    add(packed_detail(NOW, "")), add("queued");
     CHECK(decode(BLKIN_EVENT_END) == DECODED && event.kind == EVENT_END && event.span_id == 42);
     CHECK(decode(BLKIN_EVENT_ANNOTATION + 6) == DECODED && event.kind == EVENT_ANNOTATION);
     CHECK(text_is(event.value, "queued") && event.key.length == 0);

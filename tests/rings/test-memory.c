@@ -21,7 +21,9 @@ static void test_made(void)
     struct memory made, opened;
     struct stat status;
 
-    CHECK(memory_make(&made, 1000, &size, &error));
+    CHECK(memory_begin(&made, 1000, &size, &error) && memory_fill(&made, RING_PAGE, &error));
+    CHECK(!memory_is_full(&made) && memory_fill(&made, made.bytes, &error) &&
+          memory_is_full(&made));
     CHECK(made.bytes == memory_bytes(&size) && memory_state(&made) == RING_ON);
     CHECK(made.bytes == 2 * RING_PAGE + 3 * ((1 << 17) + (1 << 16)));
     CHECK(fstat(made.fd, &status) == 0 && (uint64_t)status.st_size == made.bytes);
@@ -53,7 +55,7 @@ static void test_sizes(void)
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         CHECK(memory_bytes(&wrong[i]) == 0);
-        CHECK(!memory_make(&memory, 1000, &wrong[i], &error) && memory.fd == -1);
+        CHECK(!memory_begin(&memory, 1000, &wrong[i], &error) && memory.fd == -1);
     }
 }
 
@@ -63,7 +65,8 @@ static void test_too_large(void)
     const struct memory_size huge = {RING_CPUS_MAX, RING_BYTES_MAX, RING_BYTES_MIN};
     struct memory memory;
 
-    CHECK(!memory_make(&memory, 1000, &huge, &error));
+    CHECK(!memory_begin(&memory, 1000, &huge, &error) ||
+          !memory_fill(&memory, memory.bytes, &error));
     CHECK(strstr(error.text, "rings of 562") != NULL);
 }
 
@@ -106,12 +109,16 @@ static void test_lies(void)
         LIE(mark, RING_MARK + (UINT64_C(1) << 56)),
         LIE(cpus, 0),
         LIE(cpus, 2),
+        LIE(cpus, 4),
+        LIE(cpus, RING_CPUS_MAX + 1),
         LIE(cpus, UINT32_MAX),
         LIE(event_bytes, 0),
+        LIE(event_bytes, 1 << 16),
         LIE(event_bytes, 1 << 18),
         LIE(event_bytes, (1 << 17) + 8),
         LIE(event_bytes, UINT64_C(1) << 63),
         LIE(alarm_bytes, 1 << 12),
+        LIE(alarm_bytes, RING_BYTES_MAX),
         LIE(alarm_bytes, UINT64_MAX),
         LIE(heads_at, 0),
         LIE(heads_at, 8),
@@ -174,7 +181,7 @@ static void test_busiest(void)
     struct memory memory;
     uint64_t before[3] = {0};
 
-    CHECK(memory_make(&memory, 1000, &size, &error));
+    CHECK(memory_begin(&memory, 1000, &size, &error));
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 0).committed = 100;
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 9000;
     *(uint64_t *)(uintptr_t)memory_ring(&memory, 5).committed = 50000; /* of alarms */

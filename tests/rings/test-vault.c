@@ -44,25 +44,28 @@ static int connect_to(void)
     return vault;
 }
 
-/* While the vault is behind: it goes on a moment later. */
+/* While the vault is behind: it goes on when the service waits for it. */
 static void put_all(int vault, pid_t keeper)
 {
     const int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const pid_t service = getpid();
     char name[FDSTORE_NAME_MAX];
+    int status = 1;
     pid_t waker;
 
     CHECK(kill(keeper, SIGSTOP) == 0);
     waker = fork();
     if (waker == 0) {
-        (void)usleep(50000);
-        _exit(kill(keeper, SIGCONT) != 0);
+        WAIT_UNTIL(is_asleep(service));
+        CHECK(kill(keeper, SIGCONT) == 0);
+        _exit(check_status());
     }
     for (uint32_t user = 0; user < MEMORIES; user++) {
         fdstore_name(user, 1, name);
         CHECK(vault_put(vault, fd, name));
     }
     (void)close(fd);
-    CHECK(waitpid(waker, NULL, 0) == waker);
+    CHECK(waitpid(waker, &status, 0) == waker && status == 0);
 }
 
 static void test_all(pid_t keeper)

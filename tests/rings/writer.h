@@ -49,7 +49,8 @@ static inline struct memory writer_memory(uint32_t user, uint32_t cpus, uint64_t
     struct memory memory;
     struct error error;
 
-    if (!memory_make(&memory, user, &size, &error)) {
+    if (!memory_begin(&memory, user, &size, &error) ||
+        !memory_fill(&memory, memory.bytes, &error)) {
         fprintf(stderr, "%s\n", error.text);
         exit(1);
     }

@@ -13,6 +13,7 @@
 #include <arpa/inet.h>
 #include <babeltrace2/babeltrace.h>
 #include <endian.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -298,7 +299,8 @@ static void check_metadata(const char *url)
     CHECK(get(fd, streams, sizeof(streams)));
     CHECK(index_status(fd, FIRST, &index) == 2);
     CHECK(index_status(fd, SECOND, &index) == 2);
-    usleep(600000); /* from here on it is held for its metadata only */
+    /* from here on it is held for its metadata only */
+    WORK_UNTIL(metadata_asks > 0, CHECK(index_status(fd, FIRST, &index) == 2));
     asks = metadata_asks;
     for (int round = 0; round < 10; round++) { /* once for both */
         CHECK(index_status(fd, FIRST, &index) == 2);
@@ -371,6 +373,8 @@ static void check_texts(void)
 static void check_noise(const char *url)
 {
     unsigned char data[255] = "", taken[4096];
+    size_t noise = 0;
+    ssize_t got;
 
     beacon_ns = 0;
     for (int round = 0; round < 200; round++) {
@@ -382,10 +386,12 @@ static void check_noise(const char *url)
                 (unsigned char)(rand_r(&seed) % 2 ? 20 : 8));
         }
         (void)shutdown(fd, SHUT_WR);
-        while (recv(fd, taken, sizeof(taken), 0) > 0)
-            ;
+        while ((got = recv(fd, taken, sizeof(taken), 0)) > 0)
+            noise += (size_t)got;
+        CHECK(got == 0 || errno == ECONNRESET); /* no time limit */
         close(fd);
     }
+    CHECK(noise > 0);
 }
 
 int main(void)

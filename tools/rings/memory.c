@@ -156,12 +156,6 @@ bool memory_is_full(const struct memory *memory)
     return memory->filled == memory->bytes;
 }
 
-bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
-                 struct error *error)
-{
-    return memory_begin(memory, user, size, error) && memory_fill(memory, memory->bytes, error);
-}
-
 /* ---- one of before --------------------------------------------------------------------------- */
 
 /* The file's size cannot change any more, so that no access of the mapping ever fails. */

@@ -40,13 +40,9 @@ uint32_t memory_host_cpus(void);
 uint64_t memory_bytes(const struct memory_size *size);
 
 /*
- * Makes one. Its pages are all there, and charged to this process; its size is sealed. Returns
- * false with error set.
- */
-bool memory_make(struct memory *memory, uint32_t user, const struct memory_size *size,
-                 struct error *error);
-
-/* The same in steps, as pages of a large one take a while: nobody may have it until all are there.
+ * Makes one; its size is sealed. Its pages come in steps, as those of a large one take a while:
+ * nobody may have it until all are there, and charged to this process. Returns false with error
+ * set.
  */
 bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size *size,
                   struct error *error);

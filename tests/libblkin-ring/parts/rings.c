@@ -31,7 +31,8 @@ void rings_make(struct rings *rings, uint64_t event_bytes, uint64_t alarm_bytes)
     const struct memory_size size = {memory_host_cpus(), event_bytes, alarm_bytes};
     struct error error;
 
-    if (!memory_make(&rings->memory, geteuid(), &size, &error)) {
+    if (!memory_begin(&rings->memory, geteuid(), &size, &error) ||
+        !memory_fill(&rings->memory, rings->memory.bytes, &error)) {
         fprintf(stderr, "%s\n", error.text);
         exit(1);
     }
@@ -133,7 +134,7 @@ static void *serve(void *argument)
         const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
         const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
 
-        if (rings)
+        if (rings && !agent->is_quiet)
             (void)__atomic_add_fetch(&rings->head->beats, 1, __ATOMIC_RELAXED);
         if (connection < 0)
             continue;

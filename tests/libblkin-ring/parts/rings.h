@@ -62,7 +62,8 @@ struct agent {
     const struct rings *rings; /* NULL: it accepts and says nothing */
     uint64_t bytes;            /* that it says the memory has */
     unsigned asked;
-    uid_t user; /* of the last who has asked */
+    uid_t user;    /* of the last who has asked */
+    bool is_quiet; /* does not raise the number of beats */
 };
 
 /* Makes a folder and sets BLKIN_RINGS to the socket in it. */
