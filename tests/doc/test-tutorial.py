@@ -29,11 +29,12 @@ def commands(block):
 
 
 def normal(text):
-    """Without what differs from run to run: times, numbers, ids, how long a bar is."""
+    """Without what differs from run to run: times, numbers, ids, how long a bar is, and what a busy host did."""
     text = re.sub(r"\|[█ ]+\|", "BAR", text)
     text = re.sub(r"\b[0-9a-f]{32}\b", "ID", text)
     text = re.sub(r"\d[\d.:-]*\s*(us|ms|s|%)?(?![\w])", "N", text)
-    return [" ".join(line.split()) for line in text.strip().splitlines() if line.split()]
+    return [" ".join(line.split()) for line in text.strip().splitlines()
+            if line.split() and not line.startswith("while ")]
 
 
 class Shell:
