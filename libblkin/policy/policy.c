@@ -94,8 +94,8 @@ static void refuse(const struct blkin_policy_source *source, const struct stat *
 {
     if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
         blkin_debug_say(
-            "libblkin: %s: not read, as it is of user %u with mode %o: it must belong "
-            "to root or to user %u, and nobody else may write to it (chown, chmod go-w)",
+            "libblkin: %s: not read, because it has user %u and mode %o: it must belong to root or "
+            "to user %u, and nobody else may write to it (chown, chmod go-w)",
             source->path, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777U,
             (unsigned)geteuid());
 }

@@ -130,7 +130,7 @@ def tls_reset_after_handshake():
         return connection.reset()
 
     with Collector(tls=CERTIFICATES.server("good"), connect={1: fault}) as collector:
-        refuses_to_start(collector, "if it asks for a certificate of ours", "tls-cert",
+        refuses_to_start(collector, "if it asks for a client certificate", "tls-cert",
                          tls_ca=CERTIFICATES.path("ca.pem"))
 
 
@@ -233,7 +233,7 @@ def secrets_are_not_told():
         counts(run, refused=10)
         expect("s3cret" not in run.messages, run.messages)
     with Collector(probe=lambda connection, _: connection.answer(401)) as collector:
-        run = refuses_to_start(collector, "other credentials", bearer_token_file=secret.path)
+        run = refuses_to_start(collector, "valid credentials", bearer_token_file=secret.path)
         expect("s3cret" not in run.messages, run.messages)
 
 

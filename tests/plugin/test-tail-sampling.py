@@ -242,7 +242,7 @@ class Tail(unittest.TestCase):
         with open(fifo) as file:
             parts.append(file.read(1))
             self.write_rules("what is this\n")
-            read_until(file, "the rules of before still hold")
+            read_until(file, "the old rules still hold")
             self.write_rules("")
             read_until(file, "have changed")
             parts.append(file.read())

@@ -12,7 +12,7 @@ rotating_begin
 [ $? = 2 ] || fail "--once --end: not refused"
 mkdir -p "$WORK/open" && chmod 777 "$WORK/open"
 "$BUILD/bin/blkin" rotate --output="$WORK/open" --once 2>"$WORK/err" && fail "took a folder of everybody's"
-grep -q 'expected a folder of our own' "$WORK/err" || fail "the message: $(<"$WORK/err")"
+grep -q 'expected a folder of the user who runs this' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
 # no session daemon, no collector: it says so and waits
 start_rotate

@@ -76,9 +76,10 @@ static void record_print_own(struct printer *printer, const struct record_parts 
 
     print_metric(printer, "blkin_record_ring_bytes_per_second", "gauge",
                  "Written into all rings, at the last look.", holding_bytes_per_s(parts->holding));
-    print_metric(printer, "blkin_record_ring_holds_seconds", "gauge",
-                 "How long the fastest ring lasts at this rate; 0: nothing is written.",
-                 holding_holds_s(parts->holding));
+    print_metric(
+        printer, "blkin_record_ring_holds_seconds", "gauge",
+        "How long the fastest ring lasts at this rate; 0: below 1 s, or nothing is written.",
+        holding_holds_s(parts->holding));
     print_metric(printer, "blkin_record_pending_traces", "gauge", "Traces that wait to be fetched.",
                  agent->pending.traces);
     print_metric(printer, "blkin_record_open_traces", "gauge",
