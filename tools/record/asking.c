@@ -95,7 +95,8 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
     if (!ledger_ask(asking->ledger, request, hosts, name,
                     config_integer(asking->agent->config, "answer-timeout-ms"))) {
         say(BK4040,
-            "too many requests are open: trace %s is sent, but not checked for completeness",
+            "too many requests are open: the traces of request %s are sent, but not checked for "
+            "completeness",
             request->id);
         asking->agent->totals.traces_incomplete += request->count;
         asking->agent->totals.incomplete_untold += request->count;
@@ -159,7 +160,7 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched, 
     if (again.request && again.request->count) {
         asking->agent->totals.traces_asked += again.request->count;
         asking->agent->totals.traces_asked_again += again.request->count;
-        say(BK4041, "%zu traces were asked for when the agent ended: they are again",
+        say(BK4041, "%zu traces were asked for when the service ended: it asks for them again",
             again.request->count);
         return again.request;
     }

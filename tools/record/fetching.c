@@ -296,7 +296,7 @@ static void fetching_fetch(struct fetching *fetching, int64_t now_ms, int64_t na
         return;
     }
     asking_answer(fetching->asking, requests, 0, NULL,
-                  "has sent keep-minute-bytes of last seconds in this minute, and sends no more");
+                  "has no bytes left of keep-minute-bytes: try again in a minute");
     requests_free(requests);
 }
 

@@ -41,7 +41,7 @@ static int asker_receive(int socket, int timeout_ms, struct error *error)
         return fd;
     if (fd >= 0)
         (void)close(fd);
-    error_set(error, "another program listens there, and gives no rings");
+    error_set(error, "the process that listens there gives no rings: it hangs, or is no recorder");
     return -1;
 }
 
