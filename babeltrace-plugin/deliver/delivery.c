@@ -100,7 +100,7 @@ static enum result deliver_run(struct courier *courier, struct run run, const st
         return delivery_divide(courier, run, courier->reply.delivery);
     case DELIVERY_POSSIBLY_PERSISTED:
         reporter_say(courier->reporter, REPORT_POSSIBLY_PERSISTED,
-                     "spans may or may not have arrived: %s", courier->reply.error.text);
+                     "spans may have arrived, or not: %s", courier->reply.error.text);
         return delivery_settle(courier, run, OUTCOME_POSSIBLY_PERSISTED);
     case DELIVERY_DIVIDE:
         run.has_partition = false;

@@ -193,11 +193,11 @@ free_port other_live
 start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp://127.0.0.1:$other_data" \
     -L "tcp://127.0.0.1:$other_live" -o "$WORK/other-relayd"
 wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
-BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'can be reached from other hosts' \
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'other hosts can reach port' \
     'a relay daemon that all can reach'
-BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known holes' 'the same beside blkin rotate' --section=rotate
+BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known security holes' 'the same beside blkin rotate' --section=rotate
 stop_part other-relayd
-BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "goes to port $RELAYD_CONTROL" \
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "sends its data to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
 
 # ---- the plugin
@@ -257,7 +257,7 @@ BLKIN_HOST_ROOT=$WORK/none names host.settings "$WORK/none" 'a folder without /p
 BLKIN_HOST_ENDPOINT=http://127.0.0.1 names host.settings 'kafka://' 'metrics that are sent to something else'
 BLKIN_HOST_LISTEN=127.0.0.1:$RELAYD_CONTROL names host.settings 'in use' 'a page on a port that another has'
 BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.names \
-    'nothing here is called so: disk nvme9n9, process no-such-server' 'names that are mistyped'
+    'not found on this host: disk nvme9n9, process no-such-server' 'names that are mistyped'
 [ -z "$(said host.settings bad)" ] || fail "names that are mistyped are said to be worse"
 notes host.session '"blkin" does not record blkin:metric' 'a session without metrics'
 

@@ -71,7 +71,7 @@ class Access(HubTest):
         for i, token in enumerate(wrong):
             self.is_denied(self.peers(hub, f"wrong-{i}", hub_token_file=token), "401: this hub does not know the token")
         self.is_denied(self.peers(hub, "none"), "401: this hub does not know the token: check hub-token-file")
-        self.is_denied(self.peers(hub, "c", hub_token_file=first), "403: the token is another host's")
+        self.is_denied(self.peers(hub, "c", hub_token_file=first), "403: the token belongs to another host")
         for path in ("/metrics", "/v1/hosts", "/v1/messages?host=x", "/v2"):
             self.assertEqual(hub.ask("GET", path)[0], 401)
         for header in ("Basic b3BlbjpzZXNhbWU=", "Bearer", "Bearer ", "open-sesame-a-0123456789"):
@@ -177,7 +177,7 @@ class Access(HubTest):
                      {"hub_cert_file": self.folder, "hub_key_file": key}, {"hub_tokens_file": fifo}):
             self.assertIn("expected a file", self.refused(**keys))
         port = free_port()  # TLS alone does not say who may ask
-        self.assertIn("in any host's name", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
+        self.assertIn("in the name of any host", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
                                                          hub_key_file=key, expose_hub="no"))
 
 

@@ -250,7 +250,7 @@ class Checkpoint(unittest.TestCase):
             self.refuses(run, 1, "cannot deliver" if "cannot deliver" in run.said else "not delivered")
         with Collector() as collector:
             run = Run(self, trace, "b", collector.url).end()
-            self.refuses(run, 1, 'trace "a" is not delivered', '"b" cannot be read yet')
+            self.refuses(run, 1, 'trace "a" is not delivered', 'read that trace before "b"')
             self.assertEqual(Run(self, trace, "a", collector.url).end().status, 0)
             self.assertEqual(len(collector.accepted), len(set(collector.accepted)))
 

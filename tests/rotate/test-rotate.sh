@@ -71,7 +71,7 @@ folders() {
 before=$(folders)
 lttng create blkin --output="$WORK/others" >/dev/null || fail "lttng create"
 start_rotate
-wait_for 10 rotate "a word about another's session" says 'is there already and has another output' || exit 1
+wait_for 10 rotate "a word about another's session" says 'exists already and has another output' || exit 1
 sleep 4
 stop_part rotate TERM || fail "status $? of SIGTERM"
 [ "$(folders)" -le $((before + 1)) ] || fail "$(($(folders) - before)) folders are left: $(find "$WORK/shm")"

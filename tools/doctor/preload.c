@@ -301,8 +301,8 @@ static void tell_of_filtered(const struct search *search)
     if (search->filtered_count == 0)
         return;
     saw(search->doctor, LEVEL_NOTE, "program.filtered",
-        "%u processes with libblkin-preload.so and a seccomp filter, such as process %d (%s), are "
-        "not traced: the filter could kill them at a system call of LTTng",
+        "processes with libblkin-preload.so and a seccomp filter: %u, such as process %d (%s): not "
+        "traced, as the filter could kill them at a system call of LTTng",
         search->filtered_count, (int)search->filtered.pid, search->filtered.name);
     mend(search->doctor, "if the filter is a container's or systemd's, and allows LTTng's system "
                          "calls: blkin run --seccomp=trace");
@@ -313,8 +313,8 @@ static void tell_of_limited(const struct search *search)
     if (search->limited_count == 0)
         return;
     saw(search->doctor, LEVEL_NOTE, "program.limited",
-        "%u processes with libblkin-preload.so, such as process %d (%s), cannot start LTTng's "
-        "threads (limit: %s), and are not traced",
+        "processes with libblkin-preload.so that cannot start LTTng's threads: %u, such as process "
+        "%d (%s), because of its %s: not traced",
         search->limited_count, (int)search->limited.pid, search->limited.name, search->limit);
     mend(search->doctor, "raise the limit (prlimit, ulimit, systemd's Limit...=) and start the "
                          "program again");
@@ -361,7 +361,7 @@ void check_preload(const struct doctor *doctor)
         look_at_wanted(&search);
     } else if (search.count > 0) {
         saw(doctor, LEVEL_OK, "program.preloaded",
-            "%u processes with libblkin-preload.so, such as process %d (%s)", search.count,
+            "processes with libblkin-preload.so: %u, such as process %d (%s)", search.count,
             (int)search.first.pid, search.first.name);
         look_at_file(doctor, &search.first);
     }

@@ -220,7 +220,7 @@ void check_programs(const struct doctor *doctor)
     }
     if (count > 0) {
         saw(doctor, LEVEL_OK, "program.registered",
-            "%d processes with events of BlkKin, such as process %d", count,
+            "processes with events of BlkKin: %d, such as process %d", count,
             (int)doctor->facts->registered[0]);
     } else {
         saw(doctor, LEVEL_BAD, "program.registered",

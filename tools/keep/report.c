@@ -234,7 +234,9 @@ bool report_table(const struct keep_question *question, json_t *answer)
 
     put_traces(traces, number_in(answer, "more"));
     put_hosts(question, json_object_get(answer, "hosts"));
-    if (is_whole)
+    if (is_whole && number_in(answer, "more"))
+        printf("The listed traces are complete. All traces are on their way to the collector.\n");
+    else if (is_whole)
         printf("All was found, and is on its way to the collector.\n");
     json_array_foreach(problems, i, text)
     {

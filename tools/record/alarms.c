@@ -129,8 +129,9 @@ static void alarms_say_lost(struct alarms *alarms, uint64_t lost)
 static void alarms_say_newer(struct alarms *alarms, uint64_t newer)
 {
     if (alarms->agent->totals.alarms_newer == 0)
-        say(BK4025, "a program of this host has a newer libblkin, and its alarms are only counted: "
-                    "upgrade blkin here");
+        say(BK4025,
+            "a program of this host records alarms of a newer version, which are only counted: "
+            "upgrade blkin here");
     alarms->agent->totals.alarms_newer += newer;
 }
 
