@@ -93,7 +93,7 @@ static bool spool_folder_is_own(struct spool *spool, struct error *error)
         return true;
     return error_set(error,
                      "spool \"%s\": expected a folder of the user who runs this, which nobody else "
-                     "can write, but it has user %u and mode %o",
+                     "can write, but it belongs to user %u and has mode %o",
                      spool->options.folder, (unsigned)status.st_uid,
                      (unsigned)status.st_mode & 07777);
 }

@@ -131,7 +131,7 @@ def test_missing():
     for what, arguments, poll, said in [
         ("no trace", [SHORT], answer([], [host("one", spans=0)]), f"trace {SHORT}: no span was found"),
         ("one of two", [SHORT, LONG], answer([trace(LONG)], [host("one")]), f"trace {SHORT}: no span was found"),
-        ("a trace of no span", [SHORT], answer([trace(SHORT, 0)], [host("one")]), f"trace {SHORT}: nothing"),
+        ("a trace of no span", [SHORT], answer([trace(SHORT, 0)], [host("one")]), f"trace {SHORT}: no span"),
         ("spans", [SHORT], answer([trace(SHORT, 3, 2)], [host("one")]), "2 parent spans were not found"),
         ("an answer", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "waiting")]), "two: has not answered"),
         ("a host", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "away")]), "host two: its recorder does not run"),

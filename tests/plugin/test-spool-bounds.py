@@ -333,7 +333,7 @@ def folder_of_others():
         if os.geteuid() == 0:
             os.chmod(shared, 0o700)
             os.chown(shared, 65534, 65534)
-            Run(AWAY, "close", spool=shared, status=1).says("of user 65534")
+            Run(AWAY, "close", spool=shared, status=1).says("belongs to user 65534")
 
 
 @scenario

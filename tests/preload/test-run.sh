@@ -192,7 +192,7 @@ prlimit --data=$((9 << 20)) env BLKIN_RUN='' "$blkin" run sleep 100 &
 limited=$!
 trap 'kill $traced $plain $filtered $limited; rm -rf "$work"' EXIT
 wait_for 20 - "a program with 9 MB of data" is_program $limited sleep blkin-preload || exit 1
-doctor $limited program.limited note "*: 1, such as process $limited (sleep), because of its RLIMIT_DATA: not traced"
+doctor $limited program.limited note "*: 1, such as process $limited (sleep), because of its RLIMIT_DATA: not traced*"
 doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
 [ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
