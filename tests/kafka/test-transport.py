@@ -349,7 +349,7 @@ class Transport(unittest.TestCase):
                 ("kafka://a/t#x", {}, "expected kafka://BROKER"), ("kafka://a/t?linger.ms", {}, "expected OPTION=VALUE"),
                 ("kafka://a/t?no.such.key=1", {}, "No such configuration property"),
                 ("kafka://a/t?sasl.password=secret", {}, "all users of this machine can see it: give it in kafka-file"),
-                ("kafka://a/t?acks=0", {}, "acks: guarantees of the delivery"),
+                ("kafka://a/t?acks=0", {}, "acks cannot be set"),
                 ("kafka://a/t", {"kafka_file": self.settings("enable.idempotence=false")}, "guarantees of the delivery"),
                 ("kafka://a/t", {"kafka_file": self.settings("sasl.password")}, "expected lines of key=value"),
                 ("kafka://a/t", {"kafka_file": self.folder + "/none"}, "cannot read it"),
