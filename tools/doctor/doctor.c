@@ -30,8 +30,7 @@ static const struct group groups[] = {
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
-     "relayd is "
-     "bad, too, mend relayd first: LTTng 2.16 waits for the relay daemon"},
+     "relayd is bad, too, mend relayd first: LTTng 2.16 waits for the relay daemon"},
     {"rings", check_rings, NULL, NULL},
     {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"preload", check_preload, NULL, NULL},
