@@ -26,6 +26,7 @@ static void pipeline_look_at_stages(struct pipeline *pipeline)
     counts->hosts = hosts_stage_counts(pipeline->hosts);
     counts->tail = tail_stage_counts(pipeline->tail);
     counts->spans = chain->in;
+    counts->spans_handed_over = pipeline->chain.handed_over;
     counts->spans_skipped = chain->left_out[STAGE_SKIPPED];
     counts->spans_sampled_out = chain->left_out[STAGE_SAMPLED_OUT];
 }

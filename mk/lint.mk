@@ -6,7 +6,7 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* bench/* tests/* tests/*/* packaging/*/* .ci/run) \
 	$(wildcard scripts/*.sh bench/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard bench/*.py examples/*/*.py tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) $(addprefix scripts/,compile-commands figures links messages mutate reference rooms tables words) bench/bench
+python_files := $(wildcard bench/*.py examples/*/*.py tests/*.py tests/*/*.py tests/record/hosts/*.py scripts/*.py) $(addprefix scripts/,compile-commands figures links messages mutate reference rooms tables twice words) bench/bench
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man $(texts) $(tool) $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax, pages and man pages
@@ -16,8 +16,7 @@ lint: include man $(texts) $(tool) $(lib) $(provider) $(preload) $(plugin_archiv
 	$(call linting,figures)scripts/figures
 	$(call linting,pages)scripts/tables --check && scripts/words && scripts/links
 	$(call linting,shellcheck)shellcheck -x -S warning $(sort $(scripts))
-	$(call linting,python)PYTHONDONTWRITEBYTECODE=1 $(PYTHON) -c \
-		"import ast, sys; [ast.parse(open(f).read(), f) for f in sys.argv[1:]]" $(python_files)
+	$(call linting,python)scripts/twice $(python_files)
 	$(call linting,cppcheck)cppcheck --quiet --enable=warning,performance,portability --std=c11 --error-exitcode=1 -j 2 \
 		-D__x86_64__ -D__linux__ -D__LP64__ -D__GLIBC__ -D_GNU_SOURCE -UBLKIN_DISABLE -I. -I$(BUILD)/texts -Ilibblkin \
 		--suppress=pointerOutOfBoundsCond:tracepoints/format/put.h --suppress=internalAstError:libblkin/preload/wrap_poll.c --include=tests/cppcheck.h $(sort $(dir $(linted)))

@@ -97,6 +97,32 @@ print(json.dumps(value) if isinstance(value, (dict, list)) else value)
 PY
 }
 
+# is_gone PID: has the process ended, whether or not somebody has waited for it?
+is_gone() {
+    ! grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$1/status"
+}
+
+# shellcheck disable=SC2120 # for the caller
+# lttng_daemons [PGREP-OPTION...]: the processes that the session daemon has started, and theirs.
+lttng_daemons() {
+    local parent=${private_pid[sessiond]}
+    pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent" "$@"
+}
+
+# kill_lttng: the session daemon and these. What lives a little longer may hold the lock that the next one needs.
+kill_lttng() {
+    local others
+    others=$(lttng_daemons)
+    stop_part sessiond KILL >/dev/null 2>&1
+    # shellcheck disable=SC2086 # a list
+    kill -KILL $others 2>/dev/null
+    are_gone() {
+        # shellcheck disable=SC2086
+        [ -z "$others" ] || ! kill -0 $others 2>/dev/null
+    }
+    wait_for 10 - "the end of LTTng's daemons" are_gone
+}
+
 # start_taker [FORM]: a collector at $COLLECTOR_PORT, whose file is $WORK/taken; see collector.py.
 start_taker() {
     start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR_PORT" "$WORK/taken" "${1-${TAKEN_FORM-batches}}"

@@ -46,7 +46,8 @@ struct input_counts {
     struct join_counts join;
     struct hosts_counts hosts;
     struct tail_counts tail;
-    uint64_t events_held; /* these three are of checkpoint.h */
+    uint64_t spans_handed_over; /* to the next trace, which counts them */
+    uint64_t events_held;       /* these three are of checkpoint.h */
     uint64_t spans_taken_over;
     uint64_t checkpoint_errors;
 };

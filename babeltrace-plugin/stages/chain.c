@@ -108,6 +108,7 @@ void chain_hand_over(struct chain *chain)
             continue;
         stage->counts.in -= stage->kind->held(stage);
         chain->counts.in -= stage->kind->held(stage);
+        chain->handed_over += stage->kind->held(stage);
         stage->kind->hand_over(stage);
     }
 }

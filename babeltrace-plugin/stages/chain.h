@@ -77,6 +77,7 @@ struct chain {
     void *context;
     int64_t now_ns;
     struct stage_counts counts;
+    uint64_t handed_over; /* spans that wait for another run */
 };
 
 void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context);

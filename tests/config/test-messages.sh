@@ -27,6 +27,7 @@ plant live/relay.c 's/say(BK2014, /say(BT_LOGGING_LEVEL_ERROR, /' 'logs without 
 plant live/relay.c 's/say(BK2014, /say(BK2015, /' 'BK2015 is said in several places'
 plant live/relay.c 's/say(BK2014, /say(BK2999, /' 'BK2999 is not in'
 plant live/relay.c 's/say(BK2014, /fprintf(stderr, /' 'prints to the standard error'
+plant live/relay.c 's/say(BK2014, /perror(/' 'prints to the standard error'
 plant base/messages.def 's/^M(2014,/M(2999,/' 'BK2999 is said nowhere'
 plant base/messages.def 's/^M(2015,/M(2014,/' 'BK2014 comes after BK2014'
 

@@ -65,7 +65,7 @@ start_part live "$BUILD/bin/blkin" live --endpoint=http://nowhere.invalid:9411
 live_answers() {
     doctor && [ -n "$(said service.runs ok)" ]
 }
-wait_for 20 live "that blkin live answers" live_answers
+wait_for 20 live "that blkin live answers" live_answers || exit 1
 names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
 stop_part live KILL
 
@@ -82,7 +82,7 @@ wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
 }
 names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
 has session.mode 'is a rotated session, but blkin live needs' 'a session of the other kind' --section=live
-stop_part rotate
+stop_part rotate || fail "exit status $? after SIGTERM"
 
 # ---- the recorder: without blkin record first
 
@@ -172,9 +172,6 @@ runs_again() {
     doctor --section=record && [ -n "$(said service.runs ok)" ]
 }
 wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
-vault_is_gone() {
-    [ ! -e "$BLKIN_RUNTIME_DIR/rings.vault" ]
-}
-wait_for 10 - "the end of what keeps the rings" vault_is_gone || exit 1
+wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
 
 enough_cases 15

@@ -40,20 +40,6 @@ stands_still() {
     [ "$(metric trace_time_seconds)" = "$time" ] || fail "trace time goes on"
 }
 
-# Also those that the session daemon has started: they may hold the lock that the next one needs.
-kill_daemons() {
-    local parent=${private_pid[sessiond]} others
-    others=$(pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent")
-    stop_part sessiond KILL >/dev/null
-    # shellcheck disable=SC2086 # a list
-    kill -KILL $others 2>/dev/null
-    are_gone() {
-        # shellcheck disable=SC2086
-        ! kill -0 $others 2>/dev/null
-    }
-    wait_for 10 - "the end of LTTng's daemons" are_gone
-}
-
 private_begin
 start_sessiond && start_relayd || exit 1
 start_sink nobody "net://127.0.0.1:$RELAYD_LIVE/host/$(uname -n)/no-such-session"
@@ -77,8 +63,7 @@ says collector 'trace time' && fail "it complains of a healthy session"
 # One that stands still. (LTTng 2.13 does that itself when somebody dies in the middle of a record:
 # test-killed.sh.)
 pid_of_consumerd() {
-    pgrep -P "$(pgrep -P "${private_pid[sessiond]}" | tr '\n' ,)${private_pid[sessiond]}" -f lttng-consumerd ||
-        fail "there is no consumer daemon"
+    lttng_daemons -f lttng-consumerd || fail "there is no consumer daemon"
 }
 consumerd=$(pid_of_consumerd) || exit 1
 # shellcheck disable=SC2086 # a list
@@ -91,7 +76,7 @@ wait_for 30 nobody "a word about the session that does not exist" \
     says nobody 'trace time stands still for 1[0-9] s: there is no session of this name' || exit 1
 
 # What helps: other daemons. The next session of this name is seen, and read.
-kill_daemons && start_sessiond && start_live_session live || exit 1
+kill_lttng && start_sessiond && start_live_session live || exit 1
 record 200
 wait_for 30 collector "a word when it goes on" says collector 'trace time goes on after' || exit 1
 wait_for 30 collector "the spans of the next session" accepted 300 || exit 1

@@ -57,7 +57,6 @@ kill_when "waiting for Zipkin" "${demo[@]}"
 kill_when "starting gateway, mapper and two stores" env PATH="$without_java" "${demo[@]}"
 kill_when "starting gateway, mapper and two stores" "${make[@]}"
 
-SECONDS=0
 start_part demo "${demo[@]}"
 wait_part demo 60 || fail "the demo's status is $?: $(show_log demo 60 2>&1)"
 expect "starting LTTng's session daemon" "starting blkin live" "starting gateway, mapper and two stores" "gateway: forward" \

@@ -51,7 +51,7 @@ if [ -n "$ctf2" ]; then
     convert "file:$WORK/spans-ctf-2.json" "$ctf2"
     check_traces "$WORK/spans-ctf-2.json" "$requests" || fail "what CTF 2 has is not what the stack did"
 else
-    echo "without CTF 2: LTTng before 2.16, or babeltrace2 before 2.1"
+    echo "not tested: CTF 2: LTTng before 2.16, or babeltrace2 before 2.1"
 fi
 
 # What comes late of a server's half under its client's id is a part of that half for Zipkin, too, and

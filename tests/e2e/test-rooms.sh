@@ -32,6 +32,10 @@ echo '#include "tools/base/say.h"' >>"$tree/babeltrace-plugin/base/table.c"
 refused 'babeltrace-plugin/base/table.c includes tools/base/say.h: babeltrace-plugin/base may not use tools/base'
 
 fresh_tree
+echo '#include "tools/base/messages.def"' >>"$tree/babeltrace-plugin/base/table.c"
+refused 'babeltrace-plugin/base/table.c includes tools/base/messages.def: babeltrace-plugin/base may not use tools/base'
+
+fresh_tree
 echo '#include "http_url.h"' >>"$tree/babeltrace-plugin/base/text.h"
 echo '#include "text.h"' >>"$tree/babeltrace-plugin/base/http_url.h"
 refused 'files include each other in a circle: babeltrace-plugin/base/http_url, babeltrace-plugin/base/text'
@@ -45,8 +49,10 @@ fresh_tree
 objects=$tree/objects
 mkdir -p "$objects" && cp -rs "$BUILD/obj/"{tracepoints,libblkin,babeltrace-plugin,tools} "$objects" || exit 1
 rooms --objects="$objects" || fail "the objects of this checkout are not straight"
-echo 'void notify_has_store(void); void planted(void); void planted(void) { notify_has_store(); }' \
-    >"$tree/babeltrace-plugin/base/planted.c"
-"${CC:-cc}" -c -o "$objects/babeltrace-plugin/base/planted.c.o" "$tree/babeltrace-plugin/base/planted.c" || fail "cc"
-refused 'babeltrace-plugin/base/planted.c needs notify_has_store of tools/base/notify.c' --objects="$objects"
+for weak in '' '__attribute__((weak)) '; do
+    echo "${weak}void notify_has_store(void); void planted(void); void planted(void) { notify_has_store(); }" \
+        >"$tree/babeltrace-plugin/base/planted.c"
+    "${CC:-cc}" -c -o "$objects/babeltrace-plugin/base/planted.c.o" "$tree/babeltrace-plugin/base/planted.c" || fail "cc"
+    refused 'babeltrace-plugin/base/planted.c needs notify_has_store of tools/base/notify.c' --objects="$objects"
+done
 exit 0

@@ -105,10 +105,7 @@ timeout 20 fio --name=fio --ioengine=nbd --uri="nbd://127.0.0.1:$port" --rw=rand
     fail "fio failed"
 }
 kill "$daemon"
-ended() {
-    ! kill -0 "$daemon" 2>/dev/null
-}
-wait_for 10 - "the daemon's end" ended || exit 1
+wait_for 10 - "the daemon's end" is_gone "$daemon" || exit 1
 
 serve copies "$copies" file disk
 cmp "$WORK/data" "$WORK/disk" || fail "the file is not what the clients have written"
@@ -141,9 +138,9 @@ serve named "nbdcopy \"nbd+unix:///disk/traceparent=$context?socket=\$socket\" c
     file dir="$WORK/exports" blkin-traceparent="$other"
 serve default "nbdcopy \"nbd+unix:///$context?socket=\$socket\" copy; cmp data copy" file data
 serve given 'nbdcopy "$uri" copy; cmp data copy' file data blkin-traceparent="$context"
-serve malformed "! nbdinfo \"nbd+unix:///disk/traceparent=${context%1}x?socket=\$socket\"
-    ! nbdinfo \"nbd+unix:///disk/TRACEPARENT=$context?socket=\$socket\"
-    ! nbdinfo \"nbd+unix:///disk/xtraceparent=$context?socket=\$socket\"" file dir="$WORK/exports"
+serve malformed "for name in traceparent=${context%1}x TRACEPARENT=$context xtraceparent=$context; do
+        ! nbdinfo \"nbd+unix:///disk/\$name?socket=\$socket\" || exit 1
+    done" file dir="$WORK/exports"
 serve unsampled "nbdcopy \"nbd+unix:///${context%1}0?socket=\$socket\" copy; cmp data copy" file data
 serve sampled 'qemu-io -f raw -c "w 0 4k" -c flush "$uri"' memory 1M blkin-sampling=never,flush:always
 serve single 'nbdcopy "$uri" copy; cmp data copy' file data blkin-spans=1
@@ -238,7 +235,7 @@ daemon=$(cat "$WORK/hung.pid")
 start_part reader qemu-io -f raw -c 'r 4k 4k' "nbd+unix:///?socket=$WORK/hung.sock"
 wait_for 10 reader "the read request" grep -q ' Read id=.*\.\.\.$' "$WORK/hung.log" || exit 1
 kill -KILL "$daemon"
-wait_for 10 - "the server's end" ended || exit 1
+wait_for 10 - "the server's end" is_gone "$daemon" || exit 1
 recorded hung
 "$PYTHON" - "$WORK/hung.json" <<'PY' || fail "the request that was open is not in the trace"
 import json, sys

@@ -91,4 +91,4 @@ class Sdk(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(warnings="ignore")
+    unittest.main(verbosity=2, warnings="ignore")

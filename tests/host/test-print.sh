@@ -60,7 +60,7 @@ grep -q '^[0-9:]\{8\} .* [0-9]' "$work/line" || fail "--print has no figures: $(
 blkin host --print --once --every=100ms --json --process="pid:$$" >"$work/json" || fail "--print --json fails"
 jq -es '[.[].group] | contains(["cpu", "memory", "run_queue", "process"])' "$work/json" >/dev/null ||
     fail "--print --json lacks groups"
-jq -es '.[] | select(.group == "cpu").views | .user + .system + .iowait + .steal + .idle | . > 99.9 and . < 100.1' \
+jq -es 'map(select(.group == "cpu").views | .user + .system + .iowait + .steal + .idle) | . != [] and all(. > 99.9 and . < 100.1)' \
     "$work/json" >/dev/null || fail "the shares of CPU time are not 100 %: $(head -n 1 "$work/json")"
 jq -es --arg name "$(cat /proc/$$/comm)[$$]" 'any(.[]; .instance == $name and .metrics["process.thread.count"] == 1)' \
     "$work/json" >/dev/null || fail "this process is not there: $(grep '"process"' "$work/json")"

@@ -61,7 +61,7 @@ wait_for 30 host "samples after the last request" is_sampled_after || exit 1
 lttng stop recorded >/dev/null || fail "cannot stop the session"
 lttng destroy recorded >/dev/null || fail "cannot end the session"
 stop_part requests TERM
-stop_part host TERM
+stop_part host TERM || fail "exit status $? after SIGTERM"
 
 # Each span is of a request that takes long enough to be told of.
 convert whole '' "$WORK/recorded/archives"

@@ -12,7 +12,7 @@ import threading
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import ENVIRONMENT, LIMIT_S, free_port, wait_until  # noqa: E402
+from common import ENVIRONMENT, LIMIT_S, PATIENCE, free_port, wait_until  # noqa: E402,F401
 from part import Part, options  # noqa: E402
 from slow_network import SlowNetwork  # noqa: E402,F401
 

@@ -476,11 +476,10 @@ class Attacks(HubTest):
         self.assertEqual(self.ask(hub, "GET", "/v1/messages?host=late&agent=x", host="late")[0], 200)
         wait_until(lambda: self.count_closed(bodies) >= len(bodies) - 4, "a host has 4 connections")
         if FULL:  # a byte each second does not help them
-            deadline = time.monotonic() + 13
-            while self.count_closed(heads) < len(heads):
-                self.assertLess(time.monotonic(), deadline, f"{self.count_closed(heads)} of {len(heads)} closed")
+            def all_are_closed():
                 self.send_slowly(heads)
-                time.sleep(1)
+                return self.count_closed(heads) == len(heads)
+            wait_until(all_are_closed, lambda: f"{self.count_closed(heads)} of {len(heads)} closed", 13, every_s=1)
         self.are_served(hub, f"{len(heads)} slow heads, {len(bodies)} slow bodies", 30)
 
     def test_handshakes_that_do_not_end(self):

@@ -2,7 +2,7 @@
  * A chain of programs that send each other no ids: each request goes from the first process to the
  * last one and back, and all that their spans have in common are the keys of its halves.
  *
- *     halves PROCESSES REQUESTS
+ *     halves PROCESSES REQUESTS [PAUSE-US]     of the first process after each request
  *
  * Of each request the first process has a client's span, each other one a server's with a
  * "work" below it and, but for the last, a client's.
@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 static int processes, requests;
+static useconds_t pause_us;
 
 static void tag_key(struct blkin_span *span, int hop, uint32_t request)
 {
@@ -81,6 +82,8 @@ static int drive(int to)
     for (uint32_t request = 0; request < (uint32_t)requests; request++) {
         if (!ask(to, 0, request, NULL))
             return 1;
+        if (pause_us > 0)
+            (void)usleep(pause_us);
     }
     return 0;
 }
@@ -90,8 +93,9 @@ int main(int argc, char *argv[])
 {
     int to = -1, status = 1, result;
 
-    processes = argc == 3 ? atoi(argv[1]) : 0;
-    requests = argc == 3 ? atoi(argv[2]) : 0;
+    processes = argc >= 3 ? atoi(argv[1]) : 0;
+    requests = argc >= 3 ? atoi(argv[2]) : 0;
+    pause_us = argc == 4 ? (useconds_t)atoi(argv[3]) : 0;
     if (processes < 2 || requests < 1)
         return 2;
     for (int hop = processes - 2; hop >= 0; hop--) {

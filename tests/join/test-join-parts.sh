@@ -12,9 +12,13 @@ private_begin
 processes=5 requests=2500 rotations=4
 
 start_sessiond && start_session join --output="$WORK/trace" || exit 1
-start_part halves "$BUILD/tests/join/halves" $processes $requests
-for ((i = 0; i < rotations; i++)); do
-    sleep 0.15
+start_part halves "$BUILD/tests/join/halves" $processes $requests 1000
+# has_asked COUNT: has the first process written so many requests?
+has_asked() {
+    ! part_runs halves || [ "$(sed -n 's/^syscw: //p' "/proc/${private_pid[halves]}/io")" -ge "$1" ]
+}
+for ((i = 1; i <= rotations; i++)); do
+    wait_for 20 halves "a part of the requests" has_asked $((i * requests / (rotations + 1))) || exit 1
     lttng rotate join >/dev/null || fail "lttng rotate"
 done
 wait_part halves 60 || fail "halves ended with status $?"
@@ -37,4 +41,6 @@ for i in "${!first[@]}"; do # lines are batches
     cmp -s <(jq -c '.[]' "${first[i]}.json") <(jq -c '.[]' "${parts[i]}.json") ||
         fail "${first[i]}: other spans, or in another order, the second time"
 done
-echo "$((${#first[@]} - 1)) chunks, $(jq length whole.json) spans"
+mapfile -t in_chunks < <(for part in "${first[@]}"; do sum join_halves "$part"; done)
+echo "$((${#first[@]} - 1)) chunks, $(jq length whole.json) spans, halves: ${in_chunks[*]}"
+[ "$(printf '%s\n' "${in_chunks[@]}" | grep -vcx 0)" -gt 1 ] || fail "all requests are in one chunk: nothing is shown"

@@ -3,7 +3,8 @@
  * then it says what is in the rings.
  *
  * usage: agent FOLDER
- * Makes FOLDER/socket. Prints "spans N", "processes N" (of different ids that have recorded spans),
+ * Makes FOLDER/socket. Prints "asked N" for each line of its standard input: how often it has
+ * answered. In the end "spans N", "processes N" (of different ids that have recorded spans),
  * "lost N".
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -49,8 +50,10 @@ int main(int argc, char **argv)
     (void)snprintf(agent.path, sizeof(agent.path), "%s/socket", argv[1]);
     rings_make(&memory, 1 << 24, RING_BYTES_MIN);
     agent_start(&agent, &memory);
-    while (read(STDIN_FILENO, text, sizeof(text)) > 0)
-        ;
+    while (read(STDIN_FILENO, text, sizeof(text)) > 0) {
+        printf("asked %u\n", agent_asked(&agent));
+        (void)fflush(stdout);
+    }
     if (rings_walk_all(&memory, find, &found).bad != 0)
         return 1;
     printf("spans %u\nprocesses %u\nlost %llu\n", found.spans, found.processes,

@@ -245,7 +245,7 @@ static void exchanged(void)
     __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
     RECORD_UNTIL(spans(&other) > 0);
     records_elsewhere();
-    CHECK(agent_asked(&agent) == 2);
+    CHECK(agent_asked(&agent) >= 2 && agent_asked(&agent) < 6); /* again, if an answer is late */
     agent_stop(&agent);
 }
 

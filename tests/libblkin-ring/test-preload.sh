@@ -19,6 +19,20 @@ agent_begins() {
     wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
 }
 
+# agent_answered NAME TIMES: it has, so often at least
+agent_answered() {
+    echo >&9
+    [ "$(sed -n 's/^asked //p' "$WORK/$1.found" | tail -n 1)" -ge "$2" ]
+} 2>/dev/null
+
+# requests_of NAME PORT TIMES: what is traced goes on when the agent has answered so often.
+requests_of() {
+    REQUEST_HOLD=$WORK/$1/go begins client "$programs/request" "$2" 5 2000
+    wait_for 20 - "$3 answers of the agent" agent_answered "$1" "$3" || exit 1
+    touch "$WORK/$1/go"
+    wait $! || fail "the client: status $?"
+}
+
 # agent_found NAME LEAST MOST PROCESSES: so many spans. Those before the agent's answer are not there.
 agent_found() {
     local spans
@@ -34,14 +48,14 @@ agent_found() {
 
 agent_begins epoll
 serves server 7701 epoll 5
-traced client "$programs/request" 7701 5 2000 || fail "the client: status $?"
+requests_of epoll 7701 2
 served server
 agent_found epoll 15000 20000 2
 
 # five children serve one connection each
 agent_begins fork
 serves server 7702 fork 5
-traced client "$programs/request" 7702 5 2000 || fail "the client: status $?"
+requests_of fork 7702 2
 served server
 agent_found fork 15000 20000 6
 

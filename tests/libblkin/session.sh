@@ -12,16 +12,16 @@ programs=$BUILD/tests/libblkin
 session() {
     local name=$1 event
     shift
-    {
+    (
         lttng create "$name" --output="$WORK/$name" &&
             lttng enable-channel -s "$name" -u --subbuf-size=4M --num-subbuf=8 \
                 --blocking-timeout=inf big &&
             for event; do
-                lttng enable-event -s "$name" -u -c big "$event" || return
+                lttng enable-event -s "$name" -u -c big "$event" || exit
             done &&
             lttng add-context -s "$name" -u -c big -t vpid &&
             lttng start "$name"
-    } >"$WORK/lttng.log" 2>&1 || {
+    ) >"$WORK/lttng.log" 2>&1 || {
         show_log lttng
         fail "cannot start the session $name"
     }

@@ -86,9 +86,6 @@ pid=$!
 exec 3>"$WORK/go"
 wait_for 20 - "the program's first span" grep -qs ready "$WORK/errno.log" || exit 1
 kill -KILL "$consumer"
-gone() {
-    ! grep -qs '^State:[[:space:]][^Z]' "/proc/$1/status"
-}
-wait_for 10 - "the consumer daemon's end" gone "$consumer" || exit 1
+wait_for 10 - "the consumer daemon's end" is_gone "$consumer" || exit 1
 echo >&3
 wait "$pid" || fail "errno after a span: status $?"

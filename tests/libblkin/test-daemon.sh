@@ -8,10 +8,6 @@ set -u
 . "$SRC/tests/lib.sh"
 private_begin
 
-ended() {
-    ! kill -0 "$1" 2>/dev/null
-}
-
 # leaves_parent PID: what has not recorded yet does not keep the connection of its parent, which has ended
 # (else lttng would list that one, and wait for its answers).
 leaves_parent() {
@@ -19,7 +15,7 @@ leaves_parent() {
     sockets=$(find "/proc/$1/fd" -lname 'socket:*' | wc -l)
     [ "$sockets" = 0 ] || fail "the daemon has $sockets of its parent's sockets"
     # shellcheck disable=SC2154 # of private.sh
-    lttng list -u >"$WORK/list.log"
+    lttng list -u >"$WORK/list.log" || fail "lttng lists nothing"
     ! grep -q 'PID:' "$WORK/list.log" || fail "lttng lists a process that is no more: $(cat "$WORK/list.log")"
 }
 
@@ -36,7 +32,7 @@ records() {
 
     start_session "$name" --output="$WORK/$name" || exit 1
     timeout 10 bash -c 'echo >"$1"' - "$WORK/$name.go" || fail "$name: the daemon does not listen"
-    wait_for 10 - "the daemon's end" ended "$pid" || exit 1
+    wait_for 10 - "the daemon's end" is_gone "$pid" || exit 1
     lttng destroy "$name" >/dev/null || fail "$name: lttng destroy"
     events=$(babeltrace2 "$WORK/$name" | grep -c "vpid = $pid\b")
     [ "$events" = 20 ] || fail "$name: $events of 20 events bear the daemon's pid"

@@ -8,7 +8,7 @@ private_begin
 start_sessiond || exit 1
 session whole blkin:span
 session streamed 'blkin:*'
-BLKIN_LIB=$BUILD/lib/libblkin.so.1 "$PYTHON" - <<'PY' || fail "see above"
+LTTNG_UST_ALLOW_BLOCKING=1 BLKIN_LIB=$BUILD/lib/libblkin.so.1 "$PYTHON" - <<'PY' || fail "see above"
 import ctypes, os, random, struct, time
 
 lib = ctypes.CDLL(os.environ["BLKIN_LIB"])
@@ -59,7 +59,7 @@ assert record(buffer(b"n" * 65535, big + attribute(b"r", b"r" * 255, b"\1\0" + b
 seed = random.randrange(2**32)
 print("seed", seed)
 chance, accepted = random.Random(seed), 0
-for i in range(50000):
+for _ in range(50000):
     data = bytearray(buffer(b"fuzz", every, ids=(0, 9, 0, 0), **times))
     for _ in range(chance.randrange(1, 6)):
         data[chance.randrange(48, len(data))] = chance.choice([0, 1, 255, chance.randrange(256)])
@@ -67,8 +67,6 @@ for i in range(50000):
     code = record(data)
     assert code in (0, -22), code
     accepted += code == 0
-    if i % 100 == 0:
-        time.sleep(0.001)
 print(f"{accepted} of 50000 random changes accepted")
 assert 1000 < accepted < 49000
 PY

@@ -62,6 +62,9 @@ while read -r command; do
     grep -qF "blkin\\-$command (1)" "$work/blkin.1" || fail "blkin.1 does not name blkin-$command"
 done <"$work/commands"
 
+for program in groff mandoc man; do
+    type -P $program >/dev/null || echo "not tested: man pages with $program: it is not here"
+done
 if type -P groff >/dev/null; then
     for page in "$work"/*.[135]; do
         said=$(groff -man -ww -z -Tutf8 "$page" 2>&1)

@@ -54,10 +54,7 @@ fault_abort() {
 }
 fault_relayd() {
     kill -s KILL "$(status .relayd.pid)" || fail "there is no relay daemon"
-    is_down() {
-        ! listening "$RELAYD_LIVE"
-    }
-    wait_for 10 live "the end of the relay daemon" is_down || exit 1
+    wait_for 10 live "the end of the relay daemon" relayd_is_gone || exit 1
     wait_for 10 live "another relay daemon" listening "$RELAYD_LIVE" || exit 1
     back_ms=$(now_ms)
 }
@@ -66,30 +63,12 @@ fault_live() {
     kill -s KILL "${private_pid[live]}"
     wait_part live 10 2>/dev/null
     cat "$WORK/live.log" >>"$WORK/earlier.log"
-    is_down() {
-        ! listening "$RELAYD_LIVE"
-    }
-    wait_for 10 - "the end of its relay daemon" is_down || exit 1
+    wait_for 10 - "the end of its relay daemon" relayd_is_gone || exit 1
     start_live "${options[@]}"
     back_ms=$(now_ms)
 }
-lttng_daemons() {
-    local parent=${private_pid[sessiond]}
-    pgrep -P "$(pgrep -P "$parent" | tr '\n' ,)$parent"
-}
 restart_sessiond() {
-    local others
-    others=$(lttng_daemons)
-    kill -s KILL "${private_pid[sessiond]}"
-    wait_part sessiond 10 2>/dev/null
-    # shellcheck disable=SC2086 # a list
-    kill -KILL $others 2>/dev/null
-    are_gone() {
-        # shellcheck disable=SC2086
-        [ -z "$others" ] || ! kill -0 $others 2>/dev/null
-    }
-    wait_for 10 - "the end of LTTng's daemons" are_gone || exit 1
-    start_sessiond || exit 1
+    kill_lttng && start_sessiond || exit 1
     active_from=$(now_ms)
     is_active() {
         status_is .session.state active
@@ -108,9 +87,7 @@ fault_sessiond() {
 }
 fault_consumerd() {
     # shellcheck disable=SC2046 # a list
-    kill -s KILL $(lttng_daemons | while read -r pid; do
-        grep -q consumerd "/proc/$pid/cmdline" && echo "$pid"
-    done) || fail "there is no consumer daemon"
+    kill -s KILL $(lttng_daemons -f lttng-consumerd) || fail "there is no consumer daemon"
     is_noticed() { # sometimes the session daemon aborts then
         status_is '.session.state != "active"' true
     }
@@ -118,8 +95,13 @@ fault_consumerd() {
     restart_sessiond
 }
 fault_collector() {
+    local before
     stop_part collector KILL >/dev/null 2>&1
-    sleep 1
+    before=$(number "$WORK/made")
+    made_more() {
+        [ "$(number "$WORK/made")" -ge $((before + rate)) ]
+    }
+    wait_for 20 writer "the spans of a second" made_more || exit 1
     start_collector_part
     back_ms=$(now_ms)
 }
@@ -131,6 +113,15 @@ fault_traced() {
     wait_for 10 other "its first spans" has_made || exit 1
     stop_part other KILL >/dev/null 2>&1
     back_ms=$(now_ms)
+}
+fault_away() { # the reader dies while what it has read waits for a collector
+    stop_part collector KILL >/dev/null 2>&1
+    many_wait() {
+        [ "$(status .counters.spans_waiting)" -ge 1000 ]
+    }
+    wait_for 20 live "spans that wait" many_wait || exit 1
+    fault_reader
+    start_collector_part
 }
 
 private_begin
@@ -211,20 +202,21 @@ printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d,
     fail "$lost spans of $made did not arrive, $unrecorded of which no session recorded; $said_lost are counted"
 case $scenario in
 collector | traced) [ "$lost" = 0 ] || fail "$lost spans did not arrive, though nothing was away that had them" ;;
+away) [ "$lost" -ge 500 ] || fail "only $lost spans were lost with the reader: nothing is shown" ;;
 esac
 [ -z "${KEEP_LOG-}" ] || cp "$WORK/earlier.log" "$KEEP_LOG"
 says() {
     grep -q "$1" "$WORK/earlier.log" || fail "it has not said: $1"
 }
 case $scenario in
-reader | abort) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
+reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
 live) says 'nobody has read for .* s: the events of that time are lost' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac
 case $scenario in
-reader | abort | collector) # the session was never away: each event is in the account once
+reader | abort | away | collector) # the session was never away: each event is in the account once
     off=$((known - made))
     ((off < 50 && off > -50)) || {
         show_log live 40

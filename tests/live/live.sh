@@ -24,6 +24,10 @@ start_live() {
     start_part live "$blkin" live "${LIVE_OPTIONS[@]}" "$@"
 }
 
+relayd_is_gone() {
+    ! listening "$RELAYD_LIVE"
+}
+
 # status FILTER: of `blkin status --json`, by jq.
 status() {
     timeout 10 "$blkin" status --json --runtime-dir="$WORK/run" --config="$WORK/blkin.conf" live 2>/dev/null |

@@ -55,7 +55,7 @@ else
     echo "not tested: QEMU and nbdkit side by side: no nbdkit, or no filter"
     MORE=0
 fi
-stop_part live TERM 20
+stop_part live TERM 20 || fail "exit status $? after SIGTERM"
 check_sum
 must_say '.*lost before by LTTng: 0 events, 0 packets'
 "$PYTHON" - "$WORK/spans.json" "$REQUESTS" >"$WORK/pairs" <<'EOF' || fail "not all are pairs: $(cat "$WORK/pairs")"

@@ -92,10 +92,7 @@ wait_for 5 live "spans at once" counter_is spans_accepted 100 || exit 1
 status_is '.rings.memories | length' 1 || fail "the program has got another memory"
 stop_part steady KILL 5 2>/dev/null
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
-gone() {
-    ! [ -e "$WORK/run/rings.vault" ]
-}
-wait_for 10 - "the end of what keeps the rings" gone || exit 1
+wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
 
 # another one beside it has the memory of its own user, and holds none
 start_rings holds

@@ -45,7 +45,7 @@ grep -q '^ *[1-9][0-9]*  lttng_ust_pthread:pthread_mutex_lock_req  mutex' "$WORK
 grep -q "^  $(uname -n)/mine\$" "$WORK/said" || fail "it does not name the sessions: $(cat "$WORK/said")"
 "$blkin" rules events --relayd=127.0.0.1:1 blkin 2>"$WORK/said" && fail "events of no relay daemon"
 grep -q 'no relay daemon answers at net://127.0.0.1:1' "$WORK/said" || fail "it says: $(cat "$WORK/said")"
-stop_part live TERM 20
+stop_part live TERM 20 || fail "exit status $? after SIGTERM"
 check_sum
 must_say 'events: [0-9]* = 0 in spans .* of rules; .*begins by rules: '
 for name in "wait for mutex" "hold mutex" "library "; do

@@ -44,10 +44,7 @@ status_is .lost.sessions_stalled 1 || fail "it is not counted"
 # killed, and started again: one session, that of the configuration
 kill -s KILL "${private_pid[live]}"
 wait_part live 5 2>/dev/null
-is_down() {
-    ! listening "$RELAYD_LIVE"
-}
-wait_for 10 - "the end of its relay daemon" is_down || exit 1
+wait_for 10 - "the end of its relay daemon" relayd_is_gone || exit 1
 start_live "${options[@]/spans.json/more.json}"
 wait_read || exit 1
 lttng list 2>/dev/null | grep -q 'blkin-2' && fail "the other session is there still"

@@ -40,10 +40,18 @@ account_says() {
     live_says "events: [0-9]* = $1 in spans .*missing: 0 events, .*spans: $1 = $1 accepted .*by LTTng: 0 events, 0 packets"
 }
 
-# kill_reader SPANS: when these are delivered.
+# is_saved: were its checkpoint and its account written since?
+is_saved() {
+    [ "$(find "$place/run" -name 'live-*.checkpoint' -newer "$place/since" -o -name 'live-*.json' -newer "$place/since" | wc -l)" = 2 ]
+}
+
+# kill_reader SPANS: when these are delivered, and it has noted that.
 kill_reader() {
     wait_for 20 live "the spans before the kill" delivered "$1" || exit 1
-    sleep 1.2 # its checkpoint and its account are written each half second
+    for _ in 1 2; do # what is written first may have been begun before
+        touch "$place/since"
+        wait_for 20 live "what it has noted" is_saved || exit 1
+    done
     kill -KILL "$(pgrep -x blkin-reader -P "${private_pid[live]}")" || fail "no reader"
 }
 

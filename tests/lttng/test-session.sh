@@ -107,11 +107,9 @@ says "not there"
 # buffers in a folder of ours
 mkdir -m 700 "$WORK/shm"
 session rotated s "$WORK/s" "$WORK/shm" || fail "$(<"$WORK/answer")"
-"$BUILD/bench/bench-load" span 100000000 1000 &
-writer=$!
-wait_for 10 - "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q ."
-kill "$writer"
-wait "$writer" 2>/dev/null
+start_part writer "$BUILD/bench/bench-load" span 100000000 1000
+wait_for 10 writer "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q ." || exit 1
+stop_part writer TERM 5
 
 lttng create snapshots --snapshot >/dev/null || fail "lttng create"
 session rotated snapshots "$WORK/out" && fail "took a snapshot session for a rotated one"

@@ -286,12 +286,10 @@ def signals_are_not_its_own():
 def idle_clients():
     """However many say nothing, a scrape has its answer before they are put out."""
     with Held() as held:
-        begin = time.monotonic()
         idle = []
         for _ in range(40):
             idle.append(socket.create_connection(("127.0.0.1", held.port), timeout=LIMIT))
         scrape(held.port)
-        took = time.monotonic() - begin
         open_ones = 0
         for sock in idle:
             sock.setblocking(False)
@@ -301,8 +299,7 @@ def idle_clients():
                 open_ones += 1
             except OSError:
                 pass
-        expect(open_ones and took < CLIENT_TIME, "the scrape took %.1f s, %d still wait" %
-               (took, open_ones))
+        expect(open_ones, "the scrape was answered when all of them were put out")
         held.finish()
         for sock in idle:
             sock.close()
@@ -357,7 +354,7 @@ def slow_clients():
         crowd += [connect() for _ in range(12)]
         begin = time.monotonic()
         held.finish()
-        expect(time.monotonic() - begin < 2, "the end took %.1f s" % (time.monotonic() - begin))
+        expect(time.monotonic() - begin < 0.9 * CLIENT_TIME, "the end took %.1f s" % (time.monotonic() - begin))
         for sock in crowd + [silent, dripping, deaf]:
             sock.close()
 

@@ -35,9 +35,9 @@ convert_chunks() {
         --params="path=\"$WORK/empty\""
 }
 
-# sum COUNTER NAME...: over these runs
+# sum COUNTER NAME...: over these runs; what equals nothing else, if there is no such counter
 sum() {
     local counter=$1
     shift
-    (cd "$WORK" && jq -s "map(.counters.$counter) | add" "${@/%/.stats}")
+    (cd "$WORK" && jq -s "map(.counters.$counter // error(\"no such counter\")) | add" "${@/%/.stats}") || echo "$counter of $*"
 }

@@ -13,13 +13,12 @@ import os
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, os.environ["SRC"] + "/tests")
 from common import free_port  # noqa: E402
 from delivery import FailsAtFirst, Fifo, counts, delivers, drive, refuses_to_start  # noqa: E402
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import PATIENCE, expect, run_scenarios, scenario, wait_until  # noqa: E402
+from scenarios import PATIENCE, expect, run_scenarios, scenario  # noqa: E402
 
 
 # ---- a collector that is not there ----------------------------------------------------------------------
@@ -82,20 +81,24 @@ def collector_comes_later():
 
 @scenario
 def collector_goes_and_comes_back():
-    with Collector([ok(headers=["Connection: close"], keep=False)]) as first:
+    is_missed = threading.Event()
+
+    def goes(_):
+        is_missed.set()
+        return False
+
+    with Collector([ok(headers=["Connection: close"], keep=False)], default=goes) as first:
         port = first.port
 
         def replace():
-            wait_until(lambda: len(first.accepted) >= 10, "ten spans")
+            expect(is_missed.wait(20 * PATIENCE), "nobody asks for more")
             first.__exit__()
-            time.sleep(0.3)
             second.append(Collector(port=port))
 
         second = []
         thread = threading.Thread(target=replace)
         thread.start()
-        run = drive(first, "add:10", "wait:accepted:10", "sleep:200", "add:90", "flush", "close",
-                    batch_spans=10)
+        run = drive(first, "add:10", "wait:accepted:10", "add:90", "flush", "close", batch_spans=10)
         thread.join()
         with second[0]:
             counts(run, accepted=100)

@@ -145,6 +145,7 @@ static void move(struct run *run)
     chain_save(&run->chain, run->assembler, &writer);
     CHECK(!writer.has_failed);
     chain_hand_over(&run->chain);
+    CHECK(run->chain.handed_over == held);
     end(run);
     begin(run);
     reader = (struct state){.left = {buffer.data, buffer.length}};

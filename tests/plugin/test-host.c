@@ -276,26 +276,29 @@ static void test_crowded_cpus(void)
 {
     static const struct {
         const char *pressure, *running, *said;
+        int busy; /* of 100 */
     } cases[] = {
-        {"63000000 0 0", "7", ", 7 threads ran or wanted to"},
-        {"63000000 0 0", "2", ", 2 threads ran or wanted to"},
-        {"63000000 0 0", "1", ", tasks waited for one 63 % of the time"},
-        {"63000000 0 0", "0", ", tasks waited for one 63 % of the time"},
-        {"63000000 0 0", NULL, ", tasks waited for one 63 % of the time"},
-        {"20000000 0 0", "7", NULL},
-        {NULL, "4", ", 4 threads ran or wanted to"},
-        {NULL, "3", NULL},
+        {"63000000 0 0", "7", ", 7 threads ran or wanted to", 99},
+        {"63000000 0 0", "2", ", 2 threads ran or wanted to", 99},
+        {"63000000 0 0", "1", ", tasks waited for one 63 % of the time", 99},
+        {"63000000 0 0", "0", ", tasks waited for one 63 % of the time", 99},
+        {"63000000 0 0", NULL, ", tasks waited for one 63 % of the time", 99},
+        {"20000000 0 0", "7", NULL, 99},
+        {"63000000 0 0", "7", NULL, 88},
+        {NULL, "4", ", 4 threads ran or wanted to", 99},
+        {NULL, "3", NULL, 99},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct stage *hosts = begin();
-        char said[200];
+        char said[200], cpu[64];
 
+        (void)snprintf(cpu, sizeof(cpu), "%d 0 0 %d 0 0 0 0", cases[i].busy * 2000000,
+                       (100 - cases[i].busy) * 2000000);
         for (int64_t at = 1000; at <= 1100; at += 100) {
             const bool is_after = at == 1100;
 
-            sample_group(hosts, "h", "cpu", CPU_NAMES,
-                         is_after ? "198000000 0 0 2000000 0 0 0 0" : "0 0 0 0 0 0 0 0", at);
+            sample_group(hosts, "h", "cpu", CPU_NAMES, is_after ? cpu : "0 0 0 0 0 0 0 0", at);
             if (cases[i].pressure)
                 sample_group(hosts, "h", "pressure", PRESSURE_NAMES,
                              is_after ? cases[i].pressure : "0 0 0", at);

@@ -139,9 +139,9 @@ def retry_after_date():
 def retry_after_beyond_patience():
     """Who asks for more time than there is gets no second request."""
     with Collector(default=status(503, ["Retry-After: 3600"])) as collector:
-        run = drive(collector, "add:10", "flush", "close", retry_timeout_ms=3000)
+        run = drive(collector, "add:10", "flush", "close", retry_timeout_ms=3000 * PATIENCE)
         counts(run, undelivered=10)
-        expect(len(collector.requests) == 1 and run.seconds < 2, run.explain())
+        expect(len(collector.requests) == 1 and run.seconds < 2 * PATIENCE, run.explain())
         expect("longer pause (Retry-After) than retry-timeout-ms leaves" in run.messages, run.messages)
 
 

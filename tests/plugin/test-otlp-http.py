@@ -214,11 +214,16 @@ def killed_at_random():
             args = [DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "requests=3", "batch-spans=100",
                     "pace:20", "settled", "add:20000", "flush", "close"]
             with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-                timer = threading.Timer(0.05 + random_.random() * 0.5, process.kill)
-                timer.start()
-                said = [line for line in process.stdout if line.startswith("settled") and line.endswith("\n")]
+                timer = threading.Timer(random_.random() * 0.5, process.kill)
+                said = []
+                for line in process.stdout:
+                    if line.startswith("settled") and line.endswith("\n"):
+                        said.append(line)
+                        if len(said) == 1:
+                            timer.start()
                 timer.cancel()
-            settled = int(said[-1].split()[1]) if said else 0
+            expect(said, "nothing was settled: nothing is shown")
+            settled = int(said[-1].split()[1])
             missing = set(range(1, settled + 1)) - set(collector.accepted)
             expect(not missing, "%d were settled, but not taken: %s" % (settled, sorted(missing)[:10]))
 

@@ -278,7 +278,7 @@ def test_every_length():
         plain = "".join(chr(97 + i % 26) for i in range(length))
         values += [plain] + ([plain[:-1] + "\u00e9", "\u20ac" + plain[1:]] if 0 < length < 16000 else [])
     spans = many(*[[text("key", value), annotation(T0, value, "debug")] for value in values])
-    for value, span in zip(values, spans):
+    for value, span in zip(values, spans, strict=True):
         expect(tags(span) == {"key": value}, value[:50])
         expect(span.events[0].name == value, value[:50])
 

@@ -310,6 +310,7 @@ def killed_at_random():
           "%d lost, %d twice (at most %d), %d torn" %
           (KILLS, kills_in_spool, len(settled), len(collector.taken), len(lost), twice,
            KILLS * senders * batch, run.counts["spool"]["corrupt"]))
+    expect(settled, "nothing was settled: nothing is shown")
     expect(not lost, "lost: %s" % sorted(lost)[:20])
     expect(twice <= KILLS * senders * batch, "too many came twice")
     expect(kills_in_spool or KILLS < 10, "the spool was never used")

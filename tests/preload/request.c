@@ -3,7 +3,8 @@
  * Makes so many requests on each of so many connections at once, each with IN bytes sent and OUT
  * returned; DEPTH of them at once as one message; ids from FIRST-ID on, or all 0 without one. What
  * follows the line begins with a number of its own. keep: DEPTH are always under way, the next one
- * is sent when one is answered, which is not in order.
+ * is sent when one is answered, which is not in order. REQUEST_HOLD=FILE in the environment: after
+ * the first one of each connection they wait until there is such a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -36,6 +37,14 @@ static void *keep_requests(void *unused)
     return NULL;
 }
 
+static void wait_at_first(unsigned number)
+{
+    const char *hold = number == 0 ? getenv("REQUEST_HOLD") : NULL;
+
+    while (hold && access(hold, F_OK) != 0)
+        usleep(1000);
+}
+
 static void *make_requests(void *number)
 {
     const unsigned me = (unsigned)(long)number;
@@ -56,6 +65,7 @@ static void *make_requests(void *number)
         give_all(i, fd, message, (LINE + in) * (size_t)depth);
         if (!take_all(i + 1, fd, answer, out * (size_t)depth))
             fail("response");
+        wait_at_first(i);
     }
     close(fd);
     free(message);

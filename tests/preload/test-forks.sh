@@ -83,9 +83,13 @@ request() {
 request
 lttng destroy before >/dev/null
 session after blkin:span
+orphan_is_registered() {
+    request
+    lttng_programs | grep -q ' blkin:span'
+}
+wait_for 20 - "the registration of the orphan" orphan_is_registered || exit 1
 for ((i = 0; i < 20; i++)); do
     request
-    sleep 0.1
 done
 exec {connection}>&-
 { wait "$server"; } 2>/dev/null # says that it was killed
@@ -93,16 +97,16 @@ sunk after
 "$PYTHON" - "$WORK/after.json" <<'PY' || fail "orphan: see above"
 import json, sys
 spans = json.load(open(sys.argv[1]))
-print(len(spans), "spans of 20 requests to an orphan")
-sys.exit(len(spans) < 5)
+print(len(spans), "spans of 20 requests to an orphan, and of some before")
+sys.exit(len(spans) < 20)
 PY
 
 # LTTng's descriptors are nobody else's, whatever session daemons do meanwhile
 (
     for ((i = 0; ; i++)); do
-        session "random$i" 'blkin:*'
-        lttng enable-event -s "random$i" -u -c big 'zipkin:*' >/dev/null
+        session "random$i" 'blkin:*' 'zipkin:*'
         lttng destroy "random$i" >/dev/null
+        echo $i >"$WORK/sessions"
     done
 ) &
 sessions=$!
@@ -111,10 +115,12 @@ for way in close syscall; do
     "$forks" ask 7703 "$rounds" >/dev/null || fail "$way: a file was taken: see above"
     wait "$server" || fail "$way: status $?"
 done
-kill $sessions
+wait_for 20 - "a session that has come and gone" test -s "$WORK/sessions" || exit 1
+kill $sessions || fail "sessions have not come and gone all the time"
 wait $sessions 2>/dev/null
 
-# a session daemon that does not answer is not waited for, neither are threads that cannot start
+# a session daemon that does not answer is not waited for (LTTng would, for 3 s), neither are threads that cannot start
+most=$((500000 * PATIENCE))
 unset LTTNG_UST_REGISTER_TIMEOUT # of private.sh
 # shellcheck disable=SC2154 # of private.sh
 kill -STOP "${private_pid[sessiond]}"
@@ -123,7 +129,7 @@ slowest=$("$forks" ask 7704 10)
 kill -CONT "${private_pid[sessiond]}"
 wait "$server" || fail "stopped: status $?"
 echo "stopped daemon: the slowest of 10 connections took $slowest us"
-[ "$slowest" -lt 500000 ] || fail "a stopped session daemon: $slowest us for a connection"
+[ "$slowest" -lt $most ] || fail "a stopped session daemon: $slowest us for a connection"
 
 for limit in data=17M data=12M data=9M; do
     name=${limit%=*}
@@ -134,5 +140,5 @@ for limit in data=17M data=12M data=9M; do
     slowest=$("$forks" ask 7705 3)
     wait "$server" || fail "$limit: status $?"
     echo "$limit: the slowest of 3 connections took $slowest us"
-    [ "$slowest" -lt 500000 ] || fail "$limit: $slowest us for a connection"
+    [ "$slowest" -lt $most ] || fail "$limit: $slowest us for a connection"
 done

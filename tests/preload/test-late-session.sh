@@ -25,9 +25,17 @@ all_registered() {
 }
 wait_for 20 - "the registration of three programs" all_registered || exit 1
 
+# received: bytes that the server has got, of 100 for each request
+received() {
+    ss -tinH 'sport = :7601' | grep -o ' bytes_received:[0-9]*' | awk -F : '{ sum += $2 } END { print sum + 0 }'
+}
+has_received() {
+    [ "$(received)" -ge "$1" ]
+}
+
 for name in first second third fourth fifth sixth; do
     session $name blkin:span blkin:process
-    sleep 0.4 # some traffic, however much
+    wait_for 20 - "some traffic" has_received $(($(received) + 100000)) || exit 1
     sunk $name
     "$PYTHON" - "$WORK/$name.json" <<'PY' || fail "$name: see above"
 import json, sys

@@ -87,7 +87,9 @@ refused() {
     says 125 "*$1*" "$2"
     [[ $("$blkin" run "$2" 2>/dev/null) != *"it runs"* ]] || fail "$2 was run"
 }
-if "$cc" -static -o static program.c 2>/dev/null; then
+if ! "$cc" -static -o static program.c 2>/dev/null; then
+    echo "not tested: static programs: $cc links none"
+else
     refused 'is linked statically' ./static
     says 0 '*./static runs untraced*it runs' --anyway ./static
 fi
@@ -113,9 +115,8 @@ for place in 4:1 18:250; do
 done
 # a section of Go's build
 echo x >note
-if objcopy --add-section .go.buildinfo=note program go 2>/dev/null; then
-    refused 'is a Go program' ./go
-fi
+objcopy --add-section .go.buildinfo=note program go || fail "objcopy"
+refused 'is a Go program' ./go
 # heads that are cut and lengths that are wrong are no reason to crash
 for length in 1 4 20 64 100; do
     head -c $length program >"./cut" && chmod +x ./cut
@@ -124,7 +125,7 @@ for length in 1 4 20 64 100; do
 done
 cp program wild
 head -c 512 /dev/urandom | dd of=wild bs=1 seek=24 conv=notrunc status=none
-"$blkin" run --print >/dev/null && timeout 10 "$blkin" run ./wild >/dev/null 2>&1
+timeout 10 "$blkin" run ./wild >/dev/null 2>&1
 [ $? -ne 124 ] || fail "a program with a wild head hangs"
 
 # scripts: it is the interpreter that counts

@@ -18,7 +18,7 @@ set -u
 RING_BYTES=${RING_BYTES-32M} recording_begin
 kills=${KILLS:-20} rate=${RATE:-2000}
 read -ra parts <<<"${KILL_PARTS:-child record taker vault program sessiond}"
-declare -A killed=()
+declare -A killed=() tried=()
 seed=${SEED:-$RANDOM}
 RANDOM=$seed
 echo "seed $seed"
@@ -57,6 +57,11 @@ has_rings() {
     [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
 }
 
+# has_alarms COUNT: has the recorder seen so many?
+has_alarms() {
+    [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
+}
+
 now_ns() {
     date +%s%N
 }
@@ -70,6 +75,7 @@ start_program() {
 
 kill_part() {
     local pid
+    tried[$1]=1
     case $1 in
     child) a_child || return ;;
     record)
@@ -106,7 +112,7 @@ kill_part() {
         ;;
     requests) # when an alarm of it has told how many were lost before
         wait_for 30 record "rings of the program" has_rings || exit 1
-        sleep 0.6
+        wait_for 30 record "two alarms more" has_alarms $(($(status totals alarms) + 2)) || exit 1
         stop_part requests KILL
         start_requests
         ;;
@@ -147,9 +153,15 @@ done
 part_runs record || start_record
 part_runs taker || start_taker || exit 1
 wait_for 30 record "rings of the program" has_rings || exit 1
-sleep 1
+wait_for 30 record "an alarm after the kills" has_alarms $(($(status totals alarms) + 2)) || exit 1
 kill $maker
-sleep 1.5
+wait $maker 2>/dev/null
+# one more: when its alarm was seen, those before were
+alarms=$(status totals alarms)
+make keep
+wait_for 30 - "a note of the last one" grep -qs "$ID" "$WORK/planted" || exit 1
+wait_for 30 record "the last alarm" has_alarms $((alarms + 1)) || exit 1
+wait_for 30 record "the last fetch" is pending_traces 0 || exit 1
 wait_for 30 record "all deliveries" is kept waiting 0 || exit 1
 wait_for 30 record "all verdicts" is open_traces 0 || exit 1
 status >"$WORK/status" || exit 1
@@ -160,7 +172,8 @@ stop_part record TERM 30 || {
 cp "$WORK/status" "${KILLS_STATUS:-/dev/null}"
 [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/record.log "$WORK"/planted "$WORK"/taken "$WORK/status" "$KEEP_LOGS"
 
-for part in "${!killed[@]}"; do
+for part in "${!tried[@]}"; do
+    [ -n "${killed[$part]-}" ] || fail "no $part was killed: nothing is shown of it"
     printf '%s kills of %s; ' "${killed[$part]}" "$part"
 done
 "$PYTHON" - "$WORK" "${parts[@]}" <<'PY'

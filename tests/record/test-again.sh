@@ -8,7 +8,7 @@ set -u
 . "$SRC/tests/lib.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
-LINGER_MS=1500 recording_begin
+LINGER_MS=$((1000 + 1000 * PATIENCE)) recording_begin
 start_taker || exit 1
 start_requests
 start_record
@@ -26,13 +26,12 @@ was_slow() {
     slow=$(sed -n 's/^slow //p' "$WORK/requests.log") && [ -n "$slow" ]
 }
 wait_for 10 requests "a slow request" was_slow || exit 1
-sleep 0.7
+wait_for 10 record "a note on disk that it was asked for" grep -qs "$slow" "$WORK/state/record.fetched" || exit 1
 stop_part record KILL
 has_spans "$slow" && fail "it was fetched before the kill: this shows nothing"
 start_record
 wait_for 5 record "the trace that was asked for before the kill" has_spans "$slow" || fail "it is not asked for again"
 [ "$(status totals traces_asked_again)" -gt 0 ] || fail "it is not counted: $(status totals)"
-wait_for 10 record "a verdict on each that was open" is totals traces_incomplete 0 || exit 1
 kill $maker
 wait_for 20 record "all verdicts" is open_traces 0 || exit 1
 is totals traces_incomplete 0 || fail "some are incomplete: $(status totals)"

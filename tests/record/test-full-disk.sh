@@ -46,8 +46,10 @@ for folder in "${folders[@]}"; do
     cp "$folder/requests" "$WORK/requests.${folder##*/}" || exit 1
 done
 waiting=$(status kept waiting)
-sleep 1 # nothing is written any more
-wait_for 10 record "a state that is written" is kept saving_ms 0 || exit 1
+is_written() {
+    [ "$(jq .traces_complete "$WORK/state/record.json")" = "$(status totals traces_complete)" ] && is kept saving_ms 0
+}
+wait_for 10 record "a state that is written" is_written || exit 1
 fill $(((16 << 20) + rings - $(du -sb "${folders[0]}" | cut -f1))) || fail "cannot fill the disk"
 mkfifo "$WORK/state/record.json.new" || exit 1 # nothing is deleted before the state is written
 make "keep"
@@ -71,13 +73,17 @@ for folder in "${folders[@]}"; do
 done
 rm -f "$KEPT"/*/found "$KEPT"/*/looked
 fill 0
-cat /dev/zero >"$WORK/state/filler.2" 2>/dev/null
 stop_part record KILL
+rm -f "$WORK"/state/*.stats # which would give back the room that they need
+cat /dev/zero >"$WORK/state/filler.2" 2>/dev/null
 start_record --fetch-traces=4096 --linger-ms=0
 wait_for 20 record "that it records" is state recording || exit 1
 waiting=$(status kept waiting)
 sleep 4
-is totals kept_damaged 0 && is kept waiting "$waiting" || fail "what can be read was deleted: $(status totals)"
+is totals kept_damaged 0 && is kept waiting "$waiting" || {
+    show_log record
+    fail "what can be read was deleted: $(status totals)"
+}
 rm "$WORK/taken.away"
 wait_for 40 record "all deliveries" is kept waiting 0 || { status; exit 1; }
 for id in "${ids[@]}"; do

@@ -29,6 +29,8 @@ kept() {
 # wrong use
 "$BUILD/bin/blkin" record nonsense 2>"$WORK/err"
 [ $? = 2 ] || fail "an operand: not refused"
+"$BUILD/bin/blkin" record --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
+[ $? = 2 ] && grep -q 'is a file' "$WORK/err" || fail "a file as the endpoint: $(<"$WORK/err")"
 
 # systemd is told when it is ready
 start_notified systemd || exit 1
@@ -182,10 +184,7 @@ stop_part record TERM 20 || fail "status $? of SIGTERM"
 has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/record.log")"
 [ -z "$(ls "$KEPT")" ] || fail "left: $(ls "$KEPT")"
 [ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
-gone() {
-    [ ! -e "$WORK/run/rings.vault" ]
-}
-wait_for 10 - "the end of the process that keeps the rings" gone || exit 1
+wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
 
 # it is there again: so is the program
 start_record

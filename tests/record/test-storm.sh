@@ -42,8 +42,9 @@ distinct_spans() {
 }
 
 # The storm.
+recorded=$(ring_bytes)
 make "rate $RATE"
-sleep 3
+wait_for 30 record "spans, of more than 100 bytes each" eval '[ "$(ring_bytes)" -ge '$((recorded + 600000))' ]' || exit 1
 before=$(status totals fetches)
 for ((n = 1; n <= ASKERS; n++)); do
     keep_last 1 "asker-$n" 10000
@@ -61,7 +62,7 @@ wait_for 60 record "all deliveries" is kept waiting 0 || exit 1
 fetches=$(($(status totals fetches) - before))
 all=$(all_spans) distinct=$(distinct_spans)
 echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them distinct, the slow trace took $took ms"
-[ "$fetches" -le 10 ] || fail "$fetches fetches for $ASKERS requests for the same seconds"
+[ "$fetches" -le $((ASKERS / 2)) ] || fail "$fetches fetches for $ASKERS requests for the same seconds"
 [ "$all" -eq "$distinct" ] || fail "spans were sent more than once"
 [ "$all" -gt 1000 ] || fail "that was no storm"
 jq -e '.more > 0 or (.traces | length) < 4096' "$WORK/answer" >/dev/null || fail "4096 traces, and not said that there are more"
@@ -81,8 +82,8 @@ ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | 
 stop_part record KILL
 make "service then"
 make "fast 5"
-keep_last 2 asker-1 500
-sleep 2
+keep_last 2 asker-1 5000
+sleep 2 # between the question and what came after it; a busy machine makes it more
 make "service later"
 make "fast 5"
 start_record --hub="http://127.0.0.1:$HUB_PORT"

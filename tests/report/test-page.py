@@ -146,11 +146,11 @@ class Page(unittest.TestCase):
             x = i && i.getBoundingClientRect(); return i && [(x.left - w.left) / w.width, x.width / w.width]; })
             .filter(Boolean)""")
         wanted = [((s["timestamp"] - begin) / total, s["duration"] / total) for s in first]
-        for (left, width), (at, share) in zip(sorted(bars), sorted(wanted)):
+        for (left, width), (at, share) in zip(sorted(bars), sorted(wanted), strict=True):
             self.assertAlmostEqual(left, at, delta=0.01)
             self.assertAlmostEqual(width, share, delta=0.01)
 
-    def test_usage(self):
+    def test_usage_of_threads(self):
         """Where spans tell what their threads did, there are columns of it, and the last word on the longest one."""
         def trace(number, run_delay):
             made = Trace(number, BASE, None)

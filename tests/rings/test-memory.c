@@ -168,9 +168,28 @@ static void test_other_files(void)
     (void)close(ends[1]);
 }
 
+/* Each CPU has its own ring: the average of all would hide one that lasts for a moment. */
+static void test_busiest(void)
+{
+    struct memory memory;
+    uint64_t before[3] = {0};
+
+    CHECK(memory_make(&memory, 1000, &size, &error));
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 0).committed = 100;
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 9000;
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 5).committed = 50000; /* of alarms */
+    CHECK(memory_busiest(&memory, before) == 9000);
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 0).committed = 4100;
+    *(uint64_t *)(uintptr_t)memory_ring(&memory, 1).committed = 8; /* a program has damaged it */
+    CHECK(memory_busiest(&memory, before) == 4000 && before[1] == 8);
+    CHECK(memory_busiest(&memory, before) == 0);
+    memory_close(&memory);
+}
+
 int main(void)
 {
     test_made();
+    test_busiest();
     test_sizes();
     test_too_large();
     test_lies();

@@ -15,7 +15,7 @@ rotating_begin
 export BLKIN_BATCH_SPANS=500
 kills=${KILLS:-20} rate=${RATE:-10000}
 read -ra parts <<<"${KILL_PARTS:-child rotate taker}"
-declare -A killed=()
+declare -A killed=() tried=()
 consumers=() # of session daemons that were killed
 trap end_all EXIT
 
@@ -35,10 +35,6 @@ a_child() {
 find_consumerd() {
     consumerd=$(pgrep -x lttng-consumerd | head -n 1)
     consumers+=("$consumerd")
-}
-
-is_gone() {
-    ! grep -qs '^State:[[:space:]]*[^Z]' "/proc/$1/status"
 }
 
 # It ends by itself when its session daemon has. One that hung once kept this test for ten minutes.
@@ -65,6 +61,7 @@ note_lttng_kill() {
 }
 
 kill_part() {
+    tried[$1]=1
     case $1 in
     child) a_child || return ;;
     rotate)
@@ -138,7 +135,8 @@ stop_part rotate TERM || {
 timeout 60 "$BUILD/bin/blkin" rotate --end ||
     fail "blkin rotate --end: $?; of LTTng's there run: $(pgrep -a '^lttng-' | tr '\n' ';')"
 
-for part in "${!killed[@]}"; do
+for part in "${!tried[@]}"; do
+    [ -n "${killed[$part]-}" ] || fail "no $part was killed: nothing is shown of it"
     printf '%s kills of %s; ' "${killed[$part]}" "$part"
 done
 "$PYTHON" - "$WORK/taken" "$(made)" "$rate" "$WORK/lttng-kills" $((kills * BLKIN_BATCH_SPANS)) <<'PY'

@@ -32,7 +32,7 @@ check() {
     grep -q 'no room on the disk' "$WORK/rotate.log" || fail "$name: nothing is said"
     rm "$WORK/hold"
     wait_part writer 60 || fail "$name: the writer failed"
-    stop_part rotate TERM
+    stop_part rotate TERM || fail "exit status $? after SIGTERM"
     timeout 60 "$BUILD/bin/blkin" rotate --end || fail "$name: --end"
     printf '%s: %s chunks dropped, %s of %s spans taken, %s counted as missing\n' "$name" "$dropped" \
         "$(taken distinct)" "$made" "$(missing)"

@@ -14,6 +14,10 @@ mkdir -p "$WORK/open" && chmod 777 "$WORK/open"
 "$BUILD/bin/blkin" rotate --output="$WORK/open" --once 2>"$WORK/err" && fail "took a folder of everybody's"
 grep -q 'expected a folder of the user who runs this' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
+# a file would have to be overwritten for each chunk
+"$BUILD/bin/blkin" rotate --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
+[ $? = 2 ] && grep -q 'is a file' "$WORK/err" || fail "a file as the endpoint: $(<"$WORK/err")"
+
 # no session daemon, no collector: it says so and waits
 start_rotate
 wait_for 10 rotate "a word about the missing session daemon" says "no LTTng session daemon answers" || exit 1
@@ -56,8 +60,19 @@ once() {
 wait_for 20 - "6000 spans by --once, as LTTng closes chunks" once || exit 1
 records || fail "--once has ended the session"
 
+# tail sampling: what waits at the end of a chunk comes although nothing is recorded any more
+echo '1/1' >"$WORK/keep"
+start_rotate --tail-sampling="$WORK/keep" --host=no
+wait_recording || exit 1
+write_spans 6000 500 10000
+has_all() {
+    has_taken 6500
+}
+wait_for 30 rotate "500 spans by tail sampling" has_all || exit 1
+stop_part rotate TERM || fail "status $? of SIGTERM"
+
 # --end: all of it, and nothing is left
-write_spans 6000 1000 10000
+write_spans 6500 500 10000
 timeout 60 "$BUILD/bin/blkin" rotate --end || fail "--end: $?"
 [ "$(taken all)" = 7000 ] && has_taken 7000 || fail "--end: $(taken all) spans for 7000, $(taken distinct) distinct"
 lttng list 2>&1 | grep -q "$OUTPUT" && fail "--end has left the session"

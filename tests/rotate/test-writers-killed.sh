@@ -38,7 +38,7 @@ wait_for 60 rotate "all $made spans of the program that worked" has_all || {
 discarded=$(status counters lttng_events_discarded)
 stuck=$(status totals rotations_stuck)
 ((kills > 20 || discarded + stuck == 0)) || fail "$discarded events discarded, $stuck rotations stuck"
-stop_part rotate TERM
+stop_part rotate TERM || fail "exit status $? after SIGTERM"
 timeout 60 "$BUILD/bin/blkin" rotate --end || fail "--end: $?"
 of_the_dead=$("$PYTHON" -c 'import json, sys
 print(sum(s[1] == "ended" for line in open(sys.argv[1]) for s in json.loads(line)))' "$WORK/taken")

@@ -5,14 +5,8 @@
 # hanging_begin: after private_begin. Then preload $WORK/hang.so with HANG_WHILE=$WORK/hang: see hang.c.
 hanging_begin() {
     "${CC:-cc}" -shared -fPIC -O2 -o "$WORK/hang.so" "$SRC/tests/power/hang.c" || fail "cannot compile hang.c"
-    export NOTIFY_SOCKET=$WORK/notify WATCHDOG_USEC=400000
-    # what a service tells systemd, a line each
-    start_part systemd "$PYTHON" -c 'import socket, sys
-with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-    s.bind(sys.argv[1])
-    while True:
-        print(s.recv(4096).decode().strip(), flush=True)' "$NOTIFY_SOCKET"
-    wait_for 10 systemd "a socket like that of systemd" test -S "$NOTIFY_SOCKET" || exit 1
+    export NOTIFY_SOCKET=$WORK/systemd WATCHDOG_USEC=400000
+    start_notified systemd || exit 1
 }
 
 fed() {

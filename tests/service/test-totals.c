@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "tools/base/metrics.h"
 #include "tools/base/reader_account.h"
 #include "tools/base/totals.h"
 
@@ -164,6 +165,32 @@ static void test_killed(void)
     totals = (struct totals){.has_open = false};
     add("running", &counts);
     CHECK(totals.sinks.output.spans == 70 && totals.sinks.output.waiting == 0);
+    CHECK(!totals.has_open);
+}
+
+/* What waits in the checkpoint has to be given the time, also if nothing more is recorded. */
+static void test_left_open(void)
+{
+    struct counts counts = {.input = {.spans_handed_over = 3}};
+
+    totals = (struct totals){.has_open = false};
+    add("ended", &counts);
+    CHECK(totals.has_open && totals.sinks.input.spans_handed_over == 0);
+    counts.input.spans_handed_over = 0;
+    add("ended", &counts);
+    CHECK(!totals.has_open);
+}
+
+/* The trace time of runs that come one after the other would look like a session that stands still.
+ */
+static void test_page(void)
+{
+    const struct counts counts = {.input = {.events = 7, .trace_time_ns = 5000000000}};
+    char *page = metrics_page(&counts, NULL, strdup("own 1\n"));
+
+    CHECK(page && strstr(page, "\nblkin_events_total 7\n") && strstr(page, "\nown 1\n"));
+    CHECK(page && strstr(page, "\nblkin_trace_time_seconds 0.000\n"));
+    free(page);
 }
 
 int main(void)
@@ -178,6 +205,8 @@ int main(void)
     test_killed_with_spool();
     test_going_on();
     test_killed();
+    test_left_open();
+    test_page();
     CHECK(unlink(stats_file) == 0);
     return check_status();
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # The sink's tap: what its readers are shown, and that none of them holds the sink up.
 # SPDX-License-Identifier: BSD-2-Clause
+import fcntl
 import itertools
 import json
 import os
@@ -10,7 +11,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
+import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
@@ -33,6 +34,11 @@ class Reader:
 
     def ask(self, text):
         self.socket.sendall(text.encode())
+
+    def is_heard(self):
+        """Has the sink taken all that was asked?"""
+        unread = fcntl.ioctl(self.socket, termios.TIOCOUTQ, bytes(4))
+        return unread == bytes(4)
 
     def lines(self):
         """All that come until the sink ends."""
@@ -124,7 +130,7 @@ class Tap(unittest.TestCase):
         readers = {share: Reader(self.path) for share in (2, 16, 65536)}
         for share, reader in readers.items():
             reader.ask(f"1/{share}\n")
-        time.sleep(0.2)  # the tap's thread takes it; nothing tells when
+            wait_until(reader.is_heard, "the tap's thread takes it")
         self.go(driver)
         for share, reader in readers.items():
             lines = reader.until(35000)

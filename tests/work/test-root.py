@@ -16,7 +16,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
-from common import LIMIT_S, look_for, otelcol_config  # noqa: E402
+from common import LIMIT_S, PATIENCE, look_for, otelcol_config  # noqa: E402
 from server import Server  # noqa: E402
 from services import BLKIN, SPAN, Service, field, start_collector  # noqa: E402
 import together  # noqa: E402
@@ -244,7 +244,7 @@ class RootTest(unittest.TestCase):
             root.get("/metrics")
             took.append(time.monotonic() - begun)
         look_for(7, look)
-        self.assertLess(max(took), 0.6)
+        self.assertLess(max(took), 0.6 * PATIENCE)
 
     def test_what_the_topic_has_lost(self):
         """What it has not kept until the root came back is missing, and that is counted, once; the rest is not."""

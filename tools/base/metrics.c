@@ -101,6 +101,7 @@ void metrics_close(struct metrics *metrics)
 char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
 {
     static int64_t start_ns;
+    struct counts shown = *counts;
     struct run_info run = {.endpoint = endpoint_shown(endpoint ? endpoint : ""),
                            .start_ns = start_ns ? start_ns : (start_ns = wall_clock_ns()),
                            .events_ns = wall_clock_ns(),
@@ -108,7 +109,8 @@ char *metrics_page(const struct counts *counts, const char *endpoint, char *own)
     struct printer printer = {.has_failed = !run.endpoint || !own};
 
     if (!printer.has_failed) {
-        prometheus_print(&printer, counts, &run);
+        shown.input.trace_time_ns = 0; /* no live session, whose time could stand still */
+        prometheus_print(&printer, &shown, &run);
         print_string(&printer, own);
     }
     free(own);

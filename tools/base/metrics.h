@@ -20,8 +20,8 @@ void metrics_add(struct metrics *metrics, const char *path, const char *content_
                  metrics_page_fn *page);
 const char *metrics_url(const struct metrics *metrics);
 
-/* The page of sinks that are children, with the service's own text after it, which is freed. NULL:
- * out of memory. */
+/* The page of sinks that are children and read no live session (their trace time is 0), with the
+ * service's own text after it, which is freed. NULL: out of memory. */
 char *metrics_page(const struct counts *counts, const char *endpoint, char *own);
 
 /* NULL is allowed. */

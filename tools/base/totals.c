@@ -138,7 +138,8 @@ uint64_t totals_add_run(struct totals *totals, const char *stats_file)
                        (long long)json_integer_value(json_object_get(json, "pid")), started);
     if (id[0] && strcmp(id, totals->last_run) != 0 && reader_account_read(stats_file, &run)) {
         settled = run.counts.output.outcome[OUTCOME_ACCEPTED];
-        totals->has_open = run.counts.input.events_held || run.counts.core.spans_open;
+        totals->has_open = run.counts.input.events_held || run.counts.core.spans_open ||
+                           run.counts.input.spans_handed_over;
         if (run.counts.input.trace_time_ns > totals->trace_ns)
             totals->trace_ns = run.counts.input.trace_time_ns;
         counts_hand_over(&run.counts);

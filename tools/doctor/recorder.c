@@ -43,8 +43,7 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
             "programs were refused rings %" PRId64
             " times: ring-users or rings-max-bytes is too low, or memory is short",
             number_in(rings, "refused"));
-    /* 0 s: no rate, or a rate that fills a ring in less than a second */
-    if (holds_s == 0 && number_in(rings, "bytes_per_s") < number_in(rings, "ring_bytes")) {
+    if (holds_s == 0) {
         saw(doctor, LEVEL_OK, "ring.seconds",
             "nothing was recorded lately, so nothing is overwritten");
         return;

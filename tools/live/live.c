@@ -107,7 +107,7 @@ static char *page(void *context)
     print_metric(&printer, "blkin_session_active", "gauge", "Is our session recording?",
                  service->tracing.state == TRACING_ACTIVE);
     print_metric(&printer, "blkin_sessions_stalled_total", "counter",
-                 "Sessions given up as they stood still.", service->tracing.names - 1);
+                 "Sessions given up because they stood still.", service->tracing.names - 1);
     prometheus_print(&printer, &counts, &info);
     return print_end(&printer);
 }

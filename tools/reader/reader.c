@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define STATS_PERIOD_MS 500
@@ -38,6 +40,21 @@ json_t *reader_params(const struct config *config)
         (void)json_object_set_new(params, "require-collector", json_false());
     (void)json_object_set_new(params, "stats-period-ms", json_integer(STATS_PERIOD_MS));
     return params;
+}
+
+bool reader_endpoint_fits(const struct config *config, struct error *error)
+{
+    static const char scheme[] = "file:";
+    const char *endpoint = config_text(config, "endpoint");
+    struct stat status;
+
+    if (!endpoint || strncasecmp(endpoint, scheme, strlen(scheme)) != 0 ||
+        (stat(endpoint + strlen(scheme), &status) == 0 && !S_ISREG(status.st_mode)))
+        return true;
+    return error_set(error,
+                     "endpoint \"%.800s\" is a file, which each delivery here would have to "
+                     "overwrite: expected http://, https:// or kafka://",
+                     endpoint);
 }
 
 json_t *reader_order(const struct reader *reader, json_t *order, const struct config *config,

@@ -36,6 +36,10 @@ void reader_open(struct reader *reader);
  * service's own. NULL: out of memory. */
 json_t *reader_params(const struct config *config);
 
+/* Does each of the many readers of a service find its endpoint? A sink overwrites no file, so that
+ * only the first one could write it. Returns false with error set. */
+bool reader_endpoint_fits(const struct config *config, struct error *error);
+
 /*
  * Completes the order of a job: with the sink's parameters of the configuration (NULL: none), of
  * which some may have other values, and with the file of the sink's account. Takes order and

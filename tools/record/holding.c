@@ -29,7 +29,7 @@ struct holding {
     uint64_t written;
     int64_t looked_ms;
     uint64_t bytes_per_s;      /* of all rings, */
-    uint64_t ring_bytes_per_s; /* and of a ring of the memory that is written fastest */
+    uint64_t ring_bytes_per_s; /* and of the busiest one */
     uint64_t ring_bytes;       /* as programs get it now */
 };
 
@@ -61,7 +61,7 @@ static bool holding_may_have(const struct holding *holding, const struct holder_
            bytes <= (options->max_bytes - counts.bytes) / (counts.users + 1);
 }
 
-/* Does it hold as many seconds as it must, at the rate of now? A quarter more, as CPUs differ. */
+/* Does it hold as many seconds as it must, at the rate of now? A quarter more, as rates differ. */
 static void holding_look_at_size(struct holding *holding)
 {
     const uint64_t seconds = (uint64_t)config_integer(holding->agent->config, "seconds");
@@ -99,6 +99,20 @@ static void holding_look_at_size(struct holding *holding)
 
 /* ---- how fast -------------------------------------------------------------------------------- */
 
+/* What the busiest ring of the memory got since the last look; 0: there was none. */
+static uint64_t holding_busiest(struct held *held)
+{
+    const bool is_first = !held->rings_looked_at;
+    uint64_t busiest;
+
+    if (is_first)
+        held->rings_looked_at = calloc(held->memory.size.cpus, sizeof(*held->rings_looked_at));
+    if (!held->rings_looked_at)
+        return 0;
+    busiest = memory_busiest(&held->memory, held->rings_looked_at);
+    return is_first ? 0 : busiest;
+}
+
 static void holding_look(void *context)
 {
     struct holding *holding = context;
@@ -108,9 +122,9 @@ static void holding_look(void *context)
     for (struct held *held = holding_first(holding); held; held = held->next) {
         const uint64_t now = memory_written(&held->memory);
         const uint64_t more = now > held->looked_at ? now - held->looked_at : 0;
+        const uint64_t busiest = holding_busiest(held);
 
-        if (held->looked_at && more / held->memory.size.cpus > fastest)
-            fastest = more / held->memory.size.cpus;
+        fastest = busiest > fastest ? busiest : fastest;
         written += held->looked_at ? more : 0;
         held->looked_at = now ? now : 1;
     }
@@ -129,9 +143,14 @@ uint64_t holding_bytes_per_s(const struct holding *holding)
     return holding->bytes_per_s;
 }
 
+/* 0 means that nothing is written: less than a second is 1. */
 uint64_t holding_holds_s(const struct holding *holding)
 {
-    return holding->ring_bytes_per_s ? holding->ring_bytes / holding->ring_bytes_per_s : 0;
+    if (!holding->ring_bytes_per_s)
+        return 0;
+    return holding->ring_bytes > holding->ring_bytes_per_s
+               ? holding->ring_bytes / holding->ring_bytes_per_s
+               : 1;
 }
 
 /* ---- for the status -------------------------------------------------------------------------- */

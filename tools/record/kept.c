@@ -507,8 +507,8 @@ static void kept_open_readers(struct kept *kept)
     kept->sender = kept->looker = reader;
     kept->sender.ended = kept_sender_ended;
     kept->looker.ended = kept_looker_ended;
-    agent_path(kept->agent, "state-dir", "record.stats", kept->sender.stats_file);
-    agent_path(kept->agent, "state-dir", "record.look.stats", kept->looker.stats_file);
+    agent_path(kept->agent, "runtime-dir", "record.stats", kept->sender.stats_file);
+    agent_path(kept->agent, "runtime-dir", "record.look.stats", kept->looker.stats_file);
     reader_open(&kept->sender);
     reader_open(&kept->looker);
     kept->looker.lines.dull = "events: ";

@@ -14,6 +14,7 @@
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
+#include "tools/reader/reader.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +181,8 @@ static bool record_take(void *context, struct config **given, struct error *erro
     struct record *record = context;
     struct agent *agent = &record->parts.agent;
 
+    if (!reader_endpoint_fits(config, error))
+        return false;
     agent->config = config;
     if (!holding_configure(record->parts.holding, error)) {
         agent->config = record->frame.config;
@@ -338,6 +341,7 @@ int record_command(int argc, char *argv[])
     struct record record = {.has_failed = false};
     struct agent *agent = &record.parts.agent;
     struct frame *frame = &record.frame;
+    struct error error;
     int status;
 
     if (!frame_read(frame, &calls, &record, &request, argc, argv, &status))
@@ -346,6 +350,11 @@ int record_command(int argc, char *argv[])
         status = dump_rings(frame->config, dump);
         frame_close(frame);
         return status;
+    }
+    if (!reader_endpoint_fits(frame->config, &error)) {
+        say(BK1010, "%s", error.text);
+        frame_close(frame);
+        return 2;
     }
     if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
         (void)snprintf(agent->host, sizeof(agent->host), "localhost");

@@ -76,10 +76,9 @@ static void record_print_own(struct printer *printer, const struct record_parts 
 
     print_metric(printer, "blkin_record_ring_bytes_per_second", "gauge",
                  "Written into all rings, at the last look.", holding_bytes_per_s(parts->holding));
-    print_metric(
-        printer, "blkin_record_ring_holds_seconds", "gauge",
-        "How long the fastest ring lasts at this rate; 0: below 1 s, or nothing is written.",
-        holding_holds_s(parts->holding));
+    print_metric(printer, "blkin_record_ring_holds_seconds", "gauge",
+                 "How long the busiest ring lasts at this rate; 0: nothing is written.",
+                 holding_holds_s(parts->holding));
     print_metric(printer, "blkin_record_pending_traces", "gauge", "Traces that wait to be fetched.",
                  agent->pending.traces);
     print_metric(printer, "blkin_record_open_traces", "gauge",
@@ -87,9 +86,9 @@ static void record_print_own(struct printer *printer, const struct record_parts 
     print_metric(printer, "blkin_record_kept_waiting", "gauge",
                  "Kept folders that the collector has not taken yet.",
                  record_kept_count(parts->kept));
-    print_metric(printer, "blkin_record_kept_bytes", "gauge", "Bytes of them.",
+    print_metric(printer, "blkin_record_kept_bytes", "gauge", "Bytes of these folders.",
                  kept_bytes(parts->kept));
-    print_metric(printer, "blkin_record_hosts", "gauge", "Recorders that are there, this one too.",
+    print_metric(printer, "blkin_record_hosts", "gauge", "Connected recorders, with this one.",
                  json_array_size(hosts));
     if (parts->foreign)
         foreign_print(parts->foreign, printer);

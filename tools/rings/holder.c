@@ -101,6 +101,7 @@ static void holder_drop(struct holder *holder, struct held *held)
     if (held->is_stored)
         fdstore_remove(&holder->store, name);
     memory_close(&held->memory);
+    free(held->rings_looked_at);
     free(held);
 }
 

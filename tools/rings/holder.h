@@ -31,9 +31,11 @@ struct holder_options {
 struct held {
     struct memory memory;
     uint32_t user;
-    uint64_t number;    /* of this user: tells several memories apart, also after a restart */
-    bool is_left;       /* no program gets it any more */
-    uint64_t looked_at; /* the receiver's: what was written at its last look */
+    uint64_t number; /* of this user: tells several memories apart, also after a restart */
+    bool is_left;    /* no program gets it any more */
+    /* the receiver's: what was written at its last look, into all rings, and into that of each CPU
+     * (NULL: it has not looked) */
+    uint64_t looked_at, *rings_looked_at;
     struct held *next;
     /* the holder's own */
     bool is_stored;

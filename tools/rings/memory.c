@@ -274,6 +274,20 @@ uint64_t memory_written(const struct memory *memory)
     return written;
 }
 
+uint64_t memory_busiest(const struct memory *memory, uint64_t *before)
+{
+    uint64_t most = 0;
+
+    for (uint32_t cpu = 0; cpu < memory->size.cpus; cpu++) {
+        const uint64_t now = __atomic_load_n(memory_ring(memory, cpu).committed, __ATOMIC_RELAXED);
+
+        if (now > before[cpu] && now - before[cpu] > most)
+            most = now - before[cpu];
+        before[cpu] = now;
+    }
+    return most;
+}
+
 uint64_t memory_lost(const struct memory *memory)
 {
     return __atomic_load_n(&memory_head(memory)->lost, __ATOMIC_RELAXED);

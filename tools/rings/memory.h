@@ -98,4 +98,8 @@ uint64_t memory_lost(const struct memory *memory);
 /* What was ever written to all of its rings. Programs may have written another number there. */
 uint64_t memory_written(const struct memory *memory);
 
+/* What was written to the busiest ring of events since `before`, which has a number for each CPU,
+ * and is set to what was written by now. */
+uint64_t memory_busiest(const struct memory *memory, uint64_t *before);
+
 #endif

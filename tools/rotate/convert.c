@@ -203,7 +203,9 @@ static void note_success(struct converter *converter)
     const bool has_chunk = !converter->gives_up && !converter->is_last;
 
     if (has_chunk) {
-        totals->closed_ns = converter->chunk.closed_ns;
+        if (totals->readers.trace_ns != converter->trace_ns)
+            totals->closed_ns = converter->chunk.closed_ns;
+        converter->trace_ns = totals->readers.trace_ns;
         totals->chunks_converted++;
         totals->bytes_converted += converter->chunk.bytes;
     }
@@ -281,6 +283,7 @@ void converter_open(struct converter *converter)
     converter->reader.loop = converter->loop;
     converter->reader.ended = converter_ended;
     converter->reader.context = converter;
+    converter->trace_ns = converter->totals->readers.trace_ns;
     reader_open(&converter->reader);
     converter->retry = (struct timer){.due = converter_retry, .context = converter};
     /* of one that was killed together with the service before */

@@ -30,6 +30,7 @@ struct converter {
     struct task damage_task;
     struct saver_wait saved; /* until the state is on disk: then it goes on */
     struct chunk chunk;      /* the one at hand; name "": none */
+    int64_t trace_ns;        /* of its totals, when the last chunk was done */
     bool gives_up;           /* the child only tells the sink that a chunk is gone */
     bool is_last;            /* the child sends what is still open: nothing will follow */
     bool was_looked_at;      /* for damage */

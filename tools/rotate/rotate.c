@@ -40,13 +40,13 @@ static void end_service(void *context)
     steps_stop(&rotate->steps);
 }
 
-/* The sink would refuse it for each chunk. */
-static bool is_for_rotate(const struct config *config)
+static bool rotate_can_start(const struct config *config)
 {
-    if (!config_text(config, "tail-sampling"))
+    struct error error;
+
+    if (reader_endpoint_fits(config, &error))
         return true;
-    say(BK3001, "tail-sampling does not work with blkin rotate, because a rotation cuts traces: "
-                "set it in [live], or for blkin work");
+    say(BK1010, "%s", error.text);
     return false;
 }
 
@@ -55,9 +55,8 @@ static bool take_configuration(void *context, struct config **given, struct erro
     const struct config *config = *given;
     struct rotate *rotate = context;
 
-    if (!is_for_rotate(config))
-        return error_set(
-            error, "tail-sampling does not work with blkin rotate: the old configuration holds");
+    if (!reader_endpoint_fits(config, error))
+        return false;
     if (rotate->host.loop)
         host_child_reload(&rotate->host, config);
     steps_configure(&rotate->steps, config);
@@ -146,9 +145,11 @@ static char *page(void *context)
                  rotate_records(&rotate->steps.keeper));
     print_metric(&printer, "blkin_rotate_chunks_waiting", "gauge",
                  "Closed chunks that are not converted yet.", store->count);
-    print_metric(&printer, "blkin_rotate_bytes_waiting", "gauge", "Bytes of them.", store->bytes);
+    print_metric(&printer, "blkin_rotate_bytes_waiting", "gauge", "Bytes of these chunks.",
+                 store->bytes);
     print_metric(&printer, "blkin_rotate_oldest_age_seconds", "gauge",
-                 "Since the oldest of them was closed.", (uint64_t)oldest_age_s(store));
+                 "Seconds since the oldest of these chunks was closed.",
+                 (uint64_t)oldest_age_s(store));
     totals_own_print(&printer, &rotate_table, &rotate->steps.totals);
     return metrics_page(&counts, config_text(rotate->frame.config, "endpoint"),
                         print_end(&printer));
@@ -244,7 +245,7 @@ int rotate_command(int argc, char *argv[])
         fprintf(stderr, "%s: expected one of --once and --end, got both\n%s", argv[0], usage);
     status = 2;
     service.steps.work = end ? END : once ? ONCE : SERVE;
-    if (!(once && end) && is_for_rotate(frame->config) &&
+    if (!(once && end) && rotate_can_start(frame->config) &&
         privileges_become_owner(config_text(frame->config, "state-dir"),
                                 config_text(frame->config, "runtime-dir")))
         status = run(&service);

@@ -17,13 +17,13 @@
 
 static const struct total own[] = {
     OWN(chunks_converted, "Chunks of the trace converted and deleted."),
-    OWN(bytes_converted, "Bytes of them."),
+    OWN(bytes_converted, "Bytes of these chunks."),
     OWN(chunks_dropped, "Chunks deleted unread: there was no room on the disk."),
-    OWN(bytes_dropped, "Bytes of them."),
+    OWN(bytes_dropped, "Bytes of these chunks."),
     OWN(files_damaged, "Files that cannot be read, moved to the folder damaged."),
-    OWN(bytes_damaged, "Bytes of them."),
+    OWN(bytes_damaged, "Bytes of these files."),
     OWN(sessions, "Sessions made."),
-    OWN(rotations_stuck, "Sessions given up as their rotation did not end."),
+    OWN(rotations_stuck, "Sessions given up because their rotation did not end."),
     OWN(children_failed, "Conversions that failed or were killed, and were started again."),
 };
 

@@ -20,7 +20,7 @@ struct rotate_totals {
     uint64_t rotations_stuck;
     uint64_t children_failed;
     char current[320]; /* PLACE/CHUNK, as far as the sink knows under way; "": none */
-    int64_t closed_ns; /* when the chunk was closed that was read last */
+    int64_t closed_ns; /* when the last chunk with events was closed */
 };
 
 extern const struct totals_table rotate_table;

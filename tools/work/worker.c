@@ -18,6 +18,7 @@
 #include "babeltrace-plugin/account/metrics_server.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/printer.h"
+#include "babeltrace-plugin/base/thread.h"
 #include "babeltrace-plugin/params.h"
 #include "ending.h"
 #include "group.h"
@@ -305,9 +306,22 @@ static _Noreturn void worker_give_up(struct worker *worker)
     _exit(ending_has_failed() && ending_is_well() ? 0 : 1);
 }
 
+static void *worker_end_late(void *unused)
+{
+    (void)unused;
+    (void)sleep(CLOSE_S);
+    say(BK7022,
+        "not ended after %d s, as the brokers do not answer: what was not committed is "
+        "left to the next worker",
+        CLOSE_S);
+    _exit(1);
+}
+
 static void worker_close(struct worker *worker)
 {
-    (void)alarm(CLOSE_S);
+    pthread_t thread;
+
+    (void)thread_start(&thread, worker_end_late, NULL, "blkin-end");
     if (worker->has_joined) {
         if (!group_leave(worker->group))
             worker_give_up(worker);
