@@ -222,8 +222,8 @@ static void events_print(struct events *events)
     for (size_t i = 0; i < count; i++)
         events_print_kind(sorted[i]);
     if (events->left_out)
-        printf("%10" PRIu64 "  of more names than there is room for\n", events->left_out);
-    puts("\n# A proposal, from the names alone: which fields are a key is for you to say.");
+        printf("%10" PRIu64 "  with other names, for which there is no room\n", events->left_out);
+    puts("\n# A proposal, made from the names alone: choose the key fields yourself.");
     for (size_t i = 0; i < count; i++) {
         const struct kind *end = NULL;
 

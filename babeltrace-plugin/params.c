@@ -288,12 +288,11 @@ static bool params_fits_checkpoint(const struct params *params, struct error *er
     const bool is_part = params->checkpoint_flush || params->checkpoint_until;
 
     if (params->checkpoint_trace && !params->checkpoint)
-        error_set(error, "checkpoint-trace is of use with checkpoint=\"FILE\" only");
+        error_set(error, "checkpoint-trace needs checkpoint=\"FILE\"");
     else if (is_part && !params->checkpoint_trace)
-        error_set(error, "checkpoint-flush and checkpoint-until are of use with "
-                         "checkpoint-trace=\"NAME\" only");
+        error_set(error, "checkpoint-flush and checkpoint-until need checkpoint-trace=\"NAME\"");
     else if (params->checkpoint_again && (!params->checkpoint || params->checkpoint_trace))
-        error_set(error, "checkpoint-again is of use with the checkpoint of a live session only");
+        error_set(error, "checkpoint-again needs the checkpoint of a live session");
     else
         return true;
     return false;
@@ -302,12 +301,12 @@ static bool params_fits_checkpoint(const struct params *params, struct error *er
 static bool params_fits_only(const struct params *params, struct error *error)
 {
     if (params->only_found && !params->only_traces)
-        error_set(error, "only-found is of use with only-traces=\"FILE\" only");
+        error_set(error, "only-found needs only-traces=\"FILE\"");
     else if (params->rules_report && !params->rules)
-        error_set(error, "rules-report is of use with rules=\"PATH\" only");
+        error_set(error, "rules-report needs rules=\"PATH\"");
     else if (params->only_traces && params->checkpoint)
-        error_set(error, "only-traces and checkpoint exclude each other: some traces of a "
-                         "recording are no part that another run could go on from");
+        error_set(error, "only-traces and checkpoint exclude each other: a run that sends only "
+                         "some traces leaves no place from which another run could go on");
     else
         return true;
     return false;
@@ -320,12 +319,12 @@ static bool params_fits_kafka(const struct params *params, struct error *error)
     const bool is_kafka = is_kafka_url(options->endpoint);
 
     if (!is_kafka && options->kafka_file)
-        error_set(error, "kafka-file is of use with endpoint=\"kafka://...\" only");
+        error_set(error, "kafka-file needs endpoint=\"kafka://...\"");
     else if (is_kafka && (options->tls_ca || options->tls_cert || options->tls_key ||
                           credentials->bearer_file || credentials->bearer_env ||
                           credentials->basic_file || credentials->basic_env))
-        error_set(error, "tls-*, bearer-token-* and basic-auth-* are of use with http(s):// only: "
-                         "Kafka's own options are in kafka-file");
+        error_set(error, "tls-*, bearer-token-* and basic-auth-* need http(s)://: for Kafka, set "
+                         "its own options in kafka-file");
     else
         return true;
     return false;

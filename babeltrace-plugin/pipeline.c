@@ -129,7 +129,7 @@ void pipeline_end(struct pipeline *pipeline)
         pairing_report(pipeline->rules, pipeline->rules_report);
     pipeline->calls.summary(pipeline->calls.context, &counts);
     if (!counts_add_up(&counts) || !chain_adds_up(&pipeline->chain))
-        pipeline_say_error(pipeline, "the account does not add up: this is a bug of ours");
+        pipeline_say_error(pipeline, "the account does not add up: this is a bug of BlkKin");
 }
 
 /* Whether all has ended as it should: error is set if not. */
@@ -140,7 +140,8 @@ static bool pipeline_has_delivered(struct pipeline *pipeline, struct error *erro
         out.outcome[OUTCOME_ACCEPTED] + out.outcome[OUTCOME_SPOOLED] - out.spool.lost_own;
 
     if (out.unsure)
-        error_set(error, "%" PRIu64 " spans may not be in the file: its end failed", out.unsure);
+        error_set(error, "%" PRIu64 " spans may not be in the file: the last write failed",
+                  out.unsure);
     else if (delivered != out.spans)
         error_set(error, "%" PRIu64 " of %" PRIu64 " spans were not delivered",
                   out.spans - delivered, out.spans);
@@ -155,9 +156,8 @@ static bool pipeline_finish_checkpoint(struct pipeline *pipeline, struct error *
         return true;
     if (pipeline_is_starved(pipeline)) {
         checkpoint_begin_anew(pipeline->checkpoint);
-        return error_set(error,
-                         "there was no memory for all of the trace: run it again, and all of it is "
-                         "sent");
+        return error_set(error, "there was not enough memory for the whole trace: run this again, "
+                                "and all of it is sent");
     }
     return !pipeline_is_settled(pipeline) || checkpoint_finish(pipeline->checkpoint, error);
 }

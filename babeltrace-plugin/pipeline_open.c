@@ -267,8 +267,7 @@ static bool open_exporter(struct pipeline *pipeline, const struct params *params
                           struct error *error)
 {
     if (pipeline->hold && checkpoint_is_done(pipeline->checkpoint)) {
-        pipeline_inform(pipeline,
-                        "this trace was delivered by an earlier run: there is nothing to do");
+        pipeline_inform(pipeline, "an earlier run has delivered this trace: nothing to do");
         chain_hand_over(&pipeline->chain);
         return true;
     }

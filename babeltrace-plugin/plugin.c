@@ -29,7 +29,7 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(zipkin,
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(zipkin, "Assemble BlkKin spans and send them to Zipkin");
 BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
     zipkin, "Parameters, all optional:\n\n" PARAMETERS_HELP
-            "\nThe environment's http_proxy, https_proxy and no_proxy are heeded.\n");
+            "\nThe environment variables http_proxy, https_proxy and no_proxy apply.\n");
 
 BT_PLUGIN_SINK_COMPONENT_CLASS(otlp, sink_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(otlp, sink_initialize_otlp);
@@ -39,9 +39,9 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(otlp, sink_supp
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(otlp,
                                            "Assemble BlkKin spans and send them by OTLP/HTTP");
 BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
-    otlp, "sink.blkin.zipkin with format=\"otlp\": to any back end that takes OTLP/HTTP, as an\n"
-          "OpenTelemetry collector, Jaeger and Tempo do. Its parameters are those of\n"
-          "sink.blkin.zipkin: see babeltrace2 help sink.blkin.zipkin\n");
+    otlp, "sink.blkin.zipkin with format=\"otlp\", for any back end that takes OTLP/HTTP, such as "
+          "an\nOpenTelemetry collector, Jaeger or Tempo. The parameters are those "
+          "of\nsink.blkin.zipkin: see babeltrace2 help sink.blkin.zipkin\n");
 
 BT_PLUGIN_SINK_COMPONENT_CLASS(events, events_consume);
 BT_PLUGIN_SINK_COMPONENT_CLASS_INITIALIZE_METHOD(events, events_initialize);
@@ -51,8 +51,9 @@ BT_PLUGIN_SINK_COMPONENT_CLASS_GET_SUPPORTED_MIP_VERSIONS_METHOD(events,
                                                                  sink_supported_mip_versions);
 BT_PLUGIN_SINK_COMPONENT_CLASS_DESCRIPTION(events, "List the events of a trace, and propose rules");
 BT_PLUGIN_SINK_COMPONENT_CLASS_HELP(
-    events, "Prints each event's name, how often it came and its fields, then rules that could\n"
-            "make spans of them: see the parameter rules of sink.blkin.zipkin.\n\n"
-            "seconds: ends after so many, 1 to 86400; default: at the end of the trace.\n");
+    events,
+    "Prints each event's name, how often it came and its fields, then rules that could\nmake spans "
+    "of the events: see the parameter rules of sink.blkin.zipkin.\n\nseconds: end after this time, "
+    "1 to 86400; default: at the end of the trace.\n");
 
 #pragma GCC visibility pop

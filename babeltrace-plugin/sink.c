@@ -78,8 +78,8 @@ static void sink_open_signals(struct sink *sink)
     sink->has_signals = true;
     if (signals_ignore_sigint())
         sink_say(sink, BT_LOGGING_LEVEL_WARNING,
-                 "SIGINT is ignored, as in a script's background job: SIGTERM ends this one in "
-                 "good order");
+                 "SIGINT is ignored, as in a background job of a script: SIGTERM ends the sink "
+                 "without loss");
 }
 
 static bool sink_set_up(struct sink *sink, enum format format, const bt_value *map,

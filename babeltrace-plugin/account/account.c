@@ -233,7 +233,7 @@ static void *run(void *context)
         }
         if (poll(fds, count, timeout_until(until_ms)) < 0 && errno != EINTR) {
             account->callbacks.warn(account->callbacks.context,
-                                    "the account is not shown any more: poll() fails");
+                                    "the account is no longer shown, because poll() fails");
             return NULL;
         }
         if (fds[0].revents)
@@ -331,9 +331,9 @@ void account_watch(struct account *account)
     watch_begin(&account->watch, clock_ms());
     pthread_mutex_unlock(&account->lock);
     if (!account->has_thread && !start_thread(account))
-        account->callbacks.warn(account->callbacks.context,
-                                "cannot start a thread: nobody watches whether the session is "
-                                "alive");
+        account->callbacks.warn(
+            account->callbacks.context,
+            "cannot start the thread that watches whether the session is alive");
 }
 
 struct counts account_end(struct account *account, const struct input_counts *input,

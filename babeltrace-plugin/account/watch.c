@@ -20,7 +20,7 @@ static const char *watch_reason(const struct watch *watch, const struct input_co
         return "the relay daemon does not answer, or the queue is full and on-full is \"block\"";
     if (input->streams_open)
         return "LTTng's session or consumer daemon hangs, or a program was killed while it "
-               "recorded; what is recorded now may be lost";
+               "recorded; events may be lost";
     if (watch->had_streams)
         return "the session has ended, or its daemons are gone; waiting for another one of its "
                "name";

@@ -158,10 +158,10 @@ bool http_client_describe(const struct http_client *client, CURLcode code, const
     struct error advice = {""};
 
     if (http_wants_certificate(client, code))
-        error_set(&advice, "; it asks for a certificate of ours: name it with %s and %s",
+        error_set(&advice, "; it asks for a client certificate: name it with %s and %s",
                   names->cert, names->key);
     else if (http_may_want_certificate(client, code))
-        error_set(&advice, "; if it asks for a certificate of ours, name it with %s and %s",
+        error_set(&advice, "; if it asks for a client certificate, name it with %s and %s",
                   names->cert, names->key);
     else if (code == CURLE_SSL_CONNECT_ERROR)
         error_set(&advice, "; if it speaks plain HTTP, write http:// in %s", names->url);

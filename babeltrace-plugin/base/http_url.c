@@ -141,7 +141,7 @@ bool http_url_parse(struct http_url *url, const char *path, const char *endpoint
         (part_is(parsed, CURLUPART_USER, NULL) || part_is(parsed, CURLUPART_PASSWORD, NULL))) {
         /* without the URL: it holds the password */
         error_set(error, "endpoint: the URL holds credentials, which all users of this machine can "
-                         "see: give them with basic-auth-file or basic-auth-env");
+                         "see: move them to basic-auth-file or basic-auth-env");
         curl_url_cleanup(parsed);
         return false;
     }

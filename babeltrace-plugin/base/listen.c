@@ -95,11 +95,11 @@ static const char *advice(int code)
 {
     switch (code) {
     case EADDRINUSE:
-        return ": another program has this port, maybe another of ours: choose another one";
+        return ": another program has this port: choose another one";
     case EADDRNOTAVAIL:
         return ": this machine has no such address";
     case EACCES:
-        return ": ports below 1024 are root's: choose another one";
+        return ": only root may use ports below 1024: choose another one";
     default:
         return "";
     }

@@ -159,8 +159,8 @@ bool checkpoint_skips(void *context, struct span *span)
     LOCK_GUARD(&checkpoint->lock);
     if (!checkpoint->is_frozen && !digests_push(&checkpoint->digests, checkpoint->digest)) {
         checkpoint->is_frozen = true;
-        count_error(checkpoint, "the checkpoint finds no memory: if this run is killed, more than "
-                                "one batch will be sent twice");
+        count_error(checkpoint, "no memory for the checkpoint's progress: if this run is killed, "
+                                "more than one batch will be sent twice");
     }
     return false;
 }
@@ -169,8 +169,9 @@ bool checkpoint_has_failed(const struct checkpoint *checkpoint, struct error *er
 {
     if (checkpoint->is_other)
         error_set(error,
-                  "checkpoint \"%s\": the first %" PRIu64 " spans of trace \"%s\" are not those "
-                  "that an earlier run has sent: run it again, and all are sent",
+                  "checkpoint \"%s\": the first %" PRIu64
+                  " spans of trace \"%s\" are not those that an earlier run sent: run this again, "
+                  "and all spans of the trace are sent",
                   checkpoint->file.path, checkpoint->to_skip, checkpoint->progress.trace);
     return checkpoint->is_other;
 }
@@ -233,11 +234,10 @@ static void say_how_long(const struct checkpoint *checkpoint)
     const double seconds = ((double)wall_clock_ns() - (double)checkpoint->file.written_ns) / 1e9;
     char message[160];
 
-    (void)snprintf(
-        message, sizeof(message),
-        "nobody has read for %.1f s: what was recorded meanwhile is lost, and counted as "
-        "missing, as far as its threads go on",
-        seconds > 0 ? seconds : 0);
+    (void)snprintf(message, sizeof(message),
+                   "nobody has read for %.1f s: the events of that time are lost; they are counted "
+                   "as missing once their threads record again",
+                   seconds > 0 ? seconds : 0);
     checkpoint->callbacks.warn(checkpoint->callbacks.context, message);
 }
 
@@ -251,8 +251,8 @@ static bool put_aside(struct checkpoint *checkpoint, const struct error *why, st
     if (!aside)
         return false;
     (void)snprintf(message, sizeof(message),
-                   "%s; it is now \"%s\". What traces before have left open is lost, and what was "
-                   "delivered of the last one is sent again",
+                   "%s; it is now \"%s\". Open spans of earlier traces are lost, and the delivered "
+                   "spans of the last trace are sent again",
                    why->text, aside);
     free(aside);
     checkpoint->errors++;
@@ -283,7 +283,7 @@ static bool checkpoint_restore(struct checkpoint *checkpoint, struct error *erro
     if (state.has_no_memory) {
         error_set(error, "checkpoint \"%s\": cannot be restored: out of memory", file->path);
     } else if (state.is_damaged) {
-        error_set(&why, "checkpoint \"%s\" makes no sense", file->path);
+        error_set(&why, "checkpoint \"%s\" has impossible contents", file->path);
         *error = why;
         (void)put_aside(checkpoint, &why, error);
     }
@@ -296,11 +296,10 @@ static bool check_trace(const struct checkpoint *checkpoint, const char *trace, 
 
     if (progress->phase != PROGRESS_READING || strcmp(progress->trace, trace) == 0)
         return true;
-    return error_set(
-        error,
-        "checkpoint \"%s\": trace \"%s\" is not delivered to its end, so \"%s\" cannot be "
-        "read yet: read that one first",
-        checkpoint->file.path, progress->trace, trace);
+    return error_set(error,
+                     "checkpoint \"%s\": trace \"%s\" is not delivered to its end: read that trace "
+                     "before \"%s\"",
+                     checkpoint->file.path, progress->trace, trace);
 }
 
 static bool check_name(const char *trace, struct error *error)

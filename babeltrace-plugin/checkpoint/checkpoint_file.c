@@ -99,7 +99,7 @@ static enum checkpoint_found read_slots(struct checkpoint_file *file, struct err
         if (read_at(file->fd, &slot, sizeof(slot), SLOT_AT + i * SLOT_AT) == sizeof(slot))
             use_slot(file, &slot);
     }
-    return file->serial ? CHECKPOINT_FOUND : damaged(file, "it does not say how far it is", error);
+    return file->serial ? CHECKPOINT_FOUND : damaged(file, "it has no valid progress", error);
 }
 
 static enum checkpoint_found read_state(struct checkpoint_file *file, const struct head *head,
@@ -108,7 +108,7 @@ static enum checkpoint_found read_state(struct checkpoint_file *file, const stru
     const uint64_t length = le64toh(head->state_length);
 
     if (size < STATE_AT || length != size - STATE_AT)
-        return damaged(file, "it is cut off, or longer than it says", error);
+        return damaged(file, "its length is not the one in its head", error);
     file->state = malloc(length ? length : 1);
     if (!file->state) {
         error_set(error, "checkpoint \"%s\": cannot be read: out of memory", file->path);
@@ -154,8 +154,8 @@ static enum checkpoint_found read_head(struct checkpoint_file *file, uint64_t si
     if (le32toh(head.version) != VERSION) {
         error_set(error,
                   "checkpoint \"%s\": expected version %d, got %" PRIu32
-                  ": it is another release's, which can finish what is open in it "
-                  "(checkpoint-flush=yes); or remove it, and that is lost",
+                  ": send its open spans with the release that wrote it (checkpoint-flush=yes), or "
+                  "remove it, which loses them",
                   file->path, VERSION, le32toh(head.version));
         return CHECKPOINT_ERROR;
     }
@@ -182,7 +182,7 @@ static void set_taken(struct error *error, const struct checkpoint_file *file)
 {
     error_set(error,
               "checkpoint \"%s\": another sink uses it: give each sink a file of its own, or wait "
-              "for that one's end",
+              "until the other one ends",
               file->path);
 }
 

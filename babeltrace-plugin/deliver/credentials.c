@@ -58,7 +58,7 @@ static bool credential_read_file(const struct credential *from, char *secret, st
         return error_set(error, "%s \"%s\": cannot read: %s", from->parameter, from->source,
                          strerror(cause));
     if (length == CREDENTIAL_MAX)
-        return error_set(error, "%s \"%s\": is longer than a credential can be, %d bytes",
+        return error_set(error, "%s \"%s\": expected a credential of at most %d bytes",
                          from->parameter, from->source, CREDENTIAL_MAX - 1);
     secret[length] = '\0';
     return true;

@@ -142,8 +142,8 @@ static void exporter_set_fsync(const struct exporter *exporter, struct spool_opt
     spool->fsync = SPOOL_FSYNC_BATCH;
     if (spool->folder && spool->is_fsync_given)
         exporter->callbacks.report(exporter->callbacks.context,
-                                   "spool-fsync=\"second\" is \"batch\" here: a checkpoint "
-                                   "must not say more than is on disk");
+                                   "spool-fsync=\"second\" is used as \"batch\": the checkpoint "
+                                   "must not be ahead of the spool on the disk");
 }
 
 static void exporter_say_found(struct exporter *exporter)
@@ -151,7 +151,8 @@ static void exporter_say_found(struct exporter *exporter)
     const uint64_t found = spool_counts(exporter->spool).spool.found;
     struct error message;
 
-    error_set(&message, "the spool \"%s\" holds %" PRIu64 " spans of before: they are sent first",
+    error_set(&message,
+              "the spool \"%s\" holds %" PRIu64 " spans of an earlier run: they are sent first",
               spool_folder(exporter->spool), found);
     if (found)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
@@ -255,8 +256,8 @@ static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 
     while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context))
-            return error_set(error,
-                             "interrupted before there was a collector, or a reader of the file");
+            return error_set(
+                error, "interrupted before a collector answered, or a reader opened the file");
     }
     if (probe->delivery == DELIVERY_ACCEPTED)
         return true;

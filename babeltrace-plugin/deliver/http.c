@@ -252,8 +252,8 @@ struct transport *http_transport_open(const struct transport_options *options, s
         return NULL;
     }
     if (http->credential.kind != CREDENTIAL_NONE && http->url.is_plain && !http->url.is_local)
-        http->base.warning = "the credential goes over http://, where all on the way can read it: "
-                             "use https://, or a tunnel to this host";
+        http->base.warning = "the credential goes over http://, where everyone on the network path "
+                             "can read it: use https://, or a tunnel to this host";
     http->compression = options->compression;
     if (http->compression == COMPRESSION_AUTO)
         http->compression = http->url.is_local ? COMPRESSION_NONE : COMPRESSION_GZIP;

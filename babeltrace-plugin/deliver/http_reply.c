@@ -70,15 +70,14 @@ static void reply_advise(const struct protocol *protocol, long status, char advi
     const char *text = "";
 
     if (status == 401 || status == 403)
-        text = "; it wants other credentials: see bearer-token-file and basic-auth-file";
+        text = "; it needs valid credentials: see bearer-token-file and basic-auth-file";
     else if (status == 413)
-        text = "; the batch is too large for it: lower batch-bytes";
+        text = "; the batch is too large: lower batch-bytes";
     else if (status >= 300 && status < 400)
         text = "; redirects are not followed: give the final URL";
     snprintf(advice, ADVICE_MAX, "%s", text);
     if (status == 404 || status == 405)
-        snprintf(advice, ADVICE_MAX, "; no collector at this path? That of %s is %s",
-                 protocol->peer, protocol->path);
+        snprintf(advice, ADVICE_MAX, "; check the path: %s has %s", protocol->peer, protocol->path);
 }
 
 #define SAID_MAX 256

@@ -492,8 +492,9 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
         return NULL;
     }
     if (kafka_has_plain_password(kafka->handle) && !kafka_is_local(kafka->url.brokers))
-        kafka->base.warning = "the password goes over sasl_plaintext, where all on the way can "
-                              "read it: use sasl_ssl, or a mechanism that does not send it";
+        kafka->base.warning =
+            "the password goes over sasl_plaintext, where everyone on the network path can read "
+            "it: use sasl_ssl, or a mechanism that does not send the password";
     return &kafka->base;
 }
 

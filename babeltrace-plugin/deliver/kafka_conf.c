@@ -51,8 +51,7 @@ static bool conf_set_free(rd_kafka_conf_t *conf, const struct kafka_setup *setup
                           const char *value, const char *name, struct error *error)
 {
     if (conf_is_among(key, setup->reserved))
-        return error_set(error,
-                         "%s: %s: what is promised about delivery depends on it, so it is not free",
+        return error_set(error, "%s: %s cannot be set: the guarantees of the delivery depend on it",
                          name, key);
     return conf_set(conf, key, value, name, error);
 }
@@ -106,8 +105,7 @@ static bool conf_set_file(rd_kafka_conf_t *conf, const struct kafka_setup *setup
     if (!file)
         return error_set(error, "%s \"%s\": cannot read it: %s", name, path, strerror(errno));
     if (fstat(fileno(file), &status) != 0 || status.st_mode & 077) {
-        error_set(error, "%s \"%s\": others than its owner may read or write it: chmod 600 it",
-                  name, path);
+        error_set(error, "%s \"%s\": other users may read or write it: chmod 600 it", name, path);
         is_right = false;
     }
     while (is_right && fgets(line, sizeof(line), file))
@@ -167,8 +165,8 @@ static const char *conf_tls_advice(const char *reason)
 {
     if (strstr(reason, "verify failed"))
         return "; if it is the right broker, name the CA of its certificate: ssl.ca.location in ";
-    return "; what the port speaks, and our certificate if it asks for one: security.protocol and "
-           "ssl.* in ";
+    return "; for the protocol of the port, and a client certificate if it asks for one, set "
+           "security.protocol and ssl.* in ";
 }
 
 static const char *conf_advice(rd_kafka_resp_err_t code, const char *reason, bool *is_of_file)

@@ -91,8 +91,8 @@ bool spool_has_lost(struct spool *spool, struct error *error)
     const uint64_t dropped = counts.outcome[OUTCOME_DROPPED];
 
     error_set(error,
-              "the spool \"%s\" has lost spans: %" PRIu64 " as it was full, %" PRIu64
-              " too old, %" PRIu64 " in corrupt records, and %" PRIu64 " pieces are unreadable",
+              "the spool \"%s\" has lost spans: %" PRIu64 " because it was full, %" PRIu64
+              " too old, %" PRIu64 " in damaged records; %" PRIu64 " pieces are unreadable",
               spool->options.folder, dropped, counts.expired, counts.corrupt, counts.unreadable);
     return dropped + counts.expired + counts.corrupt + counts.unreadable > 0;
 }

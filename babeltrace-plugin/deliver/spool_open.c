@@ -91,11 +91,11 @@ static bool spool_folder_is_own(struct spool *spool, struct error *error)
         return spool_fail_with(spool, error, "cannot be read");
     if (status.st_uid == geteuid() && !(status.st_mode & 022))
         return true;
-    return error_set(
-        error,
-        "spool \"%s\": expected a folder of our own that nobody else can write, but it is "
-        "of user %u, mode %o",
-        spool->options.folder, (unsigned)status.st_uid, (unsigned)status.st_mode & 07777);
+    return error_set(error,
+                     "spool \"%s\": expected a folder of the user who runs this, which nobody else "
+                     "can write, but it belongs to user %u and has mode %o",
+                     spool->options.folder, (unsigned)status.st_uid,
+                     (unsigned)status.st_mode & 07777);
 }
 
 /* Stores the folder's own name on disk. */
@@ -173,9 +173,8 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
     spool->time_offset_ms = spool_time_offset_ms(spool->lock_fd, spool->newest_ms);
     if (spool->foreign) {
         error_set(error,
-                  "spool \"%s\": it holds %" PRIu64
-                  " spans that were written with another format than "
-                  "\"%s\": send them with that one first, or use another folder",
+                  "spool \"%s\": holds %" PRIu64 " spans in another format than \"%s\": send them "
+                  "with that format first, or use another folder",
                   options->folder, spool->foreign, protocol_of(options->format, NULL)->name);
         spool_free(spool);
         return NULL;

@@ -53,7 +53,7 @@ static bool spool_make_room(struct spool *spool, uint64_t size, bool may_drop, s
         spool_drop_oldest(spool);
     if (spool->segments.bytes + size <= most)
         return true;
-    return error_set(error, "the spool \"%s\" is full: it has the %lld bytes of spool-bytes",
+    return error_set(error, "the spool \"%s\" is full: spool-bytes allows %lld bytes",
                      spool->options.folder, (long long)most);
 }
 
@@ -217,8 +217,7 @@ bool spool_is_stored(struct spool *spool, struct error *error)
     while (segment && !segment->is_unsure)
         segment = segment->next;
     return !segment || error_set(error,
-                                 "of the %" PRIu64
-                                 " spans in the spool \"%s\" some may not be on disk: it could "
-                                 "not be stored (fsync)",
+                                 "some of the %" PRIu64
+                                 " spans in the spool \"%s\" may not be on disk: fsync failed",
                                  spool->counts.waiting, spool->options.folder);
 }

@@ -98,7 +98,7 @@ static void fleet_print_metric(struct page *page, const struct shown_row *row)
                  {"max", window ? window->max : 0}};
 
     if (is_counter) {
-        page_begin(page, PAGE_COUNTER, "Of all hosts of a group.", name, "_total");
+        page_begin(page, PAGE_COUNTER, "All hosts of a group.", name, "_total");
         fleet_print_labels(page, row);
         page_end_whole(page, row->row->increase, scale);
     }
@@ -200,7 +200,7 @@ static void add_to_group(struct group *group, const struct shown_row *row)
 
 static void print_group(struct page *page, struct text hosts, const struct group *group)
 {
-    page_begin(page, PAGE_GAUGE, "Hosts that there were, in the latest window.",
+    page_begin(page, PAGE_GAUGE, "Hosts that sent metrics in the latest window.",
                "blkin_hosts_reporting", "");
     page_label(page, "hosts", hosts);
     page_end_whole(page, group->reporting, 1);
@@ -210,7 +210,7 @@ static void print_group(struct page *page, struct text hosts, const struct group
     page_end_whole(page, group->samples, 1);
     if (!group->window)
         return;
-    page_begin(page, PAGE_GAUGE, "Until when the latest window is, since 1970.",
+    page_begin(page, PAGE_GAUGE, "End of the latest window, since 1970.",
                "blkin_hosts_window_end_seconds", "");
     page_label(page, "hosts", hosts);
     page_end(page, (double)group->window * (double)FLEET_WINDOW_NS / 1e9);

@@ -221,7 +221,7 @@ static bool add_rule(struct tail_rules *rules, struct text line, const char *pat
     if (line.length == 0)
         return true;
     if (rules->count == RULES_MAX)
-        return error_set(error, "\"%.300s\", line %u: there are more than %u rules", path, number,
+        return error_set(error, "\"%.300s\", line %u: expected at most %u rules", path, number,
                          RULES_MAX);
     if (!ARRAY_FITS(rules->list, rules->room, rules->count))
         return error_set(error, "out of memory");
@@ -258,7 +258,7 @@ struct tail_rules *tail_rules_read(const char *path, struct error *error)
         error_set(error, "cannot read the rules of tail sampling in \"%.300s\": %s", path,
                   strerror(errno));
     else if (length == FILE_MAX)
-        error_set(error, "\"%.300s\": rules of tail sampling are less than %u bytes", path,
+        error_set(error, "\"%.300s\": expected rules of tail sampling of less than %u bytes", path,
                   FILE_MAX);
     else
         rules = tail_rules_parse((struct text){text, length}, path, error);

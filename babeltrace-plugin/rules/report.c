@@ -97,8 +97,8 @@ static void report_rule(FILE *file, const struct rule_run *run)
     report_number(file, counts->unmatched, "begins without an end");
     report_example(file, &examples->begin, "a begin");
     report_number(file, counts->begun_again, "begun again before their end");
-    report_number(file, counts->dropped, "dropped from the stack: what is around them ended");
-    report_number(file, counts->unusable, "without a duration that makes sense");
+    report_number(file, counts->dropped, "dropped from the stack: the span around them ended");
+    report_number(file, counts->unusable, "with an impossible duration");
     report_number(file, counts->ends_unmatched, "ends without a begin");
     report_example(file, &examples->end, "an end");
     report_number(file, counts->stages_unmatched, "stages or marks without a begin");

@@ -287,10 +287,11 @@ static void tail_read_again(struct tail_stage *tail)
     if (rules) {
         tail_rules_free(tail->rules);
         tail->rules = rules;
-        error_set(&message, "the rules of tail sampling in \"%.300s\" have changed, and hold now",
+        error_set(&message,
+                  "the rules of tail sampling in \"%.300s\" have changed: the new rules hold",
                   tail->path);
     } else {
-        error_set(&message, "%s; the rules of before still hold", error.text);
+        error_set(&message, "%s; the old rules still hold", error.text);
     }
     tail->options.warn(tail->options.context, message.text);
 }

@@ -93,11 +93,11 @@ static bool is_trusted(const struct stat *status)
 static void refuse(const struct blkin_policy_source *source, const struct stat *status)
 {
     if (source->is_outspoken || secure_getenv("BLKIN_DEBUG"))
-        blkin_debug_say(
-            "libblkin: %s: not read, as it is of user %u with mode %o: it must belong "
-            "to root or to user %u, and nobody else may write to it (chown, chmod go-w)",
-            source->path, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777U,
-            (unsigned)geteuid());
+        blkin_debug_say("libblkin: %s: not read, because it is of user %u with mode %o: it must "
+                        "belong to root or "
+                        "to user %u, and nobody else may write to it (chown, chmod go-w)",
+                        source->path, (unsigned)status->st_uid, (unsigned)status->st_mode & 07777U,
+                        (unsigned)geteuid());
 }
 
 static void take_text_of(struct blkin_policy_source *source, int fd)

@@ -180,7 +180,7 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
     if (!timeout_ms || !lttng_start_prepare(timeout_ms, true)) {
         if (is_debugged())
             blkin_debug_say(
-                "libblkin: LTTng records nothing: this process may not start the threads of LTTng");
+                "libblkin: LTTng records nothing: this process cannot start the threads of LTTng");
         return &blkin_no_provider;
     }
     handle = chosen ? open_file(chosen) : open_default();
@@ -189,8 +189,9 @@ static const struct blkin_provider *open_provider(char *timeout_ms)
     provider = dlsym(handle, BLKIN_PROVIDER_SYMBOL);
     if (!provider || provider->version != BLKIN_PROVIDER_VERSION) {
         if (is_debugged())
-            blkin_debug_say("libblkin: LTTng records nothing: %s is of another version of BlkKin",
-                            chosen ? chosen : PROVIDER_FILE);
+            blkin_debug_say(
+                "libblkin: LTTng records nothing: %s has another version than this libblkin",
+                chosen ? chosen : PROVIDER_FILE);
         return &blkin_no_provider;
     }
     return provider;

@@ -59,7 +59,7 @@ static const char *ring_map_at(struct ring_map *map, char *place, int descriptor
     memory = *(const volatile struct ring_memory *)(const void *)place;
     wrong = ring_problem(&memory, bytes);
     if (!wrong && memory.state != RING_ON)
-        wrong = "nobody reads it";
+        wrong = "its reader has ended";
     if (!wrong)
         ring_map_fill(map, place, &memory);
     return wrong;
@@ -83,7 +83,7 @@ static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const c
     char *place;
     struct ring_map *map;
 
-    *wrong = "there is no room for it";
+    *wrong = "there is no address space for it";
     if (room == MAP_FAILED)
         return NULL;
     (void)munlock(room, size);
@@ -108,7 +108,7 @@ static struct ring_map *ring_map_again(struct ring_map *map, int descriptor, con
 
     *wrong = ring_map_at(&now, (char *)map->memory, descriptor, map->bytes);
     if (!*wrong && memcmp(now.parts, map->parts, sizeof(now.parts)) != 0)
-        *wrong = "it is not as it was";
+        *wrong = "its layout has changed";
     if (!*wrong)
         return map;
     ring_map_leave(map);
@@ -134,7 +134,7 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
     *wrong = "it is not sealed against shrinking";
     if (seals < 0 || !(seals & F_SEAL_SHRINK))
         return NULL;
-    *wrong = "it has not the size that it should have";
+    *wrong = "its size is wrong";
     if (fstat(descriptor, &status) != 0 || (uint64_t)status.st_size != bytes ||
         bytes < sizeof(struct ring_memory) || bytes > SIZE_MAX / 4)
         return NULL;

@@ -56,8 +56,8 @@ class DebugTest(unittest.TestCase):
     def test_files(self):
         path = self.folder + "/log"
         with open(path, "wb") as file:
-            self.says("ok", f"says for BLKIN_DEBUG goes to the file {path}", file)
-            found = self.says("ok", f"without BLKIN_DEBUG; what it would say goes to the file {path}", file, debug=False)
+            self.says("ok", f"writes the lines of BLKIN_DEBUG to the file {path}", file)
+            found = self.says("ok", f"without BLKIN_DEBUG; with it, the lines would go to the file {path}", file, debug=False)
             self.assertIn("BLKIN_DEBUG=1", found["mend"])
             os.unlink(path)
             found = self.says("note", f"a file that is deleted: {path}", file)

@@ -81,7 +81,7 @@ wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
     exit 1
 }
 names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
-has session.mode 'is a rotated session, and blkin live wants' 'a session of the other kind' --section=live
+has session.mode 'is a rotated session, but blkin live needs' 'a session of the other kind' --section=live
 stop_part rotate || fail "exit status $? after SIGTERM"
 
 # ---- the recorder: without blkin record first
@@ -142,7 +142,7 @@ has_rings() {
 wait_for 20 record "rings of programs" has_rings || exit 1
 wrong rings.program 'BLKIN_RINGS=none is in its environment' 'a program that wants no rings'
 stop_part none
-names hub.answers "http://127.0.0.1:$hub is away" 'no hub'
+names hub.answers "http://127.0.0.1:$hub is not connected" 'no hub'
 start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
 record_is_well() {
     doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]

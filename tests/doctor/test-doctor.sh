@@ -42,12 +42,12 @@ if can_be_other; then
     start_part store "${away[@]}" "$BUILD/examples/store" --name store --dir "$WORK/store"
     wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
     as=("${away[@]}")
-    names sessiond.home "but its home is $WORK/home" 'a session daemon of another home'
+    names sessiond.home "with home $WORK/home, but" 'a session daemon of another home'
     as=("${at_home[@]}")
     has program.home "is $WORK/elsewhere" 'a program of another home'
     [ -n "$(said sessiond.answers ok)" ] || fail "the user's own session daemon is not found"
     as=(env HOME="$WORK/elsewhere" setpriv --reuid daemon --regid nogroup --clear-groups)
-    names sessiond.user 'is of user nobody' 'a session daemon of another user'
+    names sessiond.user 'belongs to user nobody' 'a session daemon of another user'
     stop_part store
     stop_part sessiond
     as=()
@@ -103,10 +103,10 @@ kill "$(<"$WORK/daemon.pid")"
 # ---- sampling
 
 start_registered BLKIN_SAMPLING=never
-names sampling.share 'BLKIN_SAMPLING says "never"' 'a program that samples nothing'
+names sampling.share 'BLKIN_SAMPLING is "never"' 'a program that samples nothing'
 echo ratio=0 >"$WORK/sampling"
 start_registered
-names sampling.share 'sampling says "ratio=0"' 'a sampling file that samples nothing'
+names sampling.share 'sampling is "ratio=0"' 'a sampling file that samples nothing'
 echo sometimes >"$WORK/sampling"
 names sampling.text 'sometimes' 'a sampling file that cannot be read'
 echo ratio=0.01,client-write:always >"$WORK/sampling"
@@ -119,7 +119,7 @@ for ((i = 0; i < 70; i++)); do
     BLKIN_SAMPLING=never LD_PRELOAD=$BUILD/lib/libblkin.so.1 sleep 100 &
     many+=($!)
 done
-has sampling.share 'BLKIN_SAMPLING says "never"' 'many programs that sample nothing'
+has sampling.share 'BLKIN_SAMPLING is "never"' 'many programs that sample nothing'
 [ "$(jq '[.checks[] | select(.id == "sampling.share")] | length' "$WORK/doctor.json")" = 8 ] ||
     fail "not 8 of many programs are explained"
 [[ $(said sampling.more note) == "62 more "* ]] || fail "it is not said how many more there are: $(said sampling.more note)"
@@ -136,7 +136,7 @@ lttng disable-channel -u -s blkin blkin >/dev/null
 names session.channel 'is disabled' 'a disabled channel'
 lttng enable-channel -u -s blkin blkin >/dev/null
 lttng disable-event -u -s blkin -c blkin 'blkin:span' >/dev/null
-names session.events 'not enabled are blkin:span' 'a disabled event'
+names session.events 'not enabled: blkin:span' 'a disabled event'
 lttng enable-event -u -s blkin -c blkin 'blkin:span' >/dev/null
 all_is_well
 all_is_well --events='zipkin:*, blkin:span, blkin:process'
@@ -145,13 +145,13 @@ wait_for 10 - "babeltrace2's leaving" viewer_is_gone || exit 1
 session "$(live_options)" '--buffers-pid' "$events" "$contexts"
 names session.buffers 'buffers per process' 'a live session with buffers per process'
 session "$(live_options)" '--buffers-uid' "$events" ''
-names session.contexts 'no context vpid, vtid, procname' 'a session without contexts'
+names session.contexts 'lacks the context vpid, vtid, procname' 'a session without contexts'
 session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
 names session.events 'nothing of BlkKin' 'a session of other events'
 session --snapshot '--buffers-uid' "$events" "$contexts"
-names session.mode 'is a recording that nobody reads while it runs' 'a snapshot session'
+names session.mode 'is a session that is neither live nor rotated' 'a snapshot session'
 session "--output=$WORK/trace" '--buffers-uid' "$events" "$contexts"
-names session.mode 'recording that nobody reads while it runs' 'a plain recording'
+names session.mode 'session that is neither live nor rotated' 'a plain recording'
 names service.runs 'no `blkin rotate` runs' 'no blkin rotate' --section=rotate
 
 # ---- loss, and the consumer daemon
@@ -180,7 +180,7 @@ kill -CONT "${private_pid[relayd]}"
 stop_part relayd KILL
 names relayd.listens 'Connection refused' 'no relay daemon'
 restart_relayd
-names relayd.session 'but no "blkin"' 'a relay daemon that was started again'
+names relayd.session 'but not "blkin"' 'a relay daemon that was started again'
 well_session
 start_viewer
 stop_part store
@@ -193,11 +193,11 @@ free_port other_live
 start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp://127.0.0.1:$other_data" \
     -L "tcp://127.0.0.1:$other_live" -o "$WORK/other-relayd"
 wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
-BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'can be reached from other hosts' \
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'other hosts can reach port' \
     'a relay daemon that all can reach'
-BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known holes' 'the same beside blkin rotate' --section=rotate
+BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known security holes' 'the same beside blkin rotate' --section=rotate
 stop_part other-relayd
-BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "goes to port $RELAYD_CONTROL" \
+BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "sends its data to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
 
 # ---- the plugin
@@ -244,7 +244,7 @@ all_is_well
 # ---- what samples this host
 
 export BLKIN_HOST=yes
-notes host.service 'nothing samples this host: blkin live would start it' 'no blkin host'
+notes host.service 'nothing samples this host: blkin live, which starts blkin host, does not run' 'no blkin host'
 BLKIN_HOST=no doctor
 [[ $(said host.service ok) == 'host = no: nothing samples this host (BLKIN_HOST)' && -z $(said host.pressure ok) ]] || {
     show_doctor
@@ -257,7 +257,7 @@ BLKIN_HOST_ROOT=$WORK/none names host.settings "$WORK/none" 'a folder without /p
 BLKIN_HOST_ENDPOINT=http://127.0.0.1 names host.settings 'kafka://' 'metrics that are sent to something else'
 BLKIN_HOST_LISTEN=127.0.0.1:$RELAYD_CONTROL names host.settings 'in use' 'a page on a port that another has'
 BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.names \
-    'nothing here is called so: disk nvme9n9, process no-such-server' 'names that are mistyped'
+    'not found on this host: disk nvme9n9, process no-such-server' 'names that are mistyped'
 [ -z "$(said host.settings bad)" ] || fail "names that are mistyped are said to be worse"
 notes host.session '"blkin" does not record blkin:metric' 'a session without metrics'
 
@@ -276,16 +276,16 @@ host_is_well() {
 }
 start_host env BLKIN_RUNTIME_DIR="$WORK/other-run"
 wait_for 20 host "its start" test -S "$WORK/other-run/host.sock" || exit 1
-notes host.other "samples this host, by another runtime-dir: $WORK/other-run" 'a blkin host that is elsewhere'
+notes host.other "samples this host, with another runtime-dir: $WORK/other-run" 'a blkin host that is elsewhere'
 start_part here "$BUILD/bin/blkin" host
 wait_for 20 here "its start" test -S "$BLKIN_RUNTIME_DIR/host.sock" || exit 1
-notes host.other "samples this host too, by another runtime-dir: $WORK/other-run" 'two that sample'
+notes host.other "samples this host too, with another runtime-dir: $WORK/other-run" 'two that sample'
 stop_part here
 stop_part host
 start_host
 wait_for 20 host "its start" test -S "$BLKIN_RUNTIME_DIR/host.sock" || exit 1
 rm "$BLKIN_RUNTIME_DIR/host.sock"
-notes host.other "process ${private_pid[host]} samples this host, and cannot be asked" 'a socket that was removed'
+notes host.other "process ${private_pid[host]} samples this host, but cannot be asked" 'a socket that was removed'
 stop_part host
 start_host
 wait_for 20 host "that a session without blkin:metric is noted" host_waits || exit 1
@@ -301,7 +301,7 @@ with_host() {
     { echo '[host]' && printf '%s\n' "$@"; } >"$WORK/host.conf"
 }
 with_host disk=1500ms network=5s cpu=1m
-notes host.wait 'tail-wait-ms = 2000, and a span may wait 3000 ms for its host'\''s tags (disk is sampled each 1500 ms)' \
+notes host.wait 'tail-wait-ms = 2000 is too short: a span can wait 3000 ms for its host'\''s tags (disk is sampled every 1500 ms)' \
     'tail sampling that does not wait for tags' --config="$WORK/host.conf" --tail-sampling="$WORK/tail"
 for well in --tail-wait-ms=3000 --host-min-ms=-1 --tail-wait-ms=2000; do
     [ "$well" != --tail-wait-ms=2000 ] || with_host disk=1s
@@ -315,7 +315,7 @@ kill -CONT "${private_pid[host]}"
 start_host env BLKIN_HOST_ENDPOINT="kafka://127.0.0.1:$other_control/hosts" BLKIN_HOST_SEND_MS=0
 sends_to_nobody() {
     doctor
-    [[ $(said host.sent note) == *' 0 points taken by the brokers, 0 given up, '[1-9]*' wait' ]]
+    [[ $(said host.sent note) == *' took 0 points, 0 are given up, '[1-9]*' wait' ]]
 }
 wait_for 20 host "that no broker takes its metrics" sends_to_nobody || {
     show_doctor
@@ -325,7 +325,7 @@ cases=$((cases + 1))
 if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     # shellcheck disable=SC2016
     as=(unshare -m sh -c 'mount -n -t tmpfs none /proc/pressure && exec "$@"' sh)
-    [ ! -e /proc/pressure ] || notes host.pressure 'does not tell of pressure' 'a kernel without PSI'
+    [ ! -e /proc/pressure ] || notes host.pressure 'does not measure pressure' 'a kernel without PSI'
     as=()
     stop_part host
     # shellcheck disable=SC2016

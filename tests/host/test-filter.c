@@ -51,7 +51,7 @@ static void test_refused(void)
     REFUSED("disk.busy every 1s", "disk.busy every 1s",
             "every: a group is recorded as a whole: expected \"disk every 1s\"");
     REFUSED("run-queue > 4", "run-queue > 4",
-            ">: of what? expected one of run_queue.running, run_queue.blocked, "
+            ">: expected a view after it: one of run_queue.running, run_queue.blocked, "
             "run_queue.switches, run_queue.created, run_queue.load_1m");
     REFUSED("disk.busy > much", "disk.busy > much",
             ">: expected a number, as it is or with %, got \"much\"");
@@ -80,9 +80,9 @@ static void test_too_much(void)
     for (int i = 0; i < HOST_RULES_MAX; i++)
         strcat(text, "tcp every 1s,");
     strcat(text, "tcp every 1s");
-    CHECK_TEXT(refusal(text), "parameter \"host-filters\": there are more than 32 rules");
+    CHECK_TEXT(refusal(text), "parameter \"host-filters\": expected at most 32 rules");
     memset(text, 'x', HOST_RULE_BYTES);
-    CHECK(strstr(refusal(text), "a rule has less than 160 bytes") != NULL);
+    CHECK(strstr(refusal(text), "expected a rule of less than 160 bytes") != NULL);
 }
 
 static void test_taken(void)

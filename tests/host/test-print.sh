@@ -81,8 +81,8 @@ done <<'TXT'
 --print --every=1|expected --every= from 100ms to 5m, got "1"
 --print --every=1ms|expected --every= from 100ms to 5m, got "1ms"
 --print --list|expected one of --list, --metrics and --print
---once|are of --print
---json|is of --list, --metrics and --print
+--once|need --print
+--json|needs --list, --metrics or --print
 --print --disk=1ms|"disk": expected a period from 100ms to 5m
 nonsense|unknown argument "nonsense"
 TXT

@@ -45,7 +45,7 @@ stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 # ---- tail sampling that does not wait for as long as a span waits for its host's samples is told of
 echo '1/1' >"$WORK/tail"
 start_live --tail-sampling="$WORK/tail" --tail-wait-ms=1999
-wait_for 20 live "a word about tail-wait-ms" live_says 'tail-wait-ms = 1999, and a span may wait 2000 ms' || exit 1
+wait_for 20 live "a word about tail-wait-ms" live_says 'tail-wait-ms = 1999 is too short: a span can wait 2000 ms' || exit 1
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 stop_part sessiond TERM 20
 

@@ -93,7 +93,7 @@ stop_part record KILL
 sampled_more
 busy 2000000
 wait_for 30 host "that no recorder was found" host_is counters.keeps_not_taken 1 || exit 1
-grep -qF 'disk.busy > 95% keep 5s: vda 100%: the recorder is not asked to keep the last seconds: no `blkin record`' \
+grep -qF 'disk.busy > 95% keep 5s: vda 100%: the recorder does not keep the last seconds: no `blkin record`' \
     "$WORK/host.log" || fail "it is not said: $(<"$WORK/host.log")"
 sampled_more
 

@@ -65,13 +65,13 @@ class Access(HubTest):
                  self.token("long", "open-sesame-a-01234567890")]
         port = free_port()
         hub = self.hub(port=port, hub_listen=f"0.0.0.0:{port}", hub_tokens_file=tokens)
-        self.assertIn("plain HTTP: all on the way can read it, the tokens too", hub.said())
+        self.assertIn("plain HTTP: everyone on the network path can read the messages and the tokens", hub.said())
         self.assertIn("must show their host's token", hub.said())
         self.talks(hub, self.peers(hub, "a", hub_token_file=first), self.peers(hub, "b", hub_token_file=second))
         for i, token in enumerate(wrong):
-            self.is_denied(self.peers(hub, f"wrong-{i}", hub_token_file=token), "401: not a token of this hub")
-        self.is_denied(self.peers(hub, "none"), "401: not a token of this hub: see hub-token-file")
-        self.is_denied(self.peers(hub, "c", hub_token_file=first), "403: the token is another host's")
+            self.is_denied(self.peers(hub, f"wrong-{i}", hub_token_file=token), "401: this hub does not know the token")
+        self.is_denied(self.peers(hub, "none"), "401: this hub does not know the token: check hub-token-file")
+        self.is_denied(self.peers(hub, "c", hub_token_file=first), "403: the token belongs to another host")
         for path in ("/metrics", "/v1/hosts", "/v1/messages?host=x", "/v2"):
             self.assertEqual(hub.ask("GET", path)[0], 401)
         for header in ("Basic b3BlbjpzZXNhbWU=", "Bearer", "Bearer ", "open-sesame-a-0123456789"):
@@ -83,8 +83,8 @@ class Access(HubTest):
         self.assertEqual(hub.ask("GET", "/")[0], 200)
 
     def test_a_token_that_others_may_read_is_none(self):
-        for text, given in [("others than its owner may read", self.token("a", "a " + "x" * 20, 0o640)),
-                            ("others than its owner may read", self.token("b", "b " + "x" * 20, 0o604)),
+        for text, given in [("other users may read", self.token("a", "a " + "x" * 20, 0o640)),
+                            ("other users may read", self.token("b", "b " + "x" * 20, 0o604)),
                             ("at least 16 characters", self.token("c", "c secret\n")),
                             ('expected lines "HOST TOKEN"', self.token("d", "x" * 20 + "\n")),
                             ('expected lines "HOST TOKEN"', self.token("e", "a/b " + "x" * 20 + "\n")),
@@ -94,7 +94,7 @@ class Access(HubTest):
             self.assertIn(text, self.refused(hub_tokens_file=given))
         peer = self.peers("http://127.0.0.1:1", "a", hub_token_file=self.token("i", "x" * 20, 0o644))
         self.assertEqual(peer.process.wait(10), 1)
-        self.assertIn("others than its owner may read", peer.said())
+        self.assertIn("other users may read", peer.said())
 
     def test_certificates(self):
         authority = self.authority("ca")
@@ -111,17 +111,17 @@ class Access(HubTest):
         self.talks(hub, self.peers(hub, "a", **right),
                    self.peers(hub, "b", hub_ca_file=authority, hub_cert_file=other[0], hub_key_file=other[1]))
         self.is_denied(self.peers(hub, "c", **right), "403: the certificate is not this host's")
-        self.is_denied(self.peers(hub, "none", hub_ca_file=authority), "401: no certificate that this hub trusts")
+        self.is_denied(self.peers(hub, "none", hub_ca_file=authority), "401: expected a certificate that this hub trusts")
         # the hub's answer, or that of its TLS
         self.is_denied(self.peers(hub, "foreign", **{**right, "hub_cert_file": foreign, "hub_key_file": foreign_key}),
-                       "no certificate that this hub trusts", "alert")
+                       "expected a certificate that this hub trusts", "alert")
         # and the hub is not trusted by everybody
         self.is_denied(self.peers(hub, "far", **{**right, "hub_ca_file": other_authority}), "hub-ca-file")
         self.is_denied(self.peers(hub, "no-ca"), "name the CA of its certificate with hub-ca-file")
         self.is_denied(self.peers(hub.url.replace("127.0.0.1", "localhost"), "name", **right),
                        "hub-ca-file")  # the certificate is for the address
         # one that speaks the wrong protocol
-        self.is_denied(self.peers(hub.url.replace("https", "http"), "plain"), "does it speak HTTPS?")
+        self.is_denied(self.peers(hub.url.replace("https", "http"), "plain"), "if that lasts, try https://")
         plain = self.hub(port=free_port(), runtime_dir=self.path("plain"))
         self.is_denied(self.peers(plain.url.replace("http", "https"), "tls", **right), "if it speaks plain HTTP")
 
@@ -137,9 +137,9 @@ class Access(HubTest):
             right.append({"hub_ca_file": authority, "hub_cert_file": mine, "hub_key_file": my_key,
                           "hub_token_file": token})
         self.talks(hub, *(self.peers(hub, name, **keys) for name, keys in zip(("a", "b"), right)))
-        self.is_denied(self.peers(hub, "no-token", **{**right[2], "hub_token_file": ""}), "not a token of this hub")
+        self.is_denied(self.peers(hub, "no-token", **{**right[2], "hub_token_file": ""}), "this hub does not know the token")
         self.is_denied(self.peers(hub, "no-certificate", hub_ca_file=authority, hub_token_file=own[2]),
-                       "no certificate that this hub trusts")
+                       "expected a certificate that this hub trusts")
 
     def test_one_with_a_token_over_tls(self):
         authority = self.authority("ca")
@@ -177,7 +177,7 @@ class Access(HubTest):
                      {"hub_cert_file": self.folder, "hub_key_file": key}, {"hub_tokens_file": fifo}):
             self.assertIn("expected a file", self.refused(**keys))
         port = free_port()  # TLS alone does not say who may ask
-        self.assertIn("in any host's name", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
+        self.assertIn("in the name of any host", self.refused(hub_listen=f"0.0.0.0:{port}", hub_cert_file=cert,
                                                          hub_key_file=key, expose_hub="no"))
 
 

@@ -249,12 +249,12 @@ class Hub(HubTest):
 
     def test_it_does_not_start_where_it_must_not(self):
         for where in ("0.0.0.0", "[::]", "127.0.0.1"):  # loopback is for all users of the host
-            self.assertIn("whoever reaches it could ask all hosts", self.refused(hub_listen=f"{where}:{free_port()}",
+            self.assertIn("anyone who reaches it could ask all hosts", self.refused(hub_listen=f"{where}:{free_port()}",
                                                                                  expose_hub="no"))
         self.assertIn("expected PORT", self.refused(hub_listen="localhost:1"))
         port = free_port()
         exposed = self.hub(port=port, hub_listen=f"0.0.0.0:{port}", expose_hub="yes")
-        self.assertIn("without hub-cert-file it is plain HTTP", exposed.said())
+        self.assertIn("without hub-cert-file the hub uses plain HTTP", exposed.said())
         exposed.end()
         hub = self.hub()
         self.assertIn("another program has this port", self.refused(port=hub.port, runtime_dir=self.folder + "/other"))

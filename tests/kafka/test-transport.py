@@ -350,13 +350,13 @@ class Transport(unittest.TestCase):
                 ("kafka://a/t#x", {}, "expected kafka://BROKER"), ("kafka://a/t?linger.ms", {}, "expected OPTION=VALUE"),
                 ("kafka://a/t?no.such.key=1", {}, "No such configuration property"),
                 ("kafka://a/t?sasl.password=secret", {}, "all users of this machine can see it: give it in kafka-file"),
-                ("kafka://a/t?acks=0", {}, "acks: what is promised"),
-                ("kafka://a/t", {"kafka_file": self.settings("enable.idempotence=false")}, "what is promised"),
+                ("kafka://a/t?acks=0", {}, "acks cannot be set"),
+                ("kafka://a/t", {"kafka_file": self.settings("enable.idempotence=false")}, "guarantees of the delivery"),
                 ("kafka://a/t", {"kafka_file": self.settings("sasl.password")}, "expected lines of key=value"),
                 ("kafka://a/t", {"kafka_file": self.folder + "/none"}, "cannot read it"),
                 ("kafka://a/t", {"kafka_file": self.settings("sasl.password=secret", mode=0o640)}, "chmod 600")]:
             if "kafka.conf" in keys.get("kafka_file", ""):
-                self.settings(*{"what is promised": ["enable.idempotence=false"],
+                self.settings(*{"guarantees of the delivery": ["enable.idempotence=false"],
                                 "expected lines of key=value": ["sasl.password"]}.get(words, ["sasl.password=secret"]),
                               mode=0o640 if words == "chmod 600" else 0o600)
             with self.subTest(url=url, words=words):

@@ -129,12 +129,12 @@ def test_all_found():
 
 def test_missing():
     for what, arguments, poll, said in [
-        ("no trace", [SHORT], answer([], [host("one", spans=0)]), f"trace {SHORT}: nothing was found"),
-        ("one of two", [SHORT, LONG], answer([trace(LONG)], [host("one")]), f"trace {SHORT}: nothing was found"),
-        ("a trace of no span", [SHORT], answer([trace(SHORT, 0)], [host("one")]), f"trace {SHORT}: nothing"),
-        ("spans", [SHORT], answer([trace(SHORT, 3, 2)], [host("one")]), "2 spans that others name as their parent"),
+        ("no trace", [SHORT], answer([], [host("one", spans=0)]), f"trace {SHORT}: no span was found"),
+        ("one of two", [SHORT, LONG], answer([trace(LONG)], [host("one")]), f"trace {SHORT}: no span was found"),
+        ("a trace of no span", [SHORT], answer([trace(SHORT, 0)], [host("one")]), f"trace {SHORT}: no span"),
+        ("spans", [SHORT], answer([trace(SHORT, 3, 2)], [host("one")]), "2 parent spans were not found"),
         ("an answer", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "waiting")]), "two: has not answered"),
-        ("a host", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "away")]), "host two: is away"),
+        ("a host", [SHORT], answer([trace(SHORT)], [host("one"), host("two", "away")]), "host two: its recorder does not run"),
         ("a snapshot", [SHORT], answer([trace(SHORT)], [host("one", error="no session")]), "host one: no session"),
         ("seconds", ["--last=5m"], answer([trace(SHORT)], [host("one", back_s=60)]), "its ring goes back only 6"),
         ("anything", ["--last=10s"], answer([], [host("one")]), "nothing was found"),
@@ -155,7 +155,7 @@ def test_many():
     lines = run.stdout.splitlines()
     expect("the one with a gap is the first of many", ids[-1] in lines[1] and "and 60 more" in run.stdout, run.stdout)
     run, _ = asked("--last=1s", polls=[{**answer([trace(ids[0])], [host("one")]), "more": 900}])
-    expect("how many are sent and not listed", run.returncode == 0 and "and 900 more that are sent, too" in run.stdout, run)
+    expect("how many are sent and not listed", run.returncode == 0 and "and 900 more: they are sent too" in run.stdout, run)
 
 
 def test_peers():
@@ -171,7 +171,7 @@ def test_peers():
     for odd in ({"number": 1}, {"id": 7}, {"id": "x" * 5000}, []):
         with Recorder(FOLDER, odd) as _:
             run = keep(SHORT)
-        expect(f"an odd answer: {str(odd)[:20]}", run.returncode == 1 and "no number" in run.stderr, run)
+        expect(f"an odd answer: {str(odd)[:20]}", run.returncode == 1 and "unexpected answer" in run.stderr, run)
     hosts = [{"host": "\x1b[2J", "state": 7, "spans": "many", "held_from": "2026"}, 5]
     odd = {"id": "1", "done": True, "traces": [{"id": SHORT, "hosts": [7]}, "text", None], "hosts": hosts}
     run, _ = asked(SHORT, polls=[odd])

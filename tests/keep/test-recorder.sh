@@ -39,7 +39,7 @@ goes_back_6_s() {
 }
 wait_for 60 record "the ring's going back for 6 s" goes_back_6_s || exit 1
 keep 1 1234567890abcdef
-kept_says "trace 1234567890abcdef: nothing was found of it"
+kept_says "trace 1234567890abcdef: no span was found"
 [ "$(zipkin_counter spans)" = 0 ] || fail "spans were sent that nobody has asked for"
 
 began=$SECONDS

@@ -253,8 +253,8 @@ static void test_short(void)
 
     CHECK(ftruncate(tiny, 64) == 0);
     CHECK(fcntl(tiny, F_ADD_SEALS, F_SEAL_SHRINK) == 0);
-    CHECK_TEXT(refused(tiny, 64), "it has not the size that it should have");
-    CHECK_TEXT(refused(tiny, memory.bytes), "it has not the size that it should have");
+    CHECK_TEXT(refused(tiny, 64), "its size is wrong");
+    CHECK_TEXT(refused(tiny, memory.bytes), "its size is wrong");
     close(tiny);
 }
 

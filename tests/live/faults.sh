@@ -211,7 +211,7 @@ says() {
 case $scenario in
 reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
-live) says 'nobody has read for .* s: what was recorded meanwhile is lost' ;;
+live) says 'nobody has read for .* s: the events of that time are lost' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac

@@ -28,7 +28,7 @@ choose_live_places
 # ---- what is wrong from the start
 refused 2 'no-such-key' --no-such-key=1
 refused 2 'expected no operand' nonsense
-refused 1 'is not on loopback: lttng-relayd has neither passwords nor TLS' --relayd-address=0.0.0.0
+refused 1 'is not on loopback: lttng-relayd has no passwords and no TLS' --relayd-address=0.0.0.0
 refused 1 'is not on loopback' --relayd-address="$(uname -n).invalid"
 refused 1 'relayd "nowhere:0": expected "own" or HOST[:PORT]' --relayd=nowhere:0
 refused 1 'session "a/b": expected 1 to 200 characters, without /' --session=a/b
@@ -42,7 +42,7 @@ start_part live env PATH=/nowhere "$blkin" live "${LIVE_OPTIONS[@]}"
 wait_part live 10
 [ $? = 1 ] && live_says 'lttng-relayd is not installed' || fail "without lttng-relayd: $(cat "$WORK/live.log")"
 "$blkin" status --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "status of nothing"
-grep -q 'no service of blkin (live, rotate, record, host, hub or work-root) runs here' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
+grep -q 'no service of blkin that this user may ask (live, rotate, record, host, hub or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
 
 # ---- beyond loopback only when it is said so
 start_live --relayd-address=0.0.0.0 --expose-relayd=yes --endpoint="file:$WORK/exposed.json"

@@ -84,17 +84,17 @@ says adopted
 
 # another one of this name is left alone
 session live r "$url" && fail "took a rotated session for a live one"
-says 'other: LTTng session "r" is there already and is no live session'
+says 'other: LTTng session "r" exists already and is no live session'
 session rotated l "$WORK/out" && fail "took a live session for a rotated one"
-says 'other: LTTng session "l" is there already and is a live session'
+says 'other: LTTng session "l" exists already and is a live session'
 session rotated r "$WORK/elsewhere"
-says 'other: LTTng session "r" is there already and has another output'
+says 'other: LTTng session "r" exists already and has another output'
 session live l net://127.0.0.1:1:2
-says 'other: LTTng session "l" is there already and has another output'
+says 'other: LTTng session "l" exists already and has another output'
 lttng create uid --output="$WORK/uid" >/dev/null &&
     lttng enable-channel -s uid -u --buffers-uid blkin >/dev/null || fail "lttng create"
 session rotated uid "$WORK/uid"
-says 'other: LTTng session "uid" is there already and has buffers per user'
+says 'other: LTTng session "uid" exists already and has buffers per user'
 
 # a filter reaches LTTng, and a wrong one is its own error; nothing half made stays
 FILTER='duration > 5' session rotated f "$WORK/f" || fail "$(<"$WORK/answer")"
@@ -113,7 +113,7 @@ stop_part writer TERM 5
 
 lttng create snapshots --snapshot >/dev/null || fail "lttng create"
 session rotated snapshots "$WORK/out" && fail "took a snapshot session for a rotated one"
-says 'other: LTTng session "snapshots" is there already and is a snapshot session: give'
+says 'other: LTTng session "snapshots" exists already and is a snapshot session: set'
 
 for name in r l s snapshots; do
     session destroy "$name" || fail "destroy $name: $(<"$WORK/answer")"

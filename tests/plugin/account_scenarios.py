@@ -113,7 +113,7 @@ def spooled():
         with Sink(collector.url, spool=spool, stats_file=stats_file) as sink:
             said = sink.end()
             counters = sink.load_stats()["counters"]
-        expect("holds %d spans of before" % SPANS in said, said)
+        expect("holds %d spans of an earlier run" % SPANS in said, said)
         expect(counters["spool_found"] == SPANS == counters["spool_delivered"], counters)
         expect(counters["spans_accepted"] + counters["spans_spooled"] == SPANS, counters)
         expect(len(collector.accepted) == 2 * SPANS, "accepted: %d" % len(collector.accepted))

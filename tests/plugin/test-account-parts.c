@@ -532,7 +532,7 @@ static void test_watch(void)
     }
     check_word(&watch, &input, 211000,
                "trace time stands still for 20 s: LTTng's session or consumer daemon hangs, or a "
-               "program was killed while it recorded; what is recorded now may be lost");
+               "program was killed while it recorded; events may be lost");
     input.trace_time_ns = 1; /* another session may have another clock */
     check_word(&watch, &input, 212000, "trace time goes on after 21 s");
     input.streams_open = 0;

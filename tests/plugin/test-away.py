@@ -33,7 +33,7 @@ def start_without_collector():
 @scenario
 def start_with_wrong_path():
     with Collector(probe=lambda connection, _: connection.answer(404)) as collector:
-        refuses_to_start(collector, "not a Zipkin collector", "no collector at this path?")
+        refuses_to_start(collector, "not a Zipkin collector", "check the path")
 
 
 @scenario

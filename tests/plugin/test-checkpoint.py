@@ -250,7 +250,7 @@ class Checkpoint(unittest.TestCase):
             self.refuses(run, 1, "cannot deliver" if "cannot deliver" in run.said else "not delivered")
         with Collector() as collector:
             run = Run(self, trace, "b", collector.url).end()
-            self.refuses(run, 1, 'trace "a" is not delivered', '"b" cannot be read yet')
+            self.refuses(run, 1, 'trace "a" is not delivered', 'read that trace before "b"')
             self.assertEqual(Run(self, trace, "a", collector.url).end().status, 0)
             self.assertEqual(len(collector.accepted), len(set(collector.accepted)))
 
@@ -310,7 +310,7 @@ class Checkpoint(unittest.TestCase):
             self.assertEqual(Run(self, trace, "a", collector.url).end().status, 1)
         other = self.trace("other", [(recording(6, 100), None)])
         run = Run(self, other, "a", "file:" + os.path.join(self.folder, "x")).end()
-        self.refuses(run, 1, 'of trace "a" are not those that an earlier run has sent')
+        self.refuses(run, 1, 'of trace "a" are not those that an earlier run sent')
         spans, run = self.run_to_file(other, "a")
         self.assertEqual((len(spans), run.counts["spans_skipped"]), (run.counts["spans_finished"], 0))
 
@@ -377,8 +377,8 @@ class Checkpoint(unittest.TestCase):
             data[at] ^= 1
         for change, why in ((lambda data: flip(data, 1800), "its checksum is wrong"),
                             (lambda data: flip(data, 20), "its head is not whole"),
-                            (lambda data: data[:512] + bytes(1024) + data[1536:], "it does not say how far it is"),
-                            (lambda data: data[:-1], "it is cut off"), (lambda data: bytearray(), "it is empty")):
+                            (lambda data: data[:512] + bytes(1024) + data[1536:], "it has no valid progress"),
+                            (lambda data: data[:-1], "its length is not the one in its head"), (lambda data: bytearray(), "it is empty")):
             with self.subTest(why):
                 run = self.damaged(change)
                 self.assertEqual(run.status, 0, run.said)
@@ -394,7 +394,7 @@ class Checkpoint(unittest.TestCase):
         def nonsense(data):
             data[1536:1544] = struct.pack("<Q", 7)
         for change, why in ((lambda data: b"\x7fELF" + data[4:], "is no checkpoint, and is not replaced"),
-                            (other_version, "expected version 4, got 99"), (nonsense, "makes no sense")):
+                            (other_version, "expected version 4, got 99"), (nonsense, "has impossible contents")):
             def change_and_sum(data):
                 data = bytearray(change(data) or data)
                 data[40:44] = struct.pack("<I", zlib.crc32(data[1536:]))

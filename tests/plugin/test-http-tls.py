@@ -101,7 +101,7 @@ scenarios_of(tls_refused, {
     "tls_self_signed": (("self", "SSL certificate"), {"tls_ca": "ca.pem"}),
     "tls_wrong_host": (("wrong_host", "no alternative certificate subject name"), {"tls_ca": "ca.pem"}),
     "tls_expired": (("expired", "certificate has expired"), {"tls_ca": "ca.pem"}),
-    "tls_client_certificate_missing": ((("good", True), "certificate of ours", "tls-cert"), {"tls_ca": "ca.pem"}),
+    "tls_client_certificate_missing": ((("good", True), "client certificate", "tls-cert"), {"tls_ca": "ca.pem"}),
     # no question on the terminal, which would never be answered
     "tls_encrypted_key": ((("good", True), "tls-key"),
                           {"tls_ca": "ca.pem", "tls_cert": "client.pem", "tls_key": "encrypted.key"}),
@@ -130,7 +130,7 @@ def tls_reset_after_handshake():
         return connection.reset()
 
     with Collector(tls=CERTIFICATES.server("good"), connect={1: fault}) as collector:
-        refuses_to_start(collector, "if it asks for a certificate of ours", "tls-cert",
+        refuses_to_start(collector, "if it asks for a client certificate", "tls-cert",
                          tls_ca=CERTIFICATES.path("ca.pem"))
 
 
@@ -233,7 +233,7 @@ def secrets_are_not_told():
         counts(run, refused=10)
         expect("s3cret" not in run.messages, run.messages)
     with Collector(probe=lambda connection, _: connection.answer(401)) as collector:
-        run = refuses_to_start(collector, "other credentials", bearer_token_file=secret.path)
+        run = refuses_to_start(collector, "valid credentials", bearer_token_file=secret.path)
         expect("s3cret" not in run.messages, run.messages)
 
 
@@ -283,7 +283,7 @@ def bad_secrets():
     refuses_to_start(url, "expected one line", bearer_token_file=Secret("a\nX-Evil: b"))
     refuses_to_start(url, "is empty", bearer_token_file=Secret("\n"))
     refuses_to_start(url, "expected USER:PASSWORD", basic_auth_file=Secret("user"))
-    refuses_to_start(url, "longer than", bearer_token_file=Secret("x" * 9000))
+    refuses_to_start(url, "at most", bearer_token_file=Secret("x" * 9000))
     refuses_to_start(url, "cannot read", bearer_token_file="/nowhere/token")
     refuses_to_start(url, "is not set", bearer_token_env="NO_SUCH_VARIABLE")
     refuses_to_start(url, "got several", bearer_token_env="A", basic_auth_env="B")

@@ -409,7 +409,7 @@ def refused(folder):
     record(folder + "/trace")
     for parameters, lines, words in (
             (['checkpoint="c"'], ["* 0 0 x"], "only-traces and checkpoint exclude each other"),
-            (['only-found="f"'], None, 'only-found is of use with only-traces="FILE" only'),
+            (['only-found="f"'], None, 'only-found needs only-traces="FILE"'),
             (['only-traces="/nowhere"'], None, 'only-traces "/nowhere": cannot be opened: No such file'),
             (["only-traces=5"], None, 'parameter "only-traces": expected a string, got an integer'),
             ([], ["* 0 0 x", "abc 0 0 x"], 'line 2: expected a trace id of 16 or 32 hexadecimal digits, not all 0, '

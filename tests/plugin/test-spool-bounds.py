@@ -130,7 +130,7 @@ def failed_fsync_is_told():
         subprocess.run(["cc", "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=FAILING_FSYNC, text=True, check=True)
         environment = {**os.environ, "LD_PRELOAD": library}
         run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, status=1)
-        run.says("cannot be stored: Input/output error").says("some may not be on disk")
+        run.says("cannot be stored: Input/output error").says(" may not be on disk: fsync failed")
         shutil.rmtree(spool)
         run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, environment=environment, spool_fsync="batch",
                   flush_timeout_ms=300)
@@ -335,7 +335,7 @@ def folder_of_others():
         if os.geteuid() == 0:
             os.chmod(shared, 0o700)
             os.chown(shared, 65534, 65534)
-            Run(AWAY, "close", spool=shared, status=1).says("of user 65534")
+            Run(AWAY, "close", spool=shared, status=1).says("belongs to user 65534")
 
 
 @scenario
@@ -362,7 +362,7 @@ def fsync_each_way():
 @scenario
 def fsync_beside_a_checkpoint():
     """Who has set it to "second" is told, once, that it is "batch"; who has not set it is not."""
-    words = 'spool-fsync="second" is "batch" here'
+    words = 'spool-fsync="second" is used as "batch"'
     for way, count in (("second", 1), ("batch", 0), ("never", 0), (None, 0)):
         with folder() as spool:
             options = {"spool_fsync": way} if way else {}

@@ -193,7 +193,7 @@ def corrupt_records():
         os.truncate(path, all_records[9][0] + 300)
         run = drain(spool, collector)
         run.has(spool_found=900, spool_corrupt=300, spool_unreadable=1, spool_accepted=600,
-                spool_bytes=0).says("0 as it was full, 0 too old, 300 in corrupt records, and 1 pieces")
+                spool_bytes=0).says("0 because it was full, 0 too old, 300 in damaged records; 1 pieces")
         kept = [i for i in ids(900) if (i - 1) // 100 not in (2, 5, 7)]
         expect(sorted(collector.accepted) == kept, "not the others")
 

@@ -242,7 +242,7 @@ class Tail(unittest.TestCase):
         with open(fifo) as file:
             parts.append(file.read(1))
             self.write_rules("what is this\n")
-            read_until(file, "the rules of before still hold")
+            read_until(file, "the old rules still hold")
             self.write_rules("")
             read_until(file, "have changed")
             parts.append(file.read())
@@ -258,7 +258,7 @@ class Tail(unittest.TestCase):
         for rules, message in (("error\ngateway > fast\n", 'rules", line 2: "gateway > fast": expected'),
                                ("rare 0\n", "line 1"), ("1/0\n", "line 1"), ("p99\n", "line 1"), ('"osd error\n', "line 1"),
                                ("error " * 5, "line 1"), ("osd incomplete\n", "line 1"), ("> 5\n", "line 1"),
-                               ("* > p100\n", "line 1"), ("tag\n", "line 1"), ("error\n" * 1001, "more than 1000 rules"),
+                               ("* > p100\n", "line 1"), ("tag\n", "line 1"), ("error\n" * 1001, "at most 1000 rules"),
                                ("#" * 2**20, "less than")):
             self.write_rules(rules)
             said = self.start(f'tail-sampling="{self.rules}"').end(1).said

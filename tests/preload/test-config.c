@@ -228,7 +228,7 @@ static void test_trust(const char *folder)
     for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
         write_file(path, "usage=3");
         CHECK(chmod(path, modes[i]) == 0);
-        CHECK(strstr(said_at(++seconds * SECOND, log), "not read, as it is of user"));
+        CHECK(strstr(said_at(++seconds * SECOND, log), "not read, because it is of user"));
         CHECK_TEXT(said_at(++seconds * SECOND, log), "");
         CHECK(preload_config()->usage == 1);
         CHECK(chmod(path, 0644) == 0);

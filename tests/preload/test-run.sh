@@ -53,8 +53,8 @@ Environment="BLKIN_RUN_FILE=/f"'
 
 # ---- wrong usage
 
-says 2 '*expected a program to run*'
-says 2 '*expected no program with --print*' --print true
+says 2 '*expected a PROGRAM to run*'
+says 2 '*expected no PROGRAM with --print*' --print true
 says 2 '*"ports=x": expected up to 64 ports*' --ports=x true
 says 2 '*"usage=4": expected usage=0, 1, 2 or 3*' --usage=4 true
 says 2 '*"usage=": expected usage=0, 1, 2 or 3*' --usage= true
@@ -194,12 +194,12 @@ BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" sleep 100 &
 filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
 wait_for 20 - "a program with a filter" is_program $filtered sleep || exit 1
-doctor $filtered program.filtered note "*such as process $filtered (sleep): they are left alone*"
+doctor $filtered program.filtered note "*such as process $filtered (sleep): not traced*"
 prlimit --data=$((9 << 20)) env BLKIN_RUN='' "$blkin" run sleep 100 &
 limited=$!
 trap 'kill $traced $plain $filtered $limited; rm -rf "$work"' EXIT
 wait_for 20 - "a program with 9 MB of data" is_program $limited sleep blkin-preload || exit 1
-doctor $limited program.limited note "1 with *such as process $limited (sleep), by its RLIMIT_DATA: nothing of them is traced*"
+doctor $limited program.limited note "*: 1, such as process $limited (sleep), because of its RLIMIT_DATA: not traced*"
 doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
 doctor 4194304 program.preloaded bad "there is no process 4194304*"
 [ "$("$blkin" doctor --pid=x 2>&1)" = "blkin doctor: expected the number of a process: --pid=1234" ] || fail "--pid=x"
@@ -245,5 +245,5 @@ mkdir -p elsewhere/lib/blkin && cp "$library" "${library%/*}/libblkin.so.1" else
 [ "$(elsewhere/bin/blkin run sh -c 'echo $LD_PRELOAD' 2>/dev/null)" = "$work/elsewhere/lib/blkin/libblkin-preload.so" ] ||
     fail "beside an installed command"
 mv elsewhere 'else where'
-[[ $('else where/bin/blkin' run true 2>&1) == *"takes a blank or a colon for the end"* ]] || fail "a folder with a blank"
+[[ $('else where/bin/blkin' run true 2>&1) == *"expected a path without blanks and colons"* ]] || fail "a folder with a blank"
 exit 0

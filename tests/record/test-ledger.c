@@ -108,7 +108,7 @@ static void test_incomplete(void)
     (void)ledger_judge(ledger, 100);
     CHECK_TEXT(said, "1 incomplete: 1 parent that no host has; b: has not answered\n"
                      "2 incomplete: b: has not answered\n"
-                     "3 incomplete: no host has any span of it; b: has not answered\n");
+                     "3 incomplete: no host has a span of this trace; b: has not answered\n");
 
     /* a parent may end later, and be asked for then: this one waits until the end */
     ledger_free(ledger);
@@ -124,7 +124,7 @@ static void test_incomplete(void)
     answer(ledger, "{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
     (void)ledger_judge(ledger, 100);
     CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n"
-                     "1 incomplete: no host has any span of it; b: has not answered\n");
+                     "1 incomplete: no host has a span of this trace; b: has not answered\n");
     ledger_free(ledger);
 }
 
@@ -166,14 +166,14 @@ static void test_held(void)
 {
     static const char *const answers[][3] = {
         {TRACE("1", "10", "10"), "\"held_from\": 1001, \"traces\": []",
-         "1 incomplete: b: does not reach back so far\n"},
+         "1 incomplete: b: its ring does not reach back to this trace\n"},
         {TRACE("1", "10", "10"), "\"error\": \"no snapshot\", \"traces\": []",
          "1 incomplete: b: no snapshot\n"},
         /* so may have a source that only some traces have: of the others this says nothing */
         {TRACE("1", "10", "10") ", {\"id\": \"2\", \"spans\": 1, \"have\": [\"11\"], "
                                 "\"want\": [], \"held_from\": 1001}",
          "\"held_from\": 500, \"traces\": []",
-         "1 complete: a, b\n2 incomplete: a: does not reach back so far\n"},
+         "1 complete: a, b\n2 incomplete: a: its ring does not reach back to this trace\n"},
     };
 
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
@@ -353,7 +353,7 @@ static void test_nonsense(void)
                    "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
     answer(ledger, ANSWER("a", TRACE("7", "10", "10"))); /* was not asked for */
     (void)ledger_judge(ledger, 100);
-    CHECK_TEXT(said, "1 incomplete: no host has any span of it; b: has not answered\n");
+    CHECK_TEXT(said, "1 incomplete: no host has a span of this trace; b: has not answered\n");
     ledger_free(ledger);
 }
 

@@ -34,7 +34,7 @@ wait_for 60 rotate "100000 spans" has_taken 100000 || {
     exit 1
 }
 [ "$(taken all)" = 100000 ] || fail "$(taken all) spans for 100000"
-says "was ended by somebody else" || fail "it does not say that for a time nothing was recorded"
+says "somebody ended the last session" || fail "it does not say that for a time nothing was recorded"
 
 # the end of a thread, while there is no session: no counter can have it, and that is what is said
 stop_part rotate TERM 20 || fail "status $? of SIGTERM"

@@ -12,7 +12,7 @@ rotating_begin
 [ $? = 2 ] || fail "--once --end: not refused"
 mkdir -p "$WORK/open" && chmod 777 "$WORK/open"
 "$BUILD/bin/blkin" rotate --output="$WORK/open" --once 2>"$WORK/err" && fail "took a folder of everybody's"
-grep -q 'expected a folder of our own' "$WORK/err" || fail "the message: $(<"$WORK/err")"
+grep -q 'expected a folder of the user who runs this' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
 # a file would have to be overwritten for each chunk
 "$BUILD/bin/blkin" rotate --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
@@ -86,7 +86,7 @@ folders() {
 before=$(folders)
 lttng create blkin --output="$WORK/others" >/dev/null || fail "lttng create"
 start_rotate
-wait_for 10 rotate "a word about another's session" says 'is there already and has another output' || exit 1
+wait_for 10 rotate "a word about another's session" says 'exists already and has another output' || exit 1
 sleep 4
 stop_part rotate TERM || fail "status $? of SIGTERM"
 [ "$(folders)" -le $((before + 1)) ] || fail "$(($(folders) - before)) folders are left: $(find "$WORK/shm")"

@@ -81,11 +81,11 @@ once_waits "a process of another user, most likely process $consumer (lttng-cons
 wait_for 20 rotate "the burial of a younger session" says "session 999999-younger has died" || exit 1
 wait_for 90 rotate "the end of --once" has_ended || exit 1
 wait_part rotate 5
-[ $? = 1 ] && says 'somebody still writes in' || fail "--once gives up: $(<"$WORK/rotate.log")"
+[ $? = 1 ] && says 'a process still has a file in' || fail "--once gives up: $(<"$WORK/rotate.log")"
 kill "$consumer"
 
 exec {held}>>"$stream"
-once_waits "a process that cannot be seen from here"
+once_waits "a process that this user cannot see"
 exec {held}>&-
 wait_for 40 - "the end of --once" has_ended || exit 1
 # what came in the last 100 ms waits for the next trace (hold.h), and there is none

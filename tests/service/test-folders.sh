@@ -18,7 +18,7 @@ for service in live "rotate --shm-path=$folder/shm" record "work --root --input=
         timeout 20 "$BUILD/bin/blkin" $service --state-dir="$state" --runtime-dir="$folder/run" 2>"$folder/said" </dev/null
         status=$?
         [ "$status" = 1 ] || fail "blkin $service --state-dir=$state: status $status: $(<"$folder/said")"
-        grep -qF "state-dir \"$state\": expected a folder of our own that nobody else can write" "$folder/said" ||
+        grep -qF "state-dir \"$state\": expected a folder of the user who runs this, which nobody else can write" "$folder/said" ||
             fail "blkin $service says: $(<"$folder/said")"
     done
 done

@@ -206,7 +206,7 @@ class Stat(unittest.TestCase):
         self.refused("--interval: expected 0.1 to 86400 seconds", "-i", "2x", status=2)
         self.refused("--sort: expected rate, p99, self or errors", "-s", "max", status=2)
         self.refused("--width: expected a number", "-w", "x", "-", status=2)
-        self.refused("--rules is for the FOLDER", "--rules=pthread", status=2)
+        self.refused("--rules needs the FOLDER", "--rules=pthread", status=2)
         self.refused("unrecognized option", "--frob", status=2)
         with tempfile.TemporaryDirectory() as empty:
             self.refused(f'no service answers in "{empty}"', f"--runtime-dir={empty}")

@@ -267,7 +267,7 @@ class Tap(unittest.TestCase):
     def test_the_path(self):
         first = self.driver("pause", "close")
         self.output += "2"
-        self.refused("somebody listens there already")
+        self.refused("another process listens there")
         self.assertTrue(self.is_there(), "the first one's socket is gone")
         first.kill()  # leaves its socket, which nobody listens at
         first.wait()

@@ -215,7 +215,7 @@ class Watch(unittest.TestCase):
             os.unlink(self.path)
         sink = self.sink()
         sink.listening.close()
-        self.ends(self.stat(self.path), 1, f'is a sink with tap="{self.path}" running?')
+        self.ends(self.stat(self.path), 1, f'check that a sink with tap="{self.path}" runs')
 
     def test_lines_in_pieces(self):
         sink, process = self.watched("--json", "--once", interval="1.5")

@@ -78,7 +78,7 @@ class Advise(unittest.TestCase):
             said = self.advise(f"--rule={self.write('wrong', ['at least 1', line])}", self.write("looks", [look(1)]), status=2)
             self.assertIn("wrong:2: expected \"up when busy > 50% 2 times\"", said)
         said = self.advise(f"--rule={self.write('wrong', ['down when busy < 60% 2 times'])}", "/dev/null", status=2)
-        self.assertIn("expected room between them", said)
+        self.assertIn("expected a gap between them", said)
         self.assertIn("cannot read it", self.advise("--rule=/none", "/dev/null", status=2))
 
     def test_a_day(self):

@@ -349,7 +349,7 @@ class Hosts(Pushed, unittest.TestCase):
         self.assertGreaterEqual(after["points"], before["points"])
         self.assertGreaterEqual(after["failed"] + after["dropped"], before["points"])
         self.assertEqual(after["points"], sum(after[name] for name in ("acknowledged", "failed", "dropped", "waiting")))
-        self.assertIn(" points are given up: no broker took them in time", host.said())
+        self.assertIn(" points are lost: the brokers did not take them in time", host.said())
         self.assertEqual(host.end(), 0)
 
     def test_otel_reads_them(self):

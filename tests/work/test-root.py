@@ -164,7 +164,7 @@ class RootTest(unittest.TestCase):
 
     def check_no_reload(self, root):
         """Asked on the socket and by a signal, it says that it does not, and is as before."""
-        words = "the root reads its configuration at its start only"
+        words = "the root reads its configuration only at its start"
         run = subprocess.run([BLKIN, "reload", f"--runtime-dir={self.folder}/run", "work-root"], stderr=subprocess.PIPE,
                              text=True, timeout=LIMIT_S, check=False)
         self.assertEqual(run.returncode, 1, run.stderr)
@@ -259,7 +259,7 @@ class RootTest(unittest.TestCase):
         document = root.wait_spans(first["spans"] + last["spans"])
         self.assertEqual((document["spans"], document["gaps"]), (first["spans"] + last["spans"], 2))
         for partition in (0, 1):
-            self.assertIn(f"partition {partition} has not kept the next messages to read", root.said())
+            self.assertIn(f"partition {partition}: messages were deleted before the root read them", root.said())
         self.assertTrue("blkin_work_root_gaps_total 2\n" in root.get("/metrics"))
         self.assertEqual(root.end(), 0)
         root.start()
@@ -274,7 +274,7 @@ class RootTest(unittest.TestCase):
         expected = self.fed(self.feed(2, 0))
         root = self.root()
         root.wait_spans(expected["spans"])
-        words = f"cannot write {self.folder}/state/work-root.json: Is a directory: a restart reads again what came since"
+        words = f"cannot write {self.folder}/state/work-root.json: Is a directory: a restart reads again the messages since the last save"
         wait_until(lambda: words in root.said(), root.said)
         again = self.fed(self.feed(1, 0))  # saved is tried, and fails, again
         root.wait_spans(expected["spans"] + again["spans"])
@@ -302,7 +302,7 @@ class RootTest(unittest.TestCase):
         os.rename(pipe, self.folder + "/pipe")
         with open(self.folder + "/pipe", "rb") as file:  # what was being written has failed: that is said
             file.read()
-        wait_until(lambda: "a restart reads again what came since" in root.said(), root.said)
+        wait_until(lambda: "a restart reads again the messages since the last save" in root.said(), root.said)
         self.assertEqual(self.fed(feeding)["spans"], 600)
         self.assertEqual(root.end(), 0)
         with open(pipe[:-4], encoding="utf-8") as file:
@@ -319,7 +319,7 @@ class RootTest(unittest.TestCase):
         expected = self.fed(self.feed(2, 0))
         root = self.root(otlp_metrics=server.url)
         root.wait_spans(expected["spans"])
-        wait_until(lambda: "they are taken" in root.said(), root.said, 40)
+        wait_until(lambda: "the collector takes them" in root.said(), root.said, 40)
         self.assertIn("503", root.said())
         for path, kind, _ in bodies:
             self.assertEqual((path, kind), ("/v1/metrics", "application/x-protobuf"))
@@ -332,7 +332,7 @@ class RootTest(unittest.TestCase):
         expected = self.fed(self.feed(2, 0))
         root = self.root(otlp_metrics=f"http://127.0.0.1:{port}")  # which may come before it
         root.wait_spans(expected["spans"])
-        wait_until(lambda: "they are taken" in root.said() and os.path.exists(stored), root.said, 60)
+        wait_until(lambda: "the collector takes them" in root.said() and os.path.exists(stored), root.said, 60)
         points = {}
 
         def is_all_there():
@@ -397,7 +397,7 @@ class RootTest(unittest.TestCase):
         names("deltas.topic", "bad", "--create --topic none", self.topic_name, "--deltas=none")
         names("input.time", "bad", "--add-config message.timestamp.type=LogAppendTime", self.topic_name, mine)
         self.broker.create("right", 3, message_timestamp_type="LogAppendTime")
-        found = names("input.messages", "note", "nobody has written", "right", mine)
+        found = names("input.messages", "note", "has no messages", "right", mine)
         self.assertEqual([found[check][0] for check in ("broker.answers", "input.topic", "input.time", "deltas.topic",
                                                          "deltas.kept", "transactions.log")], ["ok"] * 6, found)
         self.assertIn("3 partitions", found["input.topic"][1])
@@ -406,13 +406,13 @@ class RootTest(unittest.TestCase):
         self.broker.produce("right", 2, SPAN)
         self.broker.create("read", 1, message_timestamp_type="LogAppendTime")
         self.broker.produce("read", 0, SPAN)
-        names("input.messages", "ok", "OTLP traces, one of 1 spans", "read", mine)
+        names("input.messages", "ok", "OTLP traces: a message has 1 spans", "read", mine)
         self.broker.create("compacted", 1, cleanup_policy="compact", max_message_bytes=1000)
         names("deltas.kept", "bad", "cleanup.policy=delete", "right", "--deltas=compacted")
         names("input.size", "bad", "max.message.bytes", "compacted", mine)
-        names("deltas.topic", "bad", "one topic", "right", "--deltas=right")
+        names("deltas.topic", "bad", "the same topic", "right", "--deltas=right")
         names("hosts.topic", "bad", "--create --topic none --partitions 12", "right", mine, "--host-input=none")
-        names("hosts.topic", "bad", "one topic", "right", mine, f"--host-input={self.topic_name}")
+        names("hosts.topic", "bad", "the same topic", "right", mine, f"--host-input={self.topic_name}")
         found = names("hosts.time", "bad", "--add-config message.timestamp.type=LogAppendTime", "right", mine,
                       "--host-input=compacted")
         self.assertEqual(found["hosts.size"][0], "bad", found)
@@ -426,7 +426,7 @@ class RootTest(unittest.TestCase):
         host = field(1, field(1, field(1, b"host.name") + field(2, field(1, b"h"))))
         self.broker.create("sampled", 1, message_timestamp_type="LogAppendTime")
         self.broker.produce("sampled", 0, field(1, host + field(2, field(2, metric))))
-        found = names("hosts.messages", "ok", "1 of one from", "sampled", mine, "--host-input=sampled")
+        found = names("hosts.messages", "ok", "a message has 1 points", "sampled", mine, "--host-input=sampled")
         self.assertNotIn("input.messages", found)
         self.assertEqual(found["hosts.topic"][0], "ok", found)
 

@@ -140,7 +140,7 @@ class Work(unittest.TestCase):
 
     def check_waits(self, worker, systemd):
         """For the broker, in a commit: the watchdog is fed, or systemd would kill what only waits."""
-        wait_until(lambda: "it is tried again, nothing is lost" in worker.said(), worker.said, 60)
+        wait_until(lambda: "the worker tries again, nothing is lost" in worker.said(), worker.said, 60)
         systemd.setblocking(False)
         try:
             while systemd.recv(4096):

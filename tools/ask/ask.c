@@ -97,8 +97,7 @@ static int ask(const struct question *question)
     if (answered == 0 && failed == 0)
         fprintf(
             stderr,
-            "%s: no service of blkin (%s) runs here, with runtime-dir \"%s\" and as a user that "
-            "you may ask\n",
+            "%s: no service of blkin that this user may ask (%s) runs with runtime-dir \"%s\"\n",
             question->program, service_names(), question->folder);
     return answered && !failed ? status : 1;
 }

@@ -70,7 +70,8 @@ static bool make_folder(const char *folder, struct error *error)
     if (stat(folder, &status) == 0 && S_ISDIR(status.st_mode) &&
         (status.st_uid == geteuid() || geteuid() == 0))
         return true;
-    return error_set(error, "runtime-dir \"%s\": expected a folder of our own", folder);
+    return error_set(error, "runtime-dir \"%s\": expected a folder of the user who runs this",
+                     folder);
 }
 
 /* A lock of this kind is not our children's. */

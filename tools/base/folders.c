@@ -192,8 +192,10 @@ bool folder_own(const char *path, const char *key, struct error *error)
     else if (lstat(path, &status) != 0)
         error_set(error, "%s \"%s\": %s", key, path, strerror(errno));
     else if (!S_ISDIR(status.st_mode) || status.st_uid != geteuid() || (status.st_mode & 022))
-        error_set(error, "%s \"%s\": expected a folder of our own that nobody else can write", key,
-                  path);
+        error_set(
+            error,
+            "%s \"%s\": expected a folder of the user who runs this, which nobody else can write",
+            key, path);
     else
         return true;
     return false;

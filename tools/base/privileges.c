@@ -46,11 +46,11 @@ bool privileges_become_owner(const char *state_dir, const char *runtime_dir)
         (void)!chown(runtime_dir, user->pw_uid, user->pw_gid);
     if (!user || initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
         setuid(user->pw_uid) != 0 || setenv("HOME", user->pw_dir, 1) != 0) {
-        say(BK1030, "state-dir \"%s\" is of user %u: cannot become that user: %s", state_dir,
-            (unsigned)status.st_uid, user ? strerror(errno) : "there is none");
+        say(BK1030, "state-dir \"%s\" belongs to user %u: cannot become that user: %s", state_dir,
+            (unsigned)status.st_uid, user ? strerror(errno) : "no such user");
         return false;
     }
     (void)umask(077); /* as in the service's unit */
-    say(BK1031, "runs as user %s, whose folder state-dir \"%s\" is", user->pw_name, state_dir);
+    say(BK1031, "runs as user %s, the owner of state-dir \"%s\"", user->pw_name, state_dir);
     return true;
 }

@@ -190,5 +190,5 @@ void totals_say(const struct totals *totals, const struct totals_table *table, c
         say_account(BK1002, "all runs so far: %s%s", line, text);
     free(text);
     if (!counts_add_up(&totals->sinks))
-        say_account(BK1003, "the account does not add up: this is a bug of ours");
+        say_account(BK1003, "the account does not add up: this is a bug of BlkKin");
 }

@@ -222,7 +222,7 @@ static void apply_flags(struct config *config)
         if (!only || !config->section || only == config->section)
             config_set(config, key, config->flags[key], origin, true);
         else if (!config->is_for_other)
-            report(config, "%s: it is of \"blkin %s\"", origin, key_section(only));
+            report(config, "%s: this key is for \"blkin %s\" only", origin, key_section(only));
     }
 }
 

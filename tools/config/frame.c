@@ -121,9 +121,8 @@ static json_t *frame_reload(struct frame *frame)
     notify_reloading();
     config = config_read_again(frame->config);
     if (!config)
-        return reload_answer(frame->config,
-                             "the configuration is wrong, the old one holds: see `blkin config "
-                             "check`, and what the service has said");
+        return reload_answer(frame->config, "the configuration is wrong, the old one holds: see "
+                                            "`blkin config check`, and the log of the service");
     if (frame->calls->take && !frame->calls->take(frame->context, &config, &error)) {
         config_free(config);
         return reload_answer(frame->config, error.text);

@@ -156,7 +156,8 @@ void group_run(const struct doctor *doctor, const struct group *group, int limit
     }
     error = group_start(doctor, group->name, &child);
     if (error) {
-        saw(doctor, LEVEL_BAD, group->name, "no process for this check: %s", strerror(error));
+        saw(doctor, LEVEL_BAD, group->name, "cannot start a process for this check: %s",
+            strerror(error));
         return;
     }
     status = wait_until(child, clock_ms() + limit_ms);
@@ -164,7 +165,7 @@ void group_run(const struct doctor *doctor, const struct group *group, int limit
         saw(doctor, LEVEL_BAD, group->name, "no answer within %d s", limit_ms / 1000);
         mend(doctor, "%s", group->mend_hang ? group->mend_hang : "");
     } else if (WIFSIGNALED(status)) {
-        saw(doctor, LEVEL_BAD, group->name, "what was asked has ended this check by signal %d (%s)",
+        saw(doctor, LEVEL_BAD, group->name, "this check was killed by signal %d (%s)",
             WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else if (WEXITSTATUS(status) != 0) {
         saw(doctor, LEVEL_BAD, group->name, "this check could not be run (status %d)",

@@ -71,10 +71,11 @@ static void check_version(const struct doctor *doctor, const bt_plugin *plugin)
     (void)bt_plugin_get_version(plugin, &major, &minor, &patch, &extra);
     (void)snprintf(version, sizeof(version), "%u.%u.%u", major, minor, patch);
     if (strcmp(version, BLKIN_RELEASE) == 0) {
-        saw(doctor, LEVEL_OK, "plugin.version", "%s is of our version", bt_plugin_get_path(plugin));
+        saw(doctor, LEVEL_OK, "plugin.version", "%s has the version of this command",
+            bt_plugin_get_path(plugin));
         return;
     }
-    saw(doctor, LEVEL_BAD, "plugin.version", "%s is of version %s, this command of %s",
+    saw(doctor, LEVEL_BAD, "plugin.version", "%s has version %s, this command has %s",
         bt_plugin_get_path(plugin), version, BLKIN_RELEASE);
     mend(doctor, "install both from one release");
 }
@@ -110,9 +111,9 @@ static void check_file(const struct doctor *doctor, const char *path)
     else
         (void)snprintf(folder, sizeof(folder), ".");
     if (stat(folder, &status) < 0 || access(folder, W_OK) < 0) {
-        saw(doctor, LEVEL_BAD, "collector.answers", "no file can be made in %s: %s", folder,
+        saw(doctor, LEVEL_BAD, "collector.answers", "cannot make a file in %s: %s", folder,
             strerror(errno));
-        mend(doctor, "another endpoint in blkin.conf");
+        mend(doctor, "set another endpoint in blkin.conf");
         return;
     }
     saw(doctor, LEVEL_OK, "collector.answers", "spans go to the file %s", path);
@@ -128,9 +129,10 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
     if (reply.delivery != DELIVERY_ACCEPTED) {
         saw(doctor, LEVEL_BAD, "collector.answers", "%s", reply.error.text);
         mend(doctor,
-             is_kafka ? "endpoint in blkin.conf, from %s: is a broker there? kcat -L, of %s"
-                      : "endpoint in blkin.conf, from %s: is a collector there? curl -i %s",
-             config_origin(doctor->config, "endpoint"), shown);
+             is_kafka
+                 ? "is a broker there? kcat -L -b BROKER, of %s; endpoint in blkin.conf, from %s"
+                 : "is a collector there? curl -i %s; endpoint in blkin.conf, from %s",
+             shown, config_origin(doctor->config, "endpoint"));
         return;
     }
     if (is_kafka)
@@ -142,8 +144,8 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
             shown, clock_ms() - start_ms);
     if (transport->warning) {
         saw(doctor, LEVEL_NOTE, "collector.secrecy", "%s", transport->warning);
-        mend(doctor, is_kafka ? "security.protocol=sasl_ssl in the kafka-file"
-                              : "an endpoint with https://");
+        mend(doctor, is_kafka ? "set security.protocol=sasl_ssl in the kafka-file"
+                              : "set an endpoint with https://");
     }
 }
 
@@ -155,7 +157,7 @@ static void use_endpoint_of_service(const struct doctor *doctor, struct transpor
 
     if (*endpoint && configured && strcmp(endpoint, configured) != 0) {
         saw(doctor, LEVEL_NOTE, "collector.endpoint",
-            "blkin %s sends to %s, and not to %s as %s has it", doctor->section, endpoint,
+            "blkin %s sends to %s, and not to %s, which %s names", doctor->section, endpoint,
             configured, config_origin(doctor->config, "endpoint"));
         mend(doctor, "systemctl restart blkin-%s, or give doctor the same --endpoint",
              doctor->section);
@@ -193,7 +195,7 @@ void check_collector(const struct doctor *doctor)
                                                 : http_transport_open(options, &error);
     if (!transport) {
         saw(doctor, LEVEL_BAD, "collector.settings", "%s", error.text);
-        mend(doctor, "blkin config show --section=%s tells where it is set", doctor->section);
+        mend(doctor, "blkin config show --section=%s shows where it is set", doctor->section);
         return;
     }
     shown = endpoint_shown(options->endpoint);

@@ -29,8 +29,8 @@ static const struct group groups[] = {
     {"service", check_service, NULL, "systemctl restart blkin-live, blkin-rotate or blkin-record"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
-     "is it stopped? kill -CONT, or systemctl restart lttng-sessiond; if relayd is bad, too, first "
-     "mend that: LTTng 2.16 waits for it"},
+     "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
+     "relayd is bad, too, mend relayd first: LTTng 2.16 waits for the relay daemon"},
     {"rings", check_rings, NULL, NULL},
     {"program", check_programs, "sessiond.answers", "systemctl restart lttng-sessiond"},
     {"preload", check_preload, NULL, NULL},
@@ -40,16 +40,17 @@ static const struct group groups[] = {
     {"relayd.address", check_relayd_address, NULL, NULL},
     /* before the channel: LTTng 2.16 waits for it there */
     {"relayd", check_relayd, NULL,
-     "it is stopped, or no relay daemon: kill -CONT, or systemctl restart blkin-live"},
+     "lttng-relayd is stopped (kill -CONT it, or systemctl restart blkin-live), or another program "
+     "has its port"},
     {"session.channel", check_channel, NULL, "systemctl restart lttng-sessiond"},
     {"host.session", check_host_session, "session.channel", "systemctl restart lttng-sessiond"},
     {"host", check_metrics, NULL,
-     "is blkin host stopped? kill -CONT, or systemctl restart blkin-host"},
+     "is blkin host stopped (state T)? kill -CONT it, or systemctl restart blkin-host"},
     /* before the viewer: without plugin and collector nobody reads */
     {"plugin", check_plugin, NULL, NULL},
-    {"collector", check_collector, NULL, "is the network there? endpoint in blkin.conf"},
+    {"collector", check_collector, NULL, "check the network, and endpoint in blkin.conf"},
     {"relayd.session", check_relayd_session, NULL, "systemctl restart blkin-live"},
-    {"work", check_work, NULL, "do the brokers answer? input in blkin.conf"},
+    {"work", check_work, NULL, "check that the brokers answer, and input in blkin.conf"},
     {"clock", check_clock, NULL, NULL},
     {"disk", check_disk, NULL, "a file system does not answer: df -h"},
 };
@@ -93,8 +94,8 @@ static void take_over_errors(const struct doctor *patient, const char *program, 
     const int length = (int)strcspn(first, "\n");
 
     saw(patient, LEVEL_BAD, "config.file", "%.*s%s", length, first,
-        first[length] && first[length + 1] ? "; and there is more" : "");
-    mend(patient, "blkin config check tells all; what follows is without the file");
+        first[length] && first[length + 1] ? "; and more errors" : "");
+    mend(patient, "blkin config check shows all errors; the checks below run without the file");
 }
 
 static bool is_listening(const char *folder, const char *service)
@@ -133,7 +134,7 @@ static void tell_of_others(const struct doctor *patient)
     for (size_t i = 0; i < SECTIONS; i++) {
         if (!is_about(patient, sections[i]) && is_listening(folder, sections[i]))
             saw(patient, LEVEL_OK, "service.others",
-                "blkin %s runs here too: blkin doctor --section=%s looks at it", sections[i],
+                "blkin %s runs here too: check it with blkin doctor --section=%s", sections[i],
                 sections[i]);
     }
 }
@@ -201,7 +202,8 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     if (is_right && config_path(config))
         saw(patient, LEVEL_OK, "config.file", "%s is right", config_path(config));
     else if (is_right)
-        saw(patient, LEVEL_OK, "config.file", "there is no /etc/blkin/blkin.conf: defaults hold");
+        saw(patient, LEVEL_OK, "config.file",
+            "there is no /etc/blkin/blkin.conf: the defaults apply");
     request.section = section ? section : guess_section(config);
     (void)snprintf(patient->section, SECTION_BYTES, "%s", request.section);
     patient->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
@@ -246,10 +248,9 @@ static void print_broken(const char *text, size_t width)
 static void print_view(const struct doctor *patient)
 {
     const char *folder = config_text(patient->config, "runtime-dir");
-    const char *why = section ? "as --section asks"
-                      : is_listening(folder, patient->section)
-                          ? "which runs here"
-                          : "as no service is seen to run here";
+    const char *why = section                                  ? "as --section asks"
+                      : is_listening(folder, patient->section) ? "which runs here"
+                                                               : "as no service was found here";
     char others[64] = "";
 
     for (size_t i = 0; i < SECTIONS; i++) {

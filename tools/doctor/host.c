@@ -36,24 +36,25 @@ static bool is_older(const unsigned version[3], unsigned major, unsigned minor, 
 static void check_library(const struct doctor *doctor)
 {
     void *library = dlopen("libblkin.so.1", RTLD_NOW | RTLD_LOCAL);
-    int (*version)(void);
+    unsigned (*version)(void), number;
 
     if (!library) {
         saw(doctor, LEVEL_NOTE, "version.library",
-            "the dynamic linker finds no libblkin.so.1: programs that have it in a folder of their "
-            "own (rpath), or linked in, work all the same");
+            "the dynamic linker finds no libblkin.so.1: only programs with a folder of their own "
+            "for it (rpath), or with libblkin linked in, record spans");
         mend(doctor, "install package libblkin1, or run ldconfig");
         return;
     }
     *(void **)&version = dlsym(library, "blkin_version");
-    if (version && version() == BLKIN_VERSION)
-        saw(doctor, LEVEL_OK, "version.library", "libblkin.so.1 is of our version, %s",
-            BLKIN_RELEASE);
+    number = version ? version() : 0;
+    if (number == BLKIN_VERSION)
+        saw(doctor, LEVEL_OK, "version.library",
+            "libblkin.so.1 has the version of this command, %s", BLKIN_RELEASE);
     else
         saw(doctor, LEVEL_NOTE, "version.library",
-            "libblkin.so.1 is of version %d, this command of %s: its sink may not know what it "
-            "records",
-            version ? version() : 0, BLKIN_RELEASE);
+            "libblkin.so.1 has version %u.%u.%u, this command has %s: its sink may not know some "
+            "events of that library",
+            number / 10000, number / 100 % 100, number % 100, BLKIN_RELEASE);
 }
 
 /* What a command prints first. */
@@ -110,10 +111,11 @@ static void check_lttng_version(const struct doctor *doctor)
         mend(doctor, "install a newer lttng-tools");
     } else if (is_older(version, 2, 13, 15)) {
         saw(doctor, LEVEL_NOTE, "version.lttng",
-            "lttng-tools %u.%u.%u: live needs buffers per user (those per process lose all), and "
-            "its relay daemon must not be reached by others (known holes)",
+            "lttng-tools %u.%u.%u: a live session must have buffers per user (with buffers per "
+            "process it loses all), and other hosts must not reach the relay daemon (known "
+            "security holes)",
             version[0], version[1], version[2]);
-        mend(doctor, "lttng-tools 2.13.15 or later, as in Debian 13");
+        mend(doctor, "install lttng-tools 2.13.15 or later, as in Debian 13");
     } else {
         saw(doctor, LEVEL_OK, "version.lttng", "lttng-tools %u.%u.%u", version[0], version[1],
             version[2]);
@@ -121,10 +123,10 @@ static void check_lttng_version(const struct doctor *doctor)
     if (!is_older(version, 2, 16, 0) &&
         is_older((unsigned[]){bt_version_get_major(), bt_version_get_minor(), 0}, 2, 1, 0)) {
         saw(doctor, LEVEL_NOTE, "version.format",
-            "lttng-tools %u.%u makes traces of CTF 2 unless told, which babeltrace2 %u.%u cannot "
-            "read; blkin tells it",
+            "lttng-tools %u.%u writes CTF 2 by default, which babeltrace2 %u.%u cannot read; "
+            "sessions that blkin makes are CTF 1.8",
             version[0], version[1], bt_version_get_major(), bt_version_get_minor());
-        mend(doctor, "lttng create --trace-format=ctf-1.8, for sessions made by hand");
+        mend(doctor, "for a session made by hand: lttng create --trace-format=ctf-1.8");
     }
 }
 
@@ -135,7 +137,7 @@ static void check_ust_version(const struct doctor *doctor)
             "there is no liblttng-ust-common.so.1 (LTTng-UST 2.13 or later): %s", dlerror());
         mend(doctor, "apt install liblttng-ust1");
     } else {
-        saw(doctor, LEVEL_OK, "version.ust", "LTTng-UST is of the series that we use (so.1)");
+        saw(doctor, LEVEL_OK, "version.ust", "LTTng-UST has the ABI that BlkKin uses (so.1)");
     }
 }
 
@@ -165,24 +167,27 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
 
     const int64_t died = number_in(json_object_get(status, "lost"), "readers_died");
 
+    const char *since = is_about(doctor, "rotate") ? "in all runs" : "since its start";
+
     if (missing == 0 && lost == 0 && dropped == 0 && died == 0) {
-        saw(doctor, LEVEL_OK, "service.loss", "since it runs no event was missing, no span lost");
+        saw(doctor, LEVEL_OK, "service.loss", "%s: no event was missing, no span lost", since);
         return;
     }
     saw(doctor,
         number_in(json_object_get(status, "chunks"), "dropped_at_ns") ? LEVEL_BAD : LEVEL_NOTE,
         "service.loss",
-        "since it runs %" PRId64 " events were missing, %" PRId64 " spans lost, %" PRId64
-        " chunks dropped for want of disk, and %" PRId64 " readers died",
-        missing, lost, dropped, died);
-    mend(doctor,
-         dropped   ? "give the folder `output` more room, or raise max-disk-bytes; is the "
-                     "collector fast enough? blkin status"
-         : lost    ? "blkin status tells where; for when the collector is away: spool = DIR in "
-                     "blkin.conf"
-         : missing ? "larger subbuf-bytes or subbuf-count in blkin.conf"
-                   : "journalctl -u blkin-live tells why; the next reader reads what they had not, "
-                     "where the relay daemon still has it");
+        "%s: %" PRId64 " events missing, %" PRId64 " spans lost, %" PRId64
+        " chunks deleted unread (no room on the disk), and %" PRId64 " readers died",
+        since, missing, lost, dropped, died);
+    mend(doctor, dropped ? "give the folder `output` more room, or raise max-disk-bytes; is the "
+                           "collector fast enough? blkin status"
+                 : lost  ? "blkin status shows where; to keep spans while the collector is away: "
+                           "spool = DIR in blkin.conf"
+                 : missing && needs_lttng(doctor)
+                     ? "raise subbuf-bytes or subbuf-count in blkin.conf"
+                 : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
+                           : "journalctl -u blkin-live shows why; the next reader reads the rest, "
+                             "as far as the relay daemon still has it");
 }
 
 /* How it is by its own account, and what it has said last. */
@@ -196,7 +201,7 @@ static void check_state_of_service(const struct doctor *doctor, const json_t *st
     const bool is_well =
         state && (strcmp(state, "running") == 0 || strcmp(state, "recording") == 0);
 
-    saw(doctor, is_well ? LEVEL_OK : LEVEL_NOTE, "service.state", "%s; it has said last: %s",
+    saw(doctor, is_well ? LEVEL_OK : LEVEL_NOTE, "service.state", "%s; its last message: %s",
         state ? state : "unknown", text ? text : "nothing");
     if (!is_well)
         mend(doctor, "blkin status; journalctl -u blkin-%s", doctor->section);
@@ -225,7 +230,8 @@ static void check_folder(const struct doctor *doctor, const char *folder)
     }
     if (!S_ISDIR(status.st_mode) || (status.st_mode & 077)) {
         saw(doctor, LEVEL_BAD, "service.folder",
-            "%s (runtime-dir) has mode %03o: others could ask the service, or pretend to be it",
+            "%s (runtime-dir) has mode %03o: other users could ask the service, or pretend to be "
+            "it",
             folder, (unsigned)(status.st_mode & 0777));
         mend(doctor, "chmod 700 %s", folder);
         return;
@@ -233,12 +239,12 @@ static void check_folder(const struct doctor *doctor, const char *folder)
     if (geteuid() != 0 && status.st_uid != geteuid()) {
         doctor->facts->service_is_hidden = true;
         saw(doctor, LEVEL_NOTE, "service.folder",
-            "%s (runtime-dir) is of user %u: whether the service runs is not for us to see", folder,
-            (unsigned)status.st_uid);
+            "%s (runtime-dir) belongs to user %u: this user cannot see whether the service runs",
+            folder, (unsigned)status.st_uid);
         mend(doctor, "sudo blkin doctor");
         return;
     }
-    saw(doctor, LEVEL_OK, "service.folder", "%s is the service's own", folder);
+    saw(doctor, LEVEL_OK, "service.folder", "%s (runtime-dir) is private to the service", folder);
 }
 
 /* Was one here that has not ended in good order? A live session may have a babeltrace2 that was
@@ -291,17 +297,18 @@ void check_clock(const struct doctor *doctor)
     struct timex state = {.modes = 0};
 
     if (adjtimex(&state) < 0) {
-        saw(doctor, LEVEL_NOTE, "clock.synchronized", "the kernel does not tell: %s",
+        saw(doctor, LEVEL_NOTE, "clock.synchronized", "cannot read the state of the clock: %s",
             strerror(errno));
         return;
     }
     if (state.status & STA_UNSYNC) {
         saw(doctor, LEVEL_NOTE, "clock.synchronized",
-            "nothing keeps this host's clock right: spans of several hosts do not line up");
+            "this host's clock is not synchronized: spans of several hosts do not line up");
         mend(doctor, "timedatectl set-ntp true, or install chrony");
         return;
     }
-    saw(doctor, LEVEL_OK, "clock.synchronized", "synchronized, to %ld us at worst", state.maxerror);
+    saw(doctor, LEVEL_OK, "clock.synchronized", "synchronized, with an error of at most %ld us",
+        state.maxerror);
 }
 
 /* ---- disk ------------------------------------------------------------------------------------ */

@@ -62,7 +62,8 @@ static void check_access(const struct doctor *doctor, const struct daemons *daem
         mend(doctor, "usermod -aG tracing %s, then log in again", user_name(geteuid()));
     } else if (daemons->roots.pid && geteuid() == 0) {
         saw(doctor, LEVEL_BAD, "sessiond.access",
-            "lttng-sessiond runs (process %d), but not at %s: it was started with other paths",
+            "lttng-sessiond runs (process %d), but nobody answers at %s: was it started with other "
+            "paths?",
             (int)daemons->roots.pid, ROOTS_SOCKET);
         mend(doctor, "systemctl restart lttng-sessiond");
     } else if (daemons->ours.pid) {
@@ -70,12 +71,13 @@ static void check_access(const struct doctor *doctor, const struct daemons *daem
             !process_variable(daemons->ours.pid, "HOME", theirs, sizeof(theirs)))
             (void)snprintf(theirs, sizeof(theirs), "?");
         saw(doctor, LEVEL_BAD, "sessiond.home",
-            "lttng-sessiond runs (process %d), but its home is %s, and ours %s",
+            "lttng-sessiond runs (process %d) with home %s, but this command has home %s",
             (int)daemons->ours.pid, theirs, home ? home : "not set");
-        mend(doctor, "LTTNG_HOME=%s blkin doctor; the programs and blkin need the same", theirs);
+        mend(doctor, "LTTNG_HOME=%s blkin doctor; programs and services need the same LTTNG_HOME",
+             theirs);
     } else if (daemons->others.pid) {
         saw(doctor, LEVEL_BAD, "sessiond.user",
-            "the one lttng-sessiond that runs (process %d) is of user %s, for that user alone",
+            "the only lttng-sessiond (process %d) belongs to user %s, and serves that user alone",
             (int)daemons->others.pid, user_name(daemons->others.user));
         mend(doctor, "systemctl start lttng-sessiond (root's, for all users)");
     } else {
@@ -104,8 +106,8 @@ void check_sessiond(const struct doctor *doctor)
         is_roots ? "root's" : "our own", (int)chosen->pid);
     if (!is_roots && daemons.roots.pid) {
         saw(doctor, LEVEL_NOTE, "sessiond.two",
-            "root's runs too (process %d), which we may not use: programs register with both, but "
-            "sessions of the one do not show in the other",
+            "root's lttng-sessiond runs too (process %d), and this user may not use it: programs "
+            "register with both, but each has its own sessions",
             (int)daemons.roots.pid);
         mend(doctor, "usermod -aG tracing %s, then log in again", user_name(geteuid()));
     }
@@ -119,12 +121,12 @@ void check_sessiond_answer(const struct doctor *doctor)
 
     free(sessions);
     if (count < 0) {
-        saw(doctor, LEVEL_BAD, "sessiond.answers", "it does not list its sessions: %s",
+        saw(doctor, LEVEL_BAD, "sessiond.answers", "lttng-sessiond cannot list its sessions: %s",
             lttng_strerror(count));
         mend(doctor, "systemctl restart lttng-sessiond");
         return;
     }
-    saw(doctor, LEVEL_OK, "sessiond.answers", "it answers; sessions: %d", count);
+    saw(doctor, LEVEL_OK, "sessiond.answers", "lttng-sessiond answers; sessions: %d", count);
 }
 
 /* ---- the session ----------------------------------------------------------------------------- */
@@ -179,7 +181,7 @@ static void check_mode(struct view *view)
     static const char *const names[] = {
         [LIVE_SESSION] = "live session",
         [ROTATED_SESSION] = "rotated session",
-        [OTHER_SESSION] = "recording that nobody reads while it runs",
+        [OTHER_SESSION] = "session that is neither live nor rotated",
     };
     const struct doctor *doctor = view->doctor;
     const enum session_kind wanted = is_about(doctor, "live") ? LIVE_SESSION : ROTATED_SESSION;
@@ -193,7 +195,7 @@ static void check_mode(struct view *view)
             (int)strcspn(names[kind], ","), names[kind]);
         return;
     }
-    saw(doctor, LEVEL_BAD, "session.mode", "\"%s\" is a %s, and blkin %s wants a %.*s", view->name,
+    saw(doctor, LEVEL_BAD, "session.mode", "\"%s\" is a %s, but blkin %s needs a %.*s", view->name,
         names[kind], doctor->section, (int)strcspn(names[wanted], ","), names[wanted]);
     mend(doctor, CHANNEL_HINT, view->name, doctor->section);
 }
@@ -230,8 +232,8 @@ static void check_buffers(struct view *view)
 
     if (doctor->facts->session == LIVE_SESSION && !is_per_user) {
         saw(doctor, LEVEL_BAD, "session.buffers",
-            "\"%s\" is live with buffers per process: one idle program, and nothing of any other "
-            "gets through",
+            "\"%s\" is live with buffers per process: one idle program blocks the events of all "
+            "others",
             view->name);
         mend(doctor, CHANNEL_HINT, view->name, "live");
         return;
@@ -256,17 +258,17 @@ static void check_loss(struct view *view)
             lost += number;
     }
     if (discarded + lost == 0) {
-        saw(doctor, LEVEL_OK, "session.loss", "LTTng has discarded no event so far");
+        saw(doctor, LEVEL_OK, "session.loss", "LTTng has discarded no event of this session");
         return;
     }
     saw(doctor, LEVEL_NOTE, "session.loss",
-        "LTTng has discarded %" PRIu64 " events and %" PRIu64 " packets: sub-buffers, %" PRIu64
-        " of %" PRIu64 " KiB per CPU, were full",
+        "LTTng has discarded %" PRIu64 " events and lost %" PRIu64
+        " packets: all sub-buffers (%" PRIu64 " of %" PRIu64 " KiB for each CPU) were full",
         discarded, lost, view->channels[0].attr.num_subbuf,
         view->channels[0].attr.subbuf_size / 1024);
     mend(doctor,
-         "larger subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; "
-         "systemctl restart blkin-%s",
+         "raise subbuf-bytes or subbuf-count in blkin.conf, then lttng destroy %s; systemctl "
+         "restart blkin-%s",
          view->name, doctor->section);
 }
 
@@ -288,8 +290,7 @@ static bool is_enabled(struct view *view)
             return true;
         }
     }
-    saw(doctor, LEVEL_BAD, "session.channel", "its channel \"%s\" is disabled",
-        view->channels[0].name);
+    saw(doctor, LEVEL_BAD, "session.channel", "channel \"%s\" is disabled", view->channels[0].name);
     mend(doctor, "lttng enable-channel -u -s %s %s", view->name, view->channels[0].name);
     return false;
 }
@@ -333,17 +334,18 @@ static void check_events(struct view *view)
             list_add(missing, sizeof(missing), name);
     }
     if (*missing) {
-        saw(doctor, LEVEL_BAD, "session.events", "\"%s\" records %s: not enabled are %s",
-            view->name, is_any ? "a part of it" : "nothing of BlkKin", missing);
+        saw(doctor, LEVEL_BAD, "session.events",
+            "\"%s\" records %s: these events are not enabled: %s", view->name,
+            is_any ? "only a part" : "nothing of BlkKin", missing);
         mend(doctor, "lttng enable-event -u -s %s -c %s '%s'", view->name, view->channels[0].name,
              missing);
         return;
     }
-    saw(doctor, LEVEL_OK, "session.events", "enabled are %s",
-        config_text(doctor->config, "events"));
+    saw(doctor, LEVEL_OK, "session.events", "enabled: %s", config_text(doctor->config, "events"));
     if (is_filtered && *config_text(doctor->config, "filter") == '\0') {
         saw(doctor, LEVEL_NOTE, "session.filter",
-            "some have a filter, an exclusion or a log level: not all of them is recorded");
+            "a filter, an exclusion or a log level keeps some of these events out of the "
+            "recording");
         mend(doctor, "lttng list %s", view->name);
     }
 }
@@ -393,11 +395,11 @@ static void check_contexts(struct view *view)
             list_add(missing, sizeof(missing), contexts[i][1]);
     }
     if (!saved || !strstr(saved, "<session>")) {
-        saw(doctor, LEVEL_NOTE, "session.contexts", "lttng-sessiond does not tell them");
+        saw(doctor, LEVEL_NOTE, "session.contexts", "lttng-sessiond does not list the contexts");
     } else if (*missing) {
         saw(doctor, LEVEL_BAD, "session.contexts",
-            "the channel has no context %s: spans of streaming and of the original's events mix, "
-            "and lost ones are not noticed",
+            "the channel lacks the context %s: streaming spans and spans of the original API get "
+            "mixed up, and lost events are not noticed",
             missing);
         mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
     } else {
@@ -504,12 +506,11 @@ void check_host_session(const struct doctor *doctor)
     view.handle = lttng_create_handle(view.name, &view.domain);
     view.channel_count = view.handle ? lttng_list_channels(view.handle, &view.channels) : 0;
     if (view.channel_count > 0 && is_covered(&view, "blkin:metric", &is_filtered)) {
-        saw(doctor, LEVEL_OK, "host.session", "\"%s\" has what this host does (blkin:metric)",
+        saw(doctor, LEVEL_OK, "host.session", "\"%s\" records this host's metrics (blkin:metric)",
             view.name);
     } else {
         saw(doctor, LEVEL_NOTE, "host.session",
-            "\"%s\" does not record blkin:metric: no span tells what its host did meanwhile",
-            view.name);
+            "\"%s\" does not record blkin:metric: spans get no tags about their host", view.name);
         mend(doctor, "lttng enable-event -u -s %s -c %s blkin:metric", view.name,
              view.channel_count > 0 ? view.channels[0].name : "blkin");
     }

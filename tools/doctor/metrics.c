@@ -53,19 +53,20 @@ static bool tell_of_other(const struct doctor *doctor, pid_t answers)
     (void)snprintf(ours, sizeof(ours), "%s%s", config_text(doctor->config, "runtime-dir"), LOCK);
     if (strcmp(search.lock, ours) == 0) {
         saw(doctor, LEVEL_NOTE, "host.other",
-            "process %ld samples this host, and cannot be asked: its socket is gone",
+            "process %ld samples this host, but cannot be asked for its state: its socket is gone",
             (long)search.found.pid);
         mend(doctor, "kill %ld: it is started again", (long)search.found.pid);
         return true;
     }
     search.lock[strlen(search.lock) - strlen(LOCK)] = '\0';
     saw(doctor, LEVEL_NOTE, "host.other",
-        "process %ld (of user %u) samples this host%s, by another runtime-dir: %s",
+        "process %ld (of user %u) samples this host%s, with another runtime-dir: %s",
         (long)search.found.pid, (unsigned)search.found.user, answers ? " too" : "", search.lock);
     if (answers)
-        mend(doctor, "end one of them: all that they record is there twice");
+        mend(doctor, "end one of the two: each sample is recorded twice");
     else
-        mend(doctor, "one runtime-dir for all; that one answers blkin status --runtime-dir=%s host",
+        mend(doctor,
+             "use one runtime-dir for all services; its state: blkin status --runtime-dir=%s host",
              search.lock);
     return true;
 }
@@ -77,7 +78,7 @@ static bool host_explain_none(const struct doctor *doctor, const char *why)
 {
     if (strncmp(why, "no `blkin", strlen("no `blkin")) != 0) {
         saw(doctor, LEVEL_NOTE, "host.service", "%s", why);
-        mend(doctor, "is it stopped? kill -CONT, or end it: it is started again");
+        mend(doctor, "is it stopped (state T)? kill -CONT it, or end it: it is started again");
         return true;
     }
     if (tell_of_other(doctor, 0))
@@ -89,13 +90,13 @@ static bool host_explain_none(const struct doctor *doctor, const char *why)
     }
     if (!doctor->facts->service_runs) {
         saw(doctor, LEVEL_NOTE, "host.service",
-            "nothing samples this host: blkin %s would start it, and does not run",
+            "nothing samples this host: blkin %s, which starts blkin host, does not run",
             doctor->section);
         return false;
     }
     saw(doctor, LEVEL_NOTE, "host.service",
-        "nothing samples this host, so no span tells what it did meanwhile: %s", why);
-    mend(doctor, "blkin status %s tells why its child ended; or systemctl start blkin-host",
+        "nothing samples this host, so spans get no tags about it: %s", why);
+    mend(doctor, "blkin status %s shows why its child ended; or systemctl start blkin-host",
          doctor->section);
     return false;
 }
@@ -108,7 +109,8 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
         {"unreadable", "files not readable"},
         {"not_understood", "lines not understood"},
         {"no_room", "instances without room"},
-        {"keeps_not_taken", "times that no recorder kept what a threshold wanted"},
+        {"keeps_not_taken",
+         "times that a filter of host-filters wanted a recording and no recorder made it"},
     };
     const json_t *counters = json_object_get(status, "counters");
     char said[400] = "";
@@ -134,14 +136,15 @@ static void check_sent(const struct doctor *doctor, const json_t *sent)
         return;
     if (missing > 0 || (waiting > 0 && number_in(sent, "acknowledged") == 0)) {
         saw(doctor, LEVEL_NOTE, "host.sent",
-            "host-endpoint: %" PRId64 " points taken by the brokers, %" PRId64 " given up, %" PRId64
+            "host-endpoint: the brokers took %" PRId64 " points, %" PRId64 " are given up, %" PRId64
             " wait",
             number_in(sent, "acknowledged"), missing, waiting);
-        mend(doctor, "is a broker there, and the topic? host-endpoint in blkin.conf; blkin status "
-                     "host has what it said last");
+        mend(doctor, "check the broker, the topic, and host-endpoint in blkin.conf; blkin status "
+                     "host shows the last error");
         return;
     }
-    saw(doctor, LEVEL_OK, "host.sent", "host-endpoint: %" PRId64 " points taken, none given up",
+    saw(doctor, LEVEL_OK, "host.sent",
+        "host-endpoint: the brokers took %" PRId64 " points, none is given up",
         number_in(sent, "acknowledged"));
 }
 
@@ -162,9 +165,9 @@ static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
         check_counts(doctor, status);
     } else {
         saw(doctor, LEVEL_NOTE, "host.service", "process %ld waits: %s", (long)pid,
-            state ? state : "it does not say for what");
+            state ? state : "for an unknown reason");
         mend(doctor,
-             "host = yes in blkin.conf, for blkin %s; of a session made by hand: lttng "
+             "set host = yes in blkin.conf, for blkin %s; in a session made by hand: lttng "
              "enable-event --userspace blkin:metric",
              doctor->section);
     }
@@ -191,13 +194,13 @@ static bool has_pressure(void)
 static void check_pressure(const struct doctor *doctor)
 {
     if (has_pressure()) {
-        saw(doctor, LEVEL_OK, "host.pressure", "the kernel tells of pressure (PSI)");
+        saw(doctor, LEVEL_OK, "host.pressure", "the kernel measures pressure (PSI)");
         return;
     }
     saw(doctor, LEVEL_NOTE, "host.pressure",
-        "the kernel does not tell of pressure (PSI): that somebody waited for CPU, memory or I/O "
-        "is not known");
-    mend(doctor, "boot with psi=1; a kernel before 4.20, or without CONFIG_PSI, cannot");
+        "the kernel does not measure pressure (PSI): spans cannot show that tasks waited for CPU, "
+        "memory or I/O");
+    mend(doctor, "boot with psi=1 (needs Linux 4.20 or later with CONFIG_PSI)");
 }
 
 /* "36 25 0:33 / /proc rw shared:9 - proc proc rw,hidepid=invisible" */
@@ -235,13 +238,14 @@ static void check_processes(const struct doctor *doctor, pid_t pid)
     const bool is = proc_is_hidden(pid ? pid : getpid(), &is_known);
 
     if (!is_known) {
-        saw(doctor, LEVEL_SKIPPED, "host.processes", "what process %ld sees of /proc: %s",
-            (long)pid, strerror(errno));
+        saw(doctor, LEVEL_SKIPPED, "host.processes",
+            "cannot see how process %ld has mounted /proc: %s", (long)pid, strerror(errno));
     } else if (is) {
         saw(doctor, LEVEL_NOTE, "host.processes",
             "/proc hides other users' processes (hidepid): process = NAME finds only its own "
             "user's");
-        mend(doctor, "ProtectProc=default by systemctl edit, or mount -o remount,hidepid=0 /proc");
+        mend(doctor,
+             "set ProtectProc=default with systemctl edit, or mount -o remount,hidepid=0 /proc");
     } else {
         saw(doctor, LEVEL_OK, "host.processes", "other users' processes can be seen");
     }
@@ -326,8 +330,9 @@ static void check_names(const struct doctor *doctor, const struct host_config *w
             look_for_names(wanted, kind, missing, sizeof(missing));
     }
     if (*missing) {
-        saw(doctor, LEVEL_NOTE, "host.names", "nothing here is called so: %s", missing);
-        mend(doctor, "blkin host --list tells what there is; what comes later is found then");
+        saw(doctor, LEVEL_NOTE, "host.names", "not found on this host: %s", missing);
+        mend(doctor,
+             "blkin host --list shows the names; one that appears later is sampled from then on");
     } else {
         saw(doctor, LEVEL_OK, "host.names", "all that [host] names is there");
     }
@@ -345,7 +350,7 @@ static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
         (!is_there && !can_be_sent(config, &error))) {
         saw(doctor, LEVEL_BAD, "host.settings", "blkin host would not start: %s", error.text);
         mend(doctor,
-             "[host] in blkin.conf: blkin config show --section=host tells where it is set");
+             "correct it in blkin.conf: blkin config show --section=host shows where it is set");
     } else {
         check_names(doctor, &wanted);
     }
@@ -361,7 +366,7 @@ static void check_wait(const struct doctor *doctor)
 
     if (host && !host_wait_is_short_enough(doctor->config, host, &why)) {
         saw(doctor, LEVEL_NOTE, "host.wait", "%s", why.text);
-        mend(doctor, "a longer tail-wait-ms, or shorter periods in section [host] of blkin.conf");
+        mend(doctor, "raise tail-wait-ms, or shorten the periods in section [host] of blkin.conf");
     }
     config_free(host);
 }

@@ -44,13 +44,14 @@ static void look_at_text(const struct doctor *doctor, const struct process *proc
 
     preload_config_clear(&config);
     if (preload_config_read(&config, text, wrong, &expected)) {
-        saw(doctor, LEVEL_BAD, "run.text", "%s: \"%s\": process %d (%s) stays with what it had",
-            path, wrong, (int)process->pid, process->name);
+        saw(doctor, LEVEL_BAD, "run.text",
+            "%s: \"%s\" is wrong: process %d (%s) keeps its previous settings", path, wrong,
+            (int)process->pid, process->name);
         mend(doctor, "expected %s", expected);
     } else if (!preload_config_has_program(&config, process->name)) {
         saw(doctor, LEVEL_NOTE, "run.text", "%s: programs= does not name process %d (%s)", path,
             (int)process->pid, process->name);
-        mend(doctor, "if it is to be traced, name it there");
+        mend(doctor, "to trace it, add its name there");
     } else {
         saw(doctor, LEVEL_OK, "run.text", "%s is right", path);
     }
@@ -76,7 +77,7 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
     } else if (errno != ENOENT) {
         saw(doctor, LEVEL_BAD, "run.file", "%s cannot be read by process %d (%s): %s", path,
             (int)process->pid, process->name, strerror(errno));
-        mend(doctor, "let its user read it, and the folder it is in");
+        mend(doctor, "allow the user of that process to read the file, and to enter its folder");
     }
 }
 
@@ -155,13 +156,15 @@ static void look_at_socket(pid_t pid, const char *target, struct place *place)
 
     (void)snprintf(inode, sizeof(inode), "%.*s", (int)strcspn(target + 8, "]"), target + 8);
     if (!is_standard_input(pid, target) && is_in_net(pid, "unix", 7, inode))
-        set(place, false, "the unix socket that is its standard error, for a service the journal",
+        set(place, false, "the unix socket that is its standard error (for a service: the journal)",
             "");
     else if (is_standard_input(pid, target) || is_of_ip(pid, inode))
         set(place, false,
             "syslog (facility daemon), as its standard error is a connection to a client", "");
     else
-        set(place, false, "a socket of another network namespace, or syslog if that is one of IP",
+        set(place, false,
+            "a socket of another network namespace (a Unix socket), or syslog (if it is an IP "
+            "socket)",
             "");
 }
 
@@ -173,7 +176,7 @@ static void look_at_target(pid_t pid, const char *target, struct place *place)
     if (strncmp(target, "socket:[", 8) == 0)
         look_at_socket(pid, target, place);
     else if (strncmp(target, "pipe:[", 6) == 0)
-        set(place, false, "the pipe that is its standard error: its reader gets the lines", "");
+        set(place, false, "the pipe that is its standard error", "");
     else if (strcmp(target, "/dev/null") == 0)
         set(place, true, "nowhere, as its standard error is /dev/null", "");
     else if (strncmp(target, "/dev/pts/", 9) == 0 || strncmp(target, "/dev/tty", 8) == 0 ||
@@ -211,21 +214,21 @@ static void check_debug(const struct doctor *doctor, const struct process *proce
 
     if (!look_at_error(process->pid, &place)) {
         saw(doctor, LEVEL_NOTE, "program.debug",
-            "where process %d (%s) writes lines of BLKIN_DEBUG cannot be seen: %s",
+            "cannot see where process %d (%s) writes the lines of BLKIN_DEBUG: %s",
             (int)process->pid, process->name, strerror(errno));
         mend(doctor, "sudo blkin doctor --pid=%d", (int)process->pid);
         return;
     }
     saw(doctor, place.is_lost ? LEVEL_NOTE : LEVEL_OK, "program.debug",
-        is_set ? "what process %d (%s) says for BLKIN_DEBUG goes to %s"
-               : "process %d (%s) is started without BLKIN_DEBUG; what it would say goes to %s",
+        is_set ? "process %d (%s) writes the lines of BLKIN_DEBUG to %s"
+               : "process %d (%s) runs without BLKIN_DEBUG; with it, the lines would go to %s",
         (int)process->pid, process->name, place.text);
     if (place.is_lost)
-        mend(doctor, "start it with its standard error in a file: 2>>FILE, or StandardError= of "
-                     "its unit");
+        mend(doctor,
+             "start it with its standard error in a file: 2>>FILE, or StandardError= in its unit");
     else if (!is_set)
-        mend(doctor, "start it with BLKIN_DEBUG=1 in its environment to see why something of it "
-                     "is not traced");
+        mend(doctor,
+             "to see why something is not traced, start it with BLKIN_DEBUG=1 in its environment");
 }
 
 /* ---- one that should have it ---- */
@@ -240,10 +243,10 @@ static void preload_explain(const struct doctor *doctor, const struct process *p
     if (!process_variable(process->pid, "LD_PRELOAD", list, sizeof(list)) ||
         !strstr(list, LIBRARY)) {
         saw(doctor, LEVEL_BAD, "program.preloaded",
-            "process %d (%s) was not started by `blkin run`: nothing of it is traced that it does "
-            "not trace itself",
+            "process %d (%s) was not started by `blkin run`: only spans that its own code makes "
+            "are recorded",
             (int)process->pid, process->name);
-        mend(doctor, "start it by blkin run; for a unit of systemd: blkin run --print");
+        mend(doctor, "start it with blkin run; for a unit of systemd: blkin run --print");
     } else if (!program_takes(path, PRELOAD_DIR LIBRARY, &error)) {
         saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s): %s", (int)process->pid,
             process->name, error.text);
@@ -251,8 +254,8 @@ static void preload_explain(const struct doctor *doctor, const struct process *p
         saw(doctor, LEVEL_BAD, "program.preloaded",
             "process %d (%s) has LD_PRELOAD=%s, but ld.so has not loaded it", (int)process->pid,
             process->name, list);
-        mend(doctor,
-             "ld.so says why on its standard error; in a container the path is another one");
+        mend(doctor, "ld.so prints the reason on the program's standard error; in a container, "
+                     "does the path exist?");
     }
 }
 
@@ -263,10 +266,10 @@ static void look_at_wanted(const struct search *search)
     if (process->name[0] == '\0') {
         saw(search->doctor, LEVEL_BAD, "program.preloaded", "there is no process %d",
             (int)search->doctor->pid);
-        mend(search->doctor, "pidof and ps tell what runs");
+        mend(search->doctor, "find the number with pidof or ps");
     } else if (search->is_hidden) {
         saw(search->doctor, LEVEL_BAD, "program.preloaded",
-            "process %d (%s) is of another user, and cannot be looked at", (int)process->pid,
+            "process %d (%s) belongs to another user, and cannot be inspected", (int)process->pid,
             process->name);
         mend(search->doctor, "sudo blkin doctor --pid=%d", (int)process->pid);
         return;
@@ -298,10 +301,10 @@ static void tell_of_filtered(const struct search *search)
     if (search->filtered_count == 0)
         return;
     saw(search->doctor, LEVEL_NOTE, "program.filtered",
-        "%u with libblkin-preload.so and a seccomp filter, such as process %d (%s): they are left "
-        "alone, as a filter may end them at a call of LTTng's",
+        "processes with libblkin-preload.so and a seccomp filter: %u, such as process %d (%s): not "
+        "traced, as the filter could kill them at a system call of LTTng",
         search->filtered_count, (int)search->filtered.pid, search->filtered.name);
-    mend(search->doctor, "where the filter is a container's or systemd's, and allows LTTng's "
+    mend(search->doctor, "if the filter is a container's or systemd's, and allows LTTng's system "
                          "calls: blkin run --seccomp=trace");
 }
 
@@ -310,8 +313,8 @@ static void tell_of_limited(const struct search *search)
     if (search->limited_count == 0)
         return;
     saw(search->doctor, LEVEL_NOTE, "program.limited",
-        "%u with libblkin-preload.so and no room for LTTng's threads, such as process %d (%s), by "
-        "its %s: nothing of them is traced",
+        "processes with libblkin-preload.so that cannot start LTTng's threads: %u, such as process "
+        "%d (%s), because of its %s: not traced",
         search->limited_count, (int)search->limited.pid, search->limited.name, search->limit);
     mend(search->doctor, "raise the limit (prlimit, ulimit, systemd's Limit...=) and start the "
                          "program again");
@@ -358,7 +361,7 @@ void check_preload(const struct doctor *doctor)
         look_at_wanted(&search);
     } else if (search.count > 0) {
         saw(doctor, LEVEL_OK, "program.preloaded",
-            "%u with libblkin-preload.so, such as process %d (%s)", search.count,
+            "processes with libblkin-preload.so: %u, such as process %d (%s)", search.count,
             (int)search.first.pid, search.first.name);
         look_at_file(doctor, &search.first);
     }

@@ -133,7 +133,8 @@ static void explain_without_provider(const struct doctor *doctor, const struct p
     } else {
         explain(doctor, process, LEVEL_NOTE, "program.idle",
                 "it has begun no span yet, or " PROVIDER_FILE " cannot be opened");
-        mend(doctor, "BLKIN_DEBUG=1 in the environment of the program makes it say");
+        mend(doctor,
+             "start the program with BLKIN_DEBUG=1 in its environment: it prints the reason");
     }
 }
 
@@ -145,7 +146,7 @@ static void explain_forked(const struct doctor *doctor, const struct process *pr
     if (process_variable(process->pid, "BLKIN_FORK", value, sizeof(value)) &&
         strcmp(value, "off") == 0) {
         explain(doctor, process, LEVEL_BAD, "program.forked",
-                "it was forked, LTTng's threads did not come along, and BLKIN_FORK=off is in its "
+                "it was forked, a fork has no threads of LTTng, and BLKIN_FORK=off is in its "
                 "environment");
         mend(doctor, "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself");
     } else {
@@ -172,9 +173,10 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
         mend(doctor, "start both with the same LTTNG_HOME, or use root's session daemon");
     } else {
         explain(doctor, process, LEVEL_BAD, "program.unregistered",
-                "LTTng is in it, but has not registered it: it may still be trying (each 5 s), or "
-                "be stopped");
-        mend(doctor, "look again in 5 s; LTTNG_UST_DEBUG=1 in its environment makes it say why");
+                "LTTng is loaded in it, but has not registered it: it may still be trying (every 5 "
+                "s), or be stopped");
+        mend(doctor,
+             "look again in 5 s; with LTTNG_UST_DEBUG=1 in its environment it prints the reason");
     }
 }
 
@@ -212,13 +214,14 @@ void check_programs(const struct doctor *doctor)
     struct search search = {.doctor = doctor};
 
     if (count < 0) {
-        saw(doctor, LEVEL_BAD, "program.registered", "lttng-sessiond does not tell: %s",
+        saw(doctor, LEVEL_BAD, "program.registered", "lttng-sessiond cannot list the programs: %s",
             lttng_strerror(count));
         return;
     }
     if (count > 0) {
-        saw(doctor, LEVEL_OK, "program.registered", "%d with events of BlkKin, such as process %d",
-            count, (int)doctor->facts->registered[0]);
+        saw(doctor, LEVEL_OK, "program.registered",
+            "processes with events of BlkKin: %d, such as process %d", count,
+            (int)doctor->facts->registered[0]);
     } else {
         saw(doctor, LEVEL_BAD, "program.registered",
             "no running program with events of BlkKin is registered with lttng-sessiond");
@@ -231,7 +234,7 @@ void check_programs(const struct doctor *doctor)
             search.unregistered - EXPLAINED_MAX);
     if (search.hidden > 0 && search.unregistered == 0 && geteuid() != 0) {
         saw(doctor, LEVEL_NOTE, "program.hidden",
-            "%u processes are of other users, and cannot be looked at", search.hidden);
+            "%u processes belong to other users, and cannot be inspected", search.hidden);
         mend(doctor, "sudo blkin doctor");
     }
 }

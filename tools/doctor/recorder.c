@@ -40,8 +40,8 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
 
     if (number_in(rings, "refused"))
         saw(doctor, LEVEL_NOTE, "ring.refused",
-            "programs were given no rings %" PRId64 " times: ring-users, rings-max-bytes, or there "
-            "is no memory",
+            "programs were refused rings %" PRId64
+            " times: ring-users or rings-max-bytes is too low, or memory is short",
             number_in(rings, "refused"));
     if (holds_s == 0) {
         saw(doctor, LEVEL_OK, "ring.seconds",
@@ -49,15 +49,21 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
         return;
     }
     if (holds_s >= well_s) {
-        saw(doctor, LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s, at the rate of now",
+        saw(doctor, LEVEL_OK, "ring.seconds", "the rings hold %" PRId64 " s at the current rate",
             holds_s);
         return;
     }
     saw(doctor, holds_s < needed_s(doctor) ? LEVEL_BAD : LEVEL_NOTE, "ring.seconds",
-        "the rings hold only %" PRId64 " s, at the rate of now (%" PRId64
-        " KiB/s): a slow span is fetched %" PRId64 " s after its end",
+        "the rings hold only %" PRId64 " s at the current rate (%" PRId64
+        " KiB/s): a slow trace is fetched up to %" PRId64 " s after the slow span ends",
         holds_s, number_in(rings, "bytes_per_s") / 1024, needed_s(doctor));
-    mend(doctor, "a larger ring-bytes in blkin.conf, or seconds = %d, then blkin reload", WELL_S);
+    if (wanted_s)
+        mend(doctor, "raise rings-max-bytes in blkin.conf, then blkin reload");
+    else
+        mend(doctor,
+             "set seconds = %d in blkin.conf (the recorder then enlarges the rings), then blkin "
+             "reload",
+             WELL_S);
 }
 
 static void check_hub(const struct doctor *doctor, const json_t *status)
@@ -74,7 +80,8 @@ static void check_hub(const struct doctor *doctor, const json_t *status)
             json_array_size(json_object_get(exchange, "hosts")));
         return;
     }
-    saw(doctor, LEVEL_BAD, "hub.answers", "%s is away: %s: other hosts are not asked", url,
+    saw(doctor, LEVEL_BAD, "hub.answers",
+        "the hub %s is not connected: %s: other hosts are not asked for traces", url,
         error && *error ? error : "no answer yet");
     mend(doctor, "systemctl start blkin-hub on that host; hub in blkin.conf, from %s",
          config_origin(doctor->config, "hub"));
@@ -84,10 +91,10 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
 {
     static const struct count_name counts[] = {
         {"alarms_lost", "alarms overwritten"},
-        {"alarms_newer", "alarms of a newer version: upgrade blkin here"},
-        {"alarms_held_back", "held back by programs (max=)"},
-        {"alarms_dropped", "beyond fetch-traces"},
-        {"traces_dropped", "of others beyond it"},
+        {"alarms_newer", "alarms of a newer version (upgrade blkin here)"},
+        {"alarms_held_back", "alarms held back by programs (max=)"},
+        {"alarms_dropped", "alarms beyond fetch-traces"},
+        {"traces_dropped", "traces beyond fetch-traces, for other hosts or blkin keep"},
         {"traces_incomplete", "traces incomplete"},
         {"traces_undelivered", "traces not delivered"},
     };
@@ -99,7 +106,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         saw(doctor, LEVEL_OK, "service.loss", "no alarm was dropped, no trace incomplete");
         return;
     }
-    saw(doctor, LEVEL_NOTE, "service.loss", "of all runs: %s", said);
+    saw(doctor, LEVEL_NOTE, "service.loss", "in all runs: %s", said);
     mend(doctor, "what to do about each is in doc/recorder.md, \"What is lost when\"");
 }
 
@@ -127,7 +134,8 @@ static bool rings_check_socket(const struct doctor *doctor)
     }
     if (!S_ISSOCK(status.st_mode) || (status.st_mode & 0222) != 0222) {
         saw(doctor, LEVEL_BAD, "rings.socket",
-            "%s is no socket that all users may write to: their programs get no rings", path);
+            "%s is not a socket that all users may write to: programs of other users get no rings",
+            path);
         mend(doctor, "systemctl restart blkin-record");
         return false;
     }
@@ -195,7 +203,7 @@ void check_rings(const struct doctor *doctor)
             search.without - EXPLAINED_MAX);
     if (search.hidden && geteuid() != 0) {
         saw(doctor, LEVEL_NOTE, "rings.hidden",
-            "%u processes are of other users, and cannot be looked at", search.hidden);
+            "%u processes belong to other users, and cannot be inspected", search.hidden);
         mend(doctor, "sudo blkin doctor");
     }
 }
@@ -210,12 +218,14 @@ void check_ring_users(const struct doctor *doctor, const json_t *status)
     if (!rings)
         return;
     if (unknown == 0) {
-        saw(doctor, LEVEL_OK, "rings.users", "the users of all programs that asked are told apart");
+        saw(doctor, LEVEL_OK, "rings.users",
+            "the service knows the users of all programs that asked for rings");
         return;
     }
     saw(doctor, LEVEL_BAD, "rings.users",
-        "programs have asked for rings %" PRId64 " times and were refused: blkin %s runs in a "
-        "container that does not know their users, and must not let them share a memory",
+        "programs were refused rings %" PRId64
+        " times: blkin %s runs in a container that does not map their users, and users must not "
+        "share one memory",
         unknown, doctor->section);
     mend(doctor,
          "run blkin %s outside of a user namespace (on the host), or map these users into "

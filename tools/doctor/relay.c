@@ -107,15 +107,15 @@ void check_relayd_address(const struct doctor *doctor)
     if (exposed) {
         saw(doctor, config_boolean(doctor->config, "expose-relayd") ? LEVEL_NOTE : LEVEL_BAD,
             "relayd.address",
-            "port %u of the relay daemon can be reached from other hosts: they can read traces and "
-            "write files here, and the viewers' port of lttng-tools 2.13 has known holes",
+            "other hosts can reach port %u of the relay daemon: they can read traces and write "
+            "files here, and the viewers' port of lttng-tools 2.13 has known security holes",
             exposed);
         mend(doctor,
              "lttng-relayd -C tcp://127.0.0.1:%u -D tcp://127.0.0.1:%u -L "
              "tcp://127.0.0.1:%u, or blkin live with a relay daemon of its own",
              ports[0], ports[1], ports[2]);
     } else if (count > 0) {
-        saw(doctor, LEVEL_OK, "relayd.address", "it listens on this host's loopback only");
+        saw(doctor, LEVEL_OK, "relayd.address", "the relay daemon listens on loopback only");
     }
 }
 
@@ -150,14 +150,14 @@ static void check_viewer(const struct doctor *doctor, int64_t viewers, const cha
     if (viewers > 0 && doctor->facts->service_is_hidden) {
         saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
     } else if (viewers == 0 && !doctor->facts->service_runs) {
-        saw(doctor, LEVEL_BAD, "relayd.viewer", "nobody reads \"%s\" from it", name);
+        saw(doctor, LEVEL_BAD, "relayd.viewer", "nobody reads \"%s\" from the relay daemon", name);
         mend(doctor, "systemctl start blkin-live");
     } else if (viewers == 0) {
         saw(doctor, LEVEL_BAD, "relayd.viewer", "blkin live runs, but does not read \"%s\"", name);
         mend(doctor, "journalctl -u blkin-live; is the session among those that `follow` names?");
     } else if (!doctor->facts->service_runs) {
         saw(doctor, LEVEL_NOTE, "relayd.viewer",
-            "a viewer reads \"%s\" already, which is not blkin live: there can be only one", name);
+            "a viewer other than blkin live reads \"%s\": a session can have only one", name);
         mend(doctor, "end that babeltrace2, then systemctl start blkin-live");
     } else {
         saw(doctor, LEVEL_OK, "relayd.viewer", "\"%s\" is being read", name);
@@ -190,14 +190,15 @@ void check_relayd_session(const struct doctor *doctor)
     }
     if (!ours) {
         saw(doctor, LEVEL_BAD, "relayd.session",
-            "it has %d sessions, but no \"%s\": it has not been there since this relay "
-            "daemon was started, or goes to another one",
+            "the relay daemon has %d sessions, but not \"%s\": that session is older than this "
+            "relay daemon, or sends its data to another one",
             listing.count, name);
         mend(doctor, "lttng destroy %s; blkin live makes it again", name);
         return;
     }
-    saw(doctor, LEVEL_OK, "relayd.session", "it has \"%s\" of host %s; streams: %" PRId64, name,
-        ours->host, ours->streams);
+    saw(doctor, LEVEL_OK, "relayd.session",
+        "the relay daemon has \"%s\" of host %s; streams: %" PRId64, name, ours->host,
+        ours->streams);
     check_viewer(doctor, ours->viewers, name);
 }
 
@@ -207,11 +208,12 @@ static void check_answer(const struct doctor *doctor, const struct place *place)
 
     doctor->facts->relayd_answers = ask_for_sessions(place, &listing);
     if (doctor->facts->relayd_answers) {
-        saw(doctor, LEVEL_OK, "relayd.answers", "it answers; live sessions: %d", listing.count);
+        saw(doctor, LEVEL_OK, "relayd.answers", "the relay daemon answers; live sessions: %d",
+            listing.count);
         return;
     }
-    saw(doctor, LEVEL_BAD, "relayd.answers", "%s:%s does not tell its sessions", place->host,
-        place->port);
+    saw(doctor, LEVEL_BAD, "relayd.answers",
+        "%s:%s accepts connections, but does not list live sessions", place->host, place->port);
     mend(doctor, "is that a relay daemon's port for viewers? relayd and relayd-live-port in "
                  "blkin.conf");
 }
@@ -227,15 +229,15 @@ static void look_at_relayd(const struct doctor *doctor)
         saw(doctor, LEVEL_BAD, "relayd.listens", "no relay daemon at %s:%s: %s", place.host,
             place.port, why);
         mend(doctor, is_own ? "systemctl restart blkin-live, which has its own"
-                            : "start it there, or relayd = own in blkin.conf");
+                            : "start it there, or set relayd = own in blkin.conf");
         return;
     }
     saw(doctor, LEVEL_OK, "relayd.listens", "a relay daemon listens at %s:%s", place.host,
         place.port);
     if (is_own && doctor->facts->relayd_port && doctor->facts->relayd_port != (unsigned)control) {
         saw(doctor, LEVEL_BAD, "relayd.port",
-            "the session's data goes to port %u, and not to ours, %d", doctor->facts->relayd_port,
-            (int)control);
+            "the session sends its data to port %u, but the relay daemon of blkin live has %d",
+            doctor->facts->relayd_port, (int)control);
         mend(doctor, "lttng destroy %s; blkin live makes it again", doctor->facts->session_name);
     }
     check_answer(doctor, &place);

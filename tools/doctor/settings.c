@@ -143,11 +143,11 @@ static void look_at_sampling(struct search *search, const struct process *proces
         samples_something(found.text) || !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "sampling.share",
-        "process %d (%s) records no trace of its own: %s says \"%.200s\"", (int)process->pid,
+        "process %d (%s) begins no trace of its own: %s is \"%.200s\"", (int)process->pid,
         process->name, found.origin, found.text);
     if (found.origin == sampling.variable)
-        mend(search->doctor, "start it without BLKIN_SAMPLING, or write always to its sampling "
-                             "file");
+        mend(search->doctor,
+             "start it without BLKIN_SAMPLING, or write \"always\" to its sampling file");
     else
         mend(search->doctor, "echo always > %s", found.origin);
 }
@@ -159,7 +159,7 @@ void check_sampling(const struct doctor *doctor)
     tell_of_more(&search, "sampling.more");
     if (search.bad == 0)
         saw(doctor, LEVEL_OK, "sampling.share",
-            "neither environment nor sampling file keeps any of %u programs from recording",
+            "%u programs: no environment and no sampling file switches recording off",
             search.programs);
 }
 
@@ -183,11 +183,11 @@ static void look_at_slow(struct search *search, const struct process *process)
         if (!search_explains(search))
             return;
         saw(search->doctor, LEVEL_BAD, "rules.file",
-            "process %d (%s, of user %u) cannot read %s: %s: none of its rules holds",
+            "process %d (%s, of user %u) cannot read %s: %s: it has no rules from that file",
             (int)process->pid, process->name, (unsigned)process->user, found.path,
             strerror(found.error));
-        mend(search->doctor, "a file in a folder that this user may enter, and "
-                             "BLKIN_SLOW_FILE=PATH in its environment");
+        mend(search->doctor, "put the file into a folder that this user may enter, and "
+                             "BLKIN_SLOW_FILE=PATH into the environment");
     } else if (is_blank(found.text)) {
         search->without_rules++;
     } else {
@@ -210,11 +210,10 @@ static void look_at_rules(struct search *search, const struct process *process)
         !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "rules.sampling",
-        "process %d (%s) samples \"%.200s\" (%s): the recorder has those traces alone, and who "
-        "asks for a slow one may find nothing",
+        "process %d (%s) samples \"%.200s\" (%s): the recorder has only the sampled traces, so a "
+        "slow trace may be missing",
         (int)process->pid, process->name, found.text, found.origin);
-    mend(search->doctor, "sample always; what a live session should not have, its `filter` leaves "
-                         "out");
+    mend(search->doctor, "sample \"always\"; to keep a live session small, use its `filter`");
 }
 
 void check_rules(const struct doctor *doctor)
@@ -224,8 +223,8 @@ void check_rules(const struct doctor *doctor)
     tell_of_more(&search, "rules.more");
     if (search.programs > 0 && search.without_rules == search.programs) {
         saw(doctor, LEVEL_NOTE, "rules.none",
-            "none of %u programs has a rule in its environment or rules file: nothing is sent but "
-            "what blkin keep asks for",
+            "none of %u programs has a rule in its environment or rules file: only traces that "
+            "blkin keep asks for are sent",
             search.programs);
         mend(doctor, "echo '*>100ms, error, max=50/s' > %s", slow.file);
     } else if (search.bad == 0) {

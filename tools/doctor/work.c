@@ -10,7 +10,7 @@
 void check_work(const struct doctor *doctor)
 {
     saw(doctor, LEVEL_BAD, "work.build", "this build is without librdkafka");
-    mend(doctor, "apt install librdkafka-dev, and build it again; or take the package");
+    mend(doctor, "apt install librdkafka-dev and build again, or install the package");
 }
 
 #else
@@ -91,24 +91,24 @@ static void check_input_settings(const struct kafka *kafka, const struct wanted 
 
     if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_TOPIC, topic, take_setting, &settings)) {
         saw(kafka->doctor, LEVEL_NOTE, wanted->time_id,
-            "the brokers do not tell the topic's settings");
+            "cannot read the topic's settings from the brokers");
         mend(kafka->doctor,
-             "allow DescribeConfigs, or see yourself that %s has "
+             "allow DescribeConfigs, or check by hand that %s has "
              "message.timestamp.type=LogAppendTime",
              topic);
         return;
     }
     if (strcmp(settings.time, "LogAppendTime") == 0) {
-        saw(kafka->doctor, LEVEL_OK, wanted->time_id, "%s has the brokers' time (LogAppendTime)",
+        saw(kafka->doctor, LEVEL_OK, wanted->time_id, "%s has times of the brokers (LogAppendTime)",
             topic);
     } else {
-        saw(kafka->doctor, LEVEL_BAD, wanted->time_id, "%s has the writers' time (%s): %s", topic,
-            settings.time, wanted->harm);
+        saw(kafka->doctor, LEVEL_BAD, wanted->time_id, "%s has times of the writers (%s): %s",
+            topic, settings.time, wanted->harm);
         mend_setting(kafka, topic, "message.timestamp.type=LogAppendTime");
     }
     if (settings.message_bytes < OUR_MESSAGE_BYTES) {
         saw(kafka->doctor, LEVEL_BAD, wanted->size_id,
-            "%s takes messages of %" PRId64 " bytes, writers send up to %d", topic,
+            "%s takes messages of at most %" PRId64 " bytes, but writers send up to %d", topic,
             settings.message_bytes, OUR_MESSAGE_BYTES);
         mend_setting(kafka, topic, "max.message.bytes=1048588");
     }
@@ -123,15 +123,18 @@ static void check_deltas_settings(const struct kafka *kafka)
         return;
     if (strstr(settings.cleanup, "compact")) {
         saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
-            "%s is compacted: of deltas, which have no key, nothing is right then", kafka->deltas);
+            "%s is compacted: brokers take no messages without a key there, and deltas have none",
+            kafka->deltas);
         mend_setting(kafka, kafka->deltas, "cleanup.policy=delete");
     } else if (settings.retention_ms >= 0 && settings.retention_ms < 600000) {
         saw(kafka->doctor, LEVEL_BAD, "deltas.kept",
-            "%s keeps them for %" PRId64 " s: what a root has not read by then is lost",
+            "%s keeps deltas for only %" PRId64
+            " s: older deltas that the root has not read are lost",
             kafka->deltas, settings.retention_ms / 1000);
         mend_setting(kafka, kafka->deltas, "retention.ms=86400000");
     } else {
-        saw(kafka->doctor, LEVEL_OK, "deltas.kept", "%s keeps them for long enough", kafka->deltas);
+        saw(kafka->doctor, LEVEL_OK, "deltas.kept", "%s keeps deltas for long enough",
+            kafka->deltas);
     }
 }
 
@@ -144,17 +147,17 @@ static void check_transactions(const struct kafka *kafka)
     (void)snprintf(broker, sizeof(broker), "%d", (int)kafka->a_broker);
     if (!kafka_settings(kafka->client, RD_KAFKA_RESOURCE_BROKER, broker, take_setting, &settings)) {
         saw(kafka->doctor, LEVEL_NOTE, "transactions.log",
-            "the brokers do not tell their settings");
-        mend(kafka->doctor, "see yourself that transaction.state.log.replication.factor is at most "
-                            "the number of brokers");
+            "cannot read the settings of the brokers");
+        mend(kafka->doctor, "check by hand that transaction.state.log.replication.factor is at "
+                            "most the number of brokers");
     } else if (settings.in_sync > kafka->brokers ||
                (!kafka->has_transaction_state && settings.replicas > kafka->brokers)) {
         saw(kafka->doctor, LEVEL_BAD, "transactions.log",
-            "the log of transactions wants %" PRId64 " brokers, %" PRId64
-            " of them in step, and there are %d: no worker could commit",
+            "the log of transactions needs %" PRId64 " brokers, %" PRId64
+            " of them in sync, but there are %d: workers cannot commit",
             settings.replicas, settings.in_sync, kafka->brokers);
         mend(kafka->doctor,
-             "more brokers, or transaction.state.log.replication.factor=%d and "
+             "add brokers, or set transaction.state.log.replication.factor=%d and "
              "transaction.state.log.min.isr=1 in server.properties",
              kafka->brokers);
     } else {
@@ -196,11 +199,11 @@ static void check_hosts_topic(const struct kafka *kafka)
     if (!*kafka->hosts)
         return;
     if (strcmp(kafka->deltas, kafka->hosts) == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "hosts.topic", "deltas and host-input are one topic");
-        mend(kafka->doctor, "deltas = blkin_deltas in blkin.conf");
+        saw(kafka->doctor, LEVEL_BAD, "hosts.topic", "deltas and host-input name the same topic");
+        mend(kafka->doctor, "set deltas = blkin_deltas in blkin.conf");
     } else if (kafka->host_partitions == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "hosts.topic", "there is no topic %s, or it is not for us",
-            kafka->hosts);
+        saw(kafka->doctor, LEVEL_BAD, "hosts.topic",
+            "there is no topic %s, or this user may not read it", kafka->hosts);
         mend_missing(kafka, kafka->hosts, 12, "message.timestamp.type=LogAppendTime");
     } else {
         saw(kafka->doctor, LEVEL_OK, "hosts.topic", "%s has %d partitions", kafka->hosts,
@@ -211,22 +214,23 @@ static void check_hosts_topic(const struct kafka *kafka)
 static void check_topics(const struct kafka *kafka)
 {
     if (kafka->partitions == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "input.topic", "there is no topic %s, or it is not for us",
-            kafka->url.topic);
+        saw(kafka->doctor, LEVEL_BAD, "input.topic",
+            "there is no topic %s, or this user may not read it", kafka->url.topic);
         mend_missing(kafka, kafka->url.topic, 12, "message.timestamp.type=LogAppendTime");
     } else {
         saw(kafka->doctor, LEVEL_OK, "input.topic",
-            "%s has %d partitions: so many workers have something to do", kafka->url.topic,
+            "%s has %d partitions: at most that many workers can share it", kafka->url.topic,
             kafka->partitions);
     }
     if (!*kafka->deltas) {
-        saw(kafka->doctor, LEVEL_NOTE, "deltas.topic", "deltas is empty: no root has anything");
+        saw(kafka->doctor, LEVEL_NOTE, "deltas.topic",
+            "deltas is not set: blkin work --root has nothing to read");
     } else if (strcmp(kafka->deltas, kafka->url.topic) == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "deltas and input are one topic");
-        mend(kafka->doctor, "deltas = blkin_deltas in blkin.conf");
+        saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "deltas and input name the same topic");
+        mend(kafka->doctor, "set deltas = blkin_deltas in blkin.conf");
     } else if (!kafka->has_deltas) {
-        saw(kafka->doctor, LEVEL_BAD, "deltas.topic", "there is no topic %s, or it is not for us",
-            kafka->deltas);
+        saw(kafka->doctor, LEVEL_BAD, "deltas.topic",
+            "there is no topic %s, or this user may not read it", kafka->deltas);
         mend_missing(kafka, kafka->deltas, 1, "retention.ms=86400000");
     } else {
         saw(kafka->doctor, LEVEL_OK, "deltas.topic", "%s is there", kafka->deltas);
@@ -282,9 +286,9 @@ static void check_messages(const struct kafka *kafka)
     int64_t age_s;
 
     if (!message) {
-        saw(kafka->doctor, LEVEL_NOTE, "input.messages", "nobody has written to %s, or not lately",
-            kafka->url.topic);
-        mend(kafka->doctor, "endpoint = kafka://%s/%s and format = otlp where spans are collected",
+        saw(kafka->doctor, LEVEL_NOTE, "input.messages", "%s has no messages", kafka->url.topic);
+        mend(kafka->doctor,
+             "set endpoint = kafka://%s/%s and format = otlp on the hosts that collect spans",
              kafka->url.brokers, kafka->url.topic);
         return;
     }
@@ -292,13 +296,15 @@ static void check_messages(const struct kafka *kafka)
     age_s = age_of(message);
     if (decoded.is_broken || decoded.spans == 0) {
         saw(kafka->doctor, LEVEL_BAD, "input.messages",
-            "partition %d, offset %" PRId64 ": expected OTLP traces, and it is something else%s",
+            "partition %d, offset %" PRId64 ": expected OTLP traces, got something else%s",
             (int)message->partition, message->offset,
             message->len && *(const char *)message->payload == '[' ? ": Zipkin's JSON?" : "");
-        mend(kafka->doctor, "format = otlp where it is written (of a collector: otlp_proto)");
+        mend(kafka->doctor,
+             "set format = otlp where it is written (in an OpenTelemetry collector: otlp_proto)");
     } else {
         saw(kafka->doctor, LEVEL_OK, "input.messages",
-            "OTLP traces, one of %" PRIu64 " spans from %" PRId64 " s ago", decoded.spans, age_s);
+            "OTLP traces: a message has %" PRIu64 " spans, and is %" PRId64 " s old", decoded.spans,
+            age_s);
     }
     rd_kafka_message_destroy(message);
 }
@@ -315,23 +321,22 @@ static void check_host_messages(const struct kafka *kafka)
     struct otlp_points_read told;
 
     if (!message) {
-        saw(kafka->doctor, LEVEL_NOTE, "hosts.messages", "no host has written to %s, or not lately",
-            kafka->hosts);
-        mend(kafka->doctor, "host-endpoint = kafka://%s/%s below [host] on the hosts",
+        saw(kafka->doctor, LEVEL_NOTE, "hosts.messages", "%s has no messages", kafka->hosts);
+        mend(kafka->doctor, "set host-endpoint = kafka://%s/%s below [host] on the hosts",
              kafka->url.brokers, kafka->hosts);
         return;
     }
     told = otlp_points_read((struct text){message->payload, message->len}, ignore_point, NULL);
     if (told.is_broken || told.points == 0) {
         saw(kafka->doctor, LEVEL_BAD, "hosts.messages",
-            "partition %d, offset %" PRId64 ": expected OTLP metrics of delta temporality, and it "
-            "is something else",
+            "partition %d, offset %" PRId64
+            ": expected OTLP metrics of delta temporality, got something else",
             (int)message->partition, message->offset);
-        mend(kafka->doctor, "a topic of their own for blkin host: host-endpoint and host-input");
+        mend(kafka->doctor, "give blkin host a topic of its own: host-endpoint and host-input");
     } else {
         saw(kafka->doctor, LEVEL_OK, "hosts.messages",
-            "metrics of hosts, %" PRIu64 " of one from %" PRId64 " s ago", told.points,
-            age_of(message));
+            "metrics of hosts: a message has %" PRIu64 " points, and is %" PRId64 " s old",
+            told.points, age_of(message));
     }
     rd_kafka_message_destroy(message);
 }
@@ -371,7 +376,7 @@ static void work_explain(const struct kafka *kafka, rd_kafka_resp_err_t code)
     }
     rd_kafka_queue_destroy(queue);
     saw(kafka->doctor, LEVEL_BAD, "broker.answers", "%s", error.text);
-    mend(kafka->doctor, "input in blkin.conf, from %s: is a broker there?",
+    mend(kafka->doctor, "is a broker there? input is set by %s",
          config_origin(kafka->doctor->config, "input"));
 }
 
@@ -386,21 +391,22 @@ static void look(struct kafka *kafka)
     }
     find_topics(kafka, metadata);
     rd_kafka_metadata_destroy(metadata);
-    saw(kafka->doctor, LEVEL_OK, "broker.answers", "%s answers, of %d in the cluster",
+    saw(kafka->doctor, LEVEL_OK, "broker.answers", "%s answers; brokers in the cluster: %d",
         kafka->url.brokers, kafka->brokers);
     check_topics(kafka);
     check_transactions(kafka);
     if (kafka->partitions) {
-        check_input_settings(
-            kafka, &(struct wanted){kafka->url.topic, "input.time", "input.size",
-                                    "traces are put together by time, and the clock of one writer "
-                                    "that is wrong would close them early"});
+        check_input_settings(kafka,
+                             &(struct wanted){kafka->url.topic, "input.time", "input.size",
+                                              "workers assemble traces by time, and one writer "
+                                              "with a wrong clock closes traces too early"});
         if (strcmp(kafka->url.topic, kafka->hosts) != 0) /* as of workers of metrics alone */
             check_messages(kafka);
     }
     if (kafka->host_partitions && strcmp(kafka->url.topic, kafka->hosts) != 0)
-        check_input_settings(kafka, &(struct wanted){kafka->hosts, "hosts.time", "hosts.size",
-                                                     "a host whose clock is ahead is not noticed"});
+        check_input_settings(kafka,
+                             &(struct wanted){kafka->hosts, "hosts.time", "hosts.size",
+                                              "a host whose clock is ahead is not detected"});
     if (kafka->host_partitions)
         check_host_messages(kafka);
     check_deltas_settings(kafka);
@@ -416,12 +422,13 @@ void check_work(const struct doctor *doctor)
     struct error error;
 
     if (!input || !*input) {
-        saw(doctor, LEVEL_BAD, "work.settings", "input is not set: where are the traces?");
-        mend(doctor, "input = kafka://BROKER/TOPIC in blkin.conf, below [work]");
+        saw(doctor, LEVEL_BAD, "work.settings",
+            "input is not set: the worker has no topic to read");
+        mend(doctor, "set input = kafka://BROKER/TOPIC below [work] in blkin.conf");
     } else if (!kafka_url_parse(&kafka.url, "input", input, &error) ||
                !open_client(&kafka, &error)) {
         saw(doctor, LEVEL_BAD, "work.settings", "%s", error.text);
-        mend(doctor, "blkin config show --section=work tells where it is set");
+        mend(doctor, "blkin config show --section=work shows where it is set");
     } else {
         look(&kafka);
         rd_kafka_destroy(kafka.client);

@@ -44,7 +44,7 @@ static void connection_describe_answer(const struct exchange *exchange,
     const char *cause = text_in(json, "error");
 
     error_set(problem, "%.200s: it answers %ld%s%.200s", exchange->url, status, *cause ? ": " : "",
-              *cause || status != 200 ? cause : ", but not as a hub does");
+              *cause || status != 200 ? cause : ", but not with the answer of a hub");
     json_decref(json);
 }
 
@@ -57,7 +57,7 @@ void exchange_fail(struct exchange *exchange, struct transfer *transfer, CURLcod
         connection_describe_answer(exchange, transfer, status, &problem);
     else if (!http_client_describe(&transfer->client, code, exchange->url, &problem) &&
              (code == CURLE_GOT_NOTHING || code == CURLE_RECV_ERROR))
-        strcat(problem.text, "; if that lasts: does it speak HTTPS?");
+        strcat(problem.text, "; if that lasts, try https://");
     exchange_state(exchange, problem.text);
     transfer_retry(transfer, is_denied ? DENIED_MS : 0);
 }
@@ -141,7 +141,8 @@ bool exchange_connect(struct exchange *exchange, const struct config *config, st
         (token_file && *token_file && !token_read(&token, token_file, error)))
         return false;
     if (token.text[0] && is_open)
-        say(BK4067, "the token goes over http://, where all on the way can read it: use https://");
+        say(BK4067, "the token goes over http://, where everyone on the network path can read it: "
+                    "use https://");
     error_set(error, "cannot set up an HTTP client: out of memory");
     is_done = connection_open_transfers(exchange, &tls, &token);
     explicit_bzero(&token, sizeof(token));

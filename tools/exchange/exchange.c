@@ -40,7 +40,8 @@ void exchange_post(struct exchange *exchange, const json_t *message)
     text = exchange_text_of(exchange, message, &error);
     length = text ? strlen(text) : 0;
     if (length > MESSAGE_MAX - HELD_ROOM - 2) { /* with the brackets around it */
-        error_set(&error, "it has %zu bytes, more than %u", length, MESSAGE_MAX - HELD_ROOM - 2);
+        error_set(&error, "it has %zu bytes, expected at most %u", length,
+                  MESSAGE_MAX - HELD_ROOM - 2);
         free(text);
         text = NULL;
     }

@@ -22,11 +22,10 @@ static bool token_check_file(int fd, const char *key, const char *path, struct e
         return error_set(error, "%s \"%s\": expected a file", key, path);
     if ((status.st_mode & 077) == 0)
         return true;
-    return error_set(
-        error,
-        "%s \"%s\": others than its owner may read or write it (mode %03o): chmod 600 it, "
-        "and make a new token if others have seen it",
-        key, path, (unsigned)status.st_mode & 0777);
+    return error_set(error,
+                     "%s \"%s\": other users may read or write it (mode %03o): chmod 600 it, and "
+                     "make a new token if they may have read it",
+                     key, path, (unsigned)status.st_mode & 0777);
 }
 
 int token_open(const char *key, const char *path, struct error *error)

@@ -43,7 +43,7 @@ enum {
 
 static const struct refusal of_web_page = {
     MHD_HTTP_FORBIDDEN, PERMISSION_DENIED, COUNTER(refused_page),
-    "a web page has sent this: only programs may send spans here"};
+    "this request comes from a web page: only programs may send spans here"};
 static const struct refusal wrong_method = {MHD_HTTP_METHOD_NOT_ALLOWED, UNIMPLEMENTED,
                                             COUNTER(refused_page), "expected POST /v1/traces"};
 static const struct refusal wrong_path = {
@@ -64,11 +64,11 @@ static const struct refusal not_gzip = {MHD_HTTP_BAD_REQUEST, INVALID_ARGUMENT,
                                         COUNTER(refused_broken), "the body is not gzip"};
 static const struct refusal not_otlp = {
     MHD_HTTP_BAD_REQUEST, INVALID_ARGUMENT, COUNTER(refused_broken),
-    "the body is no ExportTraceServiceRequest; spans before the fault were taken"};
+    "expected an ExportTraceServiceRequest: the spans before the error were accepted"};
 static const struct refusal too_many = {MHD_HTTP_TOO_MANY_REQUESTS, RESOURCE_EXHAUSTED,
                                         COUNTER(refused_rate), "too many spans per second"};
 static const struct refusal no_memory = {MHD_HTTP_SERVICE_UNAVAILABLE, UNAVAILABLE,
-                                         COUNTER(refused_memory), "no memory for the request now"};
+                                         COUNTER(refused_memory), "out of memory: try again"};
 
 struct foreign_request {
     struct receiver *receiver;

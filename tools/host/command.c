@@ -67,11 +67,11 @@ static bool check_options(const char *command, struct options *options)
         return false;
     }
     if (!options->prints && (options->is_once || options->group || options->every)) {
-        fprintf(stderr, "%s: --once, --details and --every are of --print\n", command);
+        fprintf(stderr, "%s: --once, --details and --every need --print\n", command);
         return false;
     }
     if (options->is_json && !options->lists && !options->lists_metrics && !options->prints) {
-        fprintf(stderr, "%s: --json is of --list, --metrics and --print\n", command);
+        fprintf(stderr, "%s: --json needs --list, --metrics or --print\n", command);
         return false;
     }
     return true;
@@ -223,8 +223,8 @@ static void print_missing(const struct observer *observer)
             is_there = is_there || observer->seen[i]->kind == (enum host_kind)kind;
         if (!is_there)
             printf("This host has no %s: %s.\n", host_definition((enum host_kind)kind)->name,
-                   kind == HOST_PRESSURE ? "its kernel has no pressure stall information, or it "
-                                           "is switched off (psi=1)"
+                   kind == HOST_PRESSURE ? "the kernel has no pressure stall information, or it is "
+                                           "switched off (boot with psi=1)"
                                          : host_definition((enum host_kind)kind)->what);
     }
 }

@@ -20,7 +20,7 @@
 static const struct host_definition definitions[HOST_KINDS] = {
     [HOST_CPU] = {"cpu", "what the processors did", true, 1000, METRICS(cpu)},
     [HOST_MEMORY] = {"memory", "memory and swap", false, 1000, METRICS(memory)},
-    [HOST_PRESSURE] = {"pressure", "time that was waited for a resource", false, 1000,
+    [HOST_PRESSURE] = {"pressure", "time that tasks waited for a resource", false, 1000,
                        METRICS(pressure)},
     [HOST_RUN_QUEUE] = {"run_queue", "threads that run or wait", false, 1000, METRICS(run_queue)},
     [HOST_DISK] = {"disk", "disks and partitions", true, 1000, METRICS(disk)},

@@ -300,7 +300,8 @@ static bool read_rule(struct reading *reading)
         return read_every(reading);
     if (!rule->view) {
         list_views(host_definition(rule->kind)->name, list, sizeof(list));
-        return rule_refuse(reading, "%s: of what? expected one of %s", names[rule->verb], list);
+        return rule_refuse(reading, "%s: expected a view after it: one of %s", names[rule->verb],
+                           list);
     }
     return read_amount(reading, names[rule->verb]) &&
            (rule->verb == HOST_CHANGED ? read_end(reading) : read_rest(reading));
@@ -330,12 +331,12 @@ static bool add_rule(struct host_rules *rules, const char *text, size_t length, 
     while (length && strchr(" \t", text[length - 1]))
         length--;
     if (rules->count == HOST_RULES_MAX)
-        return error_set(error, "parameter \"host-filters\": there are more than %d rules",
+        return error_set(error, "parameter \"host-filters\": expected at most %d rules",
                          HOST_RULES_MAX);
     *rule = (struct host_rule){.kind = HOST_KINDS};
     (void)snprintf(rule->text, sizeof(rule->text), "%.*s", (int)length, text);
     if (length >= sizeof(rule->text))
-        return rule_refuse(&reading, "a rule has less than %zu bytes", sizeof(rule->text));
+        return rule_refuse(&reading, "expected a rule of less than %zu bytes", sizeof(rule->text));
     reading.at = rule->text;
     rules->count++;
     return read_rule(&reading);

@@ -27,7 +27,7 @@ static void keep_run(void *context)
     keep->problem.text[0] = '\0';
     answer = control_ask(keep->folder, "record", request, &keep->problem);
     if (answer && !json_string_value(json_object_get(answer, "id")))
-        error_set(&keep->problem, "its answer is not understood");
+        error_set(&keep->problem, "the recorder gives an unexpected answer");
     json_decref(answer);
 }
 
@@ -40,9 +40,8 @@ static void keep_done(void *context)
 
     if (keep->problem.text[0]) {
         keep->counts.unasked++;
-        say(keep->is_away ? BK5021 : BK5020,
-            "%s: the recorder is not asked to keep the last seconds: %s", keep->now.why,
-            keep->problem.text);
+        say(keep->is_away ? BK5021 : BK5020, "%s: the recorder does not keep the last seconds: %s",
+            keep->now.why, keep->problem.text);
     } else {
         keep->counts.asked++;
         say(BK5022, "%s: the recorder keeps the last seconds", keep->now.why);

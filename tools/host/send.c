@@ -141,7 +141,7 @@ static void close_sender(struct points_sender *sender)
 
     points_counts_add(&closed, &counts);
     (void)snprintf(text, sizeof(text),
-                   "%" PRIu64 " points are given up: no broker took them in time", lost);
+                   "%" PRIu64 " points are lost: the brokers did not take them in time", lost);
     if (lost)
         report(NULL, text);
 }

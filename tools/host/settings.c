@@ -156,9 +156,9 @@ bool host_wait_is_short_enough(const struct config *service, const struct config
         is = params.tail_wait_ms >= needed_ms;
         if (!is)
             error_set(why,
-                      "tail-wait-ms = %" PRId64 ", and a span may wait %" PRId64
-                      " ms for its host's tags (%s is sampled each %" PRId64
-                      " ms): tail sampling may decide on its trace before it comes",
+                      "tail-wait-ms = %" PRId64 " is too short: a span can wait %" PRId64
+                      " ms for its host's tags (%s is sampled every %" PRId64
+                      " ms), so tail sampling may decide on the trace before the span arrives",
                       params.tail_wait_ms, needed_ms, host_definition(slowest)->name,
                       needed_ms / PERIODS);
     }

@@ -264,8 +264,8 @@ static unsigned lacks_certificate(struct MHD_Connection *connection, const char 
     unsigned status = 1;
 
     if (!tls || gnutls_certificate_verify_peers2(tls, &status) != 0 || status != 0) {
-        *why = "no certificate that this hub trusts: recorders must have one, see hub-cert-file "
-               "and hub-key-file";
+        *why = "expected a certificate that this hub trusts: set hub-cert-file and hub-key-file of "
+               "the recorder";
         return MHD_HTTP_UNAUTHORIZED;
     }
     if (!host || is_of_host(tls, host))
@@ -283,12 +283,12 @@ static unsigned lacks_token(const struct tokens *tokens, struct MHD_Connection *
         given && strncasecmp(given, "Bearer ", 7) == 0 ? tokens_host(tokens, given + 7) : NULL;
 
     if (!owner) {
-        *why = "not a token of this hub: see hub-token-file";
+        *why = "this hub does not know the token: check hub-token-file of the recorder";
         return MHD_HTTP_UNAUTHORIZED;
     }
     if (!host || strcmp(owner, host) == 0)
         return 0;
-    *why = "the token is another host's: hub-tokens-file of the hub has a line for each host";
+    *why = "the token belongs to another host: hub-tokens-file of the hub has a line for each host";
     return MHD_HTTP_FORBIDDEN;
 }
 
@@ -342,12 +342,12 @@ unsigned access_from_page(const struct access *access, struct MHD_Connection *co
 
     if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") ||
         is_of_other_site(connection)) {
-        *why = "this hub answers recorders, not web pages";
+        *why = "this request comes from a web page: the hub answers recorders only";
         return MHD_HTTP_FORBIDDEN;
     }
     /* who must show a token or a certificate needs no name: no page has these */
     if (!access_is_guarded(access) && (!host || !is_our_name(host))) {
-        *why = "ask this hub by its address, or by the name that its host has itself";
+        *why = "expected the hub's address, or the name of its host, in the URL";
         return MHD_HTTP_MISDIRECTED_REQUEST;
     }
     /* a page cannot send this type before it has asked with OPTIONS, which this hub denies */

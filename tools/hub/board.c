@@ -404,7 +404,7 @@ void board_post(struct board *board, struct host *from, const json_t *message, i
         return;
     }
     if (is_answer && !(to = named_host(board, from, text_in(message, "to"), now_ms))) {
-        refuse(from, message, posted, "no host of that name has come to this hub");
+        refuse(from, message, posted, "the hub knows no host of that name");
         return;
     }
     part = is_answer ? json_incref((json_t *)(uintptr_t)message)

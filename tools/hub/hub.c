@@ -55,10 +55,9 @@ static bool check_exposure(const struct hub *hub, const char *where, struct erro
         return true;
     return error_set(
         error,
-        "hub-listen \"%s\": whoever reaches it could ask all hosts for traces, in any "
-        "host's name: give it hub-tokens-file, lines \"HOST TOKEN\" (openssl rand -hex 32), "
-        "or hub-ca-file for certificates; or, where you trust all who reach it, say "
-        "expose-hub=yes",
+        "hub-listen \"%s\": anyone who reaches it could ask all hosts for traces, in the name of "
+        "any host: set hub-tokens-file (lines \"HOST TOKEN\"; openssl rand -hex 32) or hub-ca-file "
+        "(certificates); if you trust everyone who can reach it, set expose-hub=yes",
         where);
 }
 
@@ -75,8 +74,10 @@ static int listen_there(struct hub *hub, struct error *error)
     if (!check_exposure(hub, where, error))
         return -1;
     if (!is_local && !hub->access.is_tls)
-        say(BK6001, "without hub-cert-file it is plain HTTP: all on the way can read it%s",
-            hub->access.tokens.count ? ", the tokens too" : "");
+        say(BK6001,
+            "without hub-cert-file the hub uses plain HTTP: everyone on the network path can read "
+            "the messages%s",
+            hub->access.tokens.count ? " and the tokens" : "");
     fd = listen_open(&address, "hub-listen", where, error);
     if (fd >= 0) {
         /* who finds no place in the queue tries again after a second */
@@ -92,7 +93,7 @@ static int listen_there(struct hub *hub, struct error *error)
 static const struct total host_metrics[] = {
     {"posted", offsetof(struct host_counts, posted),
      "Messages that the host has posted; the sum of the next four."},
-    {"accepted", offsetof(struct host_counts, accepted), "Posted messages that go to others."},
+    {"accepted", offsetof(struct host_counts, accepted), "Posted messages that go to other hosts."},
     {"doubles", offsetof(struct host_counts, doubles), "Posted messages that the hub already had."},
     {"refused", offsetof(struct host_counts, refused), "Posted messages of a wrong form."},
     {"capped", offsetof(struct host_counts, capped),
@@ -171,16 +172,17 @@ static char *hub_page(void *context)
                  server_connections(hub->server));
     print_metric(&printer, "blkin_hub_held_messages", "gauge", "Messages of the last minute.",
                  board->next - board->oldest);
-    print_metric(&printer, "blkin_hub_held_bytes", "gauge", "Memory that they take.", board->bytes);
+    print_metric(&printer, "blkin_hub_held_bytes", "gauge",
+                 "Memory taken by the messages of the last minute.", board->bytes);
     print_metric(&printer, "blkin_hub_messages_total", "counter", "Messages that were accepted.",
                  board->next - 1);
     print_metric(&printer, "blkin_hub_requests_total", "counter", "Requests.", counts->requests);
     print_metric(&printer, "blkin_hub_unauthorized_total", "counter",
                  "Requests without the right token or certificate.", counts->unauthorized);
     print_metric(&printer, "blkin_hub_malformed_total", "counter",
-                 "Requests that were wrong otherwise.", counts->malformed);
+                 "Requests that were wrong in another way.", counts->malformed);
     print_metric(&printer, "blkin_hub_limited_total", "counter",
-                 "Posts of hosts that post too much.", counts->limited);
+                 "Posts refused because the host posts too much.", counts->limited);
     print_metric(&printer, "blkin_hub_hung_up_total", "counter",
                  "Connections that were too many, or too slow.", counts->hung_up);
     for (size_t i = 0; i < host_table.count; i++)

@@ -171,7 +171,7 @@ struct host *messages_host(struct server *server, struct MHD_Connection *connect
     host = board_host(server->board, name, clock_ms());
     if (!host)
         *result = deny(server, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                       "the hub knows as many hosts as it can");
+                       "the hub has no room for more hosts");
     return host;
 }
 
@@ -234,7 +234,7 @@ static void take_position(struct request *request, struct host *host)
 }
 
 static const char same_name[] =
-    "another recorder of this name asks the hub, too: give each a host name of its own";
+    "another recorder of this name is connected to the hub: give each one its own host name";
 
 enum MHD_Result messages_give(struct request *request)
 {
@@ -366,7 +366,7 @@ enum MHD_Result messages_take(struct request *request)
                     "expected a body of at most 1 MiB");
     if (request->is_too_much)
         return deny(server, request->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                    "too much is posted at once: try again");
+                    "too many posts at once: try again");
     host = messages_host(server, request->connection, &result);
     if (!host)
         return result;

@@ -89,7 +89,7 @@ static enum MHD_Result give_page(struct server *server, struct MHD_Connection *c
         return answer(connection, MHD_HTTP_OK, PROMETHEUS_CONTENT_TYPE,
                       server->page(server->page_context));
     return deny(server, connection, MHD_HTTP_NOT_FOUND,
-                "there are /v1/messages, /v1/hosts, /metrics and / here");
+                "expected one of the paths /v1/messages, /v1/hosts, /metrics and /");
 }
 
 /* Whoever asks whether we live need not show who he is, and learns no more. */
@@ -121,7 +121,7 @@ static bool know_host(struct server *server, struct MHD_Connection *connection, 
         return true;
     server->counts.limited++;
     *result = deny(server, connection, MHD_HTTP_TOO_MANY_REQUESTS,
-                   "this host posts more than it may: it can post again in some seconds");
+                   "this host posts too much: try again in some seconds");
     return false;
 }
 

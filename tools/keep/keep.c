@@ -216,7 +216,7 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
     if (id && strlen(id) < ID_MAX)
         answer = wait_for_answer(folder, id, limit_ms, error);
     else
-        error_set(error, "`blkin record` gives no number to the request");
+        error_set(error, "`blkin record` gives an unexpected answer");
     json_decref(accepted);
     return answer;
 }
@@ -226,8 +226,7 @@ static void say_what_to_do(const char *program, const struct error *error)
     fprintf(stderr, "%s: %s\n", program, error->text);
     if (strncmp(error->text, "no `blkin", strlen("no `blkin")) == 0)
         fprintf(stderr,
-                "%s: start it with \"systemctl start blkin-record\", or \"blkin record\": it keeps "
-                "spans from then on\n",
+                "%s: start it with \"systemctl start blkin-record\": it keeps spans from then on\n",
                 program);
 }
 

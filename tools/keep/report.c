@@ -75,7 +75,7 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
 
     for (i = 0; i < question->count; i++) {
         if (!is_found(answer, question->ids[i]))
-            problem(problems, "trace %s: nothing was found of it", question->ids[i]);
+            problem(problems, "trace %s: no span was found", question->ids[i]);
     }
     if (question->count == 0 && json_array_size(traces) == 0)
         problem(problems, "nothing was found%s%s", question->service ? " of service " : "",
@@ -83,8 +83,7 @@ static void look_at_traces(const struct keep_question *question, const json_t *a
     json_array_foreach(traces, i, trace)
     {
         if (number_in(trace, "missing") > 0)
-            problem(problems,
-                    "trace %s: %" PRId64 " spans that others name as their parent were not found",
+            problem(problems, "trace %s: %" PRId64 " parent spans were not found",
                     text_in(trace, "id"), number_in(trace, "missing"));
     }
 }
@@ -107,8 +106,7 @@ static void look_at_host(const struct keep_question *question, const json_t *hos
     if (*text_in(host, "error"))
         problem(problems, "host %s: %s", name, text_in(host, "error"));
     else if (strcmp(state, "away") == 0)
-        problem(problems, "host %s: is away: its recorder does not run, or does not reach the hub",
-                name);
+        problem(problems, "host %s: its recorder does not run, or does not reach the hub", name);
     else if (strcmp(state, "answered") != 0)
         problem(problems, "host %s: has not answered", name);
     else if (question->count == 0 && reach >= 0 && reach * 1e3 < (double)question->last_ms)
@@ -181,8 +179,8 @@ static void put_traces(const json_t *traces, int64_t sent)
     if (count > shown)
         printf("... and %zu more: --json lists them\n", count - shown);
     if (sent)
-        printf("... and %" PRId64 " more that are sent, too, and not listed: there are too many to "
-               "tell whether each is whole\n",
+        printf("... and %" PRId64 " more: they are sent too, but are too many to be listed and "
+               "checked for missing spans\n",
                sent);
     putchar('\n');
 }
@@ -236,7 +234,9 @@ bool report_table(const struct keep_question *question, json_t *answer)
 
     put_traces(traces, number_in(answer, "more"));
     put_hosts(question, json_object_get(answer, "hosts"));
-    if (is_whole)
+    if (is_whole && number_in(answer, "more"))
+        printf("The listed traces are complete. All traces are on their way to the collector.\n");
+    else if (is_whole)
         printf("All was found, and is on its way to the collector.\n");
     json_array_foreach(problems, i, text)
     {

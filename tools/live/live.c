@@ -403,7 +403,7 @@ static void print_summary(struct service *service)
     counts_line(&counts, LINE_WHOLE, line);
     say_account(BK1002, "%s", line);
     if (!counts_add_up(&counts))
-        say_account(BK1003, "the account does not add up: this is a bug of ours");
+        say_account(BK1003, "the account does not add up: this is a bug of BlkKin");
 }
 
 static int run(struct service *service)

@@ -253,9 +253,21 @@ static void readers_renew_next(struct readers *readers)
     }
 }
 
-static void readers_say_death(struct live_reader *reader, int status, uint64_t lost)
+/* Is another one started in the place of this one? */
+static bool readers_goes_on(const struct live_reader *reader, bool was_ending)
+{
+    return !reader->readers->is_ending && !reader->is_retired &&
+           (!was_ending || reader->is_renewed);
+}
+
+static void readers_say_death(struct live_reader *reader, int status, uint64_t lost, bool goes_on)
 {
     char how[48];
+    const char *next = !goes_on ? ""
+                       : readers_reads_all(reader)
+                           ? "; it is started again, and reads what it missed"
+                           : "; it is started again, and loses what is "
+                             "recorded until then";
 
     if (WIFSIGNALED(status))
         (void)snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(status));
@@ -263,10 +275,8 @@ static void readers_say_death(struct live_reader *reader, int status, uint64_t l
         (void)snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(status));
     reader->readers->killed++;
     reader->readers->lost_spans += lost;
-    say(BK2031, "%s/%s: its reader %s, with %" PRIu64 " spans not delivered; it is started again%s",
-        reader->host, reader->session, how, lost,
-        readers_reads_all(reader) ? ", and reads what it missed"
-                                  : ", and loses what is recorded until then");
+    say(BK2031, "%s/%s: its reader %s, with %" PRIu64 " spans not delivered%s", reader->host,
+        reader->session, how, lost, next);
 }
 
 static void readers_all_have_ended(struct readers *readers)
@@ -280,6 +290,7 @@ void readers_child_ended(void *context, int status)
     struct live_reader *reader = context;
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
+    const bool goes_on = readers_goes_on(reader, was_ending);
     const bool is_old = wall_clock_ns() - reader->since_ns > AGAIN_NS;
     const uint64_t lost = readers_close_account(reader, reader->pid);
 
@@ -290,11 +301,11 @@ void readers_child_ended(void *context, int status)
     if (!reader->unread_since_ns)
         reader->unread_since_ns = wall_clock_ns();
     if ((!was_ending && !reader->is_retired) || WIFSIGNALED(status))
-        readers_say_death(reader, status, lost);
+        readers_say_death(reader, status, lost, goes_on);
     if (readers->is_ending) {
         readers_set_state(reader, READER_ENDED);
         readers_all_have_ended(readers);
-    } else if (reader->is_retired || (was_ending && !reader->is_renewed)) {
+    } else if (!goes_on) {
         readers_set_state(reader, READER_ENDED);
         if (!reader->is_listed)
             readers_forget(reader);
@@ -315,7 +326,7 @@ static void readers_look_at(struct live_reader *reader)
 
     readers_read_account(reader);
     if (!reader->now.pid && wall_clock_ns() - reader->since_ns > SILENT_NS) {
-        say(BK2032, "%s/%s: its reader has told nothing since its start: it is killed",
+        say(BK2032, "%s/%s: its reader has reported nothing since its start: it is killed",
             reader->host, reader->session);
         (void)kill(reader->child.pid, SIGKILL);
         return;

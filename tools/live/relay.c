@@ -87,13 +87,12 @@ static bool check_address(const struct config *config, const char *address, stru
                          config_origin(config, "relayd-address"), address);
     if (is_loopback(address) || config_boolean(config, "expose-relayd"))
         return true;
-    return error_set(
-        error,
-        "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has neither passwords nor "
-        "TLS, and in LTTng 2.13 known holes; whoever reaches it can read all traces and write "
-        "files. Tunnel to 127.0.0.1 (ssh, WireGuard); or, on a network that you trust, say "
-        "expose-relayd=yes",
-        config_origin(config, "relayd-address"), address);
+    return error_set(error,
+                     "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has no passwords "
+                     "and no TLS, and version 2.13 has known security holes; anyone who reaches it "
+                     "can read all traces and write files. Use a tunnel to 127.0.0.1 (ssh, "
+                     "WireGuard); or, on a network that you trust, set expose-relayd=yes",
+                     config_origin(config, "relayd-address"), address);
 }
 
 static bool parse_relayd(const char *text, struct relay_options *options, struct error *error)
@@ -174,13 +173,11 @@ static bool check_ports(const struct relay_options *options, struct error *error
 
         if (cause == 0)
             continue;
-        return error_set(
-            error, "%s %d: cannot listen at %s: %s%s", ports[i].key, ports[i].port, options->host,
-            strerror(cause),
-            cause == EADDRINUSE
-                ? ": another relay daemon has it? End that one, use it (relayd=HOST:PORT), or "
-                  "give other ports"
-                : "");
+        return error_set(error, "%s %d: cannot listen at %s: %s%s", ports[i].key, ports[i].port,
+                         options->host, strerror(cause),
+                         cause == EADDRINUSE ? ": if another relay daemon has the port, end it, "
+                                               "use it (relayd=HOST:PORT), or set other ports"
+                                             : "");
     }
     return true;
 }
@@ -356,7 +353,7 @@ static void has_listed(void *context, const void *result)
     }
     relay->listing = *(const struct listing *)result;
     if (relay->listing.has_more && !relay->has_listed)
-        say(BK2017, "the relay daemon has more than %d sessions: only that many are looked at",
+        say(BK2017, "the relay daemon has more than %d sessions: the others are not looked at",
             LISTED_MAX);
     relay->has_listed = true;
     if (relay->state != RELAY_UP)

@@ -71,7 +71,7 @@ static void rings_have_lost(void *context, int64_t begin_ns, int64_t end_ns)
     assembler_note_loss(rings->pipeline.assembler, &loss);
     if (!rings->has_said_lost)
         say(BK2070, "events were overwritten before they were read: ring-bytes is too small for "
-                    "ring-poll-ms, or this host is too busy; further ones are only counted");
+                    "ring-poll-ms, or this host is too busy; from now on they are only counted");
     rings->has_said_lost = true;
 }
 
@@ -287,8 +287,8 @@ static bool rings_find_memories(struct live_rings *rings, const struct holder_op
     rings->asker = asker_open(rings->frame->loop, &asked, &of_asker, error);
     if (rings->asker)
         say(BK2076,
-            "another process holds the rings, and gives them by user: only programs of user %u "
-            "are read",
+            "another process holds the rings, and gives this one only those of its own user: only "
+            "programs of user %u are read",
             geteuid());
     else
         rings->holder = holder_open(rings->frame->loop, options, &of_holder, error);

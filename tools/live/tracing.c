@@ -190,8 +190,9 @@ static void tracing_end_now(struct tracing *tracing);
 
 static void has_made(void *context, const void *result)
 {
-    static const struct error hung = {"LTTng's session daemon does not answer: it is asked again; "
-                                      "if it stays so, restart it (SIGKILL)"};
+    static const struct error hung = {
+        "LTTng's session daemon does not answer: blkin asks again; if that lasts, kill "
+        "lttng-sessiond (SIGKILL) and start it again"};
     struct tracing *tracing = context;
     const struct session_answer *answer = result;
 
@@ -271,8 +272,8 @@ static void has_looked(void *context, const void *result)
     static const struct error gone = {"LTTng's session daemon is gone, or does not answer: what is "
                                       "recorded until it is back is lost"};
     static const struct error headless = {
-        "LTTng's consumer daemon has died, and the session daemon starts no other: nothing is "
-        "recorded until lttng-sessiond is restarted"};
+        "LTTng's consumer daemon has died, and the session daemon starts no new one: nothing is "
+        "recorded until you restart lttng-sessiond"};
     struct tracing *tracing = context;
     const struct session_state *state = result;
     const bool is_restarted = tracing->is_daemon_new;
@@ -302,7 +303,7 @@ static void has_looked(void *context, const void *result)
         tracing_complain(tracing, TRACING_FAILED, &headless);
         try_again_later(tracing);
     } else if (!state->is_active && tracing->state == TRACING_ACTIVE) {
-        say(BK2024, "session \"%s\": somebody has stopped it; to go on: lttng start %s",
+        say(BK2024, "session \"%s\": somebody has stopped it; to record again: lttng start %s",
             tracing->spec.name, tracing->spec.name);
         tracing_set_state(tracing, TRACING_STOPPED);
     } else if (state->is_active && tracing->state == TRACING_STOPPED) {
@@ -436,9 +437,8 @@ bool tracing_is_stalled(struct tracing *tracing)
     (void)snprintf(tracing->spec.name, sizeof(tracing->spec.name), "%.200s-%u", tracing->first_name,
                    ++tracing->names);
     say(BK2026,
-        "session \"%s\" stands still: going on in session \"%s\"; events that were not read by "
-        "then "
-        "are lost",
+        "session \"%s\" stands still: recording goes on in session \"%s\"; unread events of the "
+        "old session are lost",
         tracing->destroy_name, tracing->spec.name);
     tracing_set_state(tracing, TRACING_NOT_YET);
     tracing_make(tracing);

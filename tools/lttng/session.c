@@ -24,9 +24,8 @@ static bool no_daemon(int code)
 static bool refuse(struct error *error, const char *what, const char *name, int code)
 {
     if (no_daemon(code))
-        error_set(error,
-                  "no LTTng session daemon answers: start lttng-sessiond; to reach root's, be "
-                  "in group \"tracing\"");
+        error_set(error, "no LTTng session daemon answers: start lttng-sessiond; to use root's, a "
+                         "user must be in group \"tracing\"");
     else
         error_set(error, "cannot %s LTTng session \"%s\": %s", what, name, lttng_strerror(code));
     return false;
@@ -337,12 +336,11 @@ static enum session_result adopt(const struct session_spec *spec, const struct l
     if (other == NULL && there->enabled && !has_channel(handle))
         other = "has no channel \"" CHANNEL "\"";
     if (other != NULL) {
-        error_set(
-            error,
-            "LTTng session \"%s\" is there already and %s%s%s%s: give another name as session, "
-            "or run: lttng destroy %s",
-            spec->name, other, *there->path ? " (" : "", there->path, *there->path ? ")" : "",
-            spec->name);
+        error_set(error,
+                  "LTTng session \"%s\" exists already and %s%s%s%s: set another name (key "
+                  "session), or run: lttng destroy %s",
+                  spec->name, other, *there->path ? " (" : "", there->path, *there->path ? ")" : "",
+                  spec->name);
         return SESSION_OTHER;
     }
     return equip(spec, handle, error) ? SESSION_ADOPTED : SESSION_FAILED;
@@ -360,7 +358,7 @@ void session_ensure(const struct session_spec *spec, struct session_answer *answ
         (void)refuse(&answer->error, "look for", spec->name, count < 0 ? count : -LTTNG_ERR_NOMEM);
         answer->result = no_daemon(count) ? SESSION_NO_DAEMON : SESSION_FAILED;
     } else if ((there = find(sessions, count, spec->name)) == NULL && spec->only_adopt) {
-        error_set(&answer->error, "LTTng session \"%s\" was destroyed meanwhile", spec->name);
+        error_set(&answer->error, "somebody destroyed LTTng session \"%s\" meanwhile", spec->name);
         answer->result = SESSION_FAILED;
     } else if (there == NULL) {
         answer->result = make(spec, handle, &answer->error);

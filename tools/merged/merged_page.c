@@ -134,7 +134,7 @@ static void print_edges(struct printer *page, const struct statistics *statistic
     print_head(page, total, "counter", "Calls of one service by another one.");
     for (size_t i = 0; i < count; i++)
         print_count(page, total, shown[i], "", statistics_edge(statistics, i)->calls);
-    print_head(page, failed, "counter", "Of these, those that have failed.");
+    print_head(page, failed, "counter", "Of these, calls that failed.");
     for (size_t i = 0; i < count; i++)
         print_count(page, failed, shown[i], "", statistics_edge(statistics, i)->errors);
     print_head(page, seconds, "histogram", "How long the called service took, in seconds.");
@@ -196,7 +196,7 @@ static void print_workers(struct printer *page, const struct merged *merged, int
 
     for (size_t i = 0; i < merged->worker_count; i++)
         there += worker_is_there(&merged->workers[i], now_ns);
-    print_head(page, "blkin_work_workers", "gauge", "Workers that were heard of just now.");
+    print_head(page, "blkin_work_workers", "gauge", "Workers whose deltas came just now.");
     print(page, "blkin_work_workers %zu\n", there);
     for (size_t i = 0; i < work_counters_count; i++)
         print_counter(page, merged, &work_counters[i], now_ns);
@@ -210,7 +210,7 @@ static void print_root(struct printer *page, const struct merged *merged)
     } figures[] = {
         {"messages_total", "counter", "Messages of deltas that were read.",
          (double)merged->messages},
-        {"refused_total", "counter", "Messages among these that are no deltas.",
+        {"refused_total", "counter", "Of these, messages that are not deltas.",
          (double)merged->refused},
         {"gaps_total", "counter", "Times that the topic lost messages before they were read.",
          (double)merged->gaps},
@@ -218,7 +218,8 @@ static void print_root(struct printer *page, const struct merged *merged)
          (double)statistics_rows(merged->statistics)},
         {"edges", "gauge", "Pairs of services that are counted separately, 4096 at most.",
          (double)statistics_edges(merged->statistics)},
-        {"time_seconds", "gauge", "Up to when deltas were read, since 1970; 0 before any was.",
+        {"time_seconds", "gauge",
+         "Up to when deltas were read, since 1970; 0 before the first one.",
          (double)merged->to_ns / 1e9},
     };
 

@@ -19,7 +19,7 @@ struct reading {
 
 static bool broken(const struct reading *reading, const char *what)
 {
-    return error_set(reading->error, "no deltas of a worker: %s", what);
+    return error_set(reading->error, "not deltas of a worker: %s", what);
 }
 
 struct text metric_attribute(const struct metric_point *point, const char *key)
@@ -237,8 +237,8 @@ static bool read_level(const struct reading *reading, struct text message, enum 
         if (field.tag == tag && !read_level(reading, pb_text(&field), level + 1))
             return false;
     }
-    return !pb_is_broken(&reader) || broken(reading, level == REQUEST ? "these are no OTLP metrics"
-                                                                      : "its metrics are damaged");
+    return !pb_is_broken(&reader) ||
+           broken(reading, level == REQUEST ? "expected OTLP metrics" : "its metrics are damaged");
 }
 
 bool otlp_metrics_read(struct text request, const char *prefix, struct otlp_metrics_origin *origin,

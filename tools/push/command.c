@@ -40,7 +40,7 @@ static int config_check(int argc, char *argv[])
     } else if (config_path(config)) {
         printf("%s: all is right\n", config_path(config));
     } else {
-        puts("there is no configuration file: the defaults hold");
+        puts("there is no configuration file: the defaults apply");
     }
     config_free(config);
     return status;

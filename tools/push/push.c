@@ -187,8 +187,8 @@ static int push_show(struct push *push, bool is_one)
         push_print_text(text);
     }
     if (!shown)
-        fprintf(stderr, "%s: %s: there is nothing: the hosts' own files hold\n", push->program,
-                push->url.shown);
+        fprintf(stderr, "%s: %s: no configuration is there: each host uses its own file\n",
+                push->program, push->url.shown);
     return 0;
 }
 
@@ -266,8 +266,8 @@ static void push_check_topic(const struct push *push, rd_kafka_t *client)
                        policy) &&
         policy[0] && strcmp(policy, "compact") != 0)
         fprintf(stderr,
-                "%s: %s is not compacted: brokers will delete old messages; make it "
-                "so with\n    kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
+                "%s: %s is not compacted: the brokers will delete the configuration when it is "
+                "old; run\n    kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
                 "--entity-name %s --add-config cleanup.policy=compact\n",
                 push->program, push->url.shown, push->url.brokers, push->url.topic);
 }

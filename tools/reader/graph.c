@@ -176,8 +176,8 @@ bool graph_can_run(void)
         return true;
     plugins.utils = graph_find_plugin("utils");
     if (!graph_ctf() || !plugins.utils) {
-        graph_print_error("babeltrace2's own plugins ctf and utils are not found: is the package "
-                          "libbabeltrace2-0 whole?");
+        graph_print_error("babeltrace2's own plugins ctf and utils are not found: apt install "
+                          "--reinstall libbabeltrace2-0");
         return false;
     }
     if (!graph_blkin())

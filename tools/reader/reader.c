@@ -161,9 +161,9 @@ static void watch(void *context)
     reader->ticks_seen = ticks;
     reader->progress_seen = progress;
     if (now_ms - reader->progress_ms > reader->hang_ms)
-        kill_child(reader, "goes in circles");
+        kill_child(reader, "uses CPU time without progress");
     else if (now_ms - reader->silent_since_ms > reader->silent_ms)
-        kill_child(reader, "does nothing, and waits for no collector");
+        kill_child(reader, "makes no progress, and does not wait for a collector");
     timer_set(reader->loop, &reader->watch, reader->watch_ms);
 }
 

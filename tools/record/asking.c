@@ -94,7 +94,10 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
     message = request_json(request);
     if (!ledger_ask(asking->ledger, request, hosts, name,
                     config_integer(asking->agent->config, "answer-timeout-ms"))) {
-        say(BK4040, "too many requests are open: nobody judges %s", request->id);
+        say(BK4040,
+            "too many requests are open: the traces of request %s are sent, but not checked for "
+            "completeness",
+            request->id);
         asking->agent->totals.traces_incomplete += request->count;
         asking->agent->totals.incomplete_untold += request->count;
     } else if (!name) {
@@ -157,7 +160,7 @@ static struct request *asking_list_open(struct asking *asking, bool is_fetched, 
     if (again.request && again.request->count) {
         asking->agent->totals.traces_asked += again.request->count;
         asking->agent->totals.traces_asked_again += again.request->count;
-        say(BK4041, "%zu traces were asked for when the agent ended: they are again",
+        say(BK4041, "%zu traces were asked for when the service ended: it asks for them again",
             again.request->count);
         return again.request;
     }
@@ -287,7 +290,7 @@ void asking_found(void *context, const struct kept_folder *folder, const json_t 
     if (!is_last)
         agent_save_fetched(asking->agent);
     asking_answer(asking, folder->requests, folder->held_from_ns, found,
-                  found ? NULL : "what was kept there could not be read, or did not fit");
+                  found ? NULL : "the host could not read what it kept, or had no room for it");
 }
 
 /* ---- from other hosts ------------------------------------------------------------------------ */
@@ -299,9 +302,9 @@ const char *asking_refuses(const struct asking *asking, const char *host)
 
     if (strcmp(from, "none") == 0 ||
         (strcmp(from, "local") == 0 && strcmp(host, asking->agent->host) != 0))
-        return "refuses to send all of a time: its keep-from says so";
+        return "refuses to send the last seconds: its key keep-from forbids it";
     if (pending_last_count(&asking->agent->pending) >= LAST_MAX)
-        return "is asked by too many at once for all of a time";
+        return "has too many requests for the last seconds: try again";
     return NULL;
 }
 

@@ -54,7 +54,8 @@ static json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, con
     struct request *request;
 
     if (end == text || (*end && *end != ' ') || ms < 1 || ms > 86400000)
-        return by_hand_problem("expected 1 to 86400000 ms, and maybe a service, or why");
+        return by_hand_problem(
+            "expected a number of 1 to 86400000 ms, and perhaps a service or a reason");
     request = request_new("", agent->host);
     if (!request)
         return NULL;
@@ -88,6 +89,6 @@ json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *r
         return NULL;
     answer = asking_known(asking, text + 5);
     return answer ? answer
-                  : by_hand_problem("no such request is known (any more): the recorder was "
-                                    "restarted, or it is too long ago");
+                  : by_hand_problem("the recorder does not know this request: the recorder was "
+                                    "restarted, or the request is too old");
 }

@@ -162,8 +162,9 @@ static void fetching_done(void *context, const void *task_result)
         kept_forget(fetching->kept, fetching->number);
         if (fetching->later)
             later_take_back(fetching->later, fetching->agent->pending.taken);
-        fetching_try_again(fetching, result ? result->error.text
-                                            : "the copying of the rings was killed, or hangs");
+        fetching_try_again(fetching,
+                           result ? result->error.text
+                                  : "the process that copies the rings hangs, or was killed");
     }
     asking_save(fetching->asking);
     agent_save(fetching->agent);
@@ -295,7 +296,7 @@ static void fetching_fetch(struct fetching *fetching, int64_t now_ms, int64_t na
         return;
     }
     asking_answer(fetching->asking, requests, 0, NULL,
-                  "sends no more of whole times in this minute (keep-minute-bytes)");
+                  "has no bytes left of keep-minute-bytes: try again in a minute");
     requests_free(requests);
 }
 

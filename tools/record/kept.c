@@ -332,8 +332,9 @@ static void kept_sending_failed(struct kept *kept, struct kept_folder *folder, i
         folder->retry_ms = clock_ms() + backoff_ms(folder->failures, FIRST_RETRY_MS, LAST_RETRY_MS);
     } else {
         kept_give_up(kept, folder, &kept->agent->totals.kept_refused,
-                     WIFSIGNALED(status) ? "has ended its reader each time"
-                                         : "was refused by the collector each time");
+                     WIFSIGNALED(status)
+                         ? "killed its reader each time"
+                         : "could not be sent in any try, though the collector answers");
     }
 }
 

@@ -376,7 +376,7 @@ static char *ledger_print_lacks(const struct entry *entry, const struct trace *t
     struct printer printer = {.has_failed = false};
 
     if (trace->spans == 0)
-        print_string(&printer, "no host has any span of it");
+        print_string(&printer, "no host has a span of this trace");
     if (missing) {
         ledger_join(&printer, "; ");
         print(&printer, "%" PRIu64 " parent%s that no host has", missing, missing > 1 ? "s" : "");
@@ -392,10 +392,11 @@ static char *ledger_print_lacks(const struct entry *entry, const struct trace *t
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];
-        const char *problem = host->state != HOST_ANSWERED       ? "has not answered"
-                              : host->error[0]                   ? host->error
-                              : !ledger_is_held(entry, i, trace) ? "does not reach back so far"
-                                                                 : NULL;
+        const char *problem = host->state != HOST_ANSWERED ? "has not answered"
+                              : host->error[0]             ? host->error
+                              : !ledger_is_held(entry, i, trace)
+                                  ? "its ring does not reach back to this trace"
+                                  : NULL;
 
         if (problem && printer.buffer.length < 4096) {
             ledger_join(&printer, "; ");

@@ -112,7 +112,7 @@ static bool records_map(struct records *records, const char *path, struct error 
         memcpy(&head, file.data, sizeof(head));
     if (head.mark != RECORDS_MARK)
         return error_set(error, "cannot read %s: %s", path,
-                         is_read ? "it is no file of records" : strerror(errno));
+                         is_read ? "it is not a file of records" : strerror(errno));
     records->at = file.data + sizeof(head);
     records->end = file.data + file.length;
     records->clock = (struct ring_clock){INT64_MIN / 2, head.now_ns, head.offset_ns};

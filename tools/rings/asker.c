@@ -41,7 +41,7 @@ static int asker_receive(int socket, int timeout_ms, struct error *error)
         return fd;
     if (fd >= 0)
         (void)close(fd);
-    error_set(error, "who listens there gives no rings");
+    error_set(error, "the process that listens there gives no rings: it hangs, or is no recorder");
     return -1;
 }
 
@@ -51,7 +51,7 @@ static bool asker_map(struct memory *memory, int fd, struct error *error)
         return false;
     if (memory_state(memory) == RING_ON)
         return true;
-    error_set(error, "the rings that were given are left");
+    error_set(error, "the service that gave the rings has ended");
     memory_close(memory);
     return false;
 }

@@ -57,14 +57,12 @@ static void fdstore_open_vault(struct fdstore *store, notify_stored_fn *give, vo
 
     store->tried_ms = clock_ms();
     if (dead && is_first)
-        say(BK1070, "nobody listens at NOTIFY_SOCKET (%s): a process of our own keeps the rings",
-            dead);
+        say(BK1070, "nobody listens at NOTIFY_SOCKET (%s): a child process keeps the rings", dead);
     vault_open(&store->vault.fd, store->loop, store->path, give, context, &error);
     if (store->vault.fd >= 0)
         loop_watch(store->loop, &store->vault);
     else if (is_first)
-        say(BK1071, "the rings will be gone if this service is killed: %s; it tries again",
-            error.text);
+        say(BK1071, "the rings are lost if this service is killed: %s; it tries again", error.text);
 }
 
 /* What we hold is newer. */

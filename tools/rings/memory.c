@@ -127,7 +127,7 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     head.made = (uint64_t)wall_clock_ns();
     *memory = (struct memory){.fd = -1};
     if (!head.bytes)
-        return error_set(error, "rings of these sizes cannot be");
+        return error_set(error, "rings of these sizes are not possible");
     memory->bytes = head.bytes;
     if (!memory_create(memory, &head) || !memory_map(memory, &head) ||
         pwrite(memory->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
@@ -188,7 +188,7 @@ bool memory_open(struct memory *memory, int fd, struct error *error)
         problem = strerror(errno);
     if (!problem)
         return true;
-    error_set(error, "a memory of rings is not usable: %s", problem);
+    error_set(error, "cannot use the memory of rings: %s", problem);
     memory_close(memory);
     return false;
 }

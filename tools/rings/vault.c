@@ -199,7 +199,7 @@ static bool vault_receive_all(int vault, const char *path, notify_stored_fn *giv
         if (fd >= 0)
             give(context, fd, text + 1);
     }
-    return error_set(error, "\"%s\": who listens there does not answer", path);
+    return error_set(error, "\"%s\": the process that listens there does not answer", path);
 }
 
 void vault_open(int *vault, struct loop *loop, const char *path, notify_stored_fn *give,

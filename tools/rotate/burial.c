@@ -53,7 +53,7 @@ const struct job burial_job = {
 static void explain_written(struct burial *burial, const struct outcome *outcome)
 {
     const struct holder *holder = &outcome->holder;
-    char who[160] = "a process that cannot be seen from here";
+    char who[160] = "a process that this user cannot see";
 
     if (!outcome->has_looked_for_holder) /* what the last look has found still holds */
         return;
@@ -79,16 +79,16 @@ static void burial_ended(void *context, const void *result)
         outcome && (outcome->is_done || !outcome->is_quiet) ? 0 : burial->failures + 1;
     burial->failed_ms = clock_ms();
     if (!outcome) {
-        problem = "what a dead session has left could not be read";
+        problem = "cannot read the rest of a dead session";
     } else if (outcome->file.open == BURY_WRITTEN) {
         explain_written(burial, outcome);
         problem = burial->waits.text;
     } else if (outcome->file.open == BURY_UNKNOWN) {
         burial->named_ms = 0;
-        error_set(&burial->waits,
-                  "session %s has ended, but the kernel does not tell whether its files are still "
-                  "open: left",
-                  burial->place);
+        error_set(
+            &burial->waits,
+            "session %s has ended, but cannot find out whether its files are still open: waiting",
+            burial->place);
         problem = burial->waits.text;
     } else if (outcome->is_quiet && !outcome->is_done) {
         problem = outcome->error.text;

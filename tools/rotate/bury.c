@@ -443,8 +443,8 @@ static bool read_buffers(const struct store *store, const char *place, const cha
         return error_set(error, "cannot move %s to %s: %s", part, to, strerror(errno));
     }
     if (lacking.missing)
-        say(BK3013, "%zu buffers in %s are lost: LTTng has removed what tells how to read them",
-            lacking.missing, shm);
+        say(BK3013, "%zu buffers in %s are lost: LTTng has removed their metadata", lacking.missing,
+            shm);
     return tree_remove(shm);
 }
 

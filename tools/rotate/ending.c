@@ -39,7 +39,7 @@ static void ending_ended(void *context, const void *result)
     struct ending *ending = context;
 
     if (!result && ending->waits) {
-        say(BK3047, "the session does not end: it is ended without what its buffers hold");
+        say(BK3047, "the session does not end: it is ended without the events in its buffers");
         ending_begin(ending, false);
         return;
     }

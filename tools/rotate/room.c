@@ -62,7 +62,7 @@ static void say_dropped(struct room *room)
     room->said_ms = clock_ms();
     say(BK3030,
         "no room on the disk (max-disk-bytes, or the file system is full): the oldest chunks are "
-        "deleted unread, %" PRIu64 " so far, %" PRIu64 " bytes: their spans are lost",
+        "deleted unread and their spans are lost: %" PRIu64 " chunks, %" PRIu64 " bytes so far",
         room->totals->chunks_dropped, room->totals->bytes_dropped);
 }
 

@@ -90,8 +90,8 @@ static const char *problem_of(const struct steps *steps)
 {
     if (!rotate_records(&steps->keeper))
         return steps->keeper.last.error.text;
-    return steps->room.dropped_ns ? "the oldest chunks were deleted unread for want of disk: see "
-                                    "chunks_dropped, and give the folder output more room"
+    return steps->room.dropped_ns ? "the oldest chunks were deleted unread because the disk has no "
+                                    "room: see chunks_dropped, and give the folder output more room"
                                   : NULL;
 }
 
@@ -192,8 +192,8 @@ static bool open_folders(struct rotate *rotate, struct error *error)
 static void serve(struct rotate *rotate)
 {
     if (rotate_fsync_is_batch(rotate->frame.config))
-        say(BK3003,
-            "spool-fsync=second is batch here: the checkpoint must not say more than is on disk");
+        say(BK3003, "spool-fsync=second is used as spool-fsync=batch: the checkpoint must not be "
+                    "ahead of the spool on the disk");
     if (rotate->steps.work == SERVE)
         host_child_start(&rotate->host, rotate->frame.loop, rotate->frame.config);
     steps_begin(&rotate->steps);
@@ -242,7 +242,7 @@ int rotate_command(int argc, char *argv[])
     if (!frame_read(frame, &calls, &service, &request, argc, argv, &status))
         return status;
     if (once && end)
-        fprintf(stderr, "%s: --once and --end are two things\n%s", argv[0], usage);
+        fprintf(stderr, "%s: expected one of --once and --end, got both\n%s", argv[0], usage);
     status = 2;
     service.steps.work = end ? END : once ? ONCE : SERVE;
     if (!(once && end) && rotate_can_start(frame->config) &&

@@ -217,7 +217,9 @@ static void do_step(struct steps *steps)
     }
     remove_empty_places(steps);
     if (steps->work != SERVE && is_too_late && !steps->burial.is_under_way) {
-        say(BK3012, "somebody still writes in %s/%s, or it cannot be read: left",
+        say(BK3012,
+            "a process still has a file in %s/%s open, or the folder cannot be read: it is left "
+            "for a later run",
             steps->store.output, dead->name);
         steps->has_failed = true;
         finish(steps);
@@ -255,10 +257,9 @@ static void say_gap(const struct steps *steps, const struct keep_report *report)
 {
     if (steps->recorded_ms && !is_used(steps, steps->recorded_place))
         say(BK3041,
-            "the session before was ended by somebody else, or has died: for up to %.1f s nothing "
-            "was recorded, until session %s was made. events_missing counts what is missing, "
-            "except "
-            "what threads recorded that have ended since",
+            "somebody ended the last session, or it died: nothing was recorded for up to %.1f s, "
+            "until session %s was made. events_missing counts the missing events, except those of "
+            "threads that have ended since",
             (double)(clock_ms() - steps->recorded_ms) / 1e3, report->session);
 }
 
@@ -267,8 +268,9 @@ static void steps_looked(void *context, const struct keep_report *report)
     struct steps *steps = context;
 
     if (!report) {
-        steps_say_state(steps, BK3042,
-                        "LTTng's session daemon does not answer: restart it if that lasts");
+        steps_say_state(
+            steps, BK3042,
+            "LTTng's session daemon does not answer: restart lttng-sessiond if that lasts");
         return;
     }
     if (report->is_new) {
@@ -296,8 +298,8 @@ static void steps_looked(void *context, const struct keep_report *report)
 static void end_unanswered(struct steps *steps)
 {
     say(BK3045,
-        "LTTng's session daemon has not answered for %d s: nothing is converted or ended, all of "
-        "it is left in %s; restart lttng-sessiond, and run this again",
+        "LTTng's session daemon has not answered for %d s: nothing is converted or ended, and all "
+        "files stay in %s; restart lttng-sessiond, and run this command again",
         ANSWER_MS / 1000, steps->store.output);
     steps_stop(steps);
 }

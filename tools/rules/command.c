@@ -37,7 +37,7 @@ static void rules_tell_shared(const struct rules *rules)
             if (other->kind == POINT_LOOKUP || of_other->file == section->file ||
                 !text_equal(other->pattern, point->pattern))
                 continue;
-            printf("note: %.*s is in \"%s\", line %u, and in \"%s\", line %u: each makes spans\n",
+            printf("note: %.*s is in \"%s\", line %u, and in \"%s\", line %u: both make spans\n",
                    (int)point->pattern.length, point->pattern.data, of_other->file, of_other->line,
                    section->file, section->line);
             break;

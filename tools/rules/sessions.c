@@ -45,8 +45,8 @@ bool session_url(const char *name, const char *relayd, char *url, size_t size)
             (int)sizeof(place) ||
         !listing_ask(place, &listing)) {
         fprintf(stderr,
-                "blkin rules: \"%s\" is no folder, and no relay daemon answers at %s, which would "
-                "have a live session of this name: --relayd=HOST:PORT\n",
+                "blkin rules: \"%s\" is not a folder, and for a live session of this name no relay "
+                "daemon answers at %s: start it, or give --relayd=HOST:PORT\n",
                 name, place);
         return false;
     }
@@ -57,11 +57,10 @@ bool session_url(const char *name, const char *relayd, char *url, size_t size)
         count++;
     }
     if (count == 1 && found->viewers > 0) {
-        fprintf(
-            stderr,
-            "blkin rules: \"%s\" is being read, as by blkin live, and a relay daemon lets nobody "
-            "else read it: end that, or record the events in a live session of their own\n",
-            name);
+        fprintf(stderr,
+                "blkin rules: \"%s\" has a reader, such as blkin live, and a relay daemon allows "
+                "only one: end it, or record the events in another live session\n",
+                name);
         return false;
     }
     if (count == 1)

@@ -174,8 +174,8 @@ static bool check_elf(const struct elf *elf, const char *path, const char *libra
             path);
     else if (!loader[0])
         error_set(error,
-                  "%s is linked statically, and nothing can be preloaded: link it with a shared "
-                  "libc, or have its package's dynamic build",
+                  "%s is linked statically, so that nothing can be preloaded: link it with a "
+                  "shared libc, or use a dynamic build",
                   path);
     else if (strstr(loader, "ld-musl"))
         error_set(error, "%s runs with musl, and %s needs glibc: use a build for glibc", path,

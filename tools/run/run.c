@@ -133,7 +133,7 @@ static bool read_options(struct request *request, int argc, char *argv[])
     if (request->is_help || request->is_print == (optind == argc))
         return true;
     fprintf(stderr, "%s: expected %s; see --help\n", request->command,
-            request->is_print ? "no program with --print" : "a program to run");
+            request->is_print ? "no PROGRAM with --print" : "a PROGRAM to run");
     return false;
 }
 
@@ -167,11 +167,10 @@ static bool find_library(char path[PATH_MAX], struct error *error)
     if (!realpath(found, path))
         return error_set(error, "%s: %s", found, strerror(errno));
     if (strpbrk(path, ": "))
-        return error_set(
-            error,
-            "%s: ld.so takes a blank or a colon for the end of a path: move BlkKin to a folder "
-            "without",
-            path);
+        return error_set(error,
+                         "%s: expected a path without blanks and colons, at which ld.so ends it: "
+                         "move BlkKin to another folder",
+                         path);
     return true;
 }
 

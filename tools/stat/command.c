@@ -120,7 +120,8 @@ int stat_command(int argc, char *argv[])
         return stat_source(&options);
     if (read_rules) {
         fprintf(stderr,
-                "%s: --rules is for the FOLDER of a recorded trace: what runs has its own\n",
+                "%s: --rules needs the FOLDER of a recorded trace: running services have their own "
+                "rules\n",
                 argv[0]);
         return 2;
     }

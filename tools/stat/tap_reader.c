@@ -91,7 +91,7 @@ static bool use_object(const struct tap_reader *reader, const json_t *json, tap_
                          reader->path);
     if (use(context, &line))
         return true;
-    return error_set(error, "%s: is not read any more", reader->path);
+    return error_set(error, "%s: blkin stat reads it no more", reader->path);
 }
 
 static bool tap_use_line(const struct tap_reader *reader, const char *text, size_t length,

@@ -390,7 +390,7 @@ int watch_tap(const struct options *options, const char *path)
         if (add_tap(&watch, path, &error))
             status = run(&watch);
         else
-            fprintf(stderr, "blkin stat: %s; is a sink with tap=\"%s\" running?\n", error.text,
+            fprintf(stderr, "blkin stat: %s; check that a sink with tap=\"%s\" runs\n", error.text,
                     path);
     }
     end(&watch);

@@ -156,8 +156,8 @@ static bool parse(struct span_list *list, const struct buffer *bytes, const char
         fprintf(stderr, "blkin: %s: no spans in it\n", source);
         if (is_trace(source) && !read_rules)
             fprintf(stderr,
-                    "blkin: of other programs' events --rules=RULES makes spans: `blkin rules "
-                    "events %s` lists the events\n",
+                    "blkin: if the trace has events of other programs, --rules=RULES makes spans "
+                    "of them: `blkin rules events %s` lists the events\n",
                     source);
         return false;
     }

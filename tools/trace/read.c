@@ -216,9 +216,7 @@ bool read_source(const char *source, struct buffer *bytes)
     if (is_trace(source))
         return read_trace(source, bytes);
     if (read_rules)
-        fprintf(stderr,
-                "blkin: --rules is not used: %s is not the FOLDER of a recorded trace, but has "
-                "spans already\n",
+        fprintf(stderr, "blkin: --rules is not used: %s is not the FOLDER of a recorded trace\n",
                 source_text(source));
     return is_url(source) ? read_url(source, bytes) : read_file(source, bytes);
 }

@@ -150,8 +150,8 @@ static bool advise_ask_root(struct look *look, const char *folder)
     const bool is_right = status && advise_add_json(look, status);
 
     if (!is_right)
-        fprintf(stderr, "blkin work --advise: %s: give it the address of a page\n",
-                status ? "the root does not tell of its workers" : error.text);
+        fprintf(stderr, "blkin work --advise: %s: give the URL of a page\n",
+                status ? "the root gives an unexpected answer" : error.text);
     json_decref(status);
     return is_right;
 }
@@ -215,7 +215,7 @@ static int advise_now(struct advising *advising, bool is_endless)
         if (looks)
             advise_wait_for_next(advising);
         if (!advise_look_at(advising->config, &look)) {
-            fputs("blkin work --advise: no worker's figures: is one there?\n", stderr);
+            fputs("blkin work --advise: no worker's figures: check that a worker runs\n", stderr);
             if (!is_endless)
                 return 1;
             continue;

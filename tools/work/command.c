@@ -26,7 +26,7 @@ int work_command(int argc, char *argv[])
 #ifdef HAS_KAFKA
     return worker_command(argc, argv);
 #else
-    fprintf(stderr, "%s: this build is without librdkafka: build it with that\n", argv[0]);
+    fprintf(stderr, "%s: this build has no Kafka: build it with librdkafka\n", argv[0]);
     return 1;
 #endif
 }

@@ -46,7 +46,7 @@ void ending_fail(const char *format, ...)
     has_failed = true;
     failed_before_asked = !is_asked;
     say(is_asked ? BK7016 : BK7015,
-        "%s: uncommitted spans are not counted here; the next worker counts them", text);
+        "%s: this worker ends; the next one counts the spans that it has not committed", text);
 }
 
 bool ending_has_failed(void)

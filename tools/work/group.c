@@ -71,7 +71,7 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
     bool is_right = code == RD_KAFKA_RESP_ERR_NO_ERROR;
 
     if (!is_right)
-        ending_fail("what was committed cannot be read: %s", rd_kafka_err2str(code));
+        ending_fail("cannot read the committed offsets: %s", rd_kafka_err2str(code));
     for (int i = 0; is_right && i < committed->cnt; i++)
         is_right = topics_assign(group->topics, &committed->elems[i]);
     for (int i = 0; i < committed->cnt; i++) /* librdkafka does not want the metadata */
@@ -89,8 +89,8 @@ static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t
     rd_kafka_topic_partition_list_t *places = rd_kafka_topic_partition_list_new(partitions->cnt);
 
     if (rd_kafka_assignment_lost(group->consumer))
-        ending_fail("the group has given our partitions to others: they did not hear of us for "
-                    "session.timeout.ms");
+        ending_fail("the group has given this worker's partitions to others: no heartbeat came for "
+                    "session.timeout.ms, or the worker read nothing for max.poll.interval.ms");
     for (int i = 0; i < partitions->cnt; i++)
         topics_give_back(group->topics, &partitions->elems[i], places);
     (void)group_commit_with(group, places);
@@ -105,7 +105,8 @@ static void group_rebalance(rd_kafka_t *handle, rd_kafka_resp_err_t what,
     (void)handle;
     group->stage->counts.rebalances++;
     say(BK7003, "%d partitions %s", partitions->cnt,
-        what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "are ours" : "go to others");
+        what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS ? "come to this worker"
+                                                     : "go to other workers");
     if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS)
         group_assign(group, partitions);
     else

@@ -211,7 +211,7 @@ bool keeper_flush(struct keeper *keeper, struct error *error)
     }
     for (uint32_t i = 0; i < keeper->partitions; i++) {
         if (!keeper_emit_message(keeper, i))
-            return error_set(error, "a message of kept traces cannot be written");
+            return error_set(error, "cannot write a message of kept traces");
     }
     return true;
 }

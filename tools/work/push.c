@@ -195,9 +195,9 @@ static void push_end_round(void *context)
     push->requests += told->requests;
     push->failed += !told->is_taken;
     if (!told->is_taken && (push->has_worked || !push->problem[0]))
-        say(BK7030, "otlp-metrics: %s: what is sent next has it all", told->problem);
+        say(BK7030, "otlp-metrics: %s: the next request has all counts", told->problem);
     else if (told->is_taken && !push->has_worked)
-        say(BK7031, "otlp-metrics: they are taken");
+        say(BK7031, "otlp-metrics: the collector takes them");
     push->has_worked = told->is_taken;
     (void)snprintf(push->problem, sizeof(push->problem), "%s", told->problem);
 }

@@ -189,7 +189,8 @@ static void root_saved(void *context, const char *problem)
     const int64_t pause_ms = (clock_ms() - root->save_began_ms) * SAVE_SHARE;
 
     if (problem && !root->is_unsaved)
-        say(BK7044, "state-dir: %s: a restart reads again what came since", problem);
+        say(BK7044, "state-dir: %s: a restart reads again the messages since the last save",
+            problem);
     root->is_unsaved = problem != NULL;
     root->deltas.is_changed |= root->is_unsaved;
     timer_set(root->frame.loop, &root->save,
@@ -241,7 +242,7 @@ static void root_tell_problem(struct root *root)
         say(BK7045, "%s", problem);
         notify("STATUS=%.400s", problem);
     } else if (!problem && root->told[0]) {
-        say(BK7046, "%s is there again", root->deltas.url.shown);
+        say(BK7046, "%s answers again", root->deltas.url.shown);
         notify("STATUS=reads %.400s", root->deltas.url.shown);
     }
     (void)snprintf(root->told, sizeof(root->told), "%s", problem ? problem : "");
@@ -250,7 +251,7 @@ static void root_tell_problem(struct root *root)
 static void root_become_ready(struct root *root)
 {
     root->is_ready = true;
-    say(BK7047, "%s: all is read that there was: %llu messages%s%s", root->deltas.url.shown,
+    say(BK7047, "%s: the whole topic is read: %llu messages%s%s", root->deltas.url.shown,
         (unsigned long long)root->deltas.merged->messages,
         root->frame.metrics ? "; serves at " : "",
         root->frame.metrics ? metrics_url(root->frame.metrics) : "");
@@ -303,7 +304,7 @@ static void root_look(void *context)
 
     if (thread_job_start(root->frame.loop, &root->ask))
         return;
-    say(BK7048, "cannot ask the brokers: %s", strerror(errno));
+    say(BK7048, "cannot start the thread that asks the brokers: %s", strerror(errno));
     timer_set(root->frame.loop, &root->look, LOOK_MS);
 }
 
@@ -313,9 +314,9 @@ static bool root_take(void *context, struct config **config, struct error *error
 {
     (void)context;
     (void)config;
-    return error_set(error,
-                     "the root reads its configuration at its start only: restart it, nothing is "
-                     "lost by that");
+    return error_set(
+        error,
+        "the root reads its configuration only at its start: restart it, which loses nothing");
 }
 
 static bool root_open_displays(struct root *root, struct error *error)

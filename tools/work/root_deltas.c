@@ -52,9 +52,9 @@ static bool root_deltas_take_state(struct root_deltas *deltas, const json_t *jso
     struct error cause;
 
     if (!of)
-        return error_set(error, "%s: expected what `blkin work --root` keeps there", path);
+        return error_set(error, "%s: expected the state of `blkin work --root`", path);
     if (strcmp(of, deltas->url.shown) != 0)
-        return error_set(error, "%s is of %s", path, of);
+        return error_set(error, "%s belongs to %s", path, of);
     if (!merged_add_document(deltas->merged, json_object_get(json, "statistics"), &cause))
         return error_set(error, "%s: %s", path, cause.text);
     for (size_t i = 0; i < TOPIC_PARTITIONS_MAX; i++) {
@@ -88,7 +88,7 @@ bool root_deltas_load(struct root_deltas *deltas, const char *path)
     }
     (void)snprintf(aside, sizeof(aside), "%s.old", path);
     (void)rename(path, aside);
-    say(BK7051, "%s: it is put aside, and all that the topic has is counted again", error.text);
+    say(BK7051, "%s: the state is put aside, and the whole topic is counted again", error.text);
     merged_free(deltas->merged);
     deltas->merged = merged_new();
     return deltas->merged != NULL;
@@ -128,7 +128,9 @@ static bool root_deltas_take(void *context, const struct topic_message *message)
         return false;
     }
     if (error.text[0] && deltas->merged->refused == 1)
-        say(BK7041, "%s: partition %d, offset %lld: %s: such messages are counted, and left out",
+        say(BK7041,
+            "%s: partition %d, offset %lld: %s: such messages are left out, and their number is "
+            "counted",
             deltas->url.shown, (int)message->partition, (long long)message->offset, error.text);
     deltas->offsets[message->partition] = message->offset + 1;
     deltas->is_changed = true;
@@ -142,8 +144,8 @@ static void root_deltas_note_gap(void *context, int32_t partition)
     deltas->merged->gaps++;
     deltas->offsets[partition] = -1;
     say(BK7042,
-        "%s: partition %d has not kept the next messages to read: their counts are missing; let "
-        "the topic keep more (retention.ms)",
+        "%s: partition %d: messages were deleted before the root read them: their counts are "
+        "missing; raise retention.ms of the topic",
         deltas->url.shown, (int)partition);
 }
 

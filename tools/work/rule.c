@@ -113,8 +113,8 @@ static bool rule_check(const struct rule *rule, const char *path, struct error *
         error_set(error, "%s: at least %u, but at most %u", path, rule->least, rule->most);
     else if (rule->down_busy >= rule->up_busy)
         error_set(error,
-                  "%s: down below %g%% and up above %g%%: expected room between them, or it would "
-                  "go up and down for ever",
+                  "%s: down below %g%% and up above %g%%: expected a gap between them, as the "
+                  "number would go up and down for ever",
                   path, rule->down_busy * 100, rule->up_busy * 100);
     else
         return true;

@@ -276,8 +276,9 @@ static int64_t topics_time_of(struct topics *topics, const rd_kafka_message_t *m
         return time_ms;
     if (!topics->says_times) {
         say(BK7004,
-            "topic \"%s\" has the times of its writers: set message.timestamp.type=LogAppendTime "
-            "(kafka-configs.sh --alter), or spans may be counted as late, or twice after a kill",
+            "topic \"%s\" has the times of its writers, so that spans may be counted as late, or "
+            "twice after a kill: set message.timestamp.type=LogAppendTime (kafka-configs.sh "
+            "--alter)",
             rd_kafka_topic_name(message->rkt));
         topics->says_times = true;
     }

@@ -46,14 +46,14 @@ static enum answer transactions_judge(struct transactions *transactions, rd_kafk
 
     if (!answer) {
         if (transactions->is_away)
-            say(BK7010, "the brokers are there again");
+            say(BK7010, "the brokers answer again");
         transactions->is_away = false;
         return ANSWER_DONE;
     }
     if (rd_kafka_error_is_retriable(answer) && !rd_kafka_error_is_fatal(answer) &&
         !rd_kafka_error_txn_requires_abort(answer)) {
         if (!transactions->is_away)
-            say(BK7011, "%s: %s: it is tried again, nothing is lost", what,
+            say(BK7011, "%s: %s: the worker tries again, nothing is lost", what,
                 rd_kafka_error_string(answer));
         transactions->is_away = true;
         notify("WATCHDOG=1"); /* it waits, and does not hang */
@@ -73,7 +73,7 @@ static bool transactions_begin(struct transactions *transactions)
         return true;
     transactions->is_open =
         transactions_judge(transactions, rd_kafka_begin_transaction(transactions->producer),
-                           "a transaction cannot begin") == ANSWER_DONE;
+                           "cannot begin a transaction") == ANSWER_DONE;
     return transactions->is_open;
 }
 
@@ -143,7 +143,7 @@ static bool transactions_commit_places(struct transactions *transactions, rd_kaf
             answer = transactions_judge(transactions,
                                         rd_kafka_send_offsets_to_transaction(
                                             transactions->producer, places, group, STEP_MS),
-                                        "the places cannot be committed");
+                                        "cannot commit the offsets");
         } while (answer == ANSWER_AGAIN);
         rd_kafka_consumer_group_metadata_destroy(group);
     }
@@ -152,7 +152,7 @@ static bool transactions_commit_places(struct transactions *transactions, rd_kaf
     do {
         answer = transactions_judge(transactions,
                                     rd_kafka_commit_transaction(transactions->producer, STEP_MS),
-                                    "the transaction cannot be committed");
+                                    "cannot commit the transaction");
     } while (answer == ANSWER_AGAIN);
     return answer == ANSWER_DONE;
 }
@@ -248,7 +248,7 @@ static bool transactions_init(struct transactions *transactions)
             return false;
     }
     if (transactions->is_away)
-        say(BK7014, "the brokers are there");
+        say(BK7014, "the brokers answer");
     transactions->is_away = false;
     return true;
 }

@@ -218,9 +218,8 @@ static bool worker_open_keeper(struct worker *worker, struct error *error)
         return worker->stage.keeper != NULL;
     }
     if (strcmp(url.topic, worker->settings.input.topic) == 0)
-        return error_set(error,
-                         "endpoint: it is the topic that is read: kept traces would come again "
-                         "and again");
+        return error_set(error, "endpoint: it names the topic of input: the workers would read "
+                                "their kept traces again and again");
     partitions = transactions_open_kept(worker->transactions, url.topic, error);
     if (partitions == 0)
         return false;
