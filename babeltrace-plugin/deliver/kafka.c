@@ -170,11 +170,19 @@ static void kafka_log_if_asked(const rd_kafka_t *handle, int level, const char *
 /* ---- the handle ------------------------------------------------------------------------------ */
 
 /* The promises about a span's outcome depend on these. */
-static const char *const reserved[] = {
-    "bootstrap.servers",     "metadata.broker.list",       "acks",
-    "request.required.acks", "enable.idempotence",         "enable.gapless.guarantee",
-    "transactional.id",      "message.timeout.ms",         "delivery.timeout.ms",
-    "message.max.bytes",     "queue.buffering.max.kbytes", NULL};
+static const char *const reserved[] = {"bootstrap.servers",
+                                       "metadata.broker.list",
+                                       "acks",
+                                       "request.required.acks",
+                                       "enable.idempotence",
+                                       "enable.gapless.guarantee",
+                                       "transactional.id",
+                                       "message.timeout.ms",
+                                       "delivery.timeout.ms",
+                                       "message.max.bytes",
+                                       "queue.buffering.max.kbytes",
+                                       "batch.num.messages",
+                                       NULL};
 
 static void kafka_close_handle(struct kafka_transport *kafka)
 {
@@ -203,6 +211,7 @@ static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error
         {"enable.idempotence", "true"},
         {"message.timeout.ms", kafka->timeout_ms},
         {"message.max.bytes", "1000000"},
+        {"batch.num.messages", "1"}, /* a broker that refuses one refuses all of its batch */
         {"queue.buffering.max.kbytes", "1048576"}, /* room for a whole batch */
         {"linger.ms", "20"},                       /* kafka_await() ends this wait */
         {"compression.codec", codecs[kafka->compression]},

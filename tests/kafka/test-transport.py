@@ -176,6 +176,13 @@ class Transport(unittest.TestCase):
         self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (400, 0))
         self.assertCountEqual(self.spans(self.topic + "_small"), range(1, 441))
 
+    def test_parts_of_a_partition(self):
+        """A broker judges each message by itself, also where several go into one partition at once."""
+        self.broker.create(self.topic, max_message_bytes=20000)
+        for spans in range(278, 287):  # those of a message of 900 kB, and some
+            run = drive(self.url("compression.codec=none"), f"add:{spans}", "flush", "close", noise=3000)
+            self.assertEqual((run.counts["accepted"], run.counts["too_large"]), (spans, 0))
+
     def test_a_span_too_large(self):
         self.broker.create(self.topic, max_message_bytes=5000)
         for form in ("zipkin", "otlp"):
