@@ -199,7 +199,7 @@ static void test_lies(void)
         LIES(heads_at, lying.head->data_at, parts);
         LIES(data_at, lying.head->data_at + RING_PAGE, parts);
         LIES(bytes, lying.bytes + RING_PAGE, parts);
-        LIES(state, RING_LEFT, "nobody reads it");
+        LIES(state, RING_LEFT, "its reader has ended");
         CHECK(strcmp(refused(lying.descriptor, lying.bytes - 1), "taken") != 0);
         CHECK(strcmp(refused(lying.descriptor, lying.bytes + RING_PAGE), "taken") != 0);
         CHECK_TEXT(refused(lying.descriptor, lying.bytes), "taken");
@@ -221,7 +221,7 @@ static void test_changed(void)
         ring_map_leave(before);
     swapped.head->event_bytes = 2 * SMALL;
     swapped.head->alarm_bytes = SMALL;
-    CHECK_TEXT(refused(swapped.descriptor, swapped.bytes), "it is not as it was");
+    CHECK_TEXT(refused(swapped.descriptor, swapped.bytes), "its layout has changed");
     rings_close(&swapped);
 }
 
