@@ -149,7 +149,7 @@ refused 2 "--hub-kafka-file" show --hub-kafka-file=/x
 grep -qF 'there is no option "--hub-kafka-file" any more: recorders meet at "blkin hub"' "$work/err" ||
     wrong "--hub-kafka-file: $(<"$work/err")"
 refused 2 "a key of rotate for live" show --section=live --rotate-ms=1000
-grep -qF -- '--rotate-ms: it is of "blkin rotate"' "$work/err" || wrong "--rotate-ms: $(<"$work/err")"
+grep -qF -- '--rotate-ms: this key is for "blkin rotate" only' "$work/err" || wrong "--rotate-ms: $(<"$work/err")"
 refused 2 "--all=1" show --all=1
 refused 2 "--batch-spans without a value" show --batch-spans
 
