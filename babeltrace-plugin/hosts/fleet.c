@@ -227,7 +227,9 @@ struct fleet_row *fleet_row_of(struct fleet *fleet, struct text hosts, struct te
 const struct fleet_row *fleet_find(const struct fleet *fleet, uint32_t hosts, struct text metric,
                                    uint32_t instance)
 {
-    return fleet_find_row(fleet, hosts, names_id(fleet->names, metric), instance);
+    const uint32_t id = names_find(fleet->names, metric);
+
+    return id == NAMES_NONE ? NULL : fleet_find_row(fleet, hosts, id, instance);
 }
 
 void fleet_set_unit(struct fleet *fleet, struct fleet_row *row, struct text unit, bool is_counter)

@@ -86,17 +86,31 @@ static uint32_t names_add(struct names *names, uint64_t hash, struct text text)
     return names->count++;
 }
 
-uint32_t names_id(struct names *names, struct text text)
+static const struct name *names_look_up(const struct names *names, uint64_t hash, struct text text)
 {
     const struct name *name;
-    uint64_t hash;
+
+    table_find(name, &names->table, hash, in_table,
+               name->length == text.length && memcmp(name->text, text.data, text.length) == 0);
+    return name;
+}
+
+uint32_t names_id(struct names *names, struct text text)
+{
+    const uint64_t hash = hash_text(names->table.seed, text);
+    const struct name *name;
 
     if (text.length == 0)
         return NAMES_NONE;
-    hash = hash_text(names->table.seed, text);
-    table_find(name, &names->table, hash, in_table,
-               name->length == text.length && memcmp(name->text, text.data, text.length) == 0);
+    name = names_look_up(names, hash, text);
     return name ? name->id : names_add(names, hash, text);
+}
+
+uint32_t names_find(const struct names *names, struct text text)
+{
+    const struct name *name = names_look_up(names, hash_text(names->table.seed, text), text);
+
+    return name ? name->id : NAMES_NONE;
 }
 
 struct text names_text(const struct names *names, uint32_t id)

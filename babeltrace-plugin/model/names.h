@@ -27,6 +27,9 @@ void names_free(struct names *names);
 /* The number of the text, which is copied if it is new. Any bytes. Out of memory: NAMES_OTHER. */
 uint32_t names_id(struct names *names, struct text text);
 
+/* The same, without taking it: NAMES_NONE if it is not there. */
+uint32_t names_find(const struct names *names, struct text text);
+
 /* Ends in NUL; lives as long as names. Of both NAMES_NONE and NAMES_OTHER: "". */
 struct text names_text(const struct names *names, uint32_t id);
 

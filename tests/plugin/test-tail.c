@@ -20,6 +20,7 @@ static void test_names(void)
     char text[32];
 
     CHECK(names_id(names, text_of("")) == NAMES_NONE);
+    CHECK(names_find(names, text_of("name 0")) == NAMES_NONE); /* it is not taken */
     for (int round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < 998; i++) {
             snprintf(text, sizeof(text), "name %u", i);
@@ -30,7 +31,7 @@ static void test_names(void)
     }
     CHECK(names_id(names, (struct text){"name 1\0x", 8}) == NAMES_OTHER);
     CHECK(names_are_full(names) && names_count(names) == 1000);
-    CHECK(names_id(names, text_of("name 7")) == 9);
+    CHECK(names_id(names, text_of("name 7")) == 9 && names_find(names, text_of("name 7")) == 9);
     CHECK_TEXT(names_text(names, NAMES_OTHER).data, "");
     names_clear(names);
     memset(text, 'x', sizeof(text));

@@ -271,6 +271,33 @@ static void test_deltas(void)
     merged_free(again);
 }
 
+/* Views of which a host sends only the first metric. */
+static void test_page_of_parts(void)
+{
+    struct fleet *fleet = new_fleet("all=*");
+    struct page page = {.count = 0};
+    struct printer printer = {.has_failed = false};
+    uint32_t before;
+    size_t count;
+    const struct host_view *views = host_views(&count);
+
+    for (size_t i = 0; i < count; i++) {
+        char metric[FLEET_NAME_MAX];
+        struct fleet_point point;
+
+        (void)snprintf(metric, sizeof(metric), "%.*s", (int)strcspn(views[i].metrics, " "),
+                       views[i].metrics);
+        point = point_of("a", metric, true, 1000, 0, 20);
+        CHECK(fleet_add(fleet, &point, point.end_ns));
+    }
+    before = names_count(fleet_names(fleet));
+    fleet_page(&page, fleet, BEGIN + 36 * SECOND);
+    CHECK(names_count(fleet_names(fleet)) == before); /* groups are printed by their numbers */
+    page_print(&page, &printer);
+    free(print_end(&printer));
+    fleet_free(fleet);
+}
+
 /* In some days the idle time of a thousand hosts passes what JSON has: the root can go on. */
 static void test_long_sum(void)
 {
@@ -509,6 +536,7 @@ int main(void)
     test_hostile_points();
     test_groups();
     test_deltas();
+    test_page_of_parts();
     test_long_sum();
     test_points();
     test_long_keys();
