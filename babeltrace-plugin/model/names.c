@@ -97,11 +97,12 @@ static const struct name *names_look_up(const struct names *names, uint64_t hash
 
 uint32_t names_id(struct names *names, struct text text)
 {
-    const uint64_t hash = hash_text(names->table.seed, text);
     const struct name *name;
+    uint64_t hash;
 
     if (text.length == 0)
         return NAMES_NONE;
+    hash = hash_text(names->table.seed, text);
     name = names_look_up(names, hash, text);
     return name ? name->id : names_add(names, hash, text);
 }

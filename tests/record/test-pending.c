@@ -261,7 +261,7 @@ static void test_windows(void)
     fetched_free(fetched);
 }
 
-/* By an agent that is started anew, from its file. */
+/* By another agent, from the file of the first one. */
 static struct fetched *read_again(struct fetched *fetched, const char *path)
 {
     struct error error;

@@ -568,7 +568,7 @@ int main(int argc, char *argv[])
     uint64_t seed;
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status)) /* who has lost its vault starts one */
+    if (job_is_done(argc, argv, jobs, &status)) /* a service without a vault starts one */
         return status;
     seed = seed_begin();
     is_root = geteuid() == 0 && seteuid(41000) == 0 && seteuid(0) == 0;

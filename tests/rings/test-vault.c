@@ -137,7 +137,7 @@ int main(int argc, char *argv[])
     pid_t keeper;
     int status;
 
-    if (job_is_done(argc, argv, jobs, &status)) /* of who finds no vault yet */
+    if (job_is_done(argc, argv, jobs, &status)) /* a service without a vault starts one */
         return status;
     (void)snprintf(path, sizeof(path), "%s/vault.%ld", where ? where : "/tmp", (long)getpid());
     keeper = fork();

@@ -5,6 +5,7 @@
  */
 #include "burial.h"
 
+#include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "bury.h"
 #include "holder.h"
@@ -116,9 +117,6 @@ void burial_start(struct burial *burial, const char *place, int64_t quiet_s)
 
 bool burial_is_paused(const struct burial *burial)
 {
-    int64_t pause_ms = burial->failures ? PAUSE_MS : 0;
-
-    for (unsigned i = 1; i < burial->failures && pause_ms < PAUSE_MAX_MS; i++)
-        pause_ms *= 2;
-    return clock_ms() - burial->failed_ms < (pause_ms < PAUSE_MAX_MS ? pause_ms : PAUSE_MAX_MS);
+    return burial->failures &&
+           clock_ms() - burial->failed_ms < backoff_ms(burial->failures, PAUSE_MS, PAUSE_MAX_MS);
 }

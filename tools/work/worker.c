@@ -311,8 +311,8 @@ static void *worker_end_late(void *unused)
     (void)unused;
     (void)sleep(CLOSE_S);
     say(BK7022,
-        "not ended after %d s, as the brokers do not answer: what was not committed is "
-        "left to the next worker",
+        "not ended after %d s: it has not left its group, or not delivered kept traces; what was "
+        "not committed is left to the next worker",
         CLOSE_S);
     _exit(1);
 }
