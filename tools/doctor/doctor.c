@@ -192,10 +192,11 @@ static void describe_file(const char *path, char *text, size_t size)
 /* The services' own user may read it nevertheless. */
 static void tell_of_left_out(const struct doctor *patient, const char *path)
 {
-    const struct passwd *user = getpwuid(geteuid());
+    const struct passwd *user;
     char file[PATH_MAX + 128];
 
     describe_file(path, file, sizeof(file));
+    user = getpwuid(geteuid());
     saw(patient, LEVEL_NOTE, "config.file",
         "%s cannot be read by user %s: the checks below run with the defaults", file,
         user ? user->pw_name : "?");
@@ -219,17 +220,17 @@ static void check_readers(const struct doctor *patient, const struct config *con
 {
     const char *path = config_path(config);
     const struct passwd *user = service_user(config);
-    char file[PATH_MAX + 128];
+    char file[PATH_MAX + 128], name[64];
 
     if (!user || process_user_reads(user, path)) {
         saw(patient, LEVEL_OK, "config.file", "%s is right", path);
         return;
     }
+    (void)snprintf(name, sizeof(name), "%s", user->pw_name); /* describe_file() asks for another */
     describe_file(path, file, sizeof(file));
     saw(patient, LEVEL_BAD, "config.file",
-        "%s cannot be read by user %s, whom the services run as: they refuse to start", file,
-        user->pw_name);
-    mend(patient, "chown root:%s %s; chmod 640 %s", user->pw_name, path, path);
+        "%s cannot be read by user %s, whom the services run as: they refuse to start", file, name);
+    mend(patient, "chown root:%s %s; chmod 640 %s", name, path, path);
 }
 
 /* Returns NULL after it has said why, with the exit status. */
