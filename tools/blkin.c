@@ -100,7 +100,7 @@ int main(int argc, char *argv[])
     const char *given = argc > 1 ? argv[1] : "";
     int status;
 
-    setlocale(LC_ALL, "");
+    setlocale(LC_CTYPE, ""); /* no more: what it prints and reads has decimal points */
     host_register();
     if (job_is_done(argc, argv, jobs, &status))
         return status;

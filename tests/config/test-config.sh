@@ -130,6 +130,15 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups t
     grep -qxF "blkin config: /etc/blkin/blkin.conf cannot be read: Permission denied: it is left out" "$work/err" ||
         wrong "the default may not be read: $(<"$work/err")"
     grep -q '^batch-spans = .*; default' "$work/out" || wrong "of a file that may not be read: $(<"$work/out")"
+    for service in live record hub host work 'work --root'; do
+        # shellcheck disable=SC2086 # a command and its option
+        in_etc $service >"$work/out" 2>"$work/err"
+        [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails otherwise: $(<"$work/err")"
+        grep -q "blkin ${service% *}: /etc/blkin/blkin.conf cannot be read: Permission denied: " "$work/err" ||
+            wrong "blkin $service says of a default file that it may not read: $(<"$work/err")"
+    done
+    in_etc config check 2>/dev/null
+    [ $? -eq 1 ] || wrong "the default may not be read, and is all right: status is not 1"
     in_etc config check /etc/blkin/blkin.conf 2>/dev/null
     [ $? -eq 1 ] || wrong "a named file may not be read: status is not 1"
     echo "batch-spans = no" >"$work/etc/blkin/blkin.conf"

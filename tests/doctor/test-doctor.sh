@@ -13,6 +13,19 @@ set -u
 echo 'batch-span = 1' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:1: key "batch-span" is not known' 'a typo in blkin.conf' --config="$WORK/blkin.conf"
 
+if can_be_other; then
+    mkdir "$WORK/their-state"
+    chown nobody "$WORK/their-state"
+    : >"$WORK/blkin.conf"
+    chmod 600 "$WORK/blkin.conf"
+    names config.file "$WORK/blkin.conf (of user root, mode 600) cannot be read by user nobody" \
+        'a configuration that the services may not read' --config="$WORK/blkin.conf" --state-dir="$WORK/their-state"
+    chmod 644 "$WORK/blkin.conf"
+    chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
+    doctor --config="$WORK/blkin.conf" --state-dir="$WORK/their-state"
+    [ -n "$(said config.file ok)" ] || fail "a configuration that all may read: $(said config.file bad)"
+fi
+
 # ---- versions
 
 mkdir "$WORK/bin"

@@ -106,7 +106,7 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
                             struct question *question)
 {
     int status;
-    struct config *config = config_read(request, argc, argv, &status);
+    struct config *config = config_read_view(request, argc, argv, &status);
 
     if (!config)
         return status;
