@@ -268,6 +268,7 @@ static struct text pair_process(const struct pairing *pairing)
 
 static void pair_give(struct pair_view *view)
 {
+    view->pairing->span.mark = view->open->mark;
     assembler_give_span(view->pairing->assembler, &view->pairing->span, view->open->source,
                         view->open->pid);
 }

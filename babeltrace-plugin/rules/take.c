@@ -181,8 +181,6 @@ void pairing_take(struct stage *stage, const struct event *event)
     const struct rule_class *class;
 
     pairing->ruled = event->ruled;
-    if (!event->ruled && !pairing_unpack(pairing, event))
-        return;
     pairing->event = event;
     pairing->key.form = RULE_NO_FORM;
     if (event->time_ns > pairing->now_ns)

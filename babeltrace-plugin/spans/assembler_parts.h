@@ -45,11 +45,9 @@ struct assembler {
     bool has_gaps;     /* any in sequence numbers */
     bool has_original; /* any event of the original's */
     int64_t now_ns;
-    int64_t read_ns; /* until then an earlier run has read this session; INT64_MIN: none has */
     assembler_sink_fn *sink;
     void *sink_context;
     struct assembler_counts counts;
-    uint64_t saves; /* states that were written: the last one's serial */
     struct recent recent;
     struct sequences sequences;
 };
@@ -89,9 +87,6 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 
 /* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
-
-void sequences_save(struct sequences *sequences, struct state *state);
-void sequences_restore(struct sequences *sequences, struct state *state);
 
 /* Counts and notes events of its thread that are missing before this event of the span API, or of a
  * host. */

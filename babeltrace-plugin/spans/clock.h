@@ -24,8 +24,6 @@
 #ifndef BLKIN_CORE_CLOCK_H
 #define BLKIN_CORE_CLOCK_H
 
-#include "state.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -66,9 +64,6 @@ struct clock {
  * before.
  */
 bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns);
-
-/* Writes it, or reads it into one of all zeros. */
-void clock_state(struct clock *clock, struct state *state);
 
 /* Whether it knows of an offset, or something of a process that was heard of after since_ns. */
 bool clock_is_of_use(const struct clock *clock, int64_t since_ns);

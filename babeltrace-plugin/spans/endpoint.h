@@ -7,7 +7,6 @@
 #define BLKIN_CORE_ENDPOINT_H
 
 #include "babeltrace-plugin/base/text.h"
-#include "state.h"
 
 #include <stdint.h>
 
@@ -53,10 +52,6 @@ bool endpoint_table_is_starved(const struct endpoint_table *table);
 /* Whether the endpoint is that of these values: an endpoint made by any table. */
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
-
-/* Writes or reads a reference to an endpoint of the table, or to none: NULL. */
-void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
-                    struct state *state);
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
 

@@ -181,7 +181,7 @@ void open_spans_remove(struct open_spans *spans, struct open_span *open)
     table_remove(&spans->table, &open->in_table);
 }
 
-struct open_span *open_spans_take(struct open_spans *spans)
+static struct open_span *open_spans_clear(struct open_spans *spans)
 {
     struct open_span *open;
     char *log;
@@ -204,8 +204,18 @@ struct open_span *open_spans_take(struct open_spans *spans)
     return open;
 }
 
+struct open_span *open_spans_take(struct open_spans *spans)
+{
+    struct open_span *open = open_spans_clear(spans);
+
+    if (open)
+        open->span.mark = marks_hold(spans->marks, 0);
+    return open;
+}
+
 void open_spans_give(struct open_spans *spans, struct open_span *open)
 {
+    marks_release(spans->marks, open->span.mark);
     if (spans->pool_length >= POOL_MAX || open->span.log_capacity > POOL_LOG_MAX) {
         free_open_span(open);
         return;
@@ -248,25 +258,13 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
         spans->is_starved |= open->span.is_starved;
-        free_open_span(open);
+        open_spans_give(spans, open);
         return NULL;
     }
     *surplus = find_surplus(spans, event->trace_id, event->span_id);
     table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
-}
-
-bool open_spans_put(struct open_spans *spans, struct open_span *open)
-{
-    const struct span *span = &open->span;
-    const uint64_t hash = open_spans_hash(spans->table.seed, span->trace_id, span->id);
-
-    if (find_surplus(spans, span->trace_id, span->id))
-        return false;
-    table_add(&spans->table, &open->in_table, hash);
-    CDS_INIT_LIST_HEAD(&open->in_queue);
-    return true;
 }
 
 void queue_init(struct queue *queue, int64_t timeout_ns)
