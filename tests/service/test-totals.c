@@ -191,7 +191,6 @@ int main(void)
     test_killed_with_spool();
     test_going_on();
     test_killed();
-    test_left_open();
     test_page();
     CHECK(unlink(stats_file) == 0);
     return check_status();

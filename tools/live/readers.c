@@ -118,10 +118,10 @@ static json_t *readers_order(const struct live_reader *reader)
         params = NULL;
     }
     json_decref(own);
-    return json_pack("{so, ss, ss, ss, sb, sI, si}", "params", params, "relay", options->live_url,
-                     "host", reader->host, "session", reader->session, "all",
-                     readers_reads_on(reader), "retry_us", (json_int_t)options->retry_us, "level",
-                     (int)options->level);
+    return json_pack("{so, ss, ss, ss, sb, sb, sI, si}", "params", params, "relay",
+                     options->live_url, "host", reader->host, "session", reader->session, "own",
+                     reader->is_own, "all", readers_reads_on(reader), "retry_us",
+                     (json_int_t)options->retry_us, "level", (int)options->level);
 }
 
 /* Returns false with errno set. */
@@ -136,7 +136,8 @@ static bool readers_start_child(struct live_reader *reader)
 static int readers_read(const json_t *order)
 {
     const char *relay = text_in(order, "relay");
-    const int port = viewer_start(relay, json_is_true(json_object_get(order, "all")),
+    const int port = viewer_start(relay, json_is_true(json_object_get(order, "own")),
+                                  json_is_true(json_object_get(order, "all")),
                                   number_in(json_object_get(order, "params"), "from-time"));
     char url[1024];
 
