@@ -53,7 +53,7 @@ says adopted
 "$BUILD/bench/bench-load" span 100 || fail "the writer failed"
 # not while one of its own is under way
 wait_for 20 - "a rotation" lttng rotate r || exit 1
-spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
+spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = .*pid_ns = ')
 [ "$spans" = 100 ] || fail "$spans of 100 events with contexts are in the closed chunks"
 session look r
 says "active, 0 discarded, 0 lost"
