@@ -110,6 +110,7 @@ class Page(unittest.TestCase):
         tiles = dict(self.browser.run("return [...document.querySelectorAll('.ti div')].map(d => "
                                       "[d.children[0].textContent, d.children[1].childNodes[0].data])"))
         errors = sum("error" in s.get("tags", {}) for t in traces for s in t)
+        self.assertEqual(self.browser.run("return document.querySelectorAll('#graph svg .node').length"), 7)
         self.assertEqual((tiles["traces"], tiles["spans"], tiles["failed spans"], tiles["services"]),
                          ("400", f"{sum(map(len, traces)):,}", str(errors), "7"))
 
