@@ -129,6 +129,7 @@ class AsItCame(unittest.TestCase):
             self.assertEqual((tags["host.name"], tags["otel.scope.name"], tags["error"]),
                              ("h", "tests", "disk is full"))
             self.assertNotIn("", tags)
+            self.assertEqual(tags["otlp.link.0"], '000102030405060708090a0b0c0d0e0f|0001020304050607|k=v|{"b":1.5}|0')
             recorder.end()
 
     def test_values_in_zipkin(self):

@@ -11,6 +11,8 @@
 #include "otlp_value.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 /* ---- one attribute --------------------------------------------------------------------------- */
 
@@ -374,15 +376,38 @@ static void otlp_decode_add_event(struct filling *filling, struct text event)
     (void)span_add(filling->whole, SPAN_ANNOTATION, text_of(""), otlp_line_text(&line), time_ns);
 }
 
+/* As the OpenTelemetry collector has it: state, attributes as JSON, how many were dropped. */
+static struct text otlp_decode_link_rest(struct text link, char *text, size_t size)
+{
+    struct otlp_line line = {text, size, 0};
+    struct pb_reader reader = pb_reader_of(link);
+    struct pb_member field;
+    uint64_t dropped = 0;
+    char number[24];
+
+    while (pb_next(&reader, &field))
+        dropped = field.tag == OTLP_LINK_DROPPED ? field.value : dropped;
+    (void)snprintf(number, sizeof(number), "|%" PRIu64, dropped);
+    otlp_line_put(&line, otlp_find(link, OTLP_LINK_TRACE_STATE));
+    otlp_line_put_string(&line, "|");
+    otlp_value_put_attributes(&line, link, OTLP_LINK_ATTRIBUTE, 0);
+    otlp_line_put_string(&line, number);
+    return otlp_line_text(&line);
+}
+
 static void otlp_decode_add_link(struct filling *filling, struct text link)
 {
     const struct text trace_id = otlp_find(link, OTLP_LINK_TRACE_ID);
     const struct text span_id = otlp_find(link, OTLP_LINK_SPAN_ID);
+    char text[LIMIT_VALUE + 1];
+    struct span_link to;
 
-    if (trace_id.length == 16 && span_id.length == 8)
-        (void)span_add_link(filling->whole,
-                            &(struct span_link){pb_id(trace_id.data), pb_id(trace_id.data + 8),
-                                                pb_id(span_id.data)});
+    if (trace_id.length != 16 || span_id.length != 8)
+        return;
+    to = (struct span_link){pb_id(trace_id.data), pb_id(trace_id.data + 8), pb_id(span_id.data)};
+    (void)span_add(filling->whole, SPAN_LINK,
+                   filling->is_ours ? text_of("") : otlp_decode_link_rest(link, text, sizeof(text)),
+                   (struct text){(const char *)&to, sizeof(to)}, 0);
 }
 
 static void otlp_decode_add_field(struct filling *filling, const struct pb_member *field)
