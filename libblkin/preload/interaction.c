@@ -6,6 +6,7 @@
 #include "interaction_parts.h"
 #include "key.h"
 #include "libblkin/span/span.h"
+#include "payload.h"
 #include "preload.h"
 #include "thread.h"
 #include "tracepoints/format/join.h"
@@ -224,10 +225,10 @@ static void interaction_tag(struct interaction *interaction)
     blkin_span_tag_uint64(span, "request.bytes", interaction->requested);
     blkin_span_tag_uint64(span, "response.bytes", interaction->answered);
     if (preload_config()->payload)
-        blkin_span_tag_string_n(span, "payload", interaction->head,
-                                interaction->head_length < preload_config()->payload
-                                    ? interaction->head_length
-                                    : preload_config()->payload);
+        payload_tag(span, interaction->head,
+                    interaction->head_length < preload_config()->payload
+                        ? interaction->head_length
+                        : preload_config()->payload);
 }
 
 void interaction_record(struct interaction *interaction)

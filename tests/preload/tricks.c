@@ -121,6 +121,23 @@ static void greeting(void)
     expect_end(fd);
 }
 
+/* A request as of DNS over TCP: it begins with a NUL. */
+static void binary(void)
+{
+    static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
+    const int ours = connect_to(port, 0), fd = taken();
+    char got[sizeof(query)];
+
+    give_all(0, ours, query, sizeof(query));
+    if (!take_all(0, fd, got, sizeof(query)))
+        fail("query");
+    give_all(0, fd, got, sizeof(query));
+    if (!take_all(0, ours, got, sizeof(query)))
+        fail("answer");
+    close(ours);
+    expect_end(fd);
+}
+
 /* No interaction: a request that is not answered; and datagrams, a pipe, a pair. */
 static void nothing(void)
 {
@@ -522,7 +539,8 @@ int main(int argc, char **argv)
         {"signalling", signalling}, {"jumping", jumping},           {"waking", waking},
         {"greeting", greeting},     {"nothing", nothing},           {"files", files},
         {"limiting", limiting},     {"unfinished", unfinished},     {"pieces", pieces},
-        {"leaving", leaving},       {"results", results},           {"many", many}};
+        {"leaving", leaving},       {"results", results},           {"many", many},
+        {"binary", binary}};
 
     if (argc != 3)
         return 2;
