@@ -163,6 +163,37 @@ class World:
             raise Failed(f"{command[0]}: status {done.returncode}: {done.stderr[-2000:]}{done.stdout[-500:]}")
         return done.stdout
 
+    # ---- the recorder's rings ----------------------------------------------------------------------
+
+    def record_rings(self):
+        """The same without LTTng: `blkin live`, which reads the rings that it gives. To be given to read_rings()."""
+        self.sessions += 1
+        name = f"rings{self.sessions}"
+        socket, spans = self.folder / name / "socket", self.folder / f"{name}.json"
+        socket.parent.mkdir(mode=0o755)
+        socket.parent.chmod(0o755)
+        self.environment["BLKIN_RINGS"] = str(socket)
+        own = f"--runtime-dir={self.folder / name}", f"--state-dir={self.folder / name}"
+        self.start(name, BLKIN, "live", "--from=rings", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
+                   *own, environment={**self.environment, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")})
+
+        def runs():
+            return "running" in subprocess.run([BLKIN, "status", *own, "live"], capture_output=True, text=True, check=False).stdout
+        wait_until(runs, "blkin live runs")
+        return name
+
+    def read_rings(self, name):
+        self.end(name)
+        said = self.log(name)
+        if "missing: 0 events" not in said or "account does not add up" in said:
+            raise Failed(f"events are missing: {said[-2000:]}")
+        del self.environment["BLKIN_RINGS"]
+        text = (self.folder / f"{name}.json").read_text(encoding="utf-8")
+        keep = os.environ.get("KEEP_SPANS")
+        if keep:
+            pathlib.Path(keep).write_text(text, encoding="utf-8")
+        return json.loads(text) if text else []
+
     # ---- LTTng -------------------------------------------------------------------------------------
 
     lttng = tracing.Lttng(Failed)
