@@ -60,6 +60,7 @@ trick signalling 1 :joined 1 :joined
 trick jumping 3 :joined 3 :joined
 trick waking 0 '' 0 ''
 trick greeting 2 :joined 2 :joined
+trick stdio 2 :joined 2 :joined
 trick binary 1 :joined 1 :joined
 trick nothing 0 '' 0 ''
 trick limiting 0 '' 0 ''
