@@ -36,6 +36,7 @@ static void called_set_cause(struct interaction *interaction, struct cause cause
     }
     interaction->owner = cause.interaction;
     (void)__atomic_add_fetch(&cause.interaction->calls, 1, __ATOMIC_ACQ_REL);
+    (void)__atomic_add_fetch(&cause.interaction->calls_held, 1, __ATOMIC_ACQ_REL);
     if (interaction_thread.worker)
         interaction_closes(interaction_thread.worker, cause.interaction);
 }
@@ -114,6 +115,7 @@ static void called_begin(struct interaction *interaction, struct bytes head)
             interaction_add_answer(interaction, 0); /* by another thread, meanwhile */
     } else {
         interaction_stop_waiting(interaction);
+        interaction_is_not_held(interaction);
         blkin_span_drop(&interaction->span); /* closed by another thread, meanwhile */
     }
 }
