@@ -134,6 +134,7 @@ void called_has_written(struct connection *connection, struct bytes head, size_t
     if (interaction_phase(interaction) == PHASE_NEW &&
         interaction->worker == interaction_thread.worker)
         called_begin(interaction, head);
+    interaction_hears_else();
     interaction_add_head(interaction, head);
     connection_add_bytes(&interaction->requested, count);
     interaction_let_go(interaction);
@@ -156,6 +157,7 @@ void called_has_read(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = interaction_at_hand(connection);
 
+    interaction_hears_else();
     (void)connection_turn(connection, DIRECTION_IN);
     connection_add_bytes(&connection->received, count);
     if (!interaction) {
@@ -179,6 +181,7 @@ static void called_set_opener(struct connection *connection)
 
     if (!cause)
         return;
+    cause->has_called = true;
     interaction_hold(cause);
     (void)__atomic_add_fetch(&cause->calls, 1, __ATOMIC_ACQ_REL);
     interaction_closes(interaction_thread.worker, cause);

@@ -92,6 +92,11 @@ struct interaction_thread {
     struct interaction *lent; /* was current when the program set a span of its own; referenced */
     struct worker *worker;    /* NULL: it has had no interaction */
     uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
+    pool_name heard;          /* the request that it has read last, and done nothing else since */
+    pool_name called;         /* for which it has called in this round, right after reading it */
+    bool has_one_event;       /* this round has one event, for which it has slept */
+    bool is_in_order;         /* has it ever read the next request after the call for the last? */
+    bool is_out_of_order;     /* or called for a request after it had done something else? */
 };
 
 extern __thread struct interaction_thread interaction_thread
@@ -181,6 +186,12 @@ struct interaction *interaction_own(struct connection *connection);
 void interaction_work_for(struct interaction *interaction);
 void interaction_stop_work(void);
 
+/* The thread reads or writes what is not of the request that it has read last. */
+static inline void interaction_hears_else(void)
+{
+    interaction_thread.heard = 0;
+}
+
 /* ---- the end: interaction_end.c ---- */
 
 /* No longer the one at hand, the thread's work or open. The caller has a reference. */
@@ -208,11 +219,10 @@ static inline bool interaction_is_whole(const struct interaction *interaction)
 
 /* The thread is about to wait for a new connection. */
 void interaction_waits(void);
-/*
- * It waits for events: of many descriptors, for whatever comes next; of one, it may be in the
- * middle of a request. It has had interactions. Returns true if something is held by it.
- */
-bool interaction_waits_for_events(bool of_many);
+/* It waits for events; it has had interactions. Returns true if something is held by it. */
+bool interaction_waits_for_events(void);
+/* It waits, or has waited, for whatever comes next, and not in the middle of a request. */
+void interaction_begin_round(void);
 /* It has waited for HOLD_NS, and there were none. */
 void interaction_is_idle(void);
 

@@ -25,6 +25,7 @@ static int descriptor_accepted(int fd)
         const int saved_errno = preload_enter();
 
         connection_accepted(fd);
+        interaction_hears_else();
         preload_leave(saved_errno);
     }
     return fd;

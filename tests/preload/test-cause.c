@@ -59,7 +59,7 @@ static void waits(struct interaction *interaction)
 
 static void wait_for_events(void)
 {
-    (void)interaction_waits_for_events(true);
+    interaction_begin_round();
 }
 
 static bool is_caused(const char *head, enum preload_cause how, const struct interaction *by)
