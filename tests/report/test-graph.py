@@ -7,6 +7,7 @@ import os
 import random
 import re
 import subprocess
+import tempfile
 import unittest
 import xml.dom.minidom
 
@@ -16,8 +17,8 @@ BLKIN = os.path.join(os.environ["BUILD"], "bin", "blkin")
 HERE = os.path.join(os.environ["SRC"], "tests/report")
 
 
-def graph(*args, traces=None, text=None, locale="C.UTF-8"):
-    env = {**os.environ, "LC_ALL": locale, "TZ": "UTC"}
+def graph(*args, traces=None, text=None, locale="C.UTF-8", path=os.environ["PATH"]):
+    env = {**os.environ, "LC_ALL": locale, "TZ": "UTC", "PATH": path}
     return subprocess.run([BLKIN, "graph", *args], input=text if traces is None else json.dumps(traces), env=env,
                           timeout=120, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
 
@@ -144,40 +145,32 @@ class Graph(unittest.TestCase):
             self.assertFalse([c for c in text if c != "\n" and not c.isprintable()])
         xml.dom.minidom.parseString(self.shown(calls_of(pairs), "-f", "svg"))
         dot = self.shown(calls_of(pairs), "-f", "dot")
-        line = re.compile(r'(  s\d+( -> s\d+)? \[label="([^"\\]|\\["\\n])*"(, color="#[0-9a-f]{6}")?\];'
-                          r'|digraph blkin \{|  (node|edge) \[.*\];|\})')
+        line = re.compile(r'(  s\d+( -> s\d+)? \[label="([^"\\]|\\["\\n])*"(, color="#[0-9a-f]{6}", class=bad)?\];'
+                          r'|digraph blkin \{|  bgcolor=transparent;|  (node|edge) \[.*\];|\})')
         self.assertEqual([row for row in dot.splitlines() if not line.fullmatch(row)], [])
         names = {s["name"] for s in self.json(calls_of(pairs))["services"]}
         self.assertEqual(names, set(evil))
 
-    def boxes(self, svg):
-        """The rectangles of services, and the ends of the arrows."""
-        document = xml.dom.minidom.parseString(svg)
-        rects = [[float(r.getAttribute(k)) for k in ("x", "y", "width", "height")]
-                 for r in document.getElementsByTagName("rect") if r.getAttribute("class").split()[0] == "o"]
-        arrows = [[float(n) for n in re.findall(r"-?[\d.]+", p.getAttribute("d"))[:2]]
-                  for p in document.getElementsByTagName("path") if p.getAttribute("class") in ("a", "ae")]
-        return document, rects, arrows
-
     def test_picture(self):
-        """No box lies on another one, arrows end at boxes, callers are above, all of it is within the picture."""
-        chance = random.Random(3)
-        shapes = [[("a", "b")], [("a", "a")], [(f"s{i}", f"s{i + 1}") for i in range(60)],
-                  [("a", f"b{i}") for i in range(49)], [(f"b{i}", "a") for i in range(49)]]
-        shapes += [[(f"s{chance.randrange(n)}", f"s{chance.randrange(n)}") for _ in range(m)]
-                   for n, m in ((5, 8), (12, 20), (30, 90), (50, 49), (199, 400))]
+        """dot draws a box for each service and an arrow for each pair, also of hostile names; without dot, graph says so."""
+        shapes = [[("a", "b")], [("a", "a")], [(f"s{i}", f"s{i + 1}") for i in range(40)], [("a&lt;\\N", "\ufffe\"</text>")]]
         for shape in shapes:
-            with self.subTest(shape=str(shape[:4]), calls=len(shape)):
-                document, rects, arrows = self.boxes(self.shown(calls_of(shape), "-f", "svg", "-n", "200"))
-                self.assertEqual(len(rects), len({s for pair in shape for s in pair}))
-                self.assertEqual(len(arrows), len({p for p in shape if p[0] != p[1]}))
-                left, top, width, height = map(float, document.documentElement.getAttribute("viewBox").split())
-                for i, (x, y, w, h) in enumerate(rects):
-                    self.assertTrue(left <= x and x + w <= left + width and top <= y and y + h <= top + height)
-                    for x2, y2, w2, h2 in rects[:i]:
-                        self.assertTrue(y != y2 or abs(x - x2) >= w, "one on another")
-                for x, y in arrows:
-                    self.assertTrue(any(a <= x <= a + w and y in (b, b + h) for a, b, w, h in rects), (x, y))
+            with self.subTest(shape=str(shape[:4])):
+                groups = [g.getAttribute("class").split()[0] for g in xml.dom.minidom.parseString(
+                    self.shown(calls_of(shape), "-f", "svg")).getElementsByTagName("g")]
+                self.assertEqual((groups.count("node"), groups.count("edge")),
+                                 (len({s for pair in shape for s in pair}), len(shape)))
+        text = self.shown(calls_of(shapes[3]), "-f", "svg")
+        self.assertIn("a&amp;lt;\\N<", text)
+        self.assertEqual(text.count("</text>") , text.count("<text "))
+        with tempfile.TemporaryDirectory() as folder:
+            result = graph("-f", "svg", "-", traces=calls_of(shapes[0]), path=folder)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn("install the package graphviz", result.stderr)
+            os.symlink("/bin/false", os.path.join(folder, "dot"))
+            result = graph("-f", "svg", "-", traces=calls_of(shapes[0]), path=folder)
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn("did not draw", result.stderr)
 
     def test_document_of_a_root(self):
         """What blkin work --root has counted: {"blkin": "statistics"}."""

@@ -29,19 +29,45 @@ struct options {
     size_t width;
 };
 
-static bool show(const struct options *options, const struct landscape *landscape)
+static bool show_svg(const char *command, const struct landscape *landscape)
 {
+    switch (graph_draw(stdout, landscape, false)) {
+    case GRAPH_DRAWN:
+        return true;
+    case GRAPH_WITHOUT_DOT:
+        fprintf(stderr,
+                "%s: --format=svg needs the command \"dot\", which is not on the PATH: install the "
+                "package graphviz\n",
+                command);
+        return false;
+    default:
+        fprintf(stderr, "%s: \"dot -Tsvg\" did not draw the graph; --format=dot shows its input\n",
+                command);
+        return false;
+    }
+}
+
+static bool show(const char *command, const struct options *options,
+                 const struct landscape *landscape)
+{
+    bool is_done;
+
     switch (options->format) {
     case FORMAT_SVG:
-        return graph_svg(stdout, landscape, false);
+        return show_svg(command, landscape);
     case FORMAT_DOT:
-        graph_dot(landscape);
-        return true;
+        is_done = graph_dot(stdout, landscape);
+        break;
     case FORMAT_JSON:
-        return graph_json(landscape);
+        is_done = graph_json(landscape);
+        break;
     default:
-        return graph_text(landscape, options->width ? options->width : screen().width);
+        is_done = graph_text(landscape, options->width ? options->width : screen().width);
+        break;
     }
+    if (!is_done && !ferror(stdout))
+        fprintf(stderr, "%s: out of memory\n", command);
+    return is_done;
 }
 
 int graph_command(int argc, char *argv[])
@@ -63,12 +89,12 @@ int graph_command(int argc, char *argv[])
         return status;
     status = 1;
     if (summary_load(argv[optind], &summary)) {
-        if (landscape_make(&landscape, &summary, options.limit) && show(&options, &landscape))
-            status = 0;
-        else
+        if (!landscape_make(&landscape, &summary, options.limit))
             fprintf(stderr, "%s: out of memory\n", argv[0]);
+        else if (show(argv[0], &options, &landscape))
+            status = 0;
     }
     landscape_destroy(&landscape);
-    summary_free(&summary);
+    status = summary_end(&summary, status);
     return output_flush(argv[0], status);
 }

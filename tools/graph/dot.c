@@ -5,67 +5,83 @@
  */
 #include "graph.h"
 
-#include <string.h>
+#include "markup.h"
 
-/* In double quotes; a backslash would begin one of graphviz' own escapes. */
-static void put_text(const char *text)
+#include <stdlib.h>
+
+#define NAME_COLUMNS 100
+#define BAD          ", color=\"#c62828\", class=bad"
+
+/* Inside double quotes. dot knows the entities of HTML, and escapes that begin with a backslash. */
+static bool dot_put_name(FILE *file, const char *name)
 {
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            printf("\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            printf("\\\\x%02x", *at);
-        else
-            putchar(*at);
-    }
+    char *safe = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&safe, &size);
+    bool is_done;
+
+    if (!memory)
+        return false;
+    markup_put(memory, name, NAME_COLUMNS);
+    is_done = fclose(memory) == 0;
+    for (const char *at = safe; is_done && *at; at++)
+        fprintf(file, *at == '\\' ? "\\\\" : "%c", *at);
+    free(safe);
+    return is_done;
 }
 
-static void put_times(const struct histogram *duration)
+static void dot_put_times(FILE *file, const struct histogram *duration)
 {
     if (duration->count)
-        printf("\\np50 %s, p99 %s", figure_quantile(duration, 0.5, FIGURE_TEXT).text,
-               figure_quantile(duration, 0.99, FIGURE_TEXT).text);
+        fprintf(file, "\\np50 %s, p99 %s", figure_quantile(duration, 0.5, FIGURE_TEXT).text,
+                figure_quantile(duration, 0.99, FIGURE_TEXT).text);
 }
 
-static void dot_put_errors(uint64_t errors)
+static void dot_put_errors(FILE *file, uint64_t errors)
 {
     if (errors)
-        printf(", %s error%s", figure_count(errors).text, errors == 1 ? "" : "s");
+        fprintf(file, ", %s error%s", figure_count(errors).text, errors == 1 ? "" : "s");
 }
 
-static void dot_put_service(const struct landscape *landscape, size_t i)
+static bool dot_put_service(FILE *file, const struct landscape *landscape, size_t i)
 {
     const struct landscape_service *service = &landscape->services[i];
 
-    printf("  s%zu [label=\"", i + 1);
-    put_text(service->name);
+    fprintf(file, "  s%zu [label=\"", i + 1);
+    if (!dot_put_name(file, service->name))
+        return false;
     if (service->spans == 0) {
-        puts("\\nnot traced itself\"];");
-        return;
+        fputs("\\nnot traced itself\"];\n", file);
+        return true;
     }
-    fputs("\\n", stdout);
-    fputs(graph_rate(landscape, service->spans, " spans").text, stdout);
-    dot_put_errors(service->errors);
-    put_times(&service->duration);
-    printf("\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
-           graph_is_bad(service->spans, service->errors) ? ", color=\"#c62828\"" : "");
+    fprintf(file, "\\n%s", graph_rate(landscape, service->spans, " spans").text);
+    dot_put_errors(file, service->errors);
+    dot_put_times(file, &service->duration);
+    fprintf(file, "\\nself %s\"%s];\n", figure_share(service->self_ns, landscape->self_ns).text,
+            graph_is_bad(service->spans, service->errors) ? BAD : "");
+    return true;
 }
 
-void graph_dot(const struct landscape *landscape)
+bool graph_dot(FILE *file, const struct landscape *landscape)
 {
-    puts("digraph blkin {\n"
-         "  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
-         "  edge [fontname=\"sans-serif\", fontsize=9];");
-    for (size_t i = 0; i < landscape->services_count; i++)
-        dot_put_service(landscape, i);
+    fputs("digraph blkin {\n"
+          "  bgcolor=transparent;\n"
+          "  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
+          "  edge [fontname=\"sans-serif\", fontsize=9];\n",
+          file);
+    for (size_t i = 0; i < landscape->services_count; i++) {
+        if (!dot_put_service(file, landscape, i))
+            return false;
+    }
     for (size_t i = 0; i < landscape->calls_count; i++) {
         const struct landscape_call *call = &landscape->calls[i];
 
-        printf("  s%zu -> s%zu [label=\"", call->from + 1, call->to + 1);
-        fputs(graph_rate(landscape, call->calls, "").text, stdout);
-        dot_put_errors(call->errors);
-        put_times(&call->duration);
-        printf("\"%s];\n", graph_is_bad(call->calls, call->errors) ? ", color=\"#c62828\"" : "");
+        fprintf(file, "  s%zu -> s%zu [label=\"%s", call->from + 1, call->to + 1,
+                graph_rate(landscape, call->calls, "").text);
+        dot_put_errors(file, call->errors);
+        dot_put_times(file, &call->duration);
+        fprintf(file, "\"%s];\n", graph_is_bad(call->calls, call->errors) ? BAD : "");
     }
-    puts("}");
+    fputs("}\n", file);
+    return ferror(file) == 0;
 }

@@ -1,5 +1,5 @@
 /*
- * The service graph in its forms. All write to the standard output, or to `file`.
+ * The service graph in its forms. Functions write to the standard output or to `file`.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -40,16 +40,20 @@ static inline bool graph_is_bad(uint64_t count, uint64_t errors)
 /* As a tree and a table in lines of at most `width` columns. Out of memory: returns false. */
 bool graph_text(const struct landscape *landscape, size_t width);
 
-/* For graphviz. */
-void graph_dot(const struct landscape *landscape);
+/* Input for dot(1) of graphviz. Out of memory, or file cannot be written: returns false. */
+bool graph_dot(FILE *file, const struct landscape *landscape);
 
 /* An object in a line, as blkin-graph(1) has it. Out of memory: returns false. */
 bool graph_json(const struct landscape *landscape);
 
-/* A picture by itself, or (is_page) a part of a page that has graph_style. Out of memory: returns
- * false. */
-bool graph_svg(FILE *file, const struct landscape *landscape, bool is_page);
-extern const char graph_style[];
+enum graph_drawn {
+    GRAPH_DRAWN,
+    GRAPH_WITHOUT_DOT, /* graphviz is not installed: nothing was written */
+    GRAPH_FAILED,      /* dot failed, or there is no memory or room for temporary files */
+};
+
+/* Writes SVG that dot(1) draws: a file by itself, or (is_page) an element of a page. */
+enum graph_drawn graph_draw(FILE *file, const struct landscape *landscape, bool is_page);
 
 /* argv[0] is how messages begin. Returns the exit status. */
 int graph_command(int argc, char *argv[]);

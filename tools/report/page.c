@@ -93,7 +93,7 @@ static void put_head(const struct page *page, bool has_traces)
           file);
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</title>\n", file);
-    fprintf(file, "<style>%s%s</style>\n", page_style, graph_style);
+    fprintf(file, "<style>%s</style>\n", page_style);
     fputs("</head>\n<body>\n<header>\n<h1><bdi>", file);
     markup_put(file, page->source, SOURCE_COLUMNS);
     fputs("</bdi></h1>\n", file);
@@ -145,28 +145,41 @@ static void put_call(const struct page *page, const struct landscape_call *call)
     fputs("</tr>\n", file);
 }
 
-static bool put_graph(const struct page *page)
+static void put_calls(const struct page *page, bool is_open)
 {
     static const char *const titles[] = {"calls of", "calls", "errors", "p50", "p99", "max"};
     FILE *file = page->file;
 
-    fputs("<section id=\"graph\"><h2>Who calls whom</h2><p>On the arrows: calls and how long "
-          "they take, as the one that is called has it. In the boxes: the service's share of all "
-          "self time. Red lines: 1 % or more fail. ↻: calls of a service to itself.</p>\n"
+    if (page->landscape.calls_count == 0)
+        return;
+    fprintf(file, "<details%s><summary>The calls as a table</summary>\n", is_open ? " open" : "");
+    put_table(page, "cl", titles, sizeof(titles) / sizeof(titles[0]));
+    for (size_t i = 0; i < page->landscape.calls_count; i++)
+        put_call(page, &page->landscape.calls[i]);
+    fputs("</tbody></table></details>", file);
+}
+
+static void put_graph(const struct page *page)
+{
+    FILE *file = page->file;
+    enum graph_drawn drawn;
+
+    fputs("<section id=\"graph\"><h2>Who calls whom</h2><p>On the arrows: calls, and the duration "
+          "that the called "
+          "service measured. In the boxes: the service's share of all self time. Red lines: 1 % or "
+          "more fail.</p>\n"
           "<div class=\"gr\" tabindex=\"0\" role=\"group\" aria-label=\"service graph\">\n",
           file);
-    if (!graph_svg(file, &page->landscape, true))
-        return false;
+    drawn = graph_draw(file, &page->landscape, true);
+    if (drawn == GRAPH_WITHOUT_DOT)
+        fputs("<p>No picture: the command <code>dot</code> was not on the PATH. The package "
+              "graphviz has it.</p>\n",
+              file);
+    else if (drawn == GRAPH_FAILED)
+        fputs("<p>No picture: <code>dot -Tsvg</code> failed.</p>\n", file);
     fputs("</div>\n", file);
-    if (page->landscape.calls_count) {
-        fputs("<details><summary>The same as a table</summary>\n", file);
-        put_table(page, "cl", titles, sizeof(titles) / sizeof(titles[0]));
-        for (size_t i = 0; i < page->landscape.calls_count; i++)
-            put_call(page, &page->landscape.calls[i]);
-        fputs("</tbody></table></details>", file);
-    }
+    put_calls(page, drawn != GRAPH_DRAWN);
     fputs("</section>\n", file);
-    return true;
 }
 
 /* ---- traces */
@@ -278,7 +291,10 @@ bool page_put(FILE *file, const char *source, struct summary *summary, size_t ma
         is_done = histogram_add(&page.traces, duration_of(&summary->traces.traces[i]));
     if (is_done) {
         put_head(&page, summary->traces.count > 0 && max_traces > 0);
-        is_done = put_operations(&page) && put_graph(&page) && put_latencies(&page) &&
+        is_done = put_operations(&page);
+        if (is_done)
+            put_graph(&page);
+        is_done = is_done && put_latencies(&page) &&
                   (summary->traces.count == 0 || max_traces == 0 ||
                    put_traces(&page, summary, max_traces));
         put_end(&page);
