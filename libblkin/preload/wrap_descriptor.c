@@ -26,6 +26,7 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
         const int saved_errno = preload_enter();
 
         connection_accepted(fd, listener, length ? address : NULL, length ? *length : 0);
+        interaction_hears_else();
         preload_leave(saved_errno);
     }
     return fd;
