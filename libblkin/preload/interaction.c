@@ -298,6 +298,20 @@ void interaction_for_each_worker(void (*look)(void *worker))
     pool_for_each(&interaction_workers, look);
 }
 
+static void interaction_end_caller(void *object)
+{
+    struct interaction *interaction = object;
+
+    if (interaction->has_called && interaction->connection->role == ROLE_SERVER &&
+        interaction_phase(interaction) == PHASE_REQUEST)
+        interaction_discard(interaction);
+}
+
+void interaction_end_unanswered(void)
+{
+    pool_for_each(&interaction_pool, interaction_end_caller);
+}
+
 void interaction_reserve(void)
 {
     pool_reserve(&interaction_pool);

@@ -66,8 +66,8 @@ trick nothing 0 '' 0 ''
 trick limiting 0 '' 0 ''
 trick files 3 :joined 3 :joined
 expected+=(files::1:below) # sendfile; what splice reads is not seen
-trick unfinished 1 :joined 1 :joined
-expected+=(unfinished::8) # the one without an answer has its calls, too
+trick unfinished 2 '' 1 :joined
+expected+=(unfinished::8:below) # the one without an answer has its calls, too
 trick pieces 1 :joined 1 :joined
 trick leaving 1 :joined 1 :joined
 trick results 1 '' 0 ''
