@@ -161,7 +161,7 @@ const struct endpoint *assembler_service(struct assembler *assembler, struct tex
 /* Gives out a span of a process (0: not known) of that source: tagged with what was lost while it
  * was open, and by the wall clock. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
-                         const struct source *source, int64_t pid);
+                         const struct source *source, uint64_t process);
 
 /* As in the options. */
 struct marks *assembler_marks(const struct assembler *assembler);

@@ -159,6 +159,8 @@ session "$(live_options)" '--buffers-pid' "$events" "$contexts"
 names session.buffers 'buffers per process' 'a live session with buffers per process'
 session "$(live_options)" '--buffers-uid' "$events" ''
 names session.contexts 'lacks the context vpid, vtid, procname' 'a session without contexts'
+session "$(live_options)" '--buffers-uid' "$events" 'vpid vtid procname'
+notes session.contexts 'lacks the context pid_ns' 'a session without the pid namespace'
 session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
 names session.events 'nothing of BlkKin' 'a session of other events'
 session --snapshot '--buffers-uid' "$events" "$contexts"

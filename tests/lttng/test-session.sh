@@ -46,6 +46,10 @@ says created
 lttng_sessions | grep -q '^l active 200000 ' || fail "no live timer"
 has l "$active" '<buffer_type>PER_UID<' '<overwrite_mode>DISCARD<' '<subbuffer_size>131072<' '<subbuffer_count>4<' \
     '<name>zipkin:\*<' '<name>blkin:span<' '<name>blkin:process<'
+lttng save l --output-path="$WORK/saved" >/dev/null || fail "lttng save"
+for context in VPID VTID PROCNAME PID_NS; do
+    grep -q "<type>$context</type>" "$WORK"/saved/* || fail "the context $context is not recorded"
+done
 session live l "$url" || fail "$(<"$WORK/answer")"
 says adopted
 session look l

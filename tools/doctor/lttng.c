@@ -383,8 +383,12 @@ static void check_contexts(struct view *view)
             "mixed up, and lost events are not noticed",
             missing);
         mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
+    } else if (!strstr(saved, "<type>PID_NS</type>")) {
+        saw(doctor, LEVEL_NOTE, "session.contexts",
+            "the channel lacks the context pid_ns: two containers whose programs have the same pid "
+            "are one process for rules and losses");
     } else {
-        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid and procname are recorded");
+        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid, procname and pid_ns are recorded");
     }
     free(saved);
 }

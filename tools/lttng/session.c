@@ -158,7 +158,8 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
 static int add_contexts(struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
-        LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME};
+        LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME,
+        LTTNG_EVENT_CONTEXT_PID_NS};
     const size_t count = sizeof(types) / sizeof(types[0]);
 
     for (size_t i = 0; i < count; i++) {
