@@ -53,7 +53,6 @@ struct input_counts {
 struct intake {
     struct input_counts counts;
     struct position read; /* until where; only where events have an order */
-    bool is_starved;      /* an event was lost for want of memory */
 };
 
 /* Of the display itself. */

@@ -81,7 +81,6 @@ static void pass_over(struct input *input, const bt_message *message, enum decod
         input->intake->counts.newer++;
         break;
     default:
-        input->intake->is_starved = true;
         input->intake->counts.unreadable++;
         break;
     }
@@ -95,7 +94,7 @@ static bool input_has_read(struct input *input, const struct event *event)
     if (event->time_ns > read->time_ns)
         *read = (struct position){.time_ns = event->time_ns};
     read->events += event->time_ns == read->time_ns;
-    return !position_is_before(&input->from, read);
+    return input->from.time_ns && !position_is_before(&input->from, read);
 }
 
 /* It is in the account of the run before. What it tells of a clock holds for what follows. */

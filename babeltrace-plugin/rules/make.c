@@ -63,7 +63,6 @@ void pair_lookup_add(struct pairing *pairing, struct text value)
 
     if (!lookup) {
         pairing->runs[0].counts.no_room++;
-        pairing->is_starved |= has_room;
         return;
     }
     lookup->key_bytes = bytes;
@@ -360,5 +359,4 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
     } else {
         run->counts.unusable++;
     }
-    pairing->is_starved |= pairing->span.is_starved;
 }

@@ -97,11 +97,6 @@ void pairing_flush(struct stage *stage)
     open_flush(pairing_of(stage));
 }
 
-bool pairing_is_starved(const struct stage *stage)
-{
-    return caa_container_of(stage, const struct pairing, stage)->is_starved;
-}
-
 struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
 {
     return caa_container_of(stage, const struct pairing, stage)->runs[rule].counts;
@@ -304,7 +299,6 @@ static void pair_whole(struct pairing *pairing, struct rule_run *run,
     pairing->key.count = 0;
     pairing->key.form = RULE_NO_FORM;
     open = open_new(pairing, run);
-    pairing->is_starved |= !open;
     if (!open || !pair_read_times(pairing->event, point, pair_value(pairing, point->time_field),
                                   rule->timeout_ns, &start_ns, &end_ns)) {
         run->counts.unusable++;

@@ -59,9 +59,6 @@ struct rules *pairing_rules(struct stage *stage);
 /* An EVENT_RULE, when the assembler's time has reached it. */
 void pairing_take(struct stage *stage, const struct event *event);
 
-/* Was anything lost for want of memory, which another run might have? */
-bool pairing_is_starved(const struct stage *stage);
-
 /* No other event will come: what is open is counted as unmatched. */
 void pairing_flush(struct stage *stage);
 

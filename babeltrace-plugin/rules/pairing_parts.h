@@ -109,7 +109,6 @@ struct pairing {
     int64_t next_expiry_ns; /* before this nothing is too old */
     int64_t last_begin_ns;
     uint32_t ordinal;
-    bool is_starved; /* something was lost for want of memory */
     /* the event at hand */
     const struct event *event;
     struct rule_event *ruled;

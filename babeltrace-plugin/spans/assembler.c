@@ -68,12 +68,6 @@ int64_t assembler_now(const struct assembler *assembler)
     return assembler->now_ns;
 }
 
-bool assembler_is_starved(const struct assembler *assembler)
-{
-    return assembler->is_starved || assembler->open.is_starved ||
-           endpoint_table_is_starved(assembler->endpoints);
-}
-
 static void finish_expired(struct assembler *assembler, struct queue *queue)
 {
     struct open_span *open;
@@ -138,7 +132,8 @@ void assembler_note_clock(struct assembler *assembler, const struct event *event
     source = source_get(assembler->sources, &event->origin);
     if (source->is_overflow)
         assembler->counts.not_noted++;
-    else if (clock_note(&source->correction, origin_process(&event->origin), event->time_ns, event->realtime))
+    else if (clock_note(&source->correction, origin_process(&event->origin), event->time_ns,
+                        event->realtime))
         assembler->has_offsets = true;
 }
 

@@ -169,9 +169,6 @@ struct marks *assembler_marks(const struct assembler *assembler);
 /* Trace time; 0 before any. */
 int64_t assembler_now(const struct assembler *assembler);
 
-/* Was anything lost for want of memory, which another run might have? */
-bool assembler_is_starved(const struct assembler *assembler);
-
 /* Valid until the next call. */
 const struct assembler_counts *assembler_counts(struct assembler *assembler);
 

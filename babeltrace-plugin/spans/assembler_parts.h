@@ -39,7 +39,6 @@ struct assembler {
     struct queue streaming;
     struct endpoint_table *endpoints;
     struct source_table *sources;
-    bool is_starved;   /* an event, or a part of one, was lost for want of memory */
     bool has_offsets;  /* any clock that is off */
     bool has_losses;   /* any that LTTng tells of, from anywhere */
     bool has_gaps;     /* any in sequence numbers */
@@ -57,11 +56,10 @@ struct assembler {
 void assembler_count_missing(struct assembler *assembler, int64_t since_ns);
 void assembler_count_late(struct assembler *assembler);
 
-/* A part of the span had no room. */
-static inline void assembler_lose_part(struct assembler *assembler, const struct span *span)
+/* A part of a span had no room. */
+static inline void assembler_lose_part(struct assembler *assembler)
 {
     assembler->counts.log_errors++;
-    assembler->is_starved |= span->is_starved;
 }
 
 /* The event's endpoint, or NULL when out of memory. */

@@ -24,7 +24,6 @@ struct endpoint_table {
     struct table entries;
     const struct entry *last; /* events of one service come in bursts */
     struct entry overflow;
-    bool is_starved; /* there was no memory for one */
 };
 
 static const struct entry *entry_of(const struct endpoint *endpoint)
@@ -129,7 +128,6 @@ static const struct entry *endpoint_add(struct endpoint_table *table, struct tex
     if (table->entries.count >= ENDPOINTS_MAX)
         return &table->overflow;
     entry = entry_new(service, ip, port);
-    table->is_starved |= !entry;
     if (entry)
         table_add(&table->entries, &entry->in_table, hash);
     return entry;
@@ -153,11 +151,6 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
         return NULL;
     table->last = entry;
     return &entry->endpoint;
-}
-
-bool endpoint_table_is_starved(const struct endpoint_table *table)
-{
-    return table->is_starved;
 }
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)

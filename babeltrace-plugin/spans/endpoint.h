@@ -46,9 +46,6 @@ void endpoint_table_free(struct endpoint_table *table);
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port);
 
-/* Was there no memory for one? */
-bool endpoint_table_is_starved(const struct endpoint_table *table);
-
 /* Whether the endpoint is that of these values: an endpoint made by any table. */
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);

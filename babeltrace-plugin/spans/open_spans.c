@@ -25,7 +25,7 @@ bool open_spans_init(struct open_spans *spans)
 {
     CDS_INIT_LIST_HEAD(&spans->pool);
     spans->pool_length = 0;
-    spans->has_halves = spans->is_starved = false;
+    spans->has_halves = false;
     return table_init(&spans->table);
 }
 
@@ -179,11 +179,8 @@ static struct open_span *open_spans_clear(struct open_spans *spans)
     char *log;
     uint32_t log_capacity;
 
-    if (cds_list_empty(&spans->pool)) {
-        open = calloc(1, sizeof(*open));
-        spans->is_starved |= !open;
-        return open;
-    }
+    if (cds_list_empty(&spans->pool))
+        return calloc(1, sizeof(*open));
     open = cds_list_first_entry(&spans->pool, struct open_span, in_queue);
     cds_list_del(&open->in_queue);
     spans->pool_length--;
@@ -249,7 +246,6 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->process = origin_process(&event->origin);
     open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
-        spans->is_starved |= open->span.is_starved;
         open_spans_give(spans, open);
         return NULL;
     }

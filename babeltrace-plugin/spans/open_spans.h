@@ -19,9 +19,9 @@ struct open_span {
     struct span span;           /* while there is no timestamp, start_ns tells of the first event */
     struct cds_list_head in_queue;
     struct source *source;
-    uint64_t thread; /* that has begun it; 0: not known */
+    uint64_t thread;  /* that has begun it; 0: not known */
     uint64_t process; /* origin_process(); 0: not known */
-    uint32_t events; /* that are in it */
+    uint32_t events;  /* that are in it */
     bool has_timestamp;
     bool closing;
     bool streaming;       /* of blkin:begin: has an end of its own */
@@ -36,7 +36,6 @@ struct open_spans {
     struct marks *marks;       /* NULL: nobody asks */
     struct cds_list_head pool; /* finished ones, whose memory is kept for the next */
     size_t pool_length;
-    bool is_starved; /* there was no memory for one */
     bool has_halves; /* there may have been two spans of the same ids */
 };
 

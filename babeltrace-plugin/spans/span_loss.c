@@ -225,7 +225,7 @@ static void tag(struct assembler *assembler, struct span *span, const struct sou
     assembler->counts.spans_with_loss++;
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"),
                   (struct text){text, line.buffer.length}, 0))
-        assembler_lose_part(assembler, span);
+        assembler_lose_part(assembler);
 }
 
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)

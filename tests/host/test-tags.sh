@@ -5,28 +5,12 @@
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
+# shellcheck source=tests/plugin/convert.sh
+. "$SRC/tests/plugin/convert.sh"
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms BLKIN_PRESSURE=100ms BLKIN_RUN_QUEUE=100ms
-
-# convert NAME PARAMETERS INPUT...: to $WORK/NAME.json, with its account in $WORK/NAME.stats
-convert() {
-    local name=$1 parameters=$2
-    shift 2
-    timeout $((60 * PATIENCE)) babeltrace2 --plugin-path="$BUILD/plugins" "$@" --component=sink.blkin.zipkin \
-        --params="endpoint=\"file:$WORK/$name.json\",stats-file=\"$WORK/$name.stats\"$parameters" \
-        </dev/null >"$WORK/$name.log" 2>&1 || {
-        show_log "$name"
-        fail "$name: babeltrace2 failed"
-    }
-    grep -q "does not add up" "$WORK/$name.log" && fail "$name: the account does not add up"
-}
-
-# counter_of COUNTER NAME: of this run
-counter_of() {
-    jq ".counters.$1" "$WORK/$2.stats"
-}
 
 is_sampled() {
     timeout 10 "$BUILD/bin/blkin" status --json host 2>/dev/null | jq -e '.counters.samples > 0' >/dev/null
