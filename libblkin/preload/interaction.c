@@ -190,9 +190,18 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
 
 /* ---- the end ---- */
 
+void interaction_is_not_held(struct interaction *interaction)
+{
+    if (interaction->owner)
+        (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
+}
+
 bool interaction_end_once(struct interaction *interaction)
 {
-    return __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) != PHASE_OVER;
+    if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
+        return false;
+    interaction_is_not_held(interaction);
+    return true;
 }
 
 void interaction_stop_waiting(struct interaction *interaction)
@@ -259,6 +268,7 @@ void interaction_discard(struct interaction *interaction)
 
     if (before == PHASE_OVER || before == PHASE_NEW)
         return;
+    interaction_is_not_held(interaction);
     if (before == PHASE_REQUEST)
         interaction_stop_waiting(interaction);
     preload_count(PRELOAD_UNANSWERED);
@@ -285,6 +295,12 @@ static void interaction_end_forgotten(struct interaction *interaction)
 void interaction_for_each_worker(void (*look)(void *worker))
 {
     pool_for_each(&interaction_workers, look);
+}
+
+void interaction_reserve(void)
+{
+    pool_reserve(&interaction_pool);
+    pool_reserve(&interaction_workers);
 }
 
 void interaction_forget_all(void)

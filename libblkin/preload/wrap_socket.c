@@ -114,8 +114,12 @@ static ssize_t socket_end_read(const struct socket_call *call, struct bytes head
     struct connection *connection;
     int saved_errno;
 
-    if (result < 0 || (result == 0 && wanted == 0) || !(connection = socket_connection_after(call)))
+    if (result < 0 || (result == 0 && wanted == 0))
         return result;
+    if (!(connection = socket_connection_after(call))) {
+        interaction_hears_else();
+        return result;
+    }
     if (!call->is_on) {
         if (result > 0)
             socket_only_count(connection, DIRECTION_IN, (size_t)result);
@@ -241,11 +245,13 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
     } while (0)
 
 /* The body of a wrapper of what may be a call of files, too. */
-#define READ_ANY(name, fd, head, wanted, real_call) \
-    const bool is_on = preload_is_on();             \
-                                                    \
-    if (!socket_is_socket(fd, is_on))               \
-        FILE_CALL(is_on, fd, name, -1, real_call);  \
+#define READ_ANY(name, fd, head, wanted, real_call)    \
+    const bool is_on = preload_is_on();                \
+                                                       \
+    if (!socket_is_socket(fd, is_on)) {                \
+        interaction_hears_else(); /* of a pipe, say */ \
+        FILE_CALL(is_on, fd, name, -1, real_call);     \
+    }                                                  \
     READ_CALL(fd, head, wanted, real_call)
 
 #define WRITE_ANY(name, fd, head, wanted, real_call) \

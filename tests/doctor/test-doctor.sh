@@ -159,13 +159,14 @@ session "$(live_options)" '--buffers-pid' "$events" "$contexts"
 names session.buffers 'buffers per process' 'a live session with buffers per process'
 session "$(live_options)" '--buffers-uid' "$events" ''
 names session.contexts 'lacks the context vpid, vtid, procname' 'a session without contexts'
+session "$(live_options)" '--buffers-uid' "$events" 'vpid vtid procname'
+notes session.contexts 'lacks the context pid_ns' 'a session without the pid namespace'
 session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
 names session.events 'nothing of BlkKin' 'a session of other events'
 session --snapshot '--buffers-uid' "$events" "$contexts"
-names session.mode 'is a session that is neither live nor rotated' 'a snapshot session'
+names session.mode 'is not a live session' 'a snapshot session'
 session "--output=$WORK/trace" '--buffers-uid' "$events" "$contexts"
-names session.mode 'session that is neither live nor rotated' 'a plain recording'
-names service.runs 'no `blkin rotate` runs' 'no blkin rotate' --section=rotate
+names session.mode 'is not a live session' 'a plain recording'
 
 # ---- loss, and the consumer daemon
 
@@ -208,7 +209,7 @@ start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp:/
 wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
 BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'other hosts can reach port' \
     'a relay daemon that all can reach'
-BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known security holes' 'the same beside blkin rotate' --section=rotate
+BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known security holes' 'what is known of it'
 stop_part other-relayd
 BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "sends its data to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
@@ -352,7 +353,7 @@ export BLKIN_HOST=no
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
-head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (rotate, record, work)\.$' ||
+head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (record, work)\.$' ||
     fail "the table does not say for which service it is: $(<"$WORK/table")"
 grep -q '^All is well for blkin live' "$WORK/table" || fail "the table has no last line: $(<"$WORK/table")"
 grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"

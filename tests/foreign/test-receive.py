@@ -9,11 +9,12 @@ import random
 import socket
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/foreign"))
-from parts import LocalConnection, Recorder, otlp, post, request, span, wait_until  # noqa: E402
+from parts import LocalConnection, Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 MANY = 1 << 62  # no time is later
 
@@ -230,6 +231,65 @@ class Receive(unittest.TestCase):
             recorder.ask("limits 0 5 0")
             self.assertEqual(post(recorder.connect(), body)[0], 200)
             self.assertGreater(recorder.counts()["hung_up"], 0)
+            recorder.end()
+
+    def test_resources_and_scopes_are_stored_once(self):
+        """A request costs what its bytes cost, however its spans share resources and scopes."""
+        spans = b"".join(b"\x12\x1c" + span(1, i).SerializeToString()[:28] for i in range(1, 100001))
+        self.assertEqual(spans[:2], b"\x12\x1c")
+        scopes = b"".join(b"\x12\x27\x0a\x07\x0a\x05%05d" % i + spans[30 * i:30 * i + 30] for i in range(100000))
+
+        def field(number, data):
+            length, head = len(data), bytes([number << 3 | 2])
+            while length >= 128:
+                head, length = head + bytes([length % 128 + 128]), length // 128
+            return head + bytes([length]) + data
+
+        def resource(size):
+            return otlp.CLASSES["Resource"](attributes=[attribute("k", "x" * size)]).SerializeToString()
+
+        cases = [  # spans that are refused, the resource's size, what follows it
+            (100000, 3900000, field(2, spans)),
+            (0, 65000, field(2, spans)),
+            (0, 65000, scopes),
+            (100000, 10, field(2, field(1, field(1, b"s" * 65536)) + spans)),
+        ]
+        with Recorder() as recorder:
+            connection, cpu_s = recorder.connect(), recorder.cpu_s()
+            for refused, size, rest in cases:
+                before = recorder.ask()["foreign"]["held"]["bytes"]
+                status, _, message = post(connection, field(1, field(1, resource(size)) + rest),
+                                          Content_Encoding="gzip")
+                self.assertEqual((status, message.partial_success.rejected_spans), (200, refused))
+                held = recorder.ask()["foreign"]["held"]
+                self.assertLess(held["bytes"] - before, 30e6)
+            self.assertEqual(held["spans"], 200000)
+            self.assertLess(recorder.cpu_s() - cpu_s, 5)
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 200000)
+            recorder.counts()
+            recorder.end()
+
+    def test_others_are_served_meanwhile(self):
+        """A request is taken in steps, between which the status is answered, and other requests are."""
+        large = request([span(1, 1)]) + request([span(2, i) for i in range(1, 1001)]) * 60
+        with Recorder("rate=1000000") as recorder:
+            seen = set()
+            posts = [threading.Thread(target=lambda: seen.add(post(recorder.connect(), large)[0])) for _ in range(2)]
+            for one in posts:
+                one.start()
+            while any(one.is_alive() for one in posts):
+                seen.add(recorder.ask()["foreign"]["counts"]["spans_in"] % 60001 > 0)
+            self.assertEqual(seen, {200, True, False})
+            self.assertEqual(recorder.counts()["spans_in"], 120002)
+            recorder.end()
+
+    def test_an_end_meanwhile(self):
+        """SIGTERM while spans are taken: the request is cut off."""
+        large = request([span(2, i) for i in range(1, 1001)]) * 60
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            connection.request("POST", "/v1/traces", large, {"Content-Type": "application/x-protobuf"})
+            wait_until(lambda: recorder.counts()["spans_in"], "spans are taken")
             recorder.end()
 
     def test_a_million_spans(self):

@@ -42,7 +42,7 @@ start_part live env PATH=/nowhere "$blkin" live "${LIVE_OPTIONS[@]}"
 wait_part live 10
 [ $? = 1 ] && live_says 'lttng-relayd is not installed' || fail "without lttng-relayd: $(cat "$WORK/live.log")"
 "$blkin" status --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "status of nothing"
-grep -q 'no service of blkin that this user may ask (live, rotate, record, host, hub or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
+grep -q 'no service of blkin that this user may ask (live, record, host, hub or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
 
 # ---- beyond loopback only when it is said so
 start_live --relayd-address=0.0.0.0 --expose-relayd=yes --endpoint="file:$WORK/exposed.json"
@@ -141,7 +141,7 @@ check_traces "$WORK/spans.json" "$requests" || exit 1
 
 # ---- a reader that is restarted for another configuration misses nothing; SIGTERM: all that was recorded before it is
 # read and delivered
-start_part writer "$BUILD/tests/rotate/writer" 0 20000 10000 "$WORK/made"
+start_part writer "$BUILD/tests/live/writer" 0 20000 10000 "$WORK/made"
 wait_for 20 live "the first spans" counter_is spans_accepted $((spans + 1)) || exit 1
 sed -i "s|more.json|third.json|" "$WORK/blkin.conf"
 "$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" || fail "reload"
@@ -162,7 +162,7 @@ start_live --endpoint="file:$WORK/last.json"
 wait_read || exit 1
 reader=$(status '.readers[0].pid')
 kill -STOP "$reader"
-start_part writer "$BUILD/tests/rotate/writer" 0 1000 10000 "$WORK/made"
+start_part writer "$BUILD/tests/live/writer" 0 1000 10000 "$WORK/made"
 wait_part writer 20 || fail "the writer"
 has_other_reader() {
     local pid

@@ -233,7 +233,12 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     """Of a file; or in front of the port behind, with new connections or pooled ones."""
     port = world.port()
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
-    if behind:
+    if isinstance(behind, pathlib.Path):  # the socket of php-fpm
+        world.make("file.php", '<?php header("Content-Length: 100"); echo file_get_contents(__DIR__ . "/number/" . $_SERVER["NUMBER"]);')
+        location = (f"fastcgi_pass unix:{behind}; fastcgi_param SCRIPT_FILENAME {world.folder}/file.php; "
+                    "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param NUMBER $http_x_id; "
+                    "fastcgi_param REQUEST_URI $request_uri;")
+    elif behind:
         upstream = f"upstream behind {{ server 127.0.0.1:{behind}; {'keepalive 64;' if pooled else ''} }}"
         location = "proxy_pass http://behind; " + (
             'proxy_http_version 1.1; proxy_set_header Connection "";' if pooled else "")

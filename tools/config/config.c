@@ -322,8 +322,7 @@ static bool is_started_with(const struct config *config, int key)
         return false;
     return key_when(key) == KEY_AT_START ||
            (key_when(key) == KEY_IN_SESSION &&
-            (strcmp(section, "live") == 0 || strcmp(section, "rotate") == 0 ||
-             strcmp(section, "record") == 0));
+            (strcmp(section, "live") == 0 || strcmp(section, "record") == 0));
 }
 
 /* Changes when the file is replaced or written. */

@@ -30,7 +30,7 @@ static const char usage[] =
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
-    {"service", check_service, NULL, "systemctl restart blkin-live, blkin-rotate or blkin-record"},
+    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-record"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
@@ -116,7 +116,7 @@ static bool is_listening(const char *folder, const char *service)
     return fd >= 0;
 }
 
-static const char *const sections[] = {"live", "rotate", "record", "work"};
+static const char *const sections[] = {"live", "record", "work"};
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
 /* Which service should be here? The one that is. */
@@ -257,7 +257,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
         fprintf(stderr, "%s: expected %s\n", argv[0],
                 config_operands(config) > 0 ? "no argument"
                 : pid && !is_pid(pid)       ? "the number of a process: --pid=1234"
-                                            : "--section=live, rotate, record or work");
+                                            : "--section=live, record or work");
         config_free(config);
         *status = 2;
         return NULL;

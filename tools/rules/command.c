@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/rules/rules.h"
 #include "sessions.h"
+#include "tools/base/output.h"
 #include "tools/trace/read.h"
 
 #include <errno.h>
@@ -72,6 +73,18 @@ static int rules_run(const char *const arguments[])
     return 1;
 }
 
+/* The same of a recorded trace, also of what can be read of a damaged one. */
+static int rules_read_trace(const char *const arguments[])
+{
+    struct buffer printed = {.limit = SIZE_MAX};
+    const bool is_read = read_babeltrace(arguments, &printed);
+
+    if (printed.length)
+        (void)fwrite(printed.data, 1, printed.length, stdout);
+    free(printed.data);
+    return output_flush("blkin rules", is_read && !read_is_partial ? 0 : 1);
+}
+
 /* Says so if not: babeltrace2 would in many lines. */
 static bool rules_is_trace(const char *path)
 {
@@ -99,7 +112,7 @@ static int rules_events(const char *source, const char *relayd, const char *seco
         return 2;
     }
     if (strchr("/.", source[0]) || stat(source, &status) == 0)
-        return rules_is_trace(source) ? rules_run(of_trace) : 1;
+        return rules_is_trace(source) ? rules_read_trace(of_trace) : 1;
     if (!session_url(source, relayd, url, sizeof(url)))
         return 1;
     (void)snprintf(params, sizeof(params), "--params=seconds=%ld", count);
@@ -114,7 +127,7 @@ static int rules_try(const char *path, const char *trace)
     const char *const arguments[] = {"babeltrace2",       trace,  "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
     const bool is_right = rules_check_file(path, false) == 0 && rules_is_trace(trace);
-    const int status = params && is_right ? rules_run(arguments) : 1;
+    const int status = params && is_right ? rules_read_trace(arguments) : 1;
 
     free(params);
     return status;
