@@ -6,6 +6,7 @@
 #include "interaction_parts.h"
 #include "key.h"
 #include "libblkin/span/span.h"
+#include "payload.h"
 #include "preload.h"
 #include "thread.h"
 #include "tracepoints/format/join.h"
@@ -233,10 +234,10 @@ static void interaction_tag(struct interaction *interaction)
     blkin_span_tag_uint64(span, "request.bytes", interaction->requested);
     blkin_span_tag_uint64(span, "response.bytes", interaction->answered);
     if (preload_config()->payload)
-        blkin_span_tag_string_n(span, "payload", interaction->head,
-                                interaction->head_length < preload_config()->payload
-                                    ? interaction->head_length
-                                    : preload_config()->payload);
+        payload_tag(span, interaction->head,
+                    interaction->head_length < preload_config()->payload
+                        ? interaction->head_length
+                        : preload_config()->payload);
 }
 
 void interaction_record(struct interaction *interaction)
@@ -295,6 +296,20 @@ static void interaction_end_forgotten(struct interaction *interaction)
 void interaction_for_each_worker(void (*look)(void *worker))
 {
     pool_for_each(&interaction_workers, look);
+}
+
+static void interaction_end_caller(void *object)
+{
+    struct interaction *interaction = object;
+
+    if (interaction->has_called && interaction->connection->role == ROLE_SERVER &&
+        interaction_phase(interaction) == PHASE_REQUEST)
+        interaction_discard(interaction);
+}
+
+void interaction_end_unanswered(void)
+{
+    pool_for_each(&interaction_pool, interaction_end_caller);
 }
 
 void interaction_reserve(void)

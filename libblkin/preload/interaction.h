@@ -150,6 +150,9 @@ void interaction_clear(struct interaction **place, struct interaction *interacti
 /* In a child of fork(2). */
 void interaction_forget_all(void);
 
+/* The process ends: a request that has caused calls is recorded, as nobody will answer it. */
+void interaction_end_unanswered(void);
+
 /* Room for those of a quiet process: pool_reserve(). */
 void interaction_reserve(void);
 

@@ -9,6 +9,8 @@
 #include "preload.h"
 #include "real.h"
 
+#include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 /* ---- what is common to all that read or write ---- */
@@ -545,5 +547,26 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
     /* what was wanted is what the pipe had: count is the most that it may have */
     if (is_to)
         (void)socket_end_write(&out, NO_BYTES, result < 0 ? 1 : (size_t)result, result);
+    return result;
+}
+
+/* ---- stdio(3) ---- */
+
+/* What exim and others write by stdio(3), libc writes by a function of its own. What the buffer
+ * overflows by is not seen. */
+PRELOAD_PUBLIC int fflush(FILE *stream)
+{
+    const size_t wanted = stream ? __fpending(stream) : 0;
+    const int saved_errno = errno;
+    const int fd = wanted ? fileno(stream) : -1;
+    struct socket_call call;
+    int result;
+
+    errno = saved_errno;
+    if (fd < 0 || !socket_is_socket(fd, preload_is_on()))
+        return real()->fflush(stream);
+    socket_begin_write(&call, fd, preload_is_on());
+    result = real()->fflush(stream);
+    (void)socket_end_write(&call, NO_BYTES, wanted, (ssize_t)(wanted - __fpending(stream)));
     return result;
 }

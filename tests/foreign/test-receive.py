@@ -3,6 +3,7 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import gzip
 import http.client
 import os
 import random
@@ -34,6 +35,25 @@ class Receive(unittest.TestCase):
             self.assertEqual((counts["requests_taken"], counts["spans_in"], counts["connections"]), (10, 1000, 1))
             self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 1000)
             self.assertEqual(recorder.end()["given"], 1000)
+
+    def test_other_forms_are_taken(self):
+        """What SDKs and proxies may send by the RFCs, and what is made of an endpoint with a slash."""
+        body = request([span(1, 1)])
+        forms = [("/v1/traces/", body, {}), ("//v1/traces", body, {}),
+                 ("/v1/traces", gzip.compress(body), {"Content_Encoding": "x-gzip"}),
+                 ("/v1/traces", gzip.compress(body), {"Content_Encoding": "X-GZip"}),
+                 ("/v1/traces/", gzip.compress(body[:20]) + gzip.compress(body[20:]), {"Content_Encoding": "GZIP"})]
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            for path, sent, headers in forms:
+                self.assertEqual(post(connection, sent, path, **headers)[0], 200, (path, headers))
+            self.assertEqual(recorder.counts()["spans_in"], len(forms))
+            for path, words in (("/v1/logs/", "OTEL_LOGS_EXPORTER"), ("/", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+                                ("/x/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT")):
+                status, _, message = post(connection, body, path)
+                self.assertEqual(status, 404)
+                self.assertIn(words, message.message)
+            recorder.end()
 
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:

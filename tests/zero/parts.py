@@ -58,6 +58,7 @@ class World:
         self.ends_at = {}  # name -> the signal at which it ends in good order, or a function that ends it
         self.is_killed = set()  # those that leave it to the signal
         self.ports = set()
+        self.status_of = {}  # name of a `blkin live` -> a function that asks it
         self.sessions = 0
         # LTTng's own 3 s to be known to its daemon are short on a busy machine: then a program goes on untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
@@ -162,6 +163,44 @@ class World:
         if done.returncode != 0:
             raise Failed(f"{command[0]}: status {done.returncode}: {done.stderr[-2000:]}{done.stdout[-500:]}")
         return done.stdout
+
+    # ---- the recorder's rings ----------------------------------------------------------------------
+
+    def record_rings(self):
+        """The same without LTTng: `blkin live`, which reads the rings that it gives. To be given to read_rings()."""
+        self.sessions += 1
+        name = f"rings{self.sessions}"
+        socket, spans = self.folder / name / "socket", self.folder / f"{name}.json"
+        socket.parent.mkdir(mode=0o755)
+        socket.parent.chmod(0o755)
+        self.environment.update(BLKIN_RINGS=str(socket), BLKIN_LTTNG="no", BLKIN_PROVIDER="none")
+        own = f"--runtime-dir={self.folder / name}", f"--state-dir={self.folder / name}"
+
+        def status():
+            done = subprocess.run([BLKIN, "status", "--json", *own, "live"], capture_output=True, text=True, check=False)
+            return json.loads(done.stdout) if done.returncode == 0 else {}
+        self.status_of[name] = status
+        self.start(name, BLKIN, "live", "--from=rings", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
+                   *own, environment={**self.environment, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")})
+        wait_until(lambda: status().get("state") == "running", "blkin live runs")
+        return name
+
+    def has_spans(self, name):
+        return self.status_of[name]()["counters"]["spans_accepted"] > 0
+
+    def read_rings(self, name, may_miss=False):
+        """may_miss: a process that changes its user loses the spans of the moment before it has that one's rings."""
+        self.end(name)
+        said = self.log(name)
+        if "account does not add up" in said or not (may_miss or "missing: 0 events" in said):
+            raise Failed(f"events are missing: {said[-2000:]}")
+        for variable in ("BLKIN_RINGS", "BLKIN_LTTNG", "BLKIN_PROVIDER"):
+            del self.environment[variable]
+        text = (self.folder / f"{name}.json").read_text(encoding="utf-8")
+        keep = os.environ.get("KEEP_SPANS")
+        if keep:
+            pathlib.Path(keep).write_text(text, encoding="utf-8")
+        return json.loads(text) if text else []
 
     # ---- LTTng -------------------------------------------------------------------------------------
 

@@ -50,6 +50,9 @@ static const struct refusal wrong_method = {MHD_HTTP_METHOD_NOT_ALLOWED, UNIMPLE
                                             COUNTER(refused_page), "expected POST /v1/traces"};
 static const struct refusal wrong_path = {
     MHD_HTTP_NOT_FOUND, UNIMPLEMENTED, COUNTER(refused_page),
+    "expected POST /v1/traces, so set OTEL_EXPORTER_OTLP_ENDPOINT without a path"};
+static const struct refusal wrong_signal = {
+    MHD_HTTP_NOT_FOUND, UNIMPLEMENTED, COUNTER(refused_page),
     "expected POST /v1/traces: only spans are taken here, so set OTEL_METRICS_EXPORTER=none and "
     "OTEL_LOGS_EXPORTER=none"};
 static const struct refusal wrong_type = {MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, UNIMPLEMENTED,
@@ -168,6 +171,34 @@ static bool receiver_is_protobuf(struct MHD_Connection *connection)
     return strncasecmp(type, PROTOBUF, length) == 0 && strchr("; \t", type[length]) != NULL;
 }
 
+/* RFC 9110, 8.4.1.3: x-gzip is the same. */
+static bool receiver_is_gzip(struct MHD_Connection *connection)
+{
+    const char *coding = receiver_header(connection, "Content-Encoding");
+
+    return strcasecmp(coding, "gzip") == 0 || strcasecmp(coding, "x-gzip") == 0;
+}
+
+/* NULL: it is ours. Slashes at the end are those of an endpoint that was written with one. */
+static const struct refusal *receiver_look_at_path(const char *url)
+{
+    size_t length = strlen(url);
+    const char *begin = url;
+
+    while (length && begin[length - 1] == '/')
+        length--;
+    while (length > 1 && begin[1] == '/') {
+        begin++;
+        length--;
+    }
+    if (text_is((struct text){begin, length}, "/v1/traces"))
+        return NULL;
+    return text_is((struct text){begin, length}, "/v1/metrics") ||
+                   text_is((struct text){begin, length}, "/v1/logs")
+               ? &wrong_signal
+               : &wrong_path;
+}
+
 static const struct refusal *receiver_look_at(const struct receiver *receiver,
                                               struct MHD_Connection *connection, const char *url,
                                               const char *method)
@@ -177,13 +208,13 @@ static const struct refusal *receiver_look_at(const struct receiver *receiver,
 
     if (*receiver_header(connection, "Origin"))
         return &of_web_page;
-    if (strcmp(url, "/v1/traces") != 0)
-        return &wrong_path;
+    if (receiver_look_at_path(url))
+        return receiver_look_at_path(url);
     if (strcmp(method, "POST") != 0)
         return &wrong_method;
     if (!receiver_is_protobuf(connection))
         return &wrong_type;
-    if (*coding && strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "identity") != 0)
+    if (*coding && !receiver_is_gzip(connection) && strcasecmp(coding, "identity") != 0)
         return &wrong_coding;
     return strtoull(length, NULL, 10) > receiver->message_bytes ? &too_large : NULL;
 }
@@ -201,9 +232,7 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
     request->receiver = receiver;
     request->connection = connection;
     request->refusal = receiver_look_at(receiver, connection, url, method);
-    upload_begin(&request->upload,
-                 strcasecmp(receiver_header(connection, "Content-Encoding"), "gzip") == 0,
-                 receiver->message_bytes);
+    upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
     if (!request->refusal) {
         request->retry_s = receiver->calls.busy_s(receiver->calls.context);
         request->refusal = request->retry_s ? &too_many : NULL;
