@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/rules/rules.h"
 #include "sessions.h"
-#include "tools/base/output.h"
 #include "tools/trace/read.h"
 
 #include <errno.h>
@@ -57,8 +56,8 @@ static int rules_check_file(const char *path, bool is_told)
         return 1;
     }
     if (is_told) {
-        printf("%s: %zu kinds of spans, %zu lookups, %zu fields: no errors\n", path, rules->count,
-               rules->lookup_count, rules->field_count);
+        printf("%s: %zu kinds of spans, %zu lookups: no errors\n", path, rules->count,
+               rules->lookup_count - 1);
         rules_tell_shared(rules);
     }
     rules_free(rules);
@@ -79,10 +78,14 @@ static int rules_read_trace(const char *const arguments[])
     struct buffer printed = {.limit = SIZE_MAX};
     const bool is_read = read_babeltrace(arguments, &printed);
 
-    if (printed.length)
-        (void)fwrite(printed.data, 1, printed.length, stdout);
+    const bool is_printed =
+        fwrite(printed.data ? printed.data : "", 1, printed.length, stdout) == printed.length &&
+        fflush(stdout) == 0;
+
+    if (!is_printed)
+        fprintf(stderr, "blkin rules: cannot write to the standard output: %s\n", strerror(errno));
     free(printed.data);
-    return output_flush("blkin rules", is_read && !read_is_partial ? 0 : 1);
+    return is_read && is_printed && !read_is_partial ? 0 : 1;
 }
 
 /* Says so if not: babeltrace2 would in many lines. */

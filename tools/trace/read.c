@@ -143,10 +143,11 @@ static bool judge(const char *path, int status, FILE *messages, const struct buf
     read_is_partial = status != 0 && bytes->length > strlen("[\n]\n");
     pass_on(messages, !read_is_partial);
     if (read_is_partial)
-        fprintf(stderr,
-                "blkin: the trace \"%s\" is damaged: only what babeltrace2 read before the damage is "
-                "shown; `babeltrace2 --output-format=dummy %s` says where the damage is\n",
-                path, path);
+        fprintf(
+            stderr,
+            "blkin: the trace \"%s\" is damaged: only what babeltrace2 read before the damage is "
+            "shown; `babeltrace2 --output-format=dummy %s` says where the damage is\n",
+            path, path);
     else if (status)
         fprintf(stderr,
                 "blkin: cannot read the trace \"%s\": babeltrace2 has failed; its messages are "
