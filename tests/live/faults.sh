@@ -211,7 +211,7 @@ says() {
 case $scenario in
 reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
-live) says 'the last reader, process .* of an earlier run, was killed: .* and what was recorded since' ;;
+live) says 'the last reader, process .* of an earlier run, .* what was recorded since' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac

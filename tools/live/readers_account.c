@@ -84,31 +84,43 @@ uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
     return lost;
 }
 
+static void readers_say_what_was_before(const struct live_reader *reader,
+                                        const struct reader_account *account, uint64_t twice)
+{
+    const double seconds = (double)(wall_clock_ns() - account->events_ns) / 1e9;
+    char what[160];
+
+    if (!reader->readers->options.is_own_relay)
+        (void)snprintf(what, sizeof(what),
+                       "%s: this one reads what it missed, and at most %" PRIu64
+                       " spans come twice",
+                       account->has_ended ? "has ended" : "was killed", twice);
+    else if (account->has_ended)
+        (void)snprintf(what, sizeof(what),
+                       "has ended: what was recorded since then is lost, %.1f s", seconds);
+    else
+        (void)snprintf(what, sizeof(what),
+                       "was killed: %" PRIu64 " spans that waited for delivery are lost, and what "
+                       "was recorded since it last wrote its account, %.1f s ago",
+                       account->counts.output.waiting, seconds);
+    say(BK2033, "%s/%s: the last reader, process %ld of an earlier run, %s", reader->host,
+        reader->session, account->pid, what);
+}
+
+/* Our own relay daemon has nothing of an earlier run. */
 void readers_find_what_was_before(struct live_reader *reader)
 {
     struct reader_account account;
-    uint64_t twice;
+    uint64_t twice = 0;
 
     if (!readers_read_stats(reader, &account) || account.settled.at.time_ns > wall_clock_ns())
         return;
-    if (reader->readers->options.is_own_relay) {
-        if (!account.has_ended)
-            say(BK2033,
-                "%s/%s: the last reader, process %ld of an earlier run, was killed: %" PRIu64
-                " spans that waited for delivery are lost, and what was recorded since it last "
-                "wrote its account, %.1f s ago",
-                reader->host, reader->session, account.pid, account.counts.output.waiting,
-                (double)(wall_clock_ns() - account.events_ns) / 1e9);
-        return;
+    if (!reader->readers->options.is_own_relay) {
+        reader->now.settled = account.settled;
+        twice = readers_note_settled(reader);
+        reader->now = (struct reader_account){.pid = 0};
     }
-    reader->now.settled = account.settled;
-    twice = readers_note_settled(reader);
-    reader->now = (struct reader_account){.pid = 0};
-    if (!account.has_ended)
-        say(BK2033,
-            "%s/%s: the last reader, process %ld of an earlier run, was killed: this one reads "
-            "what it missed, and at most %" PRIu64 " spans come twice",
-            reader->host, reader->session, account.pid, twice);
+    readers_say_what_was_before(reader, &account, twice);
 }
 
 /* Of the child that runs, and of those before it. */
