@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "file.h"
+#include "libblkin/process/lttng.h"
 #include "message.h"
 #include "preload.h"
 #include "thread.h"
@@ -56,6 +57,8 @@ static const struct preload_hooks start_hooks = {
     .connection_ends = message_connection_ends,
 };
 
+PRELOAD_PUBLIC const char blkin_preload_decides_ = 1;
+
 static bool start_is_filtered(void)
 {
     char text[4096];
@@ -74,6 +77,8 @@ __attribute__((constructor(103))) static void start(void)
     preload_set_hooks(&start_hooks);
     preload_config_init();
     preload_is_filtered = !preload_config()->trusts_filters && start_is_filtered();
+    if (preload_config()->is_traced && !preload_is_filtered)
+        blkin_lttng_start_();
     errno = saved_errno;
     (void)pthread_atfork(NULL, NULL, start_after_fork);
 }

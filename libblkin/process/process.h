@@ -1,6 +1,6 @@
 /*
- * The life of the process: the loading of the provider at the first need, what is due once a
- * second, children of fork(2).
+ * The life of the process: its first need of the library, what is due once a second, children of
+ * fork(2).
  *
  * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below it
  * find what they need in base/: data, and one function pointer, both of which process/ sets.
@@ -27,13 +27,13 @@ BLKIN_PUBLIC void blkin_forked_(void);
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
 /*
- * Loads the provider at the first need: see loader.h. Callers outside of process/ use this function
- * and not blkin_provider_load(): it makes the linker of a static program take process.c, with the
- * handlers of fork(2).
+ * At the first need: see loader.h. Callers outside of process/ use this function and not
+ * blkin_provider_load(): it makes the linker of a static program take process.c, with the handlers
+ * of fork(2).
  */
 void blkin_process_load(void);
 
-/* The same at the program's start, where no request waits. */
+/* blkin_init(): the same at the program's start, where no request waits, and with LTTng. */
 void blkin_process_start(void);
 
 /* The process event, the files of sampling and of slow requests. One thread at a time does it. */
