@@ -156,6 +156,9 @@ void assembler_flush(struct assembler *assembler);
 /* Where events of this origin come from; lives as long as the assembler. */
 struct source *assembler_source(struct assembler *assembler, const struct origin *origin);
 
+/* The endpoints of all spans that go through this assembler's pipeline; see struct span. */
+struct endpoint_table *assembler_endpoints(struct assembler *assembler);
+
 /* The endpoint of a service without an address; NULL when out of memory. */
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service);
 

@@ -62,6 +62,37 @@ static bool ring_choose_path(void)
     return true;
 }
 
+/* ---- the end of the library ---- */
+
+/* From the C++ ABI. The C library calls the function at exit(3), and at __cxa_finalize(handle). */
+int __cxa_atexit(void (*function)(void *), void *argument, void *handle);
+void __cxa_finalize(void *handle);
+
+static char ring_exit_handle; /* no shared object's: dlclose(3) does not call the function */
+static bool ring_is_exiting;
+
+static void ring_note_exit(void *unused)
+{
+    (void)unused;
+    ring_is_exiting = true;
+}
+
+/*
+ * After all of dlclose(3)'s other handlers and destructors of this object, which may still record.
+ * At exit(3) the memories stay: other threads may be recording.
+ */
+__attribute__((destructor(101))) static void ring_end(void)
+{
+    if (ring_is_exiting)
+        return;
+    __cxa_finalize(&ring_exit_handle);
+    ring_ask_stop();
+    __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
+    ring_map_unmap_all();
+}
+
+/* ---- the search ---- */
+
 void ring_find_begin(void)
 {
     static bool has_begun;
@@ -71,6 +102,7 @@ void ring_find_begin(void)
     if (!has_begun) {
         ring_is_debugged = secure_getenv("BLKIN_DEBUG") != NULL;
         if (ring_write_init() && ring_choose_path()) {
+            (void)__cxa_atexit(ring_note_exit, NULL, &ring_exit_handle);
             ring_user = geteuid();
             ring_ask(ring_path);
             ring_set_state(RING_AWAITED);
