@@ -84,8 +84,8 @@ all_is_well
 
 stop_part store
 names program.registered 'no running program' 'no program'
-start_program BLKIN_PROVIDER=none
-has program.provider 'BLKIN_PROVIDER=none' 'a program that is told not to trace'
+start_program BLKIN_LTTNG=no
+has program.provider 'BLKIN_LTTNG=no' 'a program that is told not to trace'
 mkdir "$WORK/lib"
 cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
 start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
