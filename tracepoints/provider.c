@@ -68,13 +68,13 @@ static void before_fork(void)
 
 static void after_fork_parent(void)
 {
-    if (--forking.depth == 0)
+    if (forking.depth && --forking.depth == 0)
         lttng_ust_after_fork_parent(&forking.signals);
 }
 
 static void after_fork_child(void)
 {
-    if (--forking.depth == 0)
+    if (forking.depth && --forking.depth == 0)
         lttng_ust_after_fork_child(&forking.signals);
 }
 

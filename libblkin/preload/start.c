@@ -77,8 +77,8 @@ __attribute__((constructor(103))) static void start(void)
     preload_set_hooks(&start_hooks);
     preload_config_init();
     preload_is_filtered = !preload_config()->trusts_filters && start_is_filtered();
+    (void)pthread_atfork(NULL, NULL, start_after_fork);
     if (preload_config()->is_traced && !preload_is_filtered)
         blkin_lttng_start_();
     errno = saved_errno;
-    (void)pthread_atfork(NULL, NULL, start_after_fork);
 }

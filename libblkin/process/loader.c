@@ -63,7 +63,6 @@ static void open_with_lock(bool is_at_start)
 {
     const char *debug = secure_getenv("BLKIN_DEBUG");
 
-    ring_find_begin(); /* the agent answers meanwhile */
     blkin_checks = debug && strcmp(debug, "check") == 0;
     blkin_clock_init();
     blkin_sampling_init();
@@ -106,9 +105,14 @@ void blkin_provider_load(bool is_at_start)
     is_loading = true;
     blkin_block_signals(&signals);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    /* Early, as the agent answers meanwhile, and not with the lock: it takes the one of libdl, which
+     * another thread may have that records in a constructor. */
+    ring_find_begin();
     pthread_mutex_lock(&lock);
     if (!is_open)
         open_with_lock(is_at_start);
+    else
+        publish();
     pthread_mutex_unlock(&lock);
     (void)pthread_setcancelstate(state, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &signals, NULL);

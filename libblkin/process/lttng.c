@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -211,6 +212,24 @@ static bool fork_is_wrapped(void)
            strstr(info.dli_fname, "liblttng-ust-fork");
 }
 
+static void before_fork(void)
+{
+    if (follows_forks)
+        blkin_lttng_provider_in_use()->before_fork();
+}
+
+static void after_fork_parent(void)
+{
+    if (follows_forks)
+        blkin_lttng_provider_in_use()->after_fork_parent();
+}
+
+static void after_fork_child(void)
+{
+    if (follows_forks)
+        blkin_lttng_provider_in_use()->after_fork_child();
+}
+
 /*
  * With a shorter wait for a session daemon that does not answer, if the environment may be changed.
  * LTTng keeps a pointer to the value, and reads it again in children: so the text stays.
@@ -221,6 +240,9 @@ static void load(const struct link_map *object, bool may_set_environment)
     char *timeout = is_set ? strdup(TIMEOUT_VARIABLE "=" TIMEOUT_MS) : NULL;
     const struct blkin_provider *provider;
 
+    /* In a child, LTTng starts threads: the handlers of forks that were registered before come
+     * first. */
+    (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     if (timeout)
         (void)putenv(timeout); /* NOLINT(concurrency-mt-unsafe): there is one thread */
     provider = open_provider(object);
@@ -269,26 +291,6 @@ void blkin_lttng_at_start(void)
 {
     if (!&blkin_preload_decides_)
         start(false, false);
-}
-
-/* ---- forks ---- */
-
-void blkin_lttng_before_fork(void)
-{
-    if (follows_forks)
-        blkin_lttng_provider_in_use()->before_fork();
-}
-
-void blkin_lttng_after_fork_parent(void)
-{
-    if (follows_forks)
-        blkin_lttng_provider_in_use()->after_fork_parent();
-}
-
-void blkin_lttng_after_fork_child(void)
-{
-    if (follows_forks)
-        blkin_lttng_provider_in_use()->after_fork_child();
 }
 
 void blkin_lttng_leave(void)

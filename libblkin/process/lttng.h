@@ -30,12 +30,7 @@ const struct blkin_provider *blkin_lttng_provider_in_use(void);
 /* Says whether LTTng is loaded, and why: for BLKIN_DEBUG. */
 void blkin_lttng_report(void);
 
-/* Around fork(2), in handlers that exist from the start. */
-void blkin_lttng_before_fork(void);
-void blkin_lttng_after_fork_parent(void);
-void blkin_lttng_after_fork_child(void);
-
-/* In a child that was made without these handlers: from now on LTTng records nothing here. */
+/* In a child that was made without the handlers of fork(2): from now on LTTng records nothing here. */
 void blkin_lttng_leave(void);
 
 /*

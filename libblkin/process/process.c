@@ -179,17 +179,11 @@ void blkin_forked_(void)
     after_fork();
 }
 
-static void after_fork_child(void)
-{
-    after_fork();
-    blkin_lttng_after_fork_child();
-}
-
 /* At load time, when no thread of this library can be in fork() yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
     blkin_wiped.process_mark = 1;
     (void)madvise(&blkin_wiped, sizeof(blkin_wiped), MADV_WIPEONFORK); /* Linux 4.14 */
-    (void)pthread_atfork(blkin_lttng_before_fork, blkin_lttng_after_fork_parent, after_fork_child);
+    (void)pthread_atfork(NULL, NULL, after_fork);
     blkin_lttng_at_start();
 }
