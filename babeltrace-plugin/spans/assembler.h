@@ -165,7 +165,7 @@ const struct endpoint *assembler_service(struct assembler *assembler, struct tex
 /* Gives out a span of a process (0: not known) of that source: tagged with what was lost while it
  * was open, and by the wall clock. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
-                         const struct source *source, int64_t pid);
+                         const struct source *source, uint64_t process);
 
 /* A reference to a source, both ways: see source.h. */
 void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state);

@@ -35,7 +35,12 @@ bool server_begin(bool may_restart)
     blkin_block_signals(&before);
     saved_errno = preload_enter();
     if (server_turn(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
-        blkin_heartbeat();
+        blkin_server_begins_();
     preload_leave(saved_errno);
     return interrupt_let_in(&before, may_restart);
+}
+
+void server_never_begins(void)
+{
+    __atomic_store_n(&server_state, SERVER_HAS_BEGUN, __ATOMIC_RELEASE);
 }

@@ -31,4 +31,7 @@ static inline bool server_before_wait(bool may_restart)
            server_begin(may_restart);
 }
 
+/* Not in this process: it is about to be under a filter. */
+void server_never_begins(void);
+
 #endif

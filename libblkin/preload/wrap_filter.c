@@ -15,16 +15,18 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* What is held is recorded while that is still allowed. */
 static void filter_expect(void)
 {
     int saved_errno;
 
-    if (preload_is_off())
+    if (preload_is_off() || preload_is_quiet())
         return;
     saved_errno = preload_enter();
-    start_flush_all();
-    __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
+    if (!start_be_quiet()) {
+        start_flush_all(); /* while that is still allowed */
+        preload_has_filter = true;
+        __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
+    }
     preload_leave(saved_errno);
 }
 
@@ -57,7 +59,7 @@ static bool filter_is_code_of_lttng(const void *caller)
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {
-    return preload_is_filtered && filter_is_code_of_lttng(caller);
+    return (preload_is_filtered || preload_is_quiet()) && filter_is_code_of_lttng(caller);
 }
 
 PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)

@@ -12,6 +12,7 @@
 #include "libblkin/base/chores.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/gate.h"
+#include "libblkin/base/quiet.h"
 #include "libblkin/base/signals.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
@@ -127,9 +128,23 @@ bool blkin_provider_refresh(void)
     if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
         return false;
     found = ring_find();
-    if (found != RING_NEVER)
+    if (found != RING_NEVER || blkin_is_quiet)
         publish();
     return found == RING_SOON;
+}
+
+bool blkin_provider_be_quiet(void)
+{
+    blkin_provider_load(true);
+    if (ring_find() == RING_SOON) {
+        ring_find_wait(true);
+        (void)ring_find();
+    }
+    if (!ring_map())
+        return false;
+    blkin_lttng_leave("the program installs a seccomp filter");
+    publish();
+    return true;
 }
 
 void blkin_provider_after_fork(void)

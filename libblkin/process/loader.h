@@ -39,6 +39,9 @@ void blkin_provider_load(bool is_at_start);
  * again soon. */
 bool blkin_provider_refresh(void);
 
+/* From now on the agent's rings alone are used. False: there are none, and nothing has changed. */
+bool blkin_provider_be_quiet(void);
+
 /* In a child of fork(2), while it has one thread. */
 void blkin_provider_after_fork(void);
 

@@ -282,9 +282,12 @@ void blkin_lttng_load(void)
     start(true, false);
 }
 
-void blkin_lttng_start_(void)
+void blkin_lttng_start_(bool may_load)
 {
-    start(false, true);
+    if (may_load)
+        start(false, true);
+    else
+        blkin_lttng_leave("the program was started under a seccomp filter");
 }
 
 void blkin_lttng_at_start(void)
@@ -293,10 +296,10 @@ void blkin_lttng_at_start(void)
         start(false, false);
 }
 
-void blkin_lttng_leave(void)
+void blkin_lttng_leave(const char *reason)
 {
     follows_forks = false;
-    if (blkin_lttng_())
-        (void)note("this is a child of _Fork(3) or clone(2), of which LTTng was not told");
+    (void)note("%s", reason);
+    __atomic_store_n(&is_decided, true, __ATOMIC_RELEASE);
     __atomic_store_n(&provider_in_use, &blkin_no_provider, __ATOMIC_RELEASE);
 }

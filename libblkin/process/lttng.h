@@ -30,16 +30,17 @@ const struct blkin_provider *blkin_lttng_provider_in_use(void);
 /* Says whether LTTng is loaded, and why: for BLKIN_DEBUG. */
 void blkin_lttng_report(void);
 
-/* In a child that was made without the handlers of fork(2): from now on LTTng records nothing here. */
-void blkin_lttng_leave(void);
+/* From now on LTTng records nothing here: in a child that was made without the handlers of fork(2),
+ * or under a seccomp filter, which may forbid what LTTng does. */
+void blkin_lttng_leave(const char *reason);
 
 /*
  * For libblkin-preload.so, which defines blkin_preload_decides_: then libblkin's constructor loads
- * nothing, and the preload's calls blkin_lttng_start_() if it traces the program. Where BLKIN_LTTNG
+ * nothing, and the preload's calls blkin_lttng_start_(). Where BLKIN_LTTNG
  * does not say "yes", the agent's rings come first.
  */
 extern const char blkin_preload_decides_ __attribute__((weak));
-BLKIN_PUBLIC void blkin_lttng_start_(void);
+BLKIN_PUBLIC void blkin_lttng_start_(bool may_load);
 
 /* LTTng's table; NULL: it is not loaded. For the preload's close(2). */
 BLKIN_PUBLIC const struct blkin_provider *blkin_lttng_(void);
