@@ -475,7 +475,8 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     blkin_end_steps(span, time_ns, true);
     duration_ns = duration_from(span_start_ns(span), time_ns);
     set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
-    if (blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
+    if (blkin_event_enabled(blkin_provider(),
+                            BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
         record_copy(span, time_ns, duration_ns, blkin_provider(), &usage);
     if (state & SPAN_STREAMED) {
         stream_usage(span, time_ns, &usage);

@@ -81,8 +81,8 @@ static void after_fork_child(void)
 /* ---- descriptors ---- */
 
 /*
- * Of liblttng-ust-common, as liblttng-ust-fd.so calls them; no header of LTTng's has them. Both hold
- * LTTng's lock of descriptors and leave its own ones out.
+ * Of liblttng-ust-common, as liblttng-ust-fd.so calls them; no header of LTTng's has them. Both
+ * hold LTTng's lock of descriptors and leave its own ones out.
  */
 int lttng_ust_safe_close_fd(int fd, int (*close_fd)(int fd));
 int lttng_ust_safe_closefrom_fd(int lowest, int (*close_fd)(int fd));

@@ -106,8 +106,8 @@ void blkin_provider_load(bool is_at_start)
     is_loading = true;
     blkin_block_signals(&signals);
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    /* Early, as the agent answers meanwhile, and not with the lock: it takes the one of libdl, which
-     * another thread may have that records in a constructor. */
+    /* Early, as the agent answers meanwhile, and not with the lock: it takes the one of libdl,
+     * which another thread may have that records in a constructor. */
     ring_find_begin();
     pthread_mutex_lock(&lock);
     if (!is_open)

@@ -32,7 +32,8 @@
 static bool is_decided;
 static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
-static char why[300] = "blkin_init() was not called by this program, which has libblkin.a linked in";
+static char why[300] =
+    "blkin_init() was not called by this program, which has libblkin.a linked in";
 
 const struct blkin_provider *blkin_lttng_provider_in_use(void)
 {

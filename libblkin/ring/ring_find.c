@@ -133,8 +133,9 @@ void ring_find_report(void)
     else if (ring_find_state() != RING_NEVER)
         blkin_debug_say("libblkin: no rings so far: no agent has answered at %s", ring_path);
     else if (ring_path[0] == '\0')
-        blkin_debug_say("libblkin: no rings: this processor, C library or kernel cannot write them, "
-                        "or BLKIN_RINGS=none is in the environment");
+        blkin_debug_say(
+            "libblkin: no rings: this processor, C library or kernel cannot write them, "
+            "or BLKIN_RINGS=none is in the environment");
     else
         blkin_debug_say("libblkin: no rings: there is no folder %s", ring_path);
 }
