@@ -312,16 +312,6 @@ kill -STOP "${private_pid[host]}"
 notes host.service 'does not answer' 'a blkin host that hangs'
 [ -z "$(said host.settings bad)" ] || fail "one that hangs is said not to start"
 kill -CONT "${private_pid[host]}"
-start_host env BLKIN_HOST_ENDPOINT="kafka://127.0.0.1:$other_control/hosts" BLKIN_HOST_SEND_MS=0
-sends_to_nobody() {
-    doctor
-    [[ $(said host.sent note) == *' took 0 points, 0 are given up, '[1-9]*' wait' ]]
-}
-wait_for 20 host "that no broker takes its metrics" sends_to_nobody || {
-    show_doctor
-    exit 1
-}
-cases=$((cases + 1))
 if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     # shellcheck disable=SC2016
     as=(unshare -m sh -c 'mount -n -t tmpfs none /proc/pressure && exec "$@"' sh)

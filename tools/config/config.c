@@ -175,21 +175,6 @@ static void read_file(struct config *config)
     free(bytes);
 }
 
-/* As if they were the file's last lines; they are right. */
-static void read_pushed(struct config *config)
-{
-    const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
-    const char *path = config->path;
-
-    if (!config->pushed)
-        return;
-    memset(config->lines, 0, sizeof(config->lines));
-    config->path = config->pushed->name;
-    config_file_parse(config->pushed->bytes, config->pushed->size, &lines);
-    config->path = path;
-    config->pushed = NULL;
-}
-
 /* ---- environment and flags ---------------------------------------------------------------------
  */
 
@@ -369,8 +354,7 @@ static void keep_started(struct config *config)
  */
 
 static struct config *read_for(const struct config_request *request, int section, bool is_for_other,
-                               int argc, char *argv[], const struct config_pushed *pushed,
-                               const struct config *started, int *status)
+                               int argc, char *argv[], const struct config *started, int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -384,7 +368,6 @@ static struct config *read_for(const struct config_request *request, int section
     config->argv = argv;
     config->section = section;
     config->is_for_other = is_for_other;
-    config->pushed = pushed;
     config->started = started;
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
@@ -393,7 +376,6 @@ static struct config *read_for(const struct config_request *request, int section
         return NULL;
     }
     read_file(config);
-    read_pushed(config);
     read_environment(config);
     apply_flags(config);
     keep_started(config);
@@ -415,20 +397,15 @@ struct config *config_read(const struct config_request *request, int argc, char 
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, section, false, argc, argv, NULL, NULL, status);
+    return read_for(request, section, false, argc, argv, NULL, status);
 }
 
 struct config *config_read_again(const struct config *config)
 {
-    return config_read_pushed(config, NULL);
-}
-
-struct config *config_read_pushed(const struct config *config, const struct config_pushed *pushed)
-{
     int status;
 
     return read_for(config->request, config->section, config->is_for_other, config->argc,
-                    config->argv, pushed, config, &status);
+                    config->argv, config, &status);
 }
 
 struct config *config_read_for(const struct config *config, const char *section)
@@ -437,7 +414,7 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(config->request, found, true, config->argc, config->argv, NULL, NULL, &status);
+    return read_for(config->request, found, true, config->argc, config->argv, NULL, &status);
 }
 
 /* The section and then argv, each with a 0 at its end. */

@@ -28,9 +28,8 @@ struct config {
     const char *path;
     const char *path_flag; /* of the command line; NULL: none */
     bool has_file;
-    const struct config_pushed *pushed; /* while it is read; NULL: none */
-    const struct config *started;       /* while it is read: what a running service has */
-    const char *flags[KEYS_MAX];        /* of the command line, which come last */
+    const struct config *started; /* while it is read: what a running service has */
+    const char *flags[KEYS_MAX];  /* of the command line, which come last */
     unsigned errors;
     struct setting settings[KEYS_MAX];
     unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */

@@ -9,7 +9,6 @@
 #include "merged.h"
 
 #include "babeltrace-plugin/base/printer.h"
-#include "babeltrace-plugin/hosts/fleet_page.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -233,13 +232,10 @@ static void print_root(struct printer *page, const struct merged *merged)
 char *merged_page(const struct merged *merged, int64_t now_ns)
 {
     struct printer page = {0};
-    struct page of_hosts = {.count = 0};
 
     print_root(&page, merged);
     print_workers(&page, merged, now_ns);
     print_labelled(&page, merged, false);
     print_labelled(&page, merged, true);
-    fleet_page(&of_hosts, merged->fleet, now_ns);
-    page_print(&of_hosts, &page);
     return print_end(&page);
 }

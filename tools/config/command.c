@@ -5,8 +5,6 @@
  */
 #include "command.h"
 
-#include "babeltrace-plugin/base/http_url.h"
-#include "push.h"
 #include "tools/config/config.h"
 #include "tools/config/keys.h"
 
@@ -15,7 +13,7 @@
 #include <string.h>
 
 static const char usage[] =
-#include "tools/push/usage.txt.inc"
+#include "tools/config/usage.txt.inc"
     ;
 
 static int config_check(int argc, char *argv[])
@@ -124,8 +122,6 @@ int config_command(int argc, char *argv[])
         return config_show_keys(argc - 1, argv + 1);
     if (strcmp(command, "keys") == 0 && argc == 2)
         return config_list_keys();
-    if (strcmp(command, "push") == 0)
-        return config_push(argc - 1, argv + 1, usage);
-    fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);
+    fprintf(stderr, "%s: expected check, show or keys\n%s", argv[0], usage);
     return 2;
 }
