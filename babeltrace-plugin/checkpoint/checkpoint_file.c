@@ -19,7 +19,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#define VERSION  4
+#define VERSION  5
 #define SLOT_AT  512
 #define SLOTS    2
 #define STATE_AT 1536

@@ -23,8 +23,8 @@ const struct pair_ids *pair_ids_of(struct pair_open *open)
 
     if (open->ids.span)
         return &open->ids;
-    hash = hash_mix(open->host ^ hash_mix((uint64_t)open->begin_ns));
-    hash = hash_mix(hash ^ ((uint64_t)open->pid << 32 | (uint64_t)(uint32_t)open->tid));
+    hash = hash_mix(key_host(open->host, open->process) ^ hash_mix((uint64_t)open->begin_ns));
+    hash = hash_mix(hash ^ (open->process << 32 | (uint64_t)(uint32_t)open->tid));
     hash = hash_mix(hash ^ ((uint64_t)open->run->number << 32 | open->ordinal));
     /* 0 is none; and where times go back, the parent may have begun at the same one */
     while (hash == 0 || hash == open->ids.parent)
@@ -79,7 +79,7 @@ void pair_lookup_note(struct pairing *pairing, uint16_t number)
     const struct rule_lookup *lookup = &pairing->rules->lookups[number];
     const struct origin *origin = &pairing->event->origin;
     const struct pair_open of = {
-        .host = pairing->ruled->host, .pid = origin->pid, .tid = origin->tid};
+        .host = pairing->ruled->host, .process = origin_process(origin), .tid = origin->tid};
     char room[VALUE_SHOWN_MAX];
     const struct text value = value_show(pair_value(pairing, lookup->value), room);
     struct pair_lookup *found;
@@ -251,8 +251,8 @@ static void pair_tag_origin(struct pair_view *view, struct text process)
         pair_add(view, SPAN_TAG_TEXT, text_of("lttng.host"), open->source->host, 0);
     if (process.length)
         pair_add(view, SPAN_TAG_TEXT, text_of("lttng.procname"), process, 0);
-    if (open->pid)
-        pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vpid"), none, open->pid);
+    if (process_pid(open->process))
+        pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vpid"), none, process_pid(open->process));
     if (open->tid)
         pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vtid"), none, open->tid);
 }
@@ -269,7 +269,7 @@ static struct text pair_process(const struct pairing *pairing)
 static void pair_give(struct pair_view *view)
 {
     assembler_give_span(view->pairing->assembler, &view->pairing->span, view->open->source,
-                        view->open->pid);
+                        view->open->process);
 }
 
 /* One child for each stage, which ends with the next one, or with the span. */

@@ -46,7 +46,7 @@ struct rule_run {
 struct pair_thread {
     struct table_link in_table;
     uint64_t host;
-    int64_t pid;
+    uint64_t process; /* origin_process() */
     int64_t tid;
     struct pair_open *top;
 };
@@ -72,7 +72,7 @@ struct pair_open {
     struct source *source;
     uint64_t host;
     int64_t begin_ns;
-    int64_t pid;
+    uint64_t process; /* origin_process() */
     int64_t tid;
     struct pair_ids ids;
     size_t key_bytes; /* of the data, before what is kept */
@@ -154,6 +154,12 @@ bool pair_key_make_own(struct pairing *pairing, struct rule_run *run);
 /* The key's first word: whose it is, and the types of the values, of three bits each. */
 #define KEY_TYPES  (UINT64_MAX >> 16)
 #define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* odd, and no pattern of bits */
+
+/* What a host's processes are told apart by, beside the pid: in containers, two have the same. */
+static inline uint64_t key_host(uint64_t host, uint64_t process)
+{
+    return host ^ (process >> 32) * KEY_FACTOR;
+}
 
 static inline void key_set_owner(struct pair_key *key, uint64_t owner)
 {

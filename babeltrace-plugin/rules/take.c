@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) struct pair_open *open_begin(struct
     open->source = pairing->ruled->source;
     open->host = pairing->ruled->host;
     open->begin_ns = event->time_ns;
-    open->pid = event->origin.pid;
+    open->process = origin_process(&event->origin);
     open->tid = event->origin.tid;
     open->ids = (struct pair_ids){.trace = 0};
     return open;

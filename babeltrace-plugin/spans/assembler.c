@@ -52,6 +52,7 @@ void assembler_free(struct assembler *assembler)
 
 const struct assembler_counts *assembler_counts(struct assembler *assembler)
 {
+    assembler_count_late(assembler);
     assembler->counts.spans_open = assembler->open.table.count;
     return &assembler->counts;
 }
@@ -100,6 +101,7 @@ bool assembler_flush_some(struct assembler *assembler, unsigned spans)
             return true;
         assembler_finish(assembler, open);
     }
+    assembler_count_missing(assembler, INT64_MAX);
     return false;
 }
 
@@ -131,7 +133,7 @@ static void note_clock(struct assembler *assembler, const struct event *event)
     source = source_get(assembler->sources, &event->origin);
     if (source->is_overflow)
         assembler->counts.not_noted++;
-    else if (clock_note(&source->correction, event->origin.pid, event->time_ns, event->realtime))
+    else if (clock_note(&source->correction, origin_process(&event->origin), event->time_ns, event->realtime))
         assembler->has_offsets = true;
 }
 

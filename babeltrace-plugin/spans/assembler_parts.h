@@ -16,13 +16,19 @@
 #define SEQUENCE_PLACES 16384 /* a power of two */
 #endif
 
-/* The last event of each thread, by the thread's hash. */
+/* What was seen of each thread's numbers, by the thread's hash. */
 struct sequences {
     struct sequence_place {
-        uint64_t series; /* 0: free; threads are never numbered 0 */
-        uint64_t sequence;
-        int64_t time_ns;
+        uint64_t series;   /* 0: free; threads are never numbered 0 */
+        uint64_t first;    /* that was seen */
+        uint64_t sequence; /* the highest that was seen, */
+        int64_t time_ns;   /* and the time of its event */
+        uint64_t seen;     /* bit i: the number that is i less than the highest */
+        uint64_t awaited;  /* numbers in between that have not come yet, */
+        int64_t since_ns;  /* when the first of these was skipped */
+        uint64_t missing;  /* numbers in between that are counted as missing */
     } places[SEQUENCE_PLACES];
+    uint64_t awaited; /* of all of them */
 };
 
 struct assembler {
@@ -47,6 +53,11 @@ struct assembler {
     struct recent recent;
     struct sequences sequences;
 };
+
+/* Counts numbers as missing that have been awaited since then, or for longer; those for too long.
+ */
+void assembler_count_missing(struct assembler *assembler, int64_t since_ns);
+void assembler_count_late(struct assembler *assembler);
 
 /* A part of the span had no room. */
 static inline void assembler_lose_part(struct assembler *assembler, const struct span *span)
@@ -79,7 +90,7 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 /* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
 
-void sequences_save(const struct sequences *sequences, struct state *state);
+void sequences_save(struct sequences *sequences, struct state *state);
 void sequences_restore(struct sequences *sequences, struct state *state);
 
 /* Counts and notes events of its thread that are missing before this event of the span API, or of a

@@ -71,8 +71,6 @@ static void span_fields_state(struct span *span, struct assembler *assembler, st
 static void open_fields_state(struct open_span *open, struct assembler *assembler,
                               struct state *state)
 {
-    int64_t pid = open->pid;
-
     span_fields_state(&open->span, assembler, state);
     state_bool(state, &open->has_timestamp);
     state_bool(state, &open->closing);
@@ -80,10 +78,7 @@ static void open_fields_state(struct open_span *open, struct assembler *assemble
     state_bool(state, &open->left_open);
     state_signed(state, &open->span.recorded_ns);
     state_number(state, &open->thread);
-    state_signed(state, &pid);
-    open->pid = (int32_t)pid;
-    if (open->pid != pid)
-        state_set_damaged(state);
+    state_number(state, &open->process);
     open->events = (uint32_t)state_limited(state, open->events, UINT32_MAX);
     state_number(state, &open->steps_given);
 }

@@ -50,6 +50,16 @@ struct span_entry {
     int64_t integer;
 };
 
+/*
+ * Who owns what a span points to is one rule for all sources of spans:
+ *
+ * - The log belongs to the source. chain_take() and exporter_add() copy the log.
+ * - The endpoints belong to a table (endpoint.h). The chain and the exporter keep pointers to them,
+ *   so the owner frees the table after chain_free() and exporter_free(). Spans that go into a
+ *   pipeline have endpoints of its assembler's table (assembler_endpoints()), which
+ *   pipeline_close() frees in this order. A source that has an exporter of its own, and no
+ *   pipeline, frees the exporter before the table.
+ */
 struct span {
     uint64_t trace_id_high; /* 0: a 64-bit trace id */
     uint64_t trace_id;

@@ -287,6 +287,12 @@ void interaction_for_each_worker(void (*look)(void *worker))
     pool_for_each(&interaction_workers, look);
 }
 
+void interaction_reserve(void)
+{
+    pool_reserve(&interaction_pool);
+    pool_reserve(&interaction_workers);
+}
+
 void interaction_forget_all(void)
 {
     const struct blkin_span *current = blkin_current();

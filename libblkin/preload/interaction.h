@@ -139,6 +139,9 @@ void interaction_clear(struct interaction **place, struct interaction *interacti
 /* In a child of fork(2). */
 void interaction_forget_all(void);
 
+/* Room for those of a quiet process: pool_reserve(). */
+void interaction_reserve(void);
+
 static inline bool interaction_is_partial(const struct interaction *interaction)
 {
     return __atomic_load_n(&interaction->is_partial, __ATOMIC_RELAXED);

@@ -84,6 +84,12 @@ bool server_begin(bool may_restart)
     return interrupt_let_in(&before, may_restart);
 }
 
+void server_never_loads(void)
+{
+    server_size_before = 0;
+    __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
+}
+
 void server_await_load(void)
 {
     const struct timespec pause = {0, 1000000};

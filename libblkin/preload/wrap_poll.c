@@ -47,7 +47,7 @@ static bool poll_waits(bool for_many)
         holds = false;
     }
     preload_leave(saved_errno);
-    return holds;
+    return holds && !preload_is_quiet(); /* between the parts of a wait, signals are blocked */
 }
 
 /* Between the two parts of a wait. True, with errno: a signal has come meanwhile, and ends it. */
@@ -100,14 +100,15 @@ static struct timespec poll_rest_of(const struct timespec *timeout)
 
 /*
  * Copies from an address of the program's that libc hands to the kernel unread: the kernel is asked
- * here, too, so that a bad address is an error and no signal.
+ * here, too, so that a bad address is an error and no signal. Many seccomp filters forbid to ask.
  */
 static bool poll_copy_from_program(void *to, const void *from, size_t size)
 {
     const struct iovec target = {to, size}, source = {(void *)(uintptr_t)from, size};
     const int saved_errno = errno;
     const bool is_copied =
-        size == 0 || process_vm_readv(getpid(), &target, 1, &source, 1, 0) == (ssize_t)size;
+        size == 0 || (!preload_has_filter &&
+                      process_vm_readv(getpid(), &target, 1, &source, 1, 0) == (ssize_t)size);
 
     errno = saved_errno;
     return is_copied;

@@ -7,6 +7,7 @@
 
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
+#include "libblkin/base/quiet.h"
 #include "ring_ask.h"
 #include "ring_write.h"
 
@@ -62,6 +63,37 @@ static bool ring_choose_path(void)
     return true;
 }
 
+/* ---- the end of the library ---- */
+
+/* From the C++ ABI. The C library calls the function at exit(3), and at __cxa_finalize(handle). */
+int __cxa_atexit(void (*function)(void *), void *argument, void *handle);
+void __cxa_finalize(void *handle);
+
+static char ring_exit_handle; /* no shared object's: dlclose(3) does not call the function */
+static bool ring_is_exiting;
+
+static void ring_note_exit(void *unused)
+{
+    (void)unused;
+    ring_is_exiting = true;
+}
+
+/*
+ * After all of dlclose(3)'s other handlers and destructors of this object, which may still record.
+ * At exit(3) the memories stay: other threads may be recording.
+ */
+__attribute__((destructor(101))) static void ring_end(void)
+{
+    if (ring_is_exiting)
+        return;
+    __cxa_finalize(&ring_exit_handle);
+    ring_ask_stop();
+    __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
+    ring_map_unmap_all();
+}
+
+/* ---- the search ---- */
+
 void ring_find_begin(void)
 {
     static bool has_begun;
@@ -71,6 +103,7 @@ void ring_find_begin(void)
     if (!has_begun) {
         ring_is_debugged = secure_getenv("BLKIN_DEBUG") != NULL;
         if (ring_write_init() && ring_choose_path()) {
+            (void)__cxa_atexit(ring_note_exit, NULL, &ring_exit_handle);
             ring_user = geteuid();
             ring_ask(ring_path);
             ring_set_state(RING_AWAITED);
@@ -84,7 +117,9 @@ void ring_find_begin(void)
 
 void ring_find_wait(bool is_at_start)
 {
-    if (ring_find_state() == RING_AWAITED && ring_enter()) {
+    const enum ring_found state = ring_find_state();
+
+    if ((state == RING_AWAITED || state == RING_SOON) && ring_enter()) {
         ring_ask_wait(is_at_start ? (int64_t)RING_ASK_NS : RING_WAIT_NS);
         ring_leave();
     }
@@ -177,6 +212,15 @@ static enum ring_found ring_ask_again(void)
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
+/* It stays mapped: to unmap it is a system call, too. */
+static enum ring_found ring_look_quietly(void)
+{
+    if (ring_process.map && ring_map_is_on(ring_process.map))
+        return RING_FOUND;
+    __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
+    return RING_NEVER;
+}
+
 static enum ring_found ring_look(void)
 {
     const uid_t user = geteuid();
@@ -195,7 +239,7 @@ static enum ring_found ring_look(void)
 enum ring_found ring_find(void)
 {
     if (ring_find_state() != RING_NEVER && ring_enter()) {
-        ring_set_state(ring_look());
+        ring_set_state(blkin_is_quiet ? ring_look_quietly() : ring_look());
         ring_leave();
     }
     return ring_find_state();
@@ -204,6 +248,6 @@ enum ring_found ring_find(void)
 void ring_find_after_fork(void)
 {
     ring_is_busy = false; /* another thread of the parent may have been looking */
-    ring_process.pid = 0;
+    ring_process.pid = blkin_is_quiet ? blkin_pid() : 0;
     ring_ask_stop(); /* the answer is for the parent */
 }

@@ -74,27 +74,48 @@ static struct ring_map *ring_map_placed(struct ring_map *map)
     return &ring_process.first;
 }
 
-/* The map is in a page right before the memory. */
-static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
+static size_t ring_map_page(void)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t size = page + RING_HUGE + bytes;
-    char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    char *place;
-    struct ring_map *map;
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
 
-    *wrong = "there is no address space for it";
+/* Room for the memory, at a multiple of RING_HUGE, and for a page right before it. */
+static char *ring_map_room(size_t page, size_t bytes)
+{
+    const size_t kept = page + ((bytes + page - 1) & -page), size = kept + RING_HUGE;
+    char *room = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t before;
+
     if (room == MAP_FAILED)
         return NULL;
     (void)munlock(room, size);
-    place = room + page;
-    place += -(uintptr_t)place & (RING_HUGE - 1);
-    map = (struct ring_map *)(void *)(place - page);
-    if (mprotect(map, page, PROT_READ | PROT_WRITE) == 0)
-        *wrong = ring_map_at(map, place, descriptor, bytes);
+    before = -((uintptr_t)room + page) & (RING_HUGE - 1);
+    if (before)
+        (void)munmap(room, before);
+    (void)munmap(room + before + kept, RING_HUGE - before);
+    return room + before;
+}
+
+static void ring_map_unmap(const struct ring_map *map)
+{
+    (void)munmap((char *)map->memory - ring_map_page(), ring_map_page() + map->bytes);
+}
+
+/* The map is in the page before the memory. */
+static struct ring_map *ring_map_somewhere(int descriptor, size_t bytes, const char **wrong)
+{
+    const size_t page = ring_map_page();
+    char *room = ring_map_room(page, bytes);
+    struct ring_map *map = (struct ring_map *)(void *)room;
+
+    *wrong = "there is no address space for it";
+    if (!room)
+        return NULL;
+    if (mprotect(room, page, PROT_READ | PROT_WRITE) == 0)
+        *wrong = ring_map_at(map, room + page, descriptor, bytes);
     if (!*wrong)
         return ring_map_placed(map);
-    (void)munmap(room, size);
+    (void)munmap(room, page + bytes);
     return NULL;
 }
 
@@ -156,6 +177,16 @@ void ring_map_leave(const struct ring_map *map)
 {
     (void)ring_map_over((char *)map->memory, map->bytes,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+}
+
+void ring_map_unmap_all(void)
+{
+    for (struct ring_map *map = ring_newest, *older; map; map = older) {
+        older = map->older;
+        ring_map_unmap(map);
+    }
+    ring_newest = NULL;
+    ring_process.first.memory = NULL;
 }
 
 bool ring_map_is_on(const struct ring_map *map)

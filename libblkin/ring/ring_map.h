@@ -60,6 +60,9 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
  */
 void ring_map_leave(const struct ring_map *map);
 
+/* Unmaps all memories that this process has had: no thread uses one any more. */
+void ring_map_unmap_all(void);
+
 /* Is the agent not done with it? */
 bool ring_map_is_on(const struct ring_map *map);
 

@@ -4,15 +4,17 @@ might refuse is mapped for both, and harms no other one.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import http.client
 import os
 import random
 import sys
+import tempfile
 import time
 import unittest
 
 sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
-from parts import Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402
+from parts import LIMIT_S, Recorder, Service, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 RULES = "*>50ms, error, max=100000/s"
 
@@ -127,6 +129,23 @@ class AsItCame(unittest.TestCase):
                              ("h", "tests", "disk is full"))
             self.assertNotIn("", tags)
             recorder.end()
+
+    def test_services_as_blkin_record_delivers_them(self):
+        """Endpoints live as long as the exporter that borrows them: memory that is freed is overwritten here."""
+        with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
+                Service(folder, "%s/api/v2/spans" % collector.url, RULES, MALLOC_PERTURB_="165") as service:
+            connection = http.client.HTTPConnection(service.url.split("/")[2], timeout=LIMIT_S)
+            bodies = [request([span(7, number, ms=51, **{"peer.service": "disk-%d" % number})],
+                              service="service-%d" % number) for number in range(1, 201)]
+
+            def delivered():
+                return [one for got in collector.requests for one in got.spans if one["name"] != "incomplete"]
+
+            self.assertEqual(post(connection, b"".join(bodies))[0], 200)
+            wait_until(lambda: len(delivered()) >= len(bodies), lambda: len(delivered()))
+            got = {int(one["id"], 16): (one["localEndpoint"]["serviceName"], one["remoteEndpoint"]["serviceName"])
+                   for one in delivered()}
+            self.assertEqual(got, {number: ("service-%d" % number, "disk-%d" % number) for number in range(1, 201)})
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
  * plug-in.
  *
  * usage: plugin FILE TIMES
- * Prints how many of the plug-in's spans were recorded.
+ * Prints how many of the plug-in's spans were recorded. Fails if a round leaves address space
+ * behind.
  *
  * With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of another
  * thread loads LTTng: each has a lock that the other one may need.
@@ -91,8 +92,24 @@ static int recorded_by(int (*work)(void))
     return recorded + (by_thread != NULL);
 }
 
+/* Of this process, in bytes. */
+static long address_space(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long pages = 0;
+
+    if (!file || fscanf(file, "%ld", &pages) != 1)
+        return -1;
+    fclose(file);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+#define ROUNDS_BEFORE 10 /* until what stays, such as LTTng and arenas of malloc(3), is there */
+#define MAY_STAY      (4 << 20) /* less than a memory of rings */
+
 int main(int argc, char **argv)
 {
+    long before = 0;
     int recorded = 0;
 
     if (argc == 2)
@@ -115,6 +132,8 @@ int main(int argc, char **argv)
             fprintf(stderr, "round %d: it is still there\n", i);
             return 1;
         }
+        if (i == ROUNDS_BEFORE)
+            before = address_space();
         /* what it has registered for fork must be gone */
         if (i % 10 == 0) {
             const pid_t child = fork();
@@ -125,6 +144,10 @@ int main(int argc, char **argv)
             if (waitpid(child, &status, 0) != child || status)
                 return 1;
         }
+    }
+    if (address_space() > before + MAY_STAY) {
+        fprintf(stderr, "%ld bytes of address space stay\n", address_space() - before);
+        return 1;
     }
     printf("%d\n", recorded);
     return 0;

@@ -24,6 +24,22 @@ recorded plugged
 [ "$(spans plugged plugged)" = 200 ] || fail "$(spans plugged plugged) of 200 spans arrived"
 lost_nothing plugged
 
+# with the recorder's rings, and with the library inside of the plug-in, too
+mkdir "$WORK/rings" && mkfifo "$WORK/rings/end"
+"$BUILD/tests/libblkin-ring/agent" "$WORK/rings" <"$WORK/rings/end" >"$WORK/found" &
+agent=$!
+exec 9>"$WORK/rings/end"
+export BLKIN_RINGS=$WORK/rings/socket BLKIN_PROVIDER=none
+wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
+opens 200
+"${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -shared -fPIC -I"$BUILD/include" \
+    -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" "$BUILD/lib/libblkin.a" ||
+    fail "the plug-in does not compile"
+opens 200
+exec 9>&-
+wait $agent && grep -qx 'spans 400' "$WORK/found" || fail "of 400 spans in the rings: $(cat "$WORK/found")"
+unset BLKIN_RINGS BLKIN_PROVIDER
+
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPLUGIN -DCONSTRUCTOR -shared -fPIC -I"$BUILD/include" -I"$SRC/tests" \
     -o "$WORK/early.so" "$SRC/tests/libblkin/plugin.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" ||
     fail "the plug-in does not compile"

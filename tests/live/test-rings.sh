@@ -23,13 +23,13 @@ start_rings() {
 }
 # write NAME ARGUMENT...: of the writer
 write() {
-    start_part "$1" "$BUILD/tests/rotate/writer" "${@:2}"
+    start_part "$1" "$BUILD/tests/live/writer" "${@:2}"
 }
 # has_run NAME FROM TO: its file has each number up to TO just once, from the moment on at which the agent had answered.
 has_run() {
     "$PYTHON" - "$WORK/$1.json" "$2" "$3" <<'END'
 import json, sys
-numbers = sorted(int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])))
+numbers = sorted(int(s["tags"]["i"]) for s in json.load(open(sys.argv[1])) if "i" in s["tags"])
 numbers = [i for i in numbers if int(sys.argv[2]) <= i < int(sys.argv[3])]
 print(f"from {numbers[0]}: {len(numbers)} numbers")
 sys.exit(numbers != list(range(numbers[0], int(sys.argv[3]))))
@@ -52,6 +52,11 @@ for id in rings.users rings.socket; do
 done
 ! grep -E '^(ok|note|BAD|-) +(version\.(lttng|ust)|sessiond\.|session\.|relayd\.|disk\.buffers)' "$WORK/doctor.log" ||
     fail "doctor asks for LTTng, which is not needed"
+# spans that end in the past, of a thread that moves between CPUs
+before=$(counter spans_accepted)
+timeout 20 "$BUILD/tests/libblkin/wanders" 3000 || fail "a thread that wanders"
+wait_for 20 live "its spans" counter_is spans_accepted $((before + 3000)) || exit 1
+status_is .counters.events_missing 0 || fail "spans that came in another order are missing"
 [ "$(status .rings.records)" = "$(status .counters.events)" ] || fail "records and events differ"
 
 # another size, while a program writes

@@ -48,11 +48,11 @@ class Rules(unittest.TestCase):
         run = Conversion(self.folder, *inputs, parameters=[*given, *parameters]).end(1 if fails else 0)
         return run.said if fails else (run.spans(), run.counters())
 
-    def record(self, classes, events, context=None, host="h"):
+    def record(self, classes, events, context=None, host="h", **more_context):
         """Events: (time, name, values[, context])."""
         self.traces += 1
         trace = Trace(self.traces, hostname=host, context={
-            "vpid": Integer(32, True), "vtid": Integer(32, True), "procname": Characters(17)})
+            "vpid": Integer(32, True), "vtid": Integer(32, True), "procname": Characters(17), **more_context})
         for name, fields in classes.items():
             trace.event_class(name, fields)
         stream = trace.stream()
@@ -105,6 +105,26 @@ class Rules(unittest.TestCase):
         self.assertEqual(tags[0], {"what": "IN", "req.ratio": "0.5", "delta": "-7", "thread": "11", "error": "end"})
         self.assertEqual(tags[1], {"what": "IN", "req.ratio": "1.5", "delta": "7", "thread": "11"})
         self.assertEqual(spans[0]["localEndpoint"]["serviceName"], "prog")
+
+    def test_pods(self):
+        """Two containers of a host, whose programs are both pid 1 and thread 1: the pid namespace tells them apart."""
+        events = [(ms * 1000 * US, name, {"id": 5, "pod": pod}, {"vpid": 1, "vtid": 1, "procname": "p", "pid_ns": space})
+                  for ms, name, pod, space in ((0, "p:begin", "a", 4026531836), (100, "p:begin", "b", 4026531837),
+                                               (300, "p:end", "a", 4026531836), (400, "p:end", "b", 4026531837))]
+        folder = self.record({name: {"id": Integer(64), "pod": String()} for name in ("p:begin", "p:end")}, events,
+                             pid_ns=Integer(64))
+        for key in ("", "key = id\n", "key = id\nscope = thread\n", "key = $vtid\n"):
+            with self.subTest(key=key):
+                spans, counters = self.convert(folder, rules=self.rules(
+                    f"[span {{pod}}]\nbegin = p:begin\nend = p:end\n{key}parent = thread\n"))
+                self.assertEqual([(span["name"], span["duration"], span.get("parentId"), span["tags"]["lttng.vpid"])
+                                  for span in sorted(spans, key=lambda span: span["name"])],
+                                 [(pod, 300 * 1000, None, "1") for pod in "ab"])
+                self.assertEqual(len({span["traceId"] for span in spans}), 2)
+        # a number of the host stays one of all its containers
+        spans, _ = self.convert(folder, rules=self.rules(
+            "[span s]\nbegin = p:begin if pod == a\nend = p:end if pod == b\nkey = id\nscope = host\n"))
+        self.assertEqual([span["duration"] for span in spans], [400 * 1000])
 
     def test_all_tags(self):
         folder = self.record({"t:a": {"k": Integer(64, base=16), "x": String()}, "t:b": {"k": Integer(64), "y": Float()}},

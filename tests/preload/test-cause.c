@@ -322,7 +322,7 @@ static void test_unseen(void)
 
     begin();
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-    connection_accepted(ends[0]);
+    connection_accepted(ends[0], -1, NULL, 0);
     unseen = connection_of(preload_slot(ends[0]), 0);
     CHECK(unseen);
     connection_read_unseen(unseen);

@@ -22,9 +22,9 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"",    "live", "rotate", "record",
-                                                   "hub", "stat", "work",   "host"};
-enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
+static const char *const sections[KEY_SECTIONS] = {"",     "live", "record", "hub",
+                                                   "stat", "work", "host"};
+enum { ALL, LIVE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -75,11 +75,6 @@ static const struct key own[] = {
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
     A_CHOICE(LIVE, AT_START, "from", sources, 0),
     AN_INTEGER(LIVE, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
-    AN_INTEGER(ROTATE, IN_SESSION, "rotate-ms", 100, DAY_MS, 5000),
-    AN_INTEGER(ROTATE, IN_SESSION, "rotate-bytes", 0, KIB * GIB, 0),
-    A_TEXT(ROTATE, AT_START, "output", 4000, NULL),
-    AN_INTEGER(ROTATE, AT_ONCE, "max-disk-bytes", 0, KIB * KIB * GIB, 0),
-    A_TEXT(ROTATE, IN_SESSION, "shm-path", 4000, NULL),
     AN_INTEGER(RECORD, AT_ONCE, "seconds", 0, 86400, 0),
     AN_INTEGER(RECORD, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
     AN_INTEGER(RECORD, AT_ONCE, "linger-ms", 0, 60000, 1000),

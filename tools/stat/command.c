@@ -94,7 +94,7 @@ static int stat_services(const struct options *options, char *name)
         snprintf(file, sizeof(file), "--config=%s", options->config);
         flags[count++] = file;
     }
-    config = config_read(&request, count, flags, &status);
+    config = config_read_view(&request, count, flags, &status);
     if (!config)
         return status;
     status = watch_services(options, config_text(config, "runtime-dir"));

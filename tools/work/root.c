@@ -10,6 +10,7 @@
 #include "command.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/real.h"
 #include "root_deltas.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
@@ -353,7 +354,7 @@ static int64_t root_parse_since(const char *text)
     static const int64_t seconds[] = {1, 60, 3600, 86400};
     struct tm tm = {0};
     char *end;
-    const double count = strtod(text, &end);
+    const double count = real_read(text, &end);
     const char *unit = *end ? strchr(units, *end) : NULL;
     const char *rest;
 

@@ -188,9 +188,8 @@ bool transactions_has_news(const struct transactions *transactions)
     const struct work_counts *now = &transactions->stage->counts;
     const struct work_counts *before = &transactions->committed;
 
-    return now->messages != before->messages ||
-           now->spans_open != before->spans_open || now->traces_closed != before->traces_closed ||
-           now->partitions != before->partitions;
+    return now->messages != before->messages || now->spans_open != before->spans_open ||
+           now->traces_closed != before->traces_closed || now->partitions != before->partitions;
 }
 
 void transactions_poll(struct transactions *transactions)

@@ -1,0 +1,55 @@
+/*
+ * A thread that moves between CPUs, and ends each second span in the past, for live/test-rings.sh.
+ *
+ * usage: wanders SPANS
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin/blkin.h>
+
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Of those that this process may run on, another one each time. */
+static void move(int to)
+{
+    static cpu_set_t all;
+    cpu_set_t one;
+    int cpu = 0;
+
+    if (CPU_COUNT(&all) == 0)
+        (void)sched_getaffinity(0, sizeof(all), &all);
+    for (int left = to % CPU_COUNT(&all); !CPU_ISSET(cpu, &all) || left-- > 0;)
+        cpu++;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    (void)sched_setaffinity(0, sizeof(one), &one);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return 2;
+    blkin_init();
+    for (int i = 0; i < atoi(argv[1]); i++) {
+        struct blkin_span span;
+
+        move(i);
+        blkin_span_begin(&span, "wandered", BLKIN_INTERNAL, NULL);
+        if (i % 2)
+            blkin_span_end_at(&span, now_ns() - 50000000);
+        else
+            blkin_span_end(&span);
+    }
+    return 0;
+}
