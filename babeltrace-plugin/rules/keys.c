@@ -136,7 +136,7 @@ __attribute__((noinline)) static bool key_make_of_any(struct pairing *pairing, s
 
 bool pair_key_make_own(struct pairing *pairing, struct rule_run *run)
 {
-    if (!key_make_short(pairing, run))
+    if (pairing->renaming || !key_make_short(pairing, run))
         return key_make_of_any(pairing, run);
     pairing->key.form = run->rule->form;
     return true;

@@ -112,6 +112,7 @@ struct pairing {
     /* the event at hand */
     const struct event *event;
     struct rule_event *ruled;
+    const struct rule_point *renaming; /* what has other names in it; NULL: nothing has */
     struct pair_key key;
     struct span span;               /* that is being made: its log is kept */
     struct pair_examples *examples; /* of all rules, for free() */
@@ -127,12 +128,24 @@ static inline struct text open_kept(const struct pair_open *open)
     return (struct text){open->data.data + open->key_bytes, open->data.length - open->key_bytes};
 }
 
+/* What the event at hand calls the field. */
+static inline uint16_t pair_field_name(const struct pairing *pairing, uint16_t field)
+{
+    const struct rule_point *renaming = pairing->renaming;
+
+    for (size_t i = 0; renaming && i < renaming->rename_count; i++) {
+        if (renaming->renames[i].name == field)
+            return renaming->renames[i].field;
+    }
+    return field;
+}
+
 /* Of the event at hand. */
 static inline const struct rule_value *pair_value(struct pairing *pairing, uint16_t field)
 {
     static const struct rule_value none = {.type = VALUE_NONE};
     struct rule_event *event = pairing->ruled;
-    const uint16_t place = event->class->slots[field];
+    const uint16_t place = event->class->slots[pair_field_name(pairing, field)];
 
     if (place == RULE_NO_FIELD)
         return &none;

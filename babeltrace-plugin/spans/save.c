@@ -24,10 +24,9 @@ static void save_log(const struct span *span, struct state *state)
 }
 
 /* That of a link is a struct, and so is no other one. */
-static bool is_entry(uint64_t type, struct text key, struct text value)
+static bool is_entry(uint64_t type, struct text value)
 {
-    return type <= SPAN_MESSAGE &&
-           (type != SPAN_LINK || (key.length == 0 && value.length == sizeof(struct span_link)));
+    return type <= SPAN_MESSAGE && (type != SPAN_LINK || value.length == sizeof(struct span_link));
 }
 
 /* Into a span without a log. What there is no room for says so: it had room before. */
@@ -44,7 +43,7 @@ static void restore_log(struct span *span, struct state *state)
         const int64_t integer = state_get_signed(state);
         const struct text key = state_get_text(state), value = state_get_text(state);
 
-        if (!is_entry(type, key, value))
+        if (!is_entry(type, value))
             state_set_damaged(state);
         else if (state_is_good(state) &&
                  !span_add(span, (enum span_entry_type)type, key, value, integer))

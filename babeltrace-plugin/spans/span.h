@@ -24,7 +24,8 @@ enum span_entry_type {
                          severity as syslog names it, empty for info and for none */
     SPAN_TAG_TEXT,    /* key, value */
     SPAN_TAG_INTEGER, /* key, integer */
-    SPAN_LINK,        /* value holds a struct span_link: see span_entry_link() */
+    SPAN_LINK, /* value holds a struct span_link: see span_entry_link(); key is empty, or what
+                  follows its ids in Zipkin's tag of a foreign link */
     /*
      * A foreign span as it came in OTLP, for back ends of OTLP. For others, the entries before
      * these two say the same; those behind them were added to it.
@@ -122,7 +123,7 @@ static inline struct span_link span_entry_link(const struct span_entry *entry)
 {
     struct span_link link;
 
-    memcpy(&link, entry + 1, sizeof(link));
+    memcpy(&link, span_entry_value(entry).data, sizeof(link));
     return link;
 }
 

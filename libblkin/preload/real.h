@@ -47,7 +47,7 @@ int __openat_2(int fd, const char *path, int flags);
 #define PRELOAD_REAL_SOCKETS(X) \
     X(accept) X(listen) X(accept4) X(connect) X(socket) X(socketpair) X(shutdown) \
     X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(__read_chk) \
-    X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
+    X(__recv_chk) X(__recvfrom_chk) X(fflush) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
     X(sendmmsg) X(sendfile) X(splice) X(close) X(close_range) X(closefrom) X(dup) \
     X(dup2) X(dup3) X(fcntl) X(_exit) X(prctl) X(syscall) X(pthread_cancel) X(setrlimit) \
     X(prlimit)

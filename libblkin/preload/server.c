@@ -76,7 +76,7 @@ bool server_begin(bool may_restart)
     if (server_turn(SERVER_NEW, SERVER_LOADS)) {
         if (preload_config()->is_traced) {
             server_size_before = server_size();
-            blkin_heartbeat();
+            blkin_server_begins_();
         }
         __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
     }

@@ -22,6 +22,12 @@ void start_flush_all(void)
     interaction_flush_all();
 }
 
+void start_end_all(void)
+{
+    start_flush_all();
+    interaction_end_unanswered();
+}
+
 /*
  * What was at hand is the parent's: who answers it there records it. The locks of this library are
  * none, so that nothing is left locked; what another thread was changing is left as it is, and
@@ -54,7 +60,7 @@ static const struct preload_hooks start_hooks = {
     .forked = start_after_fork,
     .jumped = interaction_after_jump,
     .thread_ends = start_thread_ends,
-    .process_ends = start_flush_all,
+    .process_ends = start_end_all,
     .connection_ends = message_connection_ends,
 };
 

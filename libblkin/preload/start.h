@@ -12,6 +12,9 @@
  * cannot be traced without. */
 bool start_be_quiet(void);
 
+/* Also requests that have caused calls: nobody will answer them. */
+void start_end_all(void);
+
 /* Records all that is answered or put off, of all threads: the process ends, or must be quiet. */
 void start_flush_all(void);
 

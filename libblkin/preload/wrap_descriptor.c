@@ -26,6 +26,7 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
         const int saved_errno = preload_enter();
 
         connection_accepted(fd, listener, length ? address : NULL, length ? *length : 0);
+        interaction_hears_else();
         preload_leave(saved_errno);
     }
     return fd;
@@ -242,8 +243,9 @@ PRELOAD_PUBLIC void _exit(int status)
 {
     if (thread_is_any_followed() && !preload_is_off() && preload_is_own_process()) {
         (void)preload_enter();
-        start_flush_all();
-        thread_print_counts();
+        start_end_all();
+        if (!preload_is_quiet())
+            thread_print_counts();
     }
     real()->_exit(status);
     __builtin_unreachable();

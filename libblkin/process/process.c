@@ -151,6 +151,12 @@ void blkin_process_start(void)
     blkin_provider_load_at_start();
 }
 
+void blkin_server_begins_(void)
+{
+    blkin_provider_load_at_start();
+    blkin_do_chores_if_due(blkin_ticks());
+}
+
 void blkin_leave_lttng_(void)
 {
     blkin_provider_leave_lttng();

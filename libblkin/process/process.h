@@ -28,6 +28,10 @@ BLKIN_PUBLIC void blkin_forked_(void);
  */
 BLKIN_PUBLIC bool blkin_be_quiet_(void);
 
+/* For libblkin-preload.so: the program first waits for connections. As no client waits, the
+ * recorder's rings are waited for as long as its agent may take. */
+BLKIN_PUBLIC void blkin_server_begins_(void);
+
 /* For libblkin-preload.so, at the start: a filter may forbid what LTTng does, so it is not loaded.
  */
 BLKIN_PUBLIC void blkin_leave_lttng_(void);

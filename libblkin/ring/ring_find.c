@@ -11,6 +11,7 @@
 #include "ring_ask.h"
 #include "ring_write.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -46,11 +47,23 @@ enum ring_found ring_find_state(void)
 
 /* ---- the socket ---- */
 
+static char ring_chosen[sizeof(ring_path) + 1]; /* at the start; "": not at all */
+
+/* Before the program can clear its environment, or write over it, as exim and postgres do. */
+__attribute__((constructor)) static void ring_note_environment(void)
+{
+    const char *chosen = secure_getenv(RING_VARIABLE);
+
+    if (chosen)
+        (void)snprintf(ring_chosen, sizeof(ring_chosen), "%s", chosen);
+}
+
 /* False: there is none to ask. */
 static bool ring_choose_path(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
-    const char *path = chosen && *chosen ? chosen : RING_SOCKET;
+    const char *kept = *ring_chosen ? ring_chosen : RING_SOCKET;
+    const char *path = chosen && *chosen ? chosen : kept;
     const char *name = strrchr(path, '/');
     struct stat status;
 

@@ -344,10 +344,27 @@ class Show(unittest.TestCase):
                 self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (1, 1), wrong.stderr)
                 self.assertIn(said, wrong.stderr)
 
+    def test_damaged_trace(self):
+        """What could be read of it is shown, with one line that says so, and the status is 1."""
+        damaged = os.path.join(TRACES, "corrupt")
+        with tempfile.TemporaryDirectory() as folder:
+            rules = os.path.join(folder, "some.rules")
+            with open(rules, "w", encoding="utf-8") as file:
+                file.write("[span s]\nbegin = t:a\nend = t:b\n")
+            for command, expected in ((("show", "--list"), r"\n[0-9a-f]{16,32} +\d+ "), (("show",), "service: span"),
+                                      (("stat", "-1"), r"^\d+ spans? in "), (("graph", "--format=json"), "^{"),
+                                      (("rules", "events"), r"\n +\d+  (zipkin|blkin):"), (("rules", "try", rules), r"^\[span s\]")):
+                result = subprocess.run([BLKIN, *command, damaged], text=True, capture_output=True, timeout=60)
+                with self.subTest(command=command):
+                    self.assertEqual(result.returncode, 1)
+                    self.assertRegex(result.stdout, expected)
+                    said = [line for line in result.stderr.splitlines() if not line.startswith("blkin: events: ")]
+                    self.assertEqual([f'the trace "{damaged}" is damaged: only what' in line for line in said], [True], said)
+
     def test_what_is_no_trace(self):
         self.refused('cannot read "/nowhere": No such file', "/nowhere")
         with tempfile.TemporaryDirectory() as empty:
-            self.refused(f'cannot read the trace "{empty}": babeltrace2 with sink.blkin.zipkin has failed', empty)
+            self.refused(f'cannot read the trace "{empty}": babeltrace2 has failed', empty)
         self.refused("no spans in it", "/dev/null")
         self.refused("no spans in it", "-", text="[]\n[]")
         self.refused("not JSON, line 3", "-", text="[\n{},\nx]")

@@ -5,6 +5,7 @@ might refuse is mapped for both, and harms no other one.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import http.client
+import json
 import os
 import random
 import sys
@@ -128,6 +129,57 @@ class AsItCame(unittest.TestCase):
             self.assertEqual((tags["host.name"], tags["otel.scope.name"], tags["error"]),
                              ("h", "tests", "disk is full"))
             self.assertNotIn("", tags)
+            self.assertEqual(tags["otlp.link.0"], '000102030405060708090a0b0c0d0e0f|0001020304050607|k=v|{"b":1.5}|0')
+            recorder.end()
+
+    def test_values_in_zipkin(self):
+        """JSON at all depths, shortest numbers, and bytes as OpenTelemetry has them."""
+        one, value = span(5 << 64, 7, ms=51), otlp.CLASSES["AnyValue"]
+
+        def array(*values):
+            made = value()
+            made.array_value.values.extend(values)
+            return made
+
+        def mapped(**values):
+            made = value()
+            made.kvlist_value.SetInParent()
+            for key, inner in values.items():
+                made.kvlist_value.values.add(key=key, value=inner)
+            return made
+
+        def nested(depth):
+            made = value(int_value=1)
+            for _ in range(depth):
+                made = array(made)
+            return made
+
+        raw, nan = value(bytes_value=b"\0\xff\x10a"), value(double_value=float("nan"))
+        infinite = value(double_value=float("-inf"))
+        tags = {
+            "price": (value(double_value=19.99), "19.99"), "third": (value(double_value=1 / 3), repr(1 / 3)),
+            "whole": (value(double_value=3.0), "3"), "raw": (raw, "AP8QYQ=="), "nan": (nan, "NaN"),
+            "infinite": (infinite, "-Infinity"), "empty": (value(), ""),
+            "array": (array(value(int_value=1), value(), raw, nan, infinite, value(double_value=0.1)),
+                      [1, None, "AP8QYQ==", "NaN", "-Infinity", 0.1]),
+            "map": (mapped(none=value(), empty=mapped(), list=array(), text=value(string_value='a\x01b\n"\\')),
+                    {"none": None, "empty": {}, "list": [], "text": 'a\x01b\n"\\'}),
+            "empty map": (mapped(), {}), "ten": (nested(10), json.loads("[" * 10 + "1" + "]" * 10)),
+            "limit": (nested(32), json.loads("[" * 32 + "1" + "]" * 32)),
+            "deep": (nested(40), json.loads("[" * 33 + '"..."' + "]" * 33)),
+        }
+        for key, (sent, _) in tags.items():
+            one.attributes.add(key=key).value.CopyFrom(sent)
+        one.events.add(time_unix_nano=time.time_ns(), name="none")
+        one.events.add(time_unix_nano=time.time_ns(), name="some").attributes.add(key="price").value.double_value = 19.99
+        with Collector() as collector, self.recorder(collector, "/api/v2/spans", "zipkin") as recorder:
+            self.assertEqual(post(recorder.connect(), request([one]))[0], 200)
+            wait_until(lambda: collector.requests, "it arrives")
+            got = collector.requests[0].spans[0]
+            for key, (_, expected) in tags.items():
+                found = got["tags"][key]
+                self.assertEqual(found if isinstance(expected, str) else json.loads(found), expected, key)
+            self.assertEqual(sorted(event["value"] for event in got["annotations"]), ["none", 'some: {"price":19.99}'])
             recorder.end()
 
     def test_services_as_blkin_record_delivers_them(self):

@@ -141,8 +141,8 @@ static void test_step(void)
     assembler_free(assembler);
 }
 
-/* What is off from the first event on is meant so, as with --clock-offset: nothing is moved, but for
- * a step that comes later. Where the trace's own offset proves right, it always was. */
+/* What is off from the first event on is meant so, as with --clock-offset: nothing is moved, but
+ * for a step that comes later. Where the trace's own offset proves right, it always was. */
 static void test_off_from_the_first(void)
 {
     for (int sign = -1; sign <= 1; sign += 2) {

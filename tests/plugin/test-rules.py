@@ -6,11 +6,10 @@
 import collections
 import json
 import os
-import tempfile
 import unittest
 
-from conversion import Conversion
-from ctf import Characters, Enum, Float, Integer, String, Structure, Trace
+from ctf import Enum, Float, Integer, String, Structure
+from recorded import Recorded
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 US = 1000
@@ -30,38 +29,7 @@ def canonical(spans):
     return sorted(lines)
 
 
-class Rules(unittest.TestCase):
-    def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.traces = 0
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def rules(self, text, name="test.rules"):
-        with open(self.path(name), "w") as file:
-            file.write(text)
-        return self.path(name)
-
-    def convert(self, *inputs, rules=None, parameters=(), fails=False):
-        given = [f'rules="{rules}"'] if rules else []
-        run = Conversion(self.folder, *inputs, parameters=[*given, *parameters]).end(1 if fails else 0)
-        return run.said if fails else (run.spans(), run.counters())
-
-    def record(self, classes, events, context=None, host="h", **more_context):
-        """Events: (time, name, values[, context])."""
-        self.traces += 1
-        trace = Trace(self.traces, hostname=host, context={
-            "vpid": Integer(32, True), "vtid": Integer(32, True), "procname": Characters(17), **more_context})
-        for name, fields in classes.items():
-            trace.event_class(name, fields)
-        stream = trace.stream()
-        usual = context or {"vpid": 10, "vtid": 11, "procname": "prog"}
-        stream.packet([(*event[:3], event[3] if len(event) > 3 else usual) for event in events])
-        folder = self.path(f"trace-{self.traces}")
-        trace.write(folder)
-        return folder
-
+class Rules(Recorded):
     def test_forms(self):
         """Each form of a rule, of one file: a stack, an event for both ends, an event with a duration, stages."""
         stages = Enum(8, False, {"queued": 0, "issued": 1, "done": 2})
@@ -86,6 +54,25 @@ class Rules(unittest.TestCase):
         self.assertEqual((call["kind"], call["localEndpoint"]["serviceName"], call["tags"]["addr"]), ("SERVER", "valkey", "::1"))
         self.assertEqual(counters["rule_begins"], sum(counters["rule_" + part] for part in (
             "spans", "shorter", "begun_again", "dropped", "begins_unmatched", "unusable", "open")))
+
+    def test_where(self):
+        """Fields with other names in some events: in the key, the parent's key, the name, tags and errors; not in conditions."""
+        classes = {"t:a": {"id": Integer(64), "what": String(), "size": Integer(32)}, "t:in": {"of": Integer(64), "id": Integer(64)},
+                   "t:out": {"id": Integer(64)}, "t:b": {"old": Integer(64), "id": Integer(64), "why": String()}}
+        folder = self.record(classes, [
+            (1000 * US, "t:a", {"id": 1, "what": "one", "size": 5}), (2000 * US, "t:in", {"of": 1, "id": 9}),
+            (3000 * US, "t:out", {"id": 9}), (4000 * US, "t:b", {"old": 1, "id": 2, "why": "moved"}),
+            (6000 * US, "t:b", {"old": 2, "id": 0, "why": "gone"})])
+        spans, counters = self.convert(folder, rules=self.rules(
+            "[span {name}]\nbegin = t:a where name=what\nbegin = t:b if id != 0 where name=why\nend = t:b where id=old reason=why\n"
+            "key = id\ntags = size id\nerror = reason == gone as reason\n[span in]\nbegin = t:in where up=of\nend = t:out\n"
+            "key = id\nparent = {name} by up\n"))
+        spans.sort(key=lambda span: span["timestamp"])
+        self.assertEqual([(span["name"], span["duration"], "parentId" in span) for span in spans],
+                         [("one", 3000, False), ("in", 1000, True), ("moved", 2000, False)])
+        self.assertEqual([{key: value for key, value in span["tags"].items() if not key.startswith("lttng.")} for span in spans],
+                         [{"size": "5", "id": "1"}, {}, {"id": "2", "error": "gone"}])
+        self.assertEqual((counters["rule_begins_unmatched"], counters["rule_keyless"]), (0, 0))
 
     def test_types(self):
         labels = Enum(8, False, {"IN": 0, "OUT": 1})

@@ -59,7 +59,7 @@ static void waits(struct interaction *interaction)
 
 static void wait_for_events(void)
 {
-    (void)interaction_waits_for_events(true);
+    interaction_begin_round();
 }
 
 static bool is_caused(const char *head, enum preload_cause how, const struct interaction *by)
@@ -78,6 +78,7 @@ static void begin(void)
     CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);
     CHECK(interaction_thread.work == NULL && blkin_current() == NULL);
     interaction_thread.round = 1;
+    interaction_thread.is_in_order = interaction_thread.is_out_of_order = false;
 }
 
 static void test_none(void)
@@ -145,6 +146,74 @@ static void test_rounds(void)
     interaction_opens(interaction_thread.worker, one); /* heard of again */
     CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
+}
+
+/* Just read, as served.c tells it. */
+static struct interaction *heard(const char *text)
+{
+    struct interaction *one = request(text);
+
+    interaction_work_for(one);
+    interaction_thread.heard = pool_name_of(&one->item);
+    return one;
+}
+
+/* A part of the answer to its call is there. */
+static struct interaction *half_answered(void)
+{
+    struct interaction *one = request("a");
+
+    one->has_called = true;
+    return one;
+}
+
+static void test_order(void)
+{
+    struct interaction *half, *one, *other;
+
+    begin();
+    half = half_answered();
+    wait_for_events();
+    one = heard("b");
+    CHECK(cause_of_connect() == NULL); /* half may call for a second time */
+    interaction_thread.has_one_event = true;
+    CHECK(cause_of_connect() == one && is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    interaction_hears_else();
+    CHECK(cause_of_connect() == NULL);
+    is_over(one);
+    wait_for_events();
+
+    /* a thread that reads the next one after the call for the last */
+    one = heard("b");
+    CHECK(cause_of_connect() == NULL && !interaction_thread.is_in_order);
+    waits(one);
+    other = heard("c");
+    CHECK(cause_of_connect() == NULL && interaction_thread.is_in_order);
+    CHECK(cause_of_connect() == other);
+    is_over(one);
+    is_over(other);
+    wait_for_events();
+    other = request("d"); /* it may wait for a timer */
+    wait_for_events();
+    one = heard("b");
+    CHECK(cause_of_connect() == NULL);
+    is_over(other);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    is_over(one);
+
+    /* a thread that calls for one after it has turned to something else */
+    is_over(half);
+    wait_for_events();
+    one = heard("b");
+    interaction_hears_else();
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one) && interaction_thread.is_out_of_order);
+    half = half_answered();
+    is_over(one);
+    wait_for_events();
+    one = heard("b");
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
+    is_over(one);
+    is_over(half);
 }
 
 static void test_prefix(void)
@@ -410,6 +479,7 @@ int main(void)
     test_owner();
     test_only();
     test_rounds();
+    test_order();
     test_prefix();
     test_guess();
     test_work();

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 import os
+import pathlib
 import shutil
 import signal
 
@@ -190,6 +191,31 @@ def varnish(world, name, behind, traced=True):
     world.serve(name, port, "varnishd", "-F", "-j", "none", "-n", folder, "-a", f"127.0.0.1:{port}", "-f", config,
                 "-s", "malloc,10m", "-T", "none", traced=traced)
     return port
+
+
+PHP_FPM = """
+[global]
+error_log = /dev/stderr
+log_level = warning
+daemonize = no
+[www]
+listen = {socket}
+listen.backlog = 511
+pm = static
+pm.max_children = 4
+clear_env = no
+"""
+
+
+def php_fpm(world, name, traced=True):
+    """Its scripts are files of the world's folder; returns the path of its socket."""
+    socket = world.folder / f"{name}.socket"
+    socket.unlink(missing_ok=True)
+    config = world.make(f"{name}.conf", PHP_FPM.format(socket=socket))
+    program = sorted(pathlib.Path(world.servers_folder, "usr/sbin").glob("php-fpm*"))[-1].name
+    world.serve(name, None, program, "-n", "-F", "-y", config, *(["-R"] if os.getuid() == 0 else []), traced=traced)
+    wait_until(socket.exists, f"{name} listens")
+    return socket
 
 
 def varnish_and_apache(world, name, traced=True):

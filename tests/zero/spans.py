@@ -70,12 +70,22 @@ def numbered(spans, numbers, what):
 Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses alone")
 
 
-def parents(spans, front, sent, back, seen):
-    """Of the requests through front to back, by numbers: how many traces have both, of the same request (whole); of
+def numbered_by_files(spans, service):
+    """The same of a server that has read a file of that number, from a folder "number", for each request."""
+    found = {}
+    for span in spans.servers(service):
+        paths = (tag(child, "file.path", "").rpartition("/number/") for child in spans.children(span))
+        names = {name for _, is_one, name in paths if is_one}
+        if len(names) != 1:
+            raise Failed(f"{service}: a request has read the files {names}, not one")
+        found[span["traceId"], span["id"]] = int(names.pop())
+    return found
+
+
+def parents(spans, front, of_front, back, of_back):
+    """Of the requests through front to back, by numbers of their spans: how many traces have both, of the same request (whole); of
     two different ones (wrong), not counting those that say that it is a guess; guesses, linked or not, and how many
     of them are wrong; the rest is alone."""
-    of_front = numbered(spans.servers(front), sent, front)
-    of_back = numbered(spans.servers(back), seen, back)
     whole = wrong = guesses = wrong_guesses = alone = 0
     for span in spans.servers(back):
         number = of_back[span["traceId"], span["id"]]

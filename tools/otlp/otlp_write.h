@@ -71,6 +71,14 @@ struct otlp_origin_places {
     size_t resource_spans, scope_spans;
 };
 
+/* Another ScopeSpans of the ResourceSpans that is at its end. */
+static inline char *otlp_scope_begin(const struct buffer *buffer, char *at, struct text scope,
+                                     struct otlp_origin_places *places)
+{
+    at = otlp_begin(at, PB_BYTES(2), &places->scope_spans, buffer->data);
+    return otlp_put_raw(at, PB_BYTES(1), scope);
+}
+
 static inline char *otlp_origin_begin(struct buffer *buffer, struct text resource,
                                       struct text scope, struct otlp_origin_places *places)
 {
@@ -78,10 +86,10 @@ static inline char *otlp_origin_begin(struct buffer *buffer, struct text resourc
 
     at = otlp_begin(at, PB_BYTES(1), &places->resource_spans, buffer->data);
     at = otlp_put_raw(at, PB_BYTES(1), resource);
-    at = otlp_begin(at, PB_BYTES(2), &places->scope_spans, buffer->data);
-    return otlp_put_raw(at, PB_BYTES(1), scope);
+    return otlp_scope_begin(buffer, at, scope, places);
 }
 
+/* More spans, or another ScopeSpans, may follow: then both end anew. */
 static inline void otlp_origin_end(struct buffer *buffer, const struct otlp_origin_places *places,
                                    const char *at)
 {

@@ -71,7 +71,7 @@ static int stat_source(const struct options *options)
         else
             fputs("blkin stat: out of memory\n", stderr);
     }
-    summary_free(&summary);
+    status = summary_end(&summary, status);
     return output_flush("blkin stat", status);
 }
 
