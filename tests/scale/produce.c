@@ -324,12 +324,15 @@ static int usage(void)
 
 static bool read_options(struct load *load, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"brokers", required_argument, NULL, 'b'},   {"topic", required_argument, NULL, 't'},
-        {"out", required_argument, NULL, 'o'},       {"rate", required_argument, NULL, 'r'},
-        {"seconds", required_argument, NULL, 's'},  
-        {"traces", required_argument, NULL, 'n'},    {"seed", required_argument, NULL, 'e'},
-        {"spread-ms", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"brokers", required_argument, NULL, 'b'},
+                                            {"topic", required_argument, NULL, 't'},
+                                            {"out", required_argument, NULL, 'o'},
+                                            {"rate", required_argument, NULL, 'r'},
+                                            {"seconds", required_argument, NULL, 's'},
+                                            {"traces", required_argument, NULL, 'n'},
+                                            {"seed", required_argument, NULL, 'e'},
+                                            {"spread-ms", required_argument, NULL, 'p'},
+                                            {NULL, 0, NULL, 0}};
 
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
