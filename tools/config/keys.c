@@ -100,6 +100,7 @@ static const struct key own[] = {
     A_TEXT(WORK, AT_START, "instance", 200, ""),
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, AT_START, "commit-ms", 10, 8000, 1000),
+    AN_INTEGER(WORK, AT_ONCE, "page-series", 1000, 1000000, 20000),
     A_TEXT(HOST, AT_ONCE, "cpu", 1023, ""), /* as of host/settings.h, all up to "cgroup" */
     A_TEXT(HOST, AT_ONCE, "memory", 1023, ""),
     A_TEXT(HOST, AT_ONCE, "pressure", 1023, ""),

@@ -127,7 +127,10 @@ static char *root_page(void *context)
 {
     const struct root *root = context;
 
-    return root->is_ready ? merged_page(root->deltas.merged, wall_clock_ns()) : NULL;
+    if (!root->is_ready)
+        return NULL;
+    return merged_page(root->deltas.merged,
+                       (size_t)config_integer(root->frame.config, "page-series"), wall_clock_ns());
 }
 
 static char *root_document(void *context)
