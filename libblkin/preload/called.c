@@ -188,6 +188,17 @@ static void called_set_opener(struct connection *connection)
     connection->opener = cause;
 }
 
+void called_will_write(struct connection *connection)
+{
+    struct interaction *before = interaction_at_hand(connection);
+    const bool is_busy = before && interaction_phase(before) < PHASE_ANSWERED;
+
+    if (before)
+        interaction_let_go(before);
+    if (!is_busy && !connection->opener)
+        called_set_opener(connection);
+}
+
 void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
 {
     struct connection *connection;

@@ -54,7 +54,7 @@ int __openat_2(int fd, const char *path, int flags);
 
 #define PRELOAD_REAL_WAITS(X) \
     X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) \
-    X(__ppoll_chk) X(select) X(pselect)
+    X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl)
 
 #define PRELOAD_REAL_FILES(X) \
     X(open) X(openat) X(creat) X(__open_2) X(__openat_2) X(fclose) X(freopen) X(pread) \

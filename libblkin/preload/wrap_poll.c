@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "called.h"
 #include "config.h"
 #include "connection.h"
 #include "file.h"
@@ -23,6 +24,10 @@
 
 static const struct timespec hold_time = {.tv_nsec = HOLD_NS};
 
+#define IDLE_LOOKS 4 /* of no time, after which a thread goes on with what it has */
+
+static __thread unsigned poll_looks __attribute__((tls_model("initial-exec"))); /* in turn */
+
 /* Before a wait. Returns true if it is to be split. */
 static bool poll_waits(bool begins_round)
 {
@@ -31,6 +36,8 @@ static bool poll_waits(bool begins_round)
 
     if (preload_is_off())
         return false;
+    if (begins_round)
+        poll_looks = 0;
     if (!interaction_thread.worker) {
         interaction_thread.round += begins_round;
         return false;
@@ -50,8 +57,6 @@ static bool poll_waits(bool begins_round)
     return holds && !preload_is_quiet(); /* between the parts of a wait, signals are blocked */
 }
 
-#define IDLE_LOOKS 4 /* of no time, after which a thread goes on with what it has */
-
 /*
  * After a wait that began no round before. One of no time begins a round if there was something:
  * else the thread has only looked, and goes on with what it has. A loop that always only looks
@@ -59,12 +64,11 @@ static bool poll_waits(bool begins_round)
  */
 static void poll_has_waited(bool is_empty)
 {
-    static __thread unsigned looks __attribute__((tls_model("initial-exec")));
     const int saved_errno = errno;
 
-    if (preload_is_off() || (is_empty && ++looks <= IDLE_LOOKS))
+    if (preload_is_off() || (is_empty && ++poll_looks <= IDLE_LOOKS))
         return;
-    looks = 0;
+    poll_looks = 0;
     if (!interaction_thread.worker) {
         interaction_thread.round++;
         return;
@@ -142,23 +146,34 @@ static bool poll_copy_from_program(void *to, const void *from, size_t size)
 
 #define SET_SMALL 8
 
+/* Also one that nobody has used: a socket of datagrams, or one that listens. */
+static bool poll_is_socket(int fd)
+{
+    if (!preload_is_known(preload_slot(fd)))
+        connection_adopt(fd);
+    return preload_is_socket(preload_slot(fd));
+}
+
 /*
  * A connection that was accepted, and some that were made: who waits for nothing else does one
- * client's work, and is in the middle of that.
+ * client's work, and is in the middle of that. A pipe that tells of the program's end does not
+ * count as long as it does not.
  */
 static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 {
     const struct connection *client = NULL;
 
     for (nfds_t i = 0; i < count && count > 1; i++) {
-        struct connection *connection;
+        const struct preload_slot *slot = preload_slot(fds[i].fd);
+        struct connection *connection = connection_of(slot, 0);
         bool is_strange;
 
         if (fds[i].fd < 0)
             continue;
-        connection = connection_of(preload_slot(fds[i].fd), 0);
-        is_strange = !connection || connection->role == ROLE_NONE ||
-                     (connection->role == ROLE_SERVER && client && client != connection);
+        is_strange = connection
+                         ? connection->role == ROLE_NONE ||
+                               (connection->role == ROLE_SERVER && client && client != connection)
+                         : fds[i].revents || poll_is_socket(fds[i].fd);
         if (connection && connection->role == ROLE_SERVER)
             client = connection; /* only to be compared */
         if (connection)
@@ -167,6 +182,20 @@ static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
             return false;
     }
     return true;
+}
+
+/* Is the wait one in the middle of a request? */
+static bool poll_goes_on(const struct pollfd *fds, nfds_t count)
+{
+    int saved_errno;
+    bool goes_on;
+
+    if (preload_is_off())
+        return true;
+    saved_errno = preload_enter();
+    goes_on = poll_is_of_one_client(fds, count);
+    preload_leave(saved_errno);
+    return goes_on;
 }
 
 static bool poll_is_time(const struct timespec *timeout)
@@ -194,7 +223,7 @@ static bool poll_is_time(const struct timespec *timeout)
             return -1;                                                               \
         result = call_for_rest;                                                      \
     }                                                                                \
-    if (result < 0 || (is_small && poll_is_of_one_client(fds, count)))               \
+    if (result < 0 || (is_small && poll_goes_on(fds, count)))                        \
         return result;                                                               \
     if (!sleeps || is_small)                                                         \
         poll_has_waited(!sleeps && result == 0);                                     \
@@ -202,6 +231,25 @@ static bool poll_is_time(const struct timespec *timeout)
     return result
 
 #define ANY_COUNT (SET_SMALL + 1)
+
+PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event *event)
+{
+    const int result = real()->epoll_ctl(poll, operation, fd, event);
+    struct connection *connection;
+    int saved_errno;
+
+    /* where each change is told, and not all is asked for once and for all */
+    if (result < 0 || operation == EPOLL_CTL_DEL ||
+        (event->events & (EPOLLOUT | EPOLLET)) != EPOLLOUT || !interaction_thread.worker ||
+        !preload_is_on() || !(connection = connection_of(preload_slot(fd), 0)))
+        return result;
+    saved_errno = preload_enter();
+    if (connection->role == ROLE_CLIENT)
+        called_will_write(connection);
+    preload_leave(saved_errno);
+    connection_let_go(connection);
+    return result;
+}
 
 PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int timeout)
 {

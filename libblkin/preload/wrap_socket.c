@@ -424,9 +424,14 @@ PRELOAD_PUBLIC ssize_t send(int fd, const void *buffer, size_t size, int flags)
 }
 
 /* TCP Fast Open: sends with what connects. */
-static inline bool socket_connects(const struct sockaddr *address, int flags)
+static void socket_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
 {
-    return flags & MSG_FASTOPEN && address;
+    if (address && !preload_is_off()) {
+        const int saved_errno = preload_enter();
+
+        called_connects(fd, address, length, is_on);
+        preload_leave(saved_errno);
+    }
 }
 
 PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
@@ -434,12 +439,8 @@ PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags
 {
     const bool is_on = preload_is_on();
 
-    if (socket_connects(address, flags) && !preload_is_off()) {
-        const int saved_errno = preload_enter();
-
-        called_connects(fd, address, length, is_on);
-        preload_leave(saved_errno);
-    }
+    if (flags & MSG_FASTOPEN)
+        socket_connects(fd, address, length, is_on);
     if (flags & MSG_OOB || !socket_is_socket(fd, is_on))
         return real()->sendto(fd, buffer, size, flags, address, length);
     WRITE_CALL(fd, HEAD(buffer, size), socket_with_more(size, flags),
@@ -468,6 +469,8 @@ PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     const bool is_on = preload_is_on();
     char head[PRELOAD_PAYLOAD_MAX];
 
+    if (flags & MSG_FASTOPEN)
+        socket_connects(fd, message->msg_name, message->msg_namelen, is_on);
     if (flags & MSG_OOB || !socket_is_socket(fd, is_on))
         return socket_send_message(fd, message, flags);
     WRITE_CALL(fd, socket_gathered(message->msg_iov, message->msg_iovlen, socket_result, head),

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "libblkin/preload/called.h"
 #include "libblkin/preload/cause.h"
 #include "libblkin/preload/interaction.h"
 #include "libblkin/preload/preload.h"
@@ -214,6 +215,26 @@ static void test_order(void)
     CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
     is_over(one);
     is_over(half);
+}
+
+/* A connection that is there is to be written to later: an event loop was asked for that. */
+static void test_will_write(void)
+{
+    struct interaction *one, *other;
+
+    begin();
+    one = request("a");
+    called_will_write(&client);
+    CHECK(client.opener == one && one->calls == 1 && one->has_called);
+    wait_for_events();
+    other = request("b");
+    CHECK(is_caused("b", PRELOAD_BY_OWNER, one));
+    called_will_write(&client); /* it was asked again */
+    CHECK(client.opener == one && other->calls == 0);
+    called_forget_opener(&client);
+    CHECK(one->calls == 0);
+    is_over(one);
+    is_over(other);
 }
 
 static void test_prefix(void)
@@ -480,6 +501,7 @@ int main(void)
     test_only();
     test_rounds();
     test_order();
+    test_will_write();
     test_prefix();
     test_guess();
     test_work();

@@ -5,10 +5,11 @@ A case raises Failed, or returns what it has found as a line of words.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
+import re
 from functools import partial
 
-from daemons import php_fpm, varnish
-from load import Failed, Http, Memcached, load
+from daemons import named, php_fpm, stunnel, unbound, varnish
+from load import Dns, Failed, Http, Memcached, load
 from parts import (fio, haproxy, lighttpd, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql)
 from spans import Spans, numbered, numbered_by_files, parents
 
@@ -168,12 +169,12 @@ def varnishes(unique):
         world, lambda behind: varnish(world, "front", behind), requests, connections, True, unique, hands_on=True)
 
 
-def chain(spans, of_front, of_back, requests):
-    """Each request of the front is one of the back, and nearly all are one trace."""
+def chain(spans, of_front, of_back, requests, share=WHOLE):
+    """Each span of the back is a request of the front, and so many are one trace with that."""
     found = parents(spans, "front", of_front, "back", of_back)
-    said = (f"{requests} requests, {found.whole} whole traces, {found.wrong} wrong, "
+    said = (f"{requests} requests, {len(of_back)} behind, {found.whole} whole traces, {found.wrong} wrong, "
             f"{found.guesses} guesses ({found.wrong_guesses} wrong), {found.alone} alone")
-    if found.wrong or found.whole < WHOLE * requests:
+    if found.wrong or found.whole < share * len(of_back):
         raise Failed(said)
     return said
 
@@ -190,6 +191,29 @@ def fastcgi(unique):
         exactly(spans, "front", requests)
         return chain(spans, numbered(spans.servers("front"), sent, "front"), numbered_by_files(spans, "back"), requests)
     return case
+
+
+def case_stunnel(world, requests, connections):
+    (world.folder / "back.access").unlink(missing_ok=True)
+    spans, sent = recorded(world, lambda: stunnel(world, "front", lighttpd(world, "back")),
+                           lambda port: load(port, requests, connections, Http(port), with_tls=True))
+    return chain(spans, numbered(spans.servers("front"), sent, "front", has_hello=True),
+                 numbered(spans.servers("back"), served(world, "back"), "back"), requests)
+
+
+def case_unbound(world, requests, connections):
+    """DNS over TCP. With more than one client it sends the next query before it has the answer to the last."""
+    def start():
+        return unbound(world, "front", named(world, "back"))
+
+    spans, sent = recorded(world, start, lambda port: load(port, requests, connections, Dns()))
+    seen = collections.defaultdict(list)
+    log = (world.folder / "back.data/queries").read_text(encoding="ascii")
+    for port, number in re.findall(r"#(\d+) \(host(\d+)\.test\)", log):
+        seen[int(port)].append(int(number))
+    return chain(spans, numbered(spans.servers("front"), sent, "front"),
+                 numbered(spans.servers("back"), seen, "back", size=47), requests,
+                 WHOLE if connections == 1 else 0)
 
 
 def case_nbd(world, requests, depth):
@@ -217,6 +241,8 @@ CASES = {
     "nbd": case_nbd,
     "php": fastcgi(True),
     "php-alike": fastcgi(False),
+    "stunnel": case_stunnel,
+    "unbound": case_unbound,
     "varnish": varnishes(True),
     "varnish-alike": varnishes(False),
     **{f"{front.__name__}-{'pooled' if pooled else 'new'}{'' if unique else '-alike'}":
@@ -232,6 +258,8 @@ PACKAGES = {
     "haproxy": ("haproxy", "nginx"),
     "nbdkit": (),
     "php": ("nginx", "php-fpm"),
+    "stunnel": ("stunnel4", "lighttpd"),
+    "unbound": ("unbound", "bind9"),
     "varnish": ("varnish", "nginx"),
     "nbd": (),
 }

@@ -331,7 +331,9 @@ def lighttpd(world, name):
     port = world.port()
     world.make("file", "x" * 4096)
     config = world.make(f"{name}.conf", f'server.port = {port}\nserver.bind = "127.0.0.1"\n'
-                        f'server.document-root = "{world.folder}"\nserver.max-keep-alive-requests = 1000000\n')
+                        f'server.document-root = "{world.folder}"\nserver.max-keep-alive-requests = 1000000\n'
+                        f'server.modules = ("mod_accesslog")\naccesslog.filename = "{world.folder}/{name}.access"\n'
+                        'accesslog.format = "%{remote}p %{X-Id}i"\n')
     modules = [f"{root}/usr/lib/lighttpd" for root in (world.servers_folder, "")
                if os.path.isdir(f"{root}/usr/lib/lighttpd")]
     world.serve(name, port, "lighttpd", "-D", "-f", config, *(["-m", modules[0]] if modules else []))

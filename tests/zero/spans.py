@@ -49,16 +49,29 @@ def tag(span, name, default=None):
     return span.get("tags", {}).get(name, default)
 
 
-def numbered(spans, numbers, what):
+def firsts(spans, size):
+    """Of the requests of a connection, which one each span begins with."""
+    first = 0
+    for span in spans:
+        yield first
+        first += int(tag(span, "request.bytes")) // size
+
+
+def numbered(spans, numbers, what, has_hello=False, size=0):
     """By the span's id: the number of the request that a SERVER span is. The numbers that each port of a client has
     sent, or that the server has logged, are in their order, and so are the spans of its connections, one after the
-    other."""
+    other. has_hello: after others, as of TLS. size: of a request, where one span may have several: then it has the first
+    one's number."""
     by_port = collections.defaultdict(list)
     for span in spans:
         by_port[span["remoteEndpoint"]["port"]].append(span)
     found = {}
     for port, sent in numbers.items():
         got = sorted(by_port.pop(port, []), key=lambda span: span["timestamp"])
+        if size:
+            sent = [sent[first] for first in firsts(got, size) if first < len(sent)]
+        if has_hello:
+            got = got[max(0, len(got) - len(sent)):]
         if len(got) != len(sent):
             raise Failed(f"{what}: {len(got)} SERVER spans for the {len(sent)} requests from port {port}")
         found.update(((span["traceId"], span["id"]), number) for span, number in zip(got, sent))

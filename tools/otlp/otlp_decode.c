@@ -204,6 +204,8 @@ static void take_scope(struct otlp_decoding *decoding, struct text message)
     decoding->origin.scope_number++;
     if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
         decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
+    if (decoding->wants_schemas)
+        decoding->origin.scope_schema = otlp_find(message, OTLP_SCOPE_SPANS_SCHEMA);
 }
 
 /* The next ScopeSpans of a ResourceSpans. */
@@ -221,11 +223,13 @@ static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
 }
 
 /* Where each span has one of its own, it is mostly that of the span before. */
-static void take_resource(struct otlp_origin *origin, struct text resource)
+static void take_resource(struct otlp_origin *origin, struct text resource, struct text schema)
 {
-    if (origin->number && text_equal(resource, origin->resource))
+    if (origin->number && text_equal(resource, origin->resource) &&
+        text_equal(schema, origin->schema))
         return;
     origin->number++;
+    origin->schema = schema;
     origin->resource = resource;
     origin->service =
         otlp_find(otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("service.name")),
@@ -235,15 +239,18 @@ static void take_resource(struct otlp_origin *origin, struct text resource)
 /* The next ResourceSpans. */
 static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
 {
+    struct text message, schema = {"", 0};
     struct pb_member field;
 
     for (; *most && pb_next(&decoding->request, &field); --*most) {
-        if (field.tag == OTLP_REQUEST_RESOURCE_SPANS) {
-            decoding->resource_spans = pb_reader_of(pb_text(&field));
-            take_resource(&decoding->origin,
-                          otlp_find(pb_text(&field), OTLP_RESOURCE_SPANS_RESOURCE));
-            break;
-        }
+        if (field.tag != OTLP_REQUEST_RESOURCE_SPANS)
+            continue;
+        message = pb_text(&field);
+        decoding->resource_spans = pb_reader_of(message);
+        if (decoding->wants_schemas)
+            schema = otlp_find(message, OTLP_RESOURCE_SPANS_SCHEMA);
+        take_resource(&decoding->origin, otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE), schema);
+        break;
     }
     return !pb_is_broken(&decoding->request);
 }
@@ -253,12 +260,14 @@ static bool has_more(const struct pb_reader *reader)
     return reader->at != reader->end;
 }
 
-void otlp_decode_begin(struct otlp_decoding *decoding, struct text request)
+void otlp_decode_begin(struct otlp_decoding *decoding, struct text request, bool wants_schemas)
 {
     const struct pb_reader none = pb_reader_of((struct text){"", 0});
 
-    *decoding = (struct otlp_decoding){
-        .request = pb_reader_of(request), .resource_spans = none, .scope_spans = none};
+    *decoding = (struct otlp_decoding){.request = pb_reader_of(request),
+                                       .resource_spans = none,
+                                       .scope_spans = none,
+                                       .wants_schemas = wants_schemas};
 }
 
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
@@ -284,7 +293,7 @@ struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *c
 {
     struct otlp_decoding decoding;
 
-    otlp_decode_begin(&decoding, request);
+    otlp_decode_begin(&decoding, request, false);
     (void)otlp_decode_some(&decoding, UINT64_MAX, call, context);
     return decoding.decoded;
 }
