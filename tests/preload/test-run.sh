@@ -248,7 +248,7 @@ if [ -e static ]; then
     "$cc" -static -o sleeps sleep.c
     LD_PRELOAD=$library ./sleeps &
     static=$!
-    trap 'kill $traced $plain $filtered $clearing $cleared $limited $static; rm -rf "$work"' EXIT
+    trap 'kill $traced $plain $filtered $clearing $cleared $untold $static; rm -rf "$work"' EXIT
     wait_for 20 - "a static program" is_program $static sleeps || exit 1
     doctor $static program.preloaded bad "*is linked statically*"
 fi
