@@ -171,7 +171,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(rotate_writers) $(record_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(load_writers) $(record_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 

@@ -308,6 +308,8 @@ bt_component_class_sink_consume_method_status events_consume(bt_self_component_s
             events_count(events, messages[i]);
         bt_message_put_ref(messages[i]);
     }
+    if (status < 0 && events->kinds.count)
+        events_print(events); /* of what could be read */
     if (status < 0 || (status != BT_MESSAGE_ITERATOR_NEXT_STATUS_END &&
                        (events->end_ms == INT64_MAX || clock_ms() < events->end_ms)))
         return (bt_component_class_sink_consume_method_status)status;

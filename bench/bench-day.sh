@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A day in some minutes: `blkin live` and `blkin rotate` with 10^8 events, and what they keep growing.
+# A day in some minutes: `blkin live` with 10^8 events, and what they keep growing.
 # Prints "day NAME VALUE VALUE SPREAD" lines. To be run under scripts/isolate.
 #
-#     bench-day.sh [EVENTS [RATE]]      of each mode; without them, 10^8 at 150,000/s
+#     bench-day.sh [EVENTS [RATE]]      without them, 10^8 at 150,000/s
 #
-# MODES in the environment: "rotate live". The first tenth is not looked at: pools are filled in it.
+# The first tenth is not looked at: pools are filled in it.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -88,10 +88,6 @@ run() {
     stop_part service TERM 120
     status=$?
     [ "$status" -eq 0 ] || die "blkin $mode ended with status $status"
-    if [ "$mode" = rotate ]; then # its session goes on
-        start_part service "$BUILD/bin/blkin" rotate --end "${options[@]}"
-        wait_part service 120 || die "blkin rotate --end ended with status $?"
-    fi
     tail -n 3 "$WORK/service.log" >&2
     accepted=$(count '.* = \([0-9]*\) accepted ')
     lost=$(count '.*missing: \([0-9]*\) events')
@@ -108,15 +104,7 @@ start_sessiond || exit 1
 start_part server "$bench/null_server"
 wait_for 10 server "the start of the null server" part_address server >/dev/null || exit 1
 server=$(part_address server)
-for mode in ${MODES:-rotate live}; do
-    case $mode in
-    rotate) run rotate ;;
-    live)
-        free_port RELAYD_CONTROL
-        free_port RELAYD_DATA
-        free_port RELAYD_LIVE
-        run live --relayd-control-port="$RELAYD_CONTROL" --relayd-data-port="$RELAYD_DATA" \
-            --relayd-live-port="$RELAYD_LIVE"
-        ;;
-    esac
-done
+free_port RELAYD_CONTROL
+free_port RELAYD_DATA
+free_port RELAYD_LIVE
+run live --relayd-control-port="$RELAYD_CONTROL" --relayd-data-port="$RELAYD_DATA" --relayd-live-port="$RELAYD_LIVE"

@@ -104,7 +104,7 @@ def overload():
 def day():
     got = script("bench-day.sh")
     found = Found("sink", got)
-    for mode in ("rotate", "live"):
+    for mode in ("live",):
         if not got.has("day", f"{mode}_events"):
             continue
         found.count(f"day_{mode}_unaccounted", got.number("day", f"{mode}_unaccounted"), "spans", "<= 0",

@@ -221,8 +221,16 @@ public:
     {
         if (child)
             return blkin_init_child_info(this, i, ep, span);
+        if (ep)
+            return blkin_set_trace_properties(this, i, span, ep);
 
-        return blkin_set_trace_properties(this, i, span, ep);
+        // As the constructor has it: events and children bring an endpoint of their own.
+        const int error = blkin_set_trace_info(this, i);
+        if (error == 0) {
+            name = span;
+            endpoint = NULL;
+        }
+        return error;
     }
 
     // Keeps a copy of the span's name.

@@ -88,7 +88,7 @@ bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
 	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)
 	@$(PYTHON) bench/bench memory
 
-bench-day: ## run `blkin rotate` and `blkin live` for 10^8 events each: does anything grow? half an hour
+bench-day: ## run `blkin live` for 10^8 events: does anything grow? half an hour
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
 	@$(PYTHON) bench/bench day
 

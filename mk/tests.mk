@@ -54,9 +54,9 @@ $(BUILD)/tests/scale/produce: $(scale_obj)
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-rotate_writers := $(patsubst %,$(BUILD)/tests/%,join/halves rotate/writer rotate/crossing)
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(rotate_writers)): flags = $(internal) $(public_flags)
-$(rotate_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
+load_writers := $(addprefix $(BUILD)/tests/,join/halves live/writer)
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags)
+$(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
 record_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes record/agent/requests record/hosts/load)

@@ -238,7 +238,7 @@ start_session() {
         lttng create "$name" "$@" &&
             lttng enable-channel -s "$name" -u --buffers-uid --subbuf-size=512k --num-subbuf=8 blkin &&
             lttng enable-event -s "$name" -u -c blkin 'zipkin:*,blkin:span,blkin:process' &&
-            lttng add-context -s "$name" -u -c blkin -t vpid -t vtid -t procname >/dev/null &&
+            lttng add-context -s "$name" -u -c blkin -t vpid -t vtid -t procname -t pid_ns >/dev/null &&
             lttng start "$name"
     } 2>&1); then
         complain "cannot start the recording session $name:"

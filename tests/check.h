@@ -6,10 +6,17 @@
 #ifndef TESTS_CHECK_H
 #define TESTS_CHECK_H
 
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
 static int check_failures;
+
+/* As a program of others that the sink is in: a decimal comma, where the user's locale has one. */
+__attribute__((constructor)) static void check_set_locale(void)
+{
+    (void)setlocale(LC_NUMERIC, "");
+}
 
 #define CHECK(condition)                                                                  \
     ((condition) ? (void)0                                                                \

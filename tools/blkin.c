@@ -22,11 +22,6 @@
 #include "tools/record/record.h"
 #include "tools/report/report.h"
 #include "tools/rings/vault.h"
-#include "tools/rotate/burial.h"
-#include "tools/rotate/convert.h"
-#include "tools/rotate/ending.h"
-#include "tools/rotate/keeper.h"
-#include "tools/rotate/rotate.h"
 #include "tools/rules/command.h"
 #include "tools/run/run.h"
 #include "tools/show/show.h"
@@ -59,7 +54,6 @@ static const struct command commands[] = {
     {"blkin record", "keep the last seconds in memory, send slow requests", record_command},
     {"blkin reload", "make a service read its configuration again", reload_command},
     {"blkin report", "write an HTML page about traces", report_command},
-    {"blkin rotate", "record into files, send them, lose nothing", rotate_command},
     {"blkin rules", "check and try rules, which turn other events into spans", rules_command},
     {"blkin run", "trace a server without changing it", run_command},
     {"blkin show", "print a trace as a timeline", show},
@@ -70,13 +64,6 @@ static const struct command commands[] = {
 
 /* What services do in children. */
 static const struct job *const jobs[] = {
-    &converter_job,
-    &damage_job,
-    &damage_read_job,
-    &burial_job,
-    &ending_job,
-    &keeper_job,
-    &keeper_list_job,
     &host_job,
     &listing_job,
     &readers_job,
@@ -113,7 +100,7 @@ int main(int argc, char *argv[])
     const char *given = argc > 1 ? argv[1] : "";
     int status;
 
-    setlocale(LC_ALL, "");
+    setlocale(LC_CTYPE, ""); /* no more: what it prints and reads has decimal points */
     host_register();
     if (job_is_done(argc, argv, jobs, &status))
         return status;

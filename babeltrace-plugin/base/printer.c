@@ -5,6 +5,7 @@
  */
 #include "printer.h"
 
+#include "real.h"
 #include "utf8.h"
 
 #include <stdarg.h>
@@ -28,6 +29,7 @@ void print_string(struct printer *printer, const char *string)
 
 void print(struct printer *printer, const char *format, ...)
 {
+    const locale_t theirs = uselocale(real_locale());
     char text[512];
     va_list values;
     int length;
@@ -35,6 +37,7 @@ void print(struct printer *printer, const char *format, ...)
     va_start(values, format);
     length = vsnprintf(text, sizeof(text), format, values);
     va_end(values);
+    (void)uselocale(theirs);
     if (length >= 0 && (size_t)length < sizeof(text))
         print_text(printer, text, (size_t)length);
     else

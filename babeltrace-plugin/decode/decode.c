@@ -158,16 +158,7 @@ struct stream_decoder {
     struct rules *rules; /* NULL: there are none */
 };
 
-static bool is_readable(const bt_field_class *class, enum field_type type)
-{
-    const bt_field_class_type class_type = bt_field_class_get_type(class);
-
-    if (type == FIELD_TEXT)
-        return class_type == BT_FIELD_CLASS_TYPE_STRING;
-    return bt_field_class_type_is(class_type, BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
-}
-
-static int context_index(const bt_field_class *context, const char *name, enum field_type type)
+static int context_index(const bt_field_class *context, const char *name, bt_field_class_type type)
 {
     const uint64_t count = context ? bt_field_class_structure_get_member_count(context) : 0;
 
@@ -176,8 +167,10 @@ static int context_index(const bt_field_class *context, const char *name, enum f
             bt_field_class_structure_borrow_member_by_index_const(context, i);
 
         if (strcmp(bt_field_class_structure_member_get_name(member), name) == 0)
-            return is_readable(bt_field_class_structure_member_borrow_field_class_const(member),
-                               type)
+            return bt_field_class_type_is(
+                       bt_field_class_get_type(
+                           bt_field_class_structure_member_borrow_field_class_const(member)),
+                       type)
                        ? (int)i
                        : -1;
     }
@@ -229,9 +222,11 @@ struct stream_decoder *stream_decoder_new(const bt_stream *stream, struct rules 
     decoder->has_clock = clock != NULL;
     decoder->is_monotonic = is_monotonic(clock);
     decoder->origin.origin = (struct origin){.host = host_of(stream), .clock = clock_of(clock)};
-    decoder->process_index = context_index(context, "procname", FIELD_TEXT);
-    decoder->origin.pid_index = context_index(context, "vpid", FIELD_INTEGER);
-    decoder->origin.tid_index = context_index(context, "vtid", FIELD_INTEGER);
+    decoder->process_index = context_index(context, "procname", BT_FIELD_CLASS_TYPE_STRING);
+    decoder->origin.pid_index = context_index(context, "vpid", BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+    decoder->origin.tid_index = context_index(context, "vtid", BT_FIELD_CLASS_TYPE_SIGNED_INTEGER);
+    decoder->origin.pid_ns_index =
+        context_index(context, "pid_ns", BT_FIELD_CLASS_TYPE_UNSIGNED_INTEGER);
     return decoder;
 }
 

@@ -25,6 +25,7 @@ struct origin_fields {
     struct origin origin; /* host, as long as the stream's trace, and clock */
     int pid_index;        /* in the common context; -1: not there */
     int tid_index;
+    int pid_ns_index;
 };
 
 /* All but the process's name, which few events of rules are asked for. */
@@ -42,6 +43,10 @@ static inline void origin_read(const struct origin_fields *fields, const bt_even
         origin->tid =
             bt_field_integer_signed_get_value(bt_field_structure_borrow_member_field_by_index_const(
                 context, (uint64_t)fields->tid_index));
+    if (fields->pid_ns_index >= 0)
+        origin->pid_ns = bt_field_integer_unsigned_get_value(
+            bt_field_structure_borrow_member_field_by_index_const(context,
+                                                                  (uint64_t)fields->pid_ns_index));
 }
 
 #endif

@@ -78,7 +78,7 @@ const char *exporter_endpoint(const struct exporter_options *options);
 struct exporter *exporter_new(const struct exporter_options *options,
                               const struct exporter_callbacks *callbacks, struct error *error);
 
-/* Copies the span; the span's endpoints must live as long as the exporter. */
+/* Copies the span, but not its endpoints: struct span tells how long they must live. */
 void exporter_add(struct exporter *exporter, const struct span *span);
 
 /*

@@ -301,18 +301,24 @@ static char *write_link(char *at, struct writing *writing, struct tag_keys *keys
                         const struct span_entry *entry)
 {
     const struct span_link link = span_entry_link(entry);
-    char *start = at;
+    const struct text rest = entry->key_length ? span_entry_key(entry) : text_of("|{}|0");
+    char *start = at, *end;
 
     at = JSON_PUT_LITERAL(at, "\"" LINK_PREFIX);
     at = json_put_integer(at, writing->links++);
     *at++ = '"';
     at = end_key(keys, start, at);
-    at = JSON_PUT_LITERAL(at, ":\"");
+    *at++ = ':';
+    /* the bar before the rest takes the place of its quote */
+    end = json_put_string(at + 1 + 2 * 16 + 1 + 16, rest, LIMIT_VALUE, '|', &writing->cut);
+    *at++ = '"';
     at = json_put_hex(at, link.trace_id_high);
     at = json_put_hex(at, link.trace_id);
     *at++ = '|';
     at = json_put_hex(at, link.span_id);
-    return JSON_PUT_LITERAL(at, "||{}|0\",");
+    *at = '|';
+    *end++ = ',';
+    return end;
 }
 
 static char *write_tag(char *at, struct writing *writing, struct tag_keys *keys,

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/real.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -113,7 +114,7 @@ static bool rule_read_time(const char *text, int64_t *ns)
         double ns;
     } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
     char *end;
-    const double number = strtod(text, &end);
+    const double number = real_read(text, &end);
 
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
         if (strcmp(end, units[i].name) == 0 && text[0] >= '0' && text[0] <= '9' &&
@@ -128,7 +129,7 @@ static bool rule_read_time(const char *text, int64_t *ns)
 static bool read_percentile(const char *text, double *quantile)
 {
     char *end;
-    const double number = text[0] == 'p' ? strtod(text + 1, &end) : 0;
+    const double number = text[0] == 'p' ? real_read(text + 1, &end) : 0;
 
     if (!(number > 0 && number < 100) || text[1] < '0' || text[1] > '9' || *end)
         return false;

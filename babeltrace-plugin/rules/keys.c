@@ -40,14 +40,16 @@ static inline void key_finish(struct pairing *pairing, size_t count, uint64_t ty
 }
 
 static inline void key_begin(struct pair_key *key, enum rule_scope scope, uint64_t host,
-                             int64_t pid, int64_t tid)
+                             uint64_t process, int64_t tid)
 {
     static const uint64_t parts[] = {
         [SCOPE_THREAD] = UINT64_MAX, [SCOPE_PROCESS] = UINT64_MAX << 32, [SCOPE_SESSION] = 0};
 
     key->form = RULE_NO_FORM;
-    key->words[1] = scope == SCOPE_SESSION ? 0 : host;
-    key->words[2] = ((uint64_t)pid << 32 | ((uint64_t)tid & UINT32_MAX)) & parts[scope];
+    key->words[1] = scope == SCOPE_SESSION ? 0
+                    : scope == SCOPE_HOST  ? host
+                                           : key_host(host, process);
+    key->words[2] = (process << 32 | ((uint64_t)tid & UINT32_MAX)) & parts[scope];
     key->count = KEY_HEAD;
 }
 
@@ -87,7 +89,7 @@ bool pair_key_make(struct pairing *pairing, const struct rule_run *of,
     const enum rule_scope scope = of->rule->scope;
     struct pair_key *key = &pairing->key;
 
-    key_begin(key, scope, pairing->ruled->host, origin->pid, origin->tid);
+    key_begin(key, scope, pairing->ruled->host, origin_process(origin), origin->tid);
     key->words[0] = 0;
     if (scope == SCOPE_THREAD && !origin->tid)
         return false;
@@ -116,7 +118,7 @@ static inline bool key_make_short(struct pairing *pairing, const struct rule_run
     }
     if (!origin->tid)
         return false;
-    key_begin(&pairing->key, run->rule->scope, ruled->host, origin->pid, origin->tid);
+    key_begin(&pairing->key, run->rule->scope, ruled->host, origin_process(origin), origin->tid);
     pairing->key.words[KEY_HEAD] = value->integer;
     key_finish(pairing, KEY_HEAD + 1, key_add_type(0, value), run->number);
     return true;
@@ -134,7 +136,7 @@ __attribute__((noinline)) static bool key_make_of_any(struct pairing *pairing, s
 
 bool pair_key_make_own(struct pairing *pairing, struct rule_run *run)
 {
-    if (!key_make_short(pairing, run))
+    if (pairing->renaming || !key_make_short(pairing, run))
         return key_make_of_any(pairing, run);
     pairing->key.form = run->rule->form;
     return true;
@@ -143,7 +145,7 @@ bool pair_key_make_own(struct pairing *pairing, struct rule_run *run)
 bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
                      const struct pair_open *of)
 {
-    key_begin(&pairing->key, pairing->rules->lookups[lookup].scope, of->host, of->pid, of->tid);
+    key_begin(&pairing->key, pairing->rules->lookups[lookup].scope, of->host, of->process, of->tid);
     pairing->key.words[0] = 0;
     if (!key_add(&pairing->key, value))
         return false;

@@ -23,8 +23,8 @@ const struct pair_ids *pair_ids_of(struct pair_open *open)
 
     if (open->ids.span)
         return &open->ids;
-    hash = hash_mix(open->host ^ hash_mix((uint64_t)open->begin_ns));
-    hash = hash_mix(hash ^ ((uint64_t)open->pid << 32 | (uint64_t)(uint32_t)open->tid));
+    hash = hash_mix(key_host(open->host, open->process) ^ hash_mix((uint64_t)open->begin_ns));
+    hash = hash_mix(hash ^ (open->process << 32 | (uint64_t)(uint32_t)open->tid));
     hash = hash_mix(hash ^ ((uint64_t)open->run->number << 32 | open->ordinal));
     /* 0 is none; and where times go back, the parent may have begun at the same one */
     while (hash == 0 || hash == open->ids.parent)
@@ -73,25 +73,36 @@ void pair_lookup_add(struct pairing *pairing, struct text value)
     table_add(&pairing->lookups, &lookup->in_table, pairing->key.hash);
 }
 
+static struct text pair_lookup_value(const struct pair_lookup *lookup)
+{
+    return (struct text){lookup->data + lookup->key_bytes, lookup->value_length};
+}
+
+/* Of the key at hand, of which before is what was found, or NULL. */
+static void pair_lookup_set(struct pairing *pairing, struct pair_lookup *before, struct text value)
+{
+    if (before && text_equal(pair_lookup_value(before), value))
+        return;
+    if (before) {
+        table_remove(&pairing->lookups, &before->in_table);
+        free(before);
+    }
+    pair_lookup_add(pairing, value);
+}
+
 /* The event at hand has a value; a newer one takes the place of an older one. */
 void pair_lookup_note(struct pairing *pairing, uint16_t number)
 {
     const struct rule_lookup *lookup = &pairing->rules->lookups[number];
     const struct origin *origin = &pairing->event->origin;
     const struct pair_open of = {
-        .host = pairing->ruled->host, .pid = origin->pid, .tid = origin->tid};
+        .host = pairing->ruled->host, .process = origin_process(origin), .tid = origin->tid};
     char room[VALUE_SHOWN_MAX];
     const struct text value = value_show(pair_value(pairing, lookup->value), room);
-    struct pair_lookup *found;
 
     if (!pair_key_lookup(pairing, number, pair_value(pairing, lookup->key.fields[0]), &of))
         return;
-    found = pair_lookup_find(pairing);
-    if (found) {
-        table_remove(&pairing->lookups, &found->in_table);
-        free(found);
-    }
-    pair_lookup_add(pairing, value);
+    pair_lookup_set(pairing, pair_lookup_find(pairing), value);
 }
 
 /* ---- values ---------------------------------------------------------------------------------- */
@@ -121,8 +132,7 @@ static const struct rule_value *pair_operand(struct pair_view *view,
         return value;
     found = pair_lookup_find(view->pairing);
     if (found)
-        view->value = (struct rule_value){
-            .type = VALUE_TEXT, .text = {found->data + found->key_bytes, found->value_length}};
+        view->value = (struct rule_value){.type = VALUE_TEXT, .text = pair_lookup_value(found)};
     return value;
 }
 
@@ -251,8 +261,8 @@ static void pair_tag_origin(struct pair_view *view, struct text process)
         pair_add(view, SPAN_TAG_TEXT, text_of("lttng.host"), open->source->host, 0);
     if (process.length)
         pair_add(view, SPAN_TAG_TEXT, text_of("lttng.procname"), process, 0);
-    if (open->pid)
-        pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vpid"), none, open->pid);
+    if (process_pid(open->process))
+        pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vpid"), none, process_pid(open->process));
     if (open->tid)
         pair_add(view, SPAN_TAG_INTEGER, text_of("lttng.vtid"), none, open->tid);
 }
@@ -266,10 +276,30 @@ static struct text pair_process(const struct pairing *pairing)
     return ruled->process ? ruled->process(ruled) : pairing->event->origin.process;
 }
 
+/*
+ * A thread may have a name of its own, so a process's is what its statedump says, or its main
+ * thread has; until one of them comes, what the first thread has.
+ */
+static struct text pair_service(struct pairing *pairing, struct text thread_name)
+{
+    const struct origin *origin = &pairing->event->origin;
+    const struct rule_value pid = {.type = VALUE_INTEGER, .integer = (uint64_t)origin->pid};
+    const struct pair_open of = {.host = pairing->ruled->host, .process = origin_process(origin)};
+    struct pair_lookup *found;
+
+    if (origin->pid <= 0 || !pair_key_lookup(pairing, RULES_PROCESS_NAMES, &pid, &of))
+        return thread_name;
+    found = pair_lookup_find(pairing);
+    if (found && (origin->tid != origin->pid || !thread_name.length))
+        return pair_lookup_value(found);
+    pair_lookup_set(pairing, found, thread_name);
+    return thread_name;
+}
+
 static void pair_give(struct pair_view *view)
 {
     assembler_give_span(view->pairing->assembler, &view->pairing->span, view->open->source,
-                        view->open->pid);
+                        view->open->process);
 }
 
 /* One child for each stage, which ends with the next one, or with the span. */
@@ -312,10 +342,9 @@ static bool pair_fill_span(struct pair_view *view, const struct span_rule *rule,
     const struct text process = pair_process(pairing);
     struct span *span = &pairing->span;
     struct pair_text text;
-    struct text service = process;
+    const struct text service = rule->service.count ? pair_fill(view, &rule->service, &text)
+                                                    : pair_service(pairing, process);
 
-    if (rule->service.count)
-        service = pair_fill(view, &rule->service, &text);
     *span = (struct span){
         .trace_id_high = ids->trace_high,
         .trace_id = ids->trace,

@@ -57,21 +57,22 @@ void open_keep(struct pairing *pairing, struct pair_open *open, const struct kep
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-static uint64_t open_thread_hash(const struct pairing *pairing, uint64_t host, int64_t pid,
+static uint64_t open_thread_hash(const struct pairing *pairing, uint64_t host, uint64_t process,
                                  int64_t tid)
 {
-    return hash_mix(pairing->threads.seed ^ host ^ ((uint64_t)pid << 32 | (uint64_t)(uint32_t)tid));
+    return hash_mix(pairing->threads.seed ^ key_host(host, process) ^
+                    (process << 32 | (uint64_t)(uint32_t)tid));
 }
 
-static struct pair_thread *open_thread_of(struct pairing *pairing, uint64_t host, int64_t pid,
-                                          int64_t tid)
+static struct pair_thread *open_thread_of(struct pairing *pairing, uint64_t host,
+                                          uint64_t process, int64_t tid)
 {
     struct pair_thread *thread = pairing->thread;
 
-    if (thread && thread->tid == tid && thread->pid == pid && thread->host == host)
+    if (thread && thread->tid == tid && thread->process == process && thread->host == host)
         return thread;
-    table_find(thread, &pairing->threads, open_thread_hash(pairing, host, pid, tid), in_table,
-               thread->tid == tid && thread->pid == pid && thread->host == host);
+    table_find(thread, &pairing->threads, open_thread_hash(pairing, host, process, tid), in_table,
+               thread->tid == tid && thread->process == process && thread->host == host);
     pairing->thread = thread;
     return thread;
 }
@@ -80,21 +81,22 @@ struct pair_thread *open_thread(struct pairing *pairing)
 {
     const struct origin *origin = &pairing->event->origin;
 
-    return origin->tid ? open_thread_of(pairing, pairing->ruled->host, origin->pid, origin->tid)
+    return origin->tid ? open_thread_of(pairing, pairing->ruled->host, origin_process(origin),
+                                        origin->tid)
                        : NULL;
 }
 
 bool open_push(struct pairing *pairing, struct pair_open *open)
 {
-    struct pair_thread *thread = open_thread_of(pairing, open->host, open->pid, open->tid);
+    struct pair_thread *thread = open_thread_of(pairing, open->host, open->process, open->tid);
 
     if (!thread) {
         thread = malloc(sizeof(*thread));
         if (!thread)
             return false;
-        *thread = (struct pair_thread){.host = open->host, .pid = open->pid, .tid = open->tid};
+        *thread = (struct pair_thread){.host = open->host, .process = open->process, .tid = open->tid};
         table_add(&pairing->threads, &thread->in_table,
-                  open_thread_hash(pairing, open->host, open->pid, open->tid));
+                  open_thread_hash(pairing, open->host, open->process, open->tid));
     }
     open->thread = thread;
     open->below = thread->top;

@@ -46,7 +46,7 @@ struct rule_run {
 struct pair_thread {
     struct table_link in_table;
     uint64_t host;
-    int64_t pid;
+    uint64_t process; /* origin_process() */
     int64_t tid;
     struct pair_open *top;
 };
@@ -72,7 +72,7 @@ struct pair_open {
     struct source *source;
     uint64_t host;
     int64_t begin_ns;
-    int64_t pid;
+    uint64_t process; /* origin_process() */
     int64_t tid;
     struct pair_ids ids;
     size_t key_bytes; /* of the data, before what is kept */
@@ -112,6 +112,7 @@ struct pairing {
     /* the event at hand */
     const struct event *event;
     struct rule_event *ruled;
+    const struct rule_point *renaming; /* what has other names in it; NULL: nothing has */
     struct pair_key key;
     struct span span;               /* that is being made: its log is kept */
     struct pair_examples *examples; /* of all rules, for free() */
@@ -127,12 +128,24 @@ static inline struct text open_kept(const struct pair_open *open)
     return (struct text){open->data.data + open->key_bytes, open->data.length - open->key_bytes};
 }
 
+/* What the event at hand calls the field. */
+static inline uint16_t pair_field_name(const struct pairing *pairing, uint16_t field)
+{
+    const struct rule_point *renaming = pairing->renaming;
+
+    for (size_t i = 0; renaming && i < renaming->rename_count; i++) {
+        if (renaming->renames[i].name == field)
+            return renaming->renames[i].field;
+    }
+    return field;
+}
+
 /* Of the event at hand. */
 static inline const struct rule_value *pair_value(struct pairing *pairing, uint16_t field)
 {
     static const struct rule_value none = {.type = VALUE_NONE};
     struct rule_event *event = pairing->ruled;
-    const uint16_t place = event->class->slots[field];
+    const uint16_t place = event->class->slots[pair_field_name(pairing, field)];
 
     if (place == RULE_NO_FIELD)
         return &none;
@@ -154,6 +167,12 @@ bool pair_key_make_own(struct pairing *pairing, struct rule_run *run);
 /* The key's first word: whose it is, and the types of the values, of three bits each. */
 #define KEY_TYPES  (UINT64_MAX >> 16)
 #define KEY_FACTOR UINT64_C(0x9e3779b97f4a7c15) /* odd, and no pattern of bits */
+
+/* What a host's processes are told apart by, beside the pid: in containers, two have the same. */
+static inline uint64_t key_host(uint64_t host, uint64_t process)
+{
+    return host ^ (process >> 32) * KEY_FACTOR;
+}
 
 static inline void key_set_owner(struct pair_key *key, uint64_t owner)
 {

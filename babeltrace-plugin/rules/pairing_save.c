@@ -17,7 +17,7 @@ static void open_state(struct pair_open *open, struct state *state)
     state_number(state, &open->host);
     state_signed(state, &open->begin_ns);
     open->ordinal = (uint32_t)state_limited(state, open->ordinal, UINT32_MAX);
-    state_signed(state, &open->pid);
+    state_number(state, &open->process);
     state_signed(state, &open->tid);
     state_bool(state, &open->has_notes);
     state_number(state, &open->ids.trace_high);

@@ -48,12 +48,12 @@ static void report_note(struct pair_example *example, int64_t time_ns, int64_t d
 void report_note_span(const struct pair_open *open, const struct span *span)
 {
     report_note(&open->run->examples->span, span->start_ns, span->end_ns - span->start_ns,
-                open->pid, open->tid, span_name(span));
+                process_pid(open->process), open->tid, span_name(span));
 }
 
 void report_note_begin(const struct pair_open *open)
 {
-    report_note(&open->run->examples->begin, open->begin_ns, 0, open->pid, open->tid,
+    report_note(&open->run->examples->begin, open->begin_ns, 0, process_pid(open->process), open->tid,
                 (struct text){NULL, 0});
 }
 

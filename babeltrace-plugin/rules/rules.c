@@ -484,7 +484,7 @@ bool rules_check(struct rules_reader *reader)
 {
     struct rules *rules = reader->rules;
 
-    for (size_t i = 0; i < rules->lookup_count; i++) {
+    for (size_t i = RULES_PROCESS_NAMES + 1; i < rules->lookup_count; i++) {
         if (!rules_check_lookup(reader, &rules->lookups[i]))
             return false;
     }

@@ -80,12 +80,20 @@ enum rule_times {
     TIMES_UNTIL,    /* the field is when the span, which begins with the event, ends */
 };
 
+/* In one event, the field has another name. */
+struct rule_rename {
+    uint16_t name; /* that the section's keys have */
+    uint16_t field;
+};
+
 struct rule_point {
     enum rule_point_kind kind;
     uint16_t owner;      /* the rule's or the lookup's number */
     struct text text;    /* as the file has it */
     struct text pattern; /* of events' names: * and ? */
     struct rule_condition condition;
+    struct rule_rename *renames;
+    size_t rename_count;
     struct text label;     /* of POINT_STAGE and POINT_MARK */
     enum rule_times times; /* these three of POINT_EVENT */
     uint16_t time_field;
@@ -142,6 +150,9 @@ struct rule_lookup {
     uint16_t value;         /* RULE_NO_FIELD: not given */
     bool has_event;
 };
+
+/* The lookup that all rules have first: the names of processes, by their pids. */
+#define RULES_PROCESS_NAMES 0
 
 struct rules {
     struct span_rule *rules;

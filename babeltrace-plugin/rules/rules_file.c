@@ -93,18 +93,29 @@ static bool rules_read_folder(struct rules_reader *reader, const char *path)
     return has_worked;
 }
 
+/* RULES_PROCESS_NAMES: LTTng's statedump has them. */
+static const char process_names[] = "[lookup process names]\n"
+                                    "event = lttng_ust_statedump:procname\n"
+                                    "key = $vpid\n"
+                                    "value = procname\n";
+
 static struct rules *rules_new(struct rules_reader *reader, struct error *error)
 {
     struct rules *rules = calloc(1, sizeof(*rules));
 
     error->text[0] = '\0';
-    *reader = (struct rules_reader){.rules = rules, .error = error};
-    if (rules && table_init(&rules->classes)) {
-        rules->digest = LAYOUT;
+    *reader = (struct rules_reader){.rules = rules, .error = error, .name = "process names"};
+    if (!rules || !table_init(&rules->classes)) {
+        error_set(error, "rules: out of memory");
+        free(rules);
+        return NULL;
+    }
+    rules->digest = LAYOUT;
+    if (rules_add(reader, text_of(process_names))) {
+        reader->lookup = NULL;
         return rules;
     }
-    error_set(error, "rules: out of memory");
-    free(rules);
+    rules_free(rules);
     return NULL;
 }
 
@@ -255,6 +266,8 @@ static void class_add_all(struct rule_class *class, const struct rules *rules,
 {
     for (size_t i = 0; i < point->condition.count; i++)
         class_add_field(class, point->condition.tests[i].field);
+    for (size_t i = 0; i < point->rename_count; i++)
+        class_add_field(class, point->renames[i].field);
     if (point->kind == POINT_EVENT)
         class_add_field(class, point->time_field);
     if (point->kind == POINT_LOOKUP) {

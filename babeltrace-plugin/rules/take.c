@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) struct pair_open *open_begin(struct
     open->source = pairing->ruled->source;
     open->host = pairing->ruled->host;
     open->begin_ns = event->time_ns;
-    open->pid = event->origin.pid;
+    open->process = origin_process(&event->origin);
     open->tid = event->origin.tid;
     open->ids = (struct pair_ids){.trace = 0};
     return open;
@@ -166,6 +166,15 @@ static inline void pair_end(struct pairing *pairing, struct rule_run *run)
     open_end(pairing, open);
 }
 
+/* A key that was made of fields of other names is none of the next rule's. */
+static inline void pair_rename(struct pairing *pairing, const struct rule_point *point)
+{
+    if (!pairing->renaming && !(point && point->rename_count))
+        return;
+    pairing->renaming = point && point->rename_count ? point : NULL;
+    pairing->key.form = RULE_NO_FORM;
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 __attribute__((noinline)) static void pair_set_source(struct pairing *pairing,
@@ -185,6 +194,7 @@ void pairing_take(struct stage *stage, const struct event *event)
         return;
     pairing->event = event;
     pairing->key.form = RULE_NO_FORM;
+    pairing->renaming = NULL;
     if (event->time_ns > pairing->now_ns)
         pairing->now_ns = event->time_ns;
     if (!pairing->ruled->source)
@@ -195,9 +205,11 @@ void pairing_take(struct stage *stage, const struct event *event)
     for (size_t i = 0; i < class->point_count; i++) {
         const struct rule_point *point = class->points[i];
 
+        pair_rename(pairing, NULL);
         if (point->condition.count &&
             !pair_condition_holds(&point->condition, pair_event_value, pairing))
             continue;
+        pair_rename(pairing, point);
         if (point->kind == POINT_END)
             pair_end(pairing, &pairing->runs[point->owner]);
         else if (point->kind == POINT_BEGIN)

@@ -5,6 +5,8 @@
  */
 #include "value.h"
 
+#include "babeltrace-plugin/base/real.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -28,7 +30,7 @@ struct text value_show(const struct rule_value *value, char room[VALUE_SHOWN_MAX
     case VALUE_TEXT:
         return text_cut(value->text, VALUE_SHOWN_MAX);
     case VALUE_REAL:
-        length = snprintf(room, VALUE_SHOWN_MAX, "%.15g", value->real);
+        length = real_show(room, VALUE_SHOWN_MAX, value->real);
         break;
     case VALUE_INTEGER:
         length = value->is_hex ? value_show_hex(value->integer, room)

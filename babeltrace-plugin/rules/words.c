@@ -290,10 +290,29 @@ static bool words_read_span_event(struct rules_reader *reader, struct text *text
                       *text);
 }
 
+/* NAME=FIELD, any number of them. */
+static bool words_read_renames(struct rules_reader *reader, struct text text,
+                               struct rule_point *point)
+{
+    point->renames = rules_alloc(reader, (text.length / 2 + 1) * sizeof(*point->renames));
+    while (point->renames && text.length) {
+        struct text word = rules_next_word(&text);
+        const struct text all = word, name = text_take(&word, '=');
+        struct rule_rename *rename = &point->renames[point->rename_count++];
+
+        if (name.length == all.length)
+            return rules_fail(reader, "NAME=FIELD after where", all);
+        if (!rules_read_field(reader, name, &rename->name) ||
+            !rules_read_field(reader, word, &rename->field))
+            return false;
+    }
+    return point->renames != NULL;
+}
+
 bool rules_read_point(struct rules_reader *reader, struct text text, struct rule_point *point)
 {
     const struct text all = text;
-    struct text before;
+    struct text before, rest;
 
     if (point->kind == POINT_STAGE || point->kind == POINT_MARK) {
         if (!rules_split_last(&text, "as", &before))
@@ -303,6 +322,12 @@ bool rules_read_point(struct rules_reader *reader, struct text text, struct rule
     }
     if (point->kind == POINT_EVENT && !words_read_span_event(reader, &text, point))
         return false;
+    rest = text;
+    if (rules_split_last(&rest, "where", &before)) {
+        if (!words_read_renames(reader, rest, point))
+            return false;
+        text = before;
+    }
     point->pattern = rules_next_word(&text);
     if (!point->pattern.length || !memchr(point->pattern.data, ':', point->pattern.length))
         return rules_fail(reader, "the name of an event, such as qemu:nbd_send_request", all);
@@ -310,6 +335,7 @@ bool rules_read_point(struct rules_reader *reader, struct text text, struct rule
         return true;
     before = rules_next_word(&text);
     if (!text_is(before, "if"))
-        return rules_fail(reader, "nothing after the event, or \"if CONDITION\"", all);
+        return rules_fail(
+            reader, "nothing after the event, or \"if CONDITION\", or \"where NAME=FIELD\"", all);
     return rules_read_condition(reader, text, &point->condition);
 }

@@ -156,13 +156,16 @@ void assembler_flush(struct assembler *assembler);
 /* Where events of this origin come from; lives as long as the assembler. */
 struct source *assembler_source(struct assembler *assembler, const struct origin *origin);
 
+/* The endpoints of all spans that go through this assembler's pipeline; see struct span. */
+struct endpoint_table *assembler_endpoints(struct assembler *assembler);
+
 /* The endpoint of a service without an address; NULL when out of memory. */
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service);
 
 /* Gives out a span of a process (0: not known) of that source: tagged with what was lost while it
  * was open, and by the wall clock. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
-                         const struct source *source, int64_t pid);
+                         const struct source *source, uint64_t process);
 
 /* A reference to a source, both ways: see source.h. */
 void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state);

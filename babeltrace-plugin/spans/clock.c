@@ -43,20 +43,20 @@ static bool is_heard(const struct clock_voice *voice, int64_t now_ns)
 }
 
 /* The process's own voice, or the place of one not heard of for long. NULL: there are enough. */
-static struct clock_voice *voice_of(struct clock *clock, int64_t pid, int64_t now_ns)
+static struct clock_voice *voice_of(struct clock *clock, uint64_t process, int64_t now_ns)
 {
     struct clock_voice *place = NULL;
 
     for (unsigned i = 0; i < CLOCK_VOICES; i++) {
         struct clock_voice *voice = &clock->voices[i];
 
-        if (voice->count && voice->pid == pid)
+        if (voice->count && voice->process == process)
             return voice;
         if (!place && !is_heard(voice, now_ns))
             place = voice;
     }
     if (place)
-        *place = (struct clock_voice){.pid = pid};
+        *place = (struct clock_voice){.process = process};
     return place;
 }
 
@@ -76,7 +76,8 @@ struct vote {
 };
 
 /* What the voices that are heard say of this offset. */
-static struct vote vote_on(const struct clock *clock, int64_t offset_ns, int64_t now_ns)
+static struct vote vote_on(const struct clock *clock, int64_t offset_ns, bool is_forward,
+                           int64_t now_ns)
 {
     struct vote vote = {.since_ns = now_ns};
 
@@ -91,7 +92,7 @@ static struct vote vote_on(const struct clock *clock, int64_t offset_ns, int64_t
             vote.differ++;
             continue;
         }
-        seen_ns = offset_ns > clock->offset_ns ? said->time_ns : oldest_ns(voice);
+        seen_ns = is_forward ? said->time_ns : oldest_ns(voice);
         if (seen_ns < vote.since_ns)
             vote.since_ns = seen_ns;
         vote.agree++;
@@ -105,30 +106,54 @@ static int64_t clock_distance(int64_t offset_ns)
     return offset_ns < 0 ? -offset_ns : offset_ns;
 }
 
-bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns)
+/* What is there from the first event on, until the trace's own offset proves right, or it stays. */
+static void find_base(struct clock *clock, const struct clock_voice *voice, int64_t offset_ns)
+{
+    clock->is_settled = !is_step(0, offset_ns) || voice->count > CLOCK_SAMPLES;
+    if (!is_step(0, offset_ns))
+        clock->base_ns = 0;
+    else if (clock->base_ns == 0 || offset_ns > clock->base_ns)
+        clock->base_ns = offset_ns;
+}
+
+bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t realtime_ns)
 {
     struct clock_voice *voice;
     struct vote vote;
-    int64_t offset_ns;
+    int64_t offset_ns, correction_ns;
+    bool is_right;
 
     if (time_ns < 0 || realtime_ns == 0 || realtime_ns > INT64_MAX)
         return false;
-    voice = voice_of(clock, pid, time_ns);
+    voice = voice_of(clock, process, time_ns);
     if (!voice)
         return false;
     add_sample(voice, time_ns, (int64_t)realtime_ns - time_ns);
-    clock->is_settled |= voice->count > CLOCK_SAMPLES;
-
     offset_ns = largest(voice)->offset_ns;
-    if (!is_step(clock->offset_ns, offset_ns) || (!is_full(voice) && offset_ns < clock->offset_ns))
+    if (!clock->is_settled) {
+        find_base(clock, voice, offset_ns);
         return false;
-    vote = vote_on(clock, offset_ns, time_ns);
-    if (vote.agree < vote.differ || (vote.agree == vote.differ &&
-                                     clock_distance(offset_ns) >= clock_distance(clock->offset_ns)))
+    }
+    is_right = !is_step(0, offset_ns);
+    correction_ns = offset_ns;
+    if (!is_right && __builtin_sub_overflow(offset_ns, clock->base_ns, &correction_ns))
+        return false;
+    if (!(is_right && clock->base_ns) && !is_step(clock->offset_ns, correction_ns))
+        return false;
+    if (!is_full(voice) && correction_ns < clock->offset_ns)
+        return false;
+    vote = vote_on(clock, offset_ns, correction_ns > clock->offset_ns, time_ns);
+    if (vote.agree < vote.differ ||
+        (vote.agree == vote.differ &&
+         clock_distance(correction_ns) >= clock_distance(clock->offset_ns)))
+        return false;
+    if (is_right)
+        clock->base_ns = 0; /* the trace was right all along */
+    if (!is_step(clock->offset_ns, correction_ns))
         return false;
     clock->since_ns = vote.since_ns;
-    clock->before_offset_ns = clock->is_settled ? clock->offset_ns : offset_ns;
-    clock->offset_ns = offset_ns;
+    clock->before_offset_ns = clock->offset_ns;
+    clock->offset_ns = correction_ns;
     return true;
 }
 
@@ -157,7 +182,7 @@ static void voice_state(struct clock_voice *voice, struct state *state)
     if (!voice->count)
         return;
     voice->next = (unsigned)state_limited(state, voice->next, CLOCK_SAMPLES - 1);
-    state_signed(state, &voice->pid);
+    state_number(state, &voice->process);
     state_time(state, &voice->last_ns);
     for (unsigned i = 0; i < CLOCK_SAMPLES; i++) {
         state_time(state, &voice->samples[i].time_ns);
@@ -168,6 +193,7 @@ static void voice_state(struct clock_voice *voice, struct state *state)
 void clock_state(struct clock *clock, struct state *state)
 {
     state_bool(state, &clock->is_settled);
+    offset_state(&clock->base_ns, state);
     offset_state(&clock->offset_ns, state);
     state_time(state, &clock->since_ns);
     offset_state(&clock->before_offset_ns, state);

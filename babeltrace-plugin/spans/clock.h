@@ -12,6 +12,10 @@
  * CLOCK_SAMPLES: exact within some microseconds, at once after a step forward, CLOCK_SAMPLES later
  * after a step back.
  *
+ * An offset that is there from the first event on is no step: babeltrace2's --clock-offset moves a
+ * trace on purpose, and a correction that begins when enough samples are there would move a part of
+ * the spans back. It is left alone, unless the trace's own offset proves right later.
+ *
  * One process may be wrong (under faketime) where the host is not, so the processes of a host vote:
  * those heard of in the last CLOCK_MEMORY_NS, CLOCK_VOICES at most. The most say what is believed;
  * where as many say one thing as another, what moves the spans less. Between two steps the true
@@ -45,7 +49,7 @@ struct clock_sample {
  */
 struct clock_voice {
     struct clock_sample samples[CLOCK_SAMPLES];
-    int64_t pid;
+    uint64_t process; /* origin_process() */
     int64_t last_ns; /* trace time */
     unsigned count;  /* of samples, up to one more than there is room for. 0: nobody's */
     unsigned next;
@@ -54,18 +58,18 @@ struct clock_voice {
 /* All zero: no correction. */
 struct clock {
     struct clock_voice voices[CLOCK_VOICES];
-    bool is_settled;          /* an offset, or none, has been seen for a while */
+    bool is_settled;          /* base_ns has been found */
+    int64_t base_ns;          /* that was there from the first event on: no correction */
     int64_t offset_ns;        /* of what starts at since_ns and later */
     int64_t since_ns;         /* trace time */
     int64_t before_offset_ns; /* of what started earlier: requests under way at a step stay whole */
 };
 
 /*
- * Process pid says that the wall clock showed realtime_ns at trace time time_ns. Returns whether
- * the offset has changed; nonsense changes nothing. The first offset that is found was there
- * before.
+ * The process says that the wall clock showed realtime_ns at trace time time_ns. Returns whether the
+ * offset has changed; nonsense changes nothing.
  */
-bool clock_note(struct clock *clock, int64_t pid, int64_t time_ns, uint64_t realtime_ns);
+bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t realtime_ns);
 
 /* Writes it, or reads it into one of all zeros. */
 void clock_state(struct clock *clock, struct state *state);

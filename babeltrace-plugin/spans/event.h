@@ -36,7 +36,19 @@ struct origin {
     struct text process; /* procname context; empty: not known */
     int64_t pid;         /* vpid context; 0: not known */
     int64_t tid;         /* vtid context; 0: not known */
+    uint64_t pid_ns;     /* pid_ns context: the pid namespace; 0: not known */
 };
+
+/* Which process of its host: in two containers, two have the same pid. 0: not known. */
+static inline uint64_t origin_process(const struct origin *origin)
+{
+    return origin->pid_ns << 32 | (uint32_t)origin->pid;
+}
+
+static inline int64_t process_pid(uint64_t process)
+{
+    return (int32_t)process;
+}
 
 /* What an event tells of comes after it by no more than this, which is the error of two clocks. */
 #define EVENT_AHEAD_NS INT64_C(1000000)

@@ -265,6 +265,7 @@ static void origin_state(struct origin *origin, struct state *state)
     state_bytes(state, &origin->process);
     state_signed(state, &origin->pid);
     state_signed(state, &origin->tid);
+    state_number(state, &origin->pid_ns);
 }
 
 static void event_state(struct event *event, struct state *state)

@@ -69,8 +69,8 @@ static uint64_t loss_add_up(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,
-                    struct loss_sum *sum)
+bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns,
+                    uint64_t process, struct loss_sum *sum)
 {
     const struct loss_ring *ring = losses->ring;
     bool found;
@@ -82,9 +82,9 @@ bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_n
         const struct loss_interval *interval = &ring->intervals[i];
 
         if (interval->begin_ns > end_ns || interval->end_ns < start_ns ||
-            (interval->pid && pid && interval->pid != pid))
+            (interval->process && process && interval->process != process))
             continue;
-        sum->pid = !found || sum->pid == interval->pid ? interval->pid : 0;
+        sum->process = !found || sum->process == interval->process ? interval->process : 0;
         found = true;
         sum->events = loss_add_up(sum->events, interval->events);
         sum->packets = loss_add_up(sum->packets, interval->packets);
@@ -106,7 +106,7 @@ static void interval_state(struct loss_interval *interval, struct state *state)
 {
     state_signed(state, &interval->begin_ns);
     state_signed(state, &interval->end_ns);
-    state_signed(state, &interval->pid);
+    state_number(state, &interval->process);
     state_number(state, &interval->events);
     state_number(state, &interval->packets);
 }

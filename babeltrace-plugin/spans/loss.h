@@ -13,7 +13,7 @@
 struct loss_interval {
     int64_t begin_ns;
     int64_t end_ns;
-    int64_t pid; /* 0: of any process */
+    uint64_t process; /* origin_process(); 0: of any */
     uint64_t events;
     uint64_t packets; /* of unknown content; this and events 0: not known how much */
 };
@@ -36,7 +36,7 @@ struct losses {
 struct loss_sum {
     uint64_t events;
     uint64_t packets;
-    int64_t pid;  /* 0: of more than one process, or not known */
+    uint64_t process; /* 0: of more than one, or not known */
     bool is_more; /* others, not known how much, come on top */
 };
 
@@ -46,9 +46,9 @@ void losses_destroy(struct losses *losses);
 /* Returns false when out of memory: then it is forgotten at once. */
 bool losses_add(struct losses *losses, const struct loss_interval *interval);
 
-/* Sums up what overlaps the times of a span of process pid (0: not known). False: nothing does. */
-bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, int64_t pid,
-                    struct loss_sum *sum);
+/* Sums up what overlaps the times of a span of the process (0: not known). False: nothing does. */
+bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns,
+                    uint64_t process, struct loss_sum *sum);
 
 void losses_save(struct losses *losses, struct state *state);
 void losses_restore(struct losses *losses, struct state *state);

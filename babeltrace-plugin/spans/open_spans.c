@@ -91,14 +91,6 @@ static bool is_on_host(struct text host, const struct open_span *open)
     return text_equal(open->source->host, host);
 }
 
-/* No process has another than 32 bits, but a trace may claim so. */
-static int32_t pid_of(const struct event *event)
-{
-    const int64_t pid = event->origin.pid;
-
-    return pid == (int32_t)pid ? (int32_t)pid : 0;
-}
-
 struct open_span *open_spans_find_streamed(struct open_spans *spans, const struct event *event)
 {
     struct open_span *open, *of_process = NULL, *of_host = NULL;
@@ -111,7 +103,7 @@ struct open_span *open_spans_find_streamed(struct open_spans *spans, const struc
             return open;
         if (!is_on_host(event->origin.host, open))
             continue;
-        if (open->pid == pid_of(event))
+        if (open->process == origin_process(&event->origin))
             of_process = open;
         else
             of_host = open;
@@ -244,7 +236,7 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->span.endpoint = endpoint;
     open->source = source;
     open->span.start_ns = event->time_ns;
-    open->pid = pid_of(event);
+    open->process = origin_process(&event->origin);
     open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
         spans->is_starved |= open->span.is_starved;

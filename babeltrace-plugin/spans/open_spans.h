@@ -19,7 +19,7 @@ struct open_span {
     struct cds_list_head in_queue;
     struct source *source;
     uint64_t thread; /* that has begun it; 0: not known */
-    int32_t pid;     /* 0: not known */
+    uint64_t process; /* origin_process(); 0: not known */
     uint32_t events; /* that are in it */
     bool has_timestamp;
     bool closing;

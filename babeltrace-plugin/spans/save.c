@@ -24,10 +24,9 @@ static void save_log(const struct span *span, struct state *state)
 }
 
 /* That of a link is a struct, and so is no other one. */
-static bool is_entry(uint64_t type, struct text key, struct text value)
+static bool is_entry(uint64_t type, struct text value)
 {
-    return type <= SPAN_MESSAGE &&
-           (type != SPAN_LINK || (key.length == 0 && value.length == sizeof(struct span_link)));
+    return type <= SPAN_MESSAGE && (type != SPAN_LINK || value.length == sizeof(struct span_link));
 }
 
 /* Into a span without a log. What there is no room for says so: it had room before. */
@@ -44,7 +43,7 @@ static void restore_log(struct span *span, struct state *state)
         const int64_t integer = state_get_signed(state);
         const struct text key = state_get_text(state), value = state_get_text(state);
 
-        if (!is_entry(type, key, value))
+        if (!is_entry(type, value))
             state_set_damaged(state);
         else if (state_is_good(state) &&
                  !span_add(span, (enum span_entry_type)type, key, value, integer))
@@ -71,8 +70,6 @@ static void span_fields_state(struct span *span, struct assembler *assembler, st
 static void open_fields_state(struct open_span *open, struct assembler *assembler,
                               struct state *state)
 {
-    int64_t pid = open->pid;
-
     span_fields_state(&open->span, assembler, state);
     state_bool(state, &open->has_timestamp);
     state_bool(state, &open->closing);
@@ -80,10 +77,7 @@ static void open_fields_state(struct open_span *open, struct assembler *assemble
     state_bool(state, &open->left_open);
     state_signed(state, &open->span.recorded_ns);
     state_number(state, &open->thread);
-    state_signed(state, &pid);
-    open->pid = (int32_t)pid;
-    if (open->pid != pid)
-        state_set_damaged(state);
+    state_number(state, &open->process);
     open->events = (uint32_t)state_limited(state, open->events, UINT32_MAX);
     state_number(state, &open->steps_given);
 }

@@ -24,12 +24,14 @@ enum span_entry_type {
                          severity as syslog names it, empty for info and for none */
     SPAN_TAG_TEXT,    /* key, value */
     SPAN_TAG_INTEGER, /* key, integer */
-    SPAN_LINK,        /* value holds a struct span_link: see span_entry_link() */
+    SPAN_LINK, /* value holds a struct span_link: see span_entry_link(); key is empty, or what
+                  follows its ids in Zipkin's tag of a foreign link */
     /*
      * A foreign span as it came in OTLP, for back ends of OTLP. For others, the entries before
      * these two say the same; those behind them were added to it.
      */
-    SPAN_ORIGIN,  /* key: the message Resource, value: the message InstrumentationScope */
+    SPAN_ORIGIN,  /* key: of its ResourceSpans the fields before the spans: the Resource, maybe a
+                     schema  URL; value: the same of its ScopeSpans */
     SPAN_MESSAGE, /* value: the message Span. Name and kind are as in there; ids and times of the
                      struct are newer */
 };
@@ -50,6 +52,16 @@ struct span_entry {
     int64_t integer;
 };
 
+/*
+ * Who owns what a span points to is one rule for all sources of spans:
+ *
+ * - The log belongs to the source. chain_take() and exporter_add() copy the log.
+ * - The endpoints belong to a table (endpoint.h). The chain and the exporter keep pointers to them,
+ *   so the owner frees the table after chain_free() and exporter_free(). Spans that go into a
+ *   pipeline have endpoints of its assembler's table (assembler_endpoints()), which
+ *   pipeline_close() frees in this order. A source that has an exporter of its own, and no
+ *   pipeline, frees the exporter before the table.
+ */
 struct span {
     uint64_t trace_id_high; /* 0: a 64-bit trace id */
     uint64_t trace_id;
@@ -112,7 +124,7 @@ static inline struct span_link span_entry_link(const struct span_entry *entry)
 {
     struct span_link link;
 
-    memcpy(&link, entry + 1, sizeof(link));
+    memcpy(&link, span_entry_value(entry).data, sizeof(link));
     return link;
 }
 

@@ -5,32 +5,12 @@
  */
 #include "assembler_parts.h"
 
+#include "babeltrace-plugin/base/real.h"
+
 #include <inttypes.h>
-#include <locale.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "tracepoints/format/events.h"
-
-/* The shortest text that reads back as the same number, with a point whatever the locale has. */
-static void print_real(char *text, size_t size, double real)
-{
-    const char *point = localeconv()->decimal_point;
-    char *at;
-
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, size, "%.*g", digits, real);
-        if (strtod(text, NULL) == real)
-            break;
-    }
-    at = strstr(text, point);
-    if (at && *at) {
-        const char *rest = at + strlen(point);
-
-        *at = '.';
-        memmove(at + 1, rest, strlen(rest) + 1);
-    }
-}
 
 static bool add_number(struct span *span, const struct log_record *record)
 {
@@ -43,7 +23,7 @@ static bool add_number(struct span *span, const struct log_record *record)
     switch (record->type) {
     case 'd':
         memcpy(&real, &record->bits, sizeof(real));
-        print_real(text, sizeof(text), real);
+        (void)real_show(text, sizeof(text), real);
         break;
     case 'b':
         snprintf(text, sizeof(text), "%s", record->bits ? "true" : "false");

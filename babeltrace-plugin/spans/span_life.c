@@ -21,6 +21,11 @@ const struct endpoint *assembler_endpoint(struct assembler *assembler, const str
     return get_endpoint(assembler, event->service, event->ip, event->port);
 }
 
+struct endpoint_table *assembler_endpoints(struct assembler *assembler)
+{
+    return assembler->endpoints;
+}
+
 const struct endpoint *assembler_service(struct assembler *assembler, struct text service)
 {
     return get_endpoint(assembler, service, (struct text){NULL, 0}, 0);

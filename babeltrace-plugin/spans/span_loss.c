@@ -198,7 +198,7 @@ __attribute__((noinline)) static void note_gap(struct assembler *assembler,
     const struct loss_interval interval = {
         .begin_ns = place->time_ns,
         .end_ns = event->time_ns,
-        .pid = event->origin.pid,
+        .process = origin_process(&event->origin),
         .events = skipped,
     };
 
@@ -274,8 +274,8 @@ static void tag(struct assembler *assembler, struct span *span, const struct sou
     if (source->host.length)
         print(&line, " on %.*s", source->host.length > 64 ? 64 : (int)source->host.length,
               source->host.data);
-    if (sum->pid)
-        print(&line, " in process %" PRId64, sum->pid);
+    if (sum->process)
+        print(&line, " in process %" PRId64, process_pid(sum->process));
     print(&line, " while it was open: %s", consequence);
     assembler->counts.spans_with_loss++;
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"),
@@ -294,9 +294,9 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
     bool is_lost, is_missing;
 
     is_lost = losses_may_touch(&source->losses, span->start_ns) &&
-              losses_overlap(&source->losses, span->start_ns, end_ns, open->pid, &lost);
+              losses_overlap(&source->losses, span->start_ns, end_ns, open->process, &lost);
     is_missing = open->streaming && losses_may_touch(&source->gaps, span->start_ns) &&
-                 losses_overlap(&source->gaps, span->start_ns, end_ns, open->pid, &missing);
+                 losses_overlap(&source->gaps, span->start_ns, end_ns, open->process, &missing);
     /* one of the two, as both may tell of the same events: LTTng, unless it knows of fewer */
     if (is_missing && (!is_lost || (missing.events > lost.events && !lost.packets)))
         tag(assembler, span, source, &missing, "lost or filtered out", incomplete);
@@ -305,28 +305,28 @@ void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)
 }
 
 static void tag_loss_during(struct assembler *assembler, struct span *span,
-                            const struct source *source, int64_t pid, const char *consequence)
+                            const struct source *source, uint64_t process, const char *consequence)
 {
     struct loss_sum lost;
 
     if (losses_may_touch(&source->losses, span->start_ns) &&
-        losses_overlap(&source->losses, span->start_ns, span->end_ns, pid, &lost))
+        losses_overlap(&source->losses, span->start_ns, span->end_ns, process, &lost))
         tag(assembler, span, source, &lost, "lost", consequence);
 }
 
 void assembler_tag_loss_below(struct assembler *assembler, struct span *span,
                               const struct origin *origin)
 {
-    tag_loss_during(assembler, span, source_get(assembler->sources, origin), origin->pid,
+    tag_loss_during(assembler, span, source_get(assembler->sources, origin), origin_process(origin),
                     "spans below it may be missing");
 }
 
 /* An end that was lost made it end with a later one, and what was within may be missing. */
 void assembler_give_span(struct assembler *assembler, struct span *span,
-                         const struct source *source, int64_t pid)
+                         const struct source *source, uint64_t process)
 {
     if (assembler->has_losses)
-        tag_loss_during(assembler, span, source, pid, "what it tells may be incomplete");
+        tag_loss_during(assembler, span, source, process, "what it tells may be incomplete");
     if (assembler->has_offsets)
         assembler_correct_times(assembler, span, source);
     assembler->counts.spans_finished++;

@@ -18,8 +18,12 @@ struct blkin_service {
     uint16_t port;
     uint8_t length; /* of the text; 0: there is none */
     uint8_t name;   /* where in it the name begins */
-    char text[126];
+    char text[128];
 };
+
+/* A span keeps a copy of its size rounded up to a multiple of this. */
+#define SERVICE_STEP 4
+_Static_assert(sizeof(struct blkin_service) % SERVICE_STEP == 0, "a rounded size is within it");
 
 static inline const char *blkin_service_name(const struct blkin_service *service)
 {

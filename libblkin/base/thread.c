@@ -5,6 +5,7 @@
  */
 #include "thread.h"
 
+#include "quiet.h"
 #include "tracepoints/format/digits.h"
 #include "tracepoints/format/events.h"
 
@@ -35,7 +36,9 @@ void blkin_thread_seed(struct blkin_thread *thread)
     const int saved_errno = errno;
 
     /* 8 bytes are never cut short, and GRND_NONBLOCK never waits, not even early in boot. */
-    if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
+    if (blkin_is_quiet)
+        *counter = blkin_quiet_seed();
+    else if (getrandom(counter, sizeof(*counter), GRND_NONBLOCK) != sizeof(*counter))
         *counter = weak_seed(thread);
     errno = saved_errno;
 }

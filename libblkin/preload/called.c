@@ -36,6 +36,7 @@ static void called_set_cause(struct interaction *interaction, struct cause cause
     }
     interaction->owner = cause.interaction;
     (void)__atomic_add_fetch(&cause.interaction->calls, 1, __ATOMIC_ACQ_REL);
+    (void)__atomic_add_fetch(&cause.interaction->calls_held, 1, __ATOMIC_ACQ_REL);
     if (interaction_thread.worker)
         interaction_closes(interaction_thread.worker, cause.interaction);
 }
@@ -114,6 +115,7 @@ static void called_begin(struct interaction *interaction, struct bytes head)
             interaction_add_answer(interaction, 0); /* by another thread, meanwhile */
     } else {
         interaction_stop_waiting(interaction);
+        interaction_is_not_held(interaction);
         blkin_span_drop(&interaction->span); /* closed by another thread, meanwhile */
     }
 }
@@ -132,6 +134,7 @@ void called_has_written(struct connection *connection, struct bytes head, size_t
     if (interaction_phase(interaction) == PHASE_NEW &&
         interaction->worker == interaction_thread.worker)
         called_begin(interaction, head);
+    interaction_hears_else();
     interaction_add_head(interaction, head);
     connection_add_bytes(&interaction->requested, count);
     interaction_let_go(interaction);
@@ -154,6 +157,7 @@ void called_has_read(struct connection *connection, int fd, size_t count)
 {
     struct interaction *interaction = interaction_at_hand(connection);
 
+    interaction_hears_else();
     (void)connection_turn(connection, DIRECTION_IN);
     connection_add_bytes(&connection->received, count);
     if (!interaction) {
@@ -177,10 +181,22 @@ static void called_set_opener(struct connection *connection)
 
     if (!cause)
         return;
+    cause->has_called = true;
     interaction_hold(cause);
     (void)__atomic_add_fetch(&cause->calls, 1, __ATOMIC_ACQ_REL);
     interaction_closes(interaction_thread.worker, cause);
     connection->opener = cause;
+}
+
+void called_will_write(struct connection *connection)
+{
+    struct interaction *before = interaction_at_hand(connection);
+    const bool is_busy = before && interaction_phase(before) < PHASE_ANSWERED;
+
+    if (before)
+        interaction_let_go(before);
+    if (!is_busy && !connection->opener)
+        called_set_opener(connection);
 }
 
 void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)

@@ -14,6 +14,9 @@
  */
 void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on);
 
+/* It is to be written to, as soon as that can be: as where one is being made. */
+void called_will_write(struct connection *connection);
+
 void called_has_read(struct connection *connection, int fd, size_t count);
 void called_before_write(struct connection *connection, int fd);
 void called_has_written(struct connection *connection, struct bytes head, size_t count);

@@ -30,6 +30,7 @@ static size_t cause_common_length(const struct interaction *interaction, struct 
 struct survey {
     unsigned count;           /* of those that may make a call now */
     unsigned in_round;        /* of these, heard of since the thread last waited */
+    unsigned uncalled;        /* of these, without a call so far */
     struct interaction *last; /* of these */
     struct interaction *eldest;
     struct interaction *alike; /* has the longest prefix; NULL: no other two bytes are the same */
@@ -49,6 +50,7 @@ static struct survey cause_survey(const struct worker *worker, struct bytes head
 
         if (interaction->round == interaction_thread.round || interaction->start_ns > stale_ns) {
             survey.in_round += interaction->round == interaction_thread.round;
+            survey.uncalled += !interaction->has_called;
             survey.count++;
             survey.last = interaction;
         }
@@ -87,6 +89,50 @@ static void cause_reopen_work(struct worker *worker)
         interaction_opens(worker, work);
 }
 
+/* The request without a call that the thread has read, and done nothing else since, or NULL. */
+static struct interaction *cause_just_heard(const struct worker *worker)
+{
+    struct interaction *work = cause_unanswered_work();
+
+    return work && work->worker == worker && work->open_at && !work->has_called &&
+                   pool_name_of(&work->item) == interaction_thread.heard
+               ? work
+               : NULL;
+}
+
+/*
+ * The event loop's order. The thread has just read a request, and calls. So the call is for that
+ * request, if the thread does all for an event before it looks at the next one: that is certain for
+ * the only event of a round, and for a thread that was seen to do so, and never to do otherwise. A
+ * request without a call may wait for something that is not seen, such as a timer, in which the
+ * thread comes back to it; one that has called waits for the rest of the answer.
+ */
+static struct interaction *cause_by_order(const struct worker *worker, const struct survey *survey)
+{
+    struct interaction *heard = cause_just_heard(worker);
+
+    if (!heard || heard->is_ambiguous || survey->uncalled > 1)
+        return NULL;
+    return interaction_thread.has_one_event ||
+                   (interaction_thread.is_in_order && !interaction_thread.is_out_of_order)
+               ? heard
+               : NULL;
+}
+
+/* A call begins, or a connection for one: what does that tell of the thread's order? */
+static void cause_learn_order(const struct worker *worker, const struct interaction *certain)
+{
+    const struct interaction *heard = cause_just_heard(worker);
+
+    if (heard) {
+        if (interaction_thread.called && interaction_thread.called != interaction_thread.heard)
+            interaction_thread.is_in_order = true;
+        interaction_thread.called = interaction_thread.heard;
+    } else if (certain && !certain->has_called && certain->round == interaction_thread.round) {
+        interaction_thread.is_out_of_order = true;
+    }
+}
+
 /* The one request that it can be, or NULL. */
 static struct interaction *cause_only_one(const struct worker *worker, const struct survey *survey)
 {
@@ -95,6 +141,9 @@ static struct interaction *cause_only_one(const struct worker *worker, const str
 
     if (worker->has_overflowed || survey->has_unseen)
         return NULL;
+    one = cause_by_order(worker, survey);
+    if (one)
+        return one;
     if (survey->count == 0) {
         /* a second call beside the first one; but what comes after the response may be anything */
         return work && !work->is_ambiguous ? work : NULL;
@@ -106,10 +155,13 @@ static struct interaction *cause_only_one(const struct worker *worker, const str
     return one->is_ambiguous || (work && work != one) ? NULL : one;
 }
 
-static struct interaction *cause_best_guess(const struct survey *survey)
+static struct interaction *cause_best_guess(const struct worker *worker,
+                                            const struct survey *survey)
 {
-    struct interaction *work = cause_unanswered_work();
+    struct interaction *work = cause_unanswered_work(), *heard = cause_just_heard(worker);
 
+    if (heard && (survey->is_tied || survey->length < PREFIX_LEAST))
+        return heard;
     if (survey->alike)
         return survey->alike;
     if (work && (work->open_at || !survey->eldest))
@@ -134,7 +186,7 @@ static bool cause_is_of_program(void)
 struct cause cause_of_call(const struct connection *connection, struct bytes head)
 {
     struct worker *worker = interaction_thread.worker;
-    struct interaction *opener = connection->opener, *only;
+    struct interaction *opener = connection->opener, *only, *alike = NULL;
     struct survey survey;
 
     if (cause_is_of_program())
@@ -147,14 +199,17 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     cause_reopen_work(worker);
     survey = cause_survey(worker, head);
     only = cause_only_one(worker, &survey);
+    if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
+        !worker->has_overflowed)
+        alike = survey.alike;
+    cause_learn_order(worker, only ? only : alike);
     if (only)
         return cause_found(PRELOAD_BY_BEING_ONLY, only);
-    if (survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
-        !worker->has_overflowed)
-        return cause_found(PRELOAD_BY_PREFIX, survey.alike);
+    if (alike)
+        return cause_found(PRELOAD_BY_PREFIX, alike);
     for (unsigned i = 0; i < worker->open_count; i++)
         worker->open[i]->is_ambiguous = true;
-    return cause_found(PRELOAD_BY_GUESS, cause_best_guess(&survey));
+    return cause_found(PRELOAD_BY_GUESS, cause_best_guess(worker, &survey));
 }
 
 static bool cause_may_have_handed_on(const struct interaction *interaction)
@@ -197,6 +252,7 @@ struct interaction *cause_elsewhere(struct bytes head)
 struct interaction *cause_of_connect(void)
 {
     struct worker *worker = interaction_thread.worker;
+    struct interaction *only;
     struct survey survey;
 
     if (!worker || cause_is_of_program())
@@ -204,7 +260,9 @@ struct interaction *cause_of_connect(void)
     interaction_tidy(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, (struct bytes){NULL, 0});
-    return cause_only_one(worker, &survey);
+    only = cause_only_one(worker, &survey);
+    cause_learn_order(worker, only);
+    return only;
 }
 
 /* Requests that were heard of in this round may share it, as in a group commit. */

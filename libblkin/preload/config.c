@@ -84,6 +84,11 @@ void preload_config_look(uint64_t now_ns)
         blkin_policy_refresh(&source);
 }
 
+void preload_config_fix(void)
+{
+    __atomic_store_n(&preload_config_due_ns, UINT64_MAX, __ATOMIC_RELAXED);
+}
+
 static void after_fork(void)
 {
     blkin_policy_after_fork(&source);

@@ -29,6 +29,9 @@ static inline const struct preload_config *preload_config(void)
 /* Reads the environment and the file. Once, before main(). */
 void preload_config_init(void);
 
+/* The file is not looked at any more. */
+void preload_config_fix(void);
+
 /* The configured one, or the program's name as it was at the start. */
 const char *preload_service_name(void);
 

@@ -25,6 +25,13 @@ enum preload_file_calls {
     PRELOAD_FILES_OFF
 };
 
+/* What is done in a process with a seccomp filter. */
+enum preload_filters {
+    PRELOAD_FILTERS_RINGS, /* it is traced into the recorder's rings, without LTTng */
+    PRELOAD_FILTERS_LEAVE, /* nothing */
+    PRELOAD_FILTERS_TRACE, /* one that was inherited allows what LTTng does */
+};
+
 struct preload_range {
     uint16_t first, last;
 };
@@ -33,11 +40,10 @@ struct preload_config {
     unsigned generation; /* another one: what was decided by it is to be decided again */
     bool is_traced;      /* this program is one of `programs` */
     bool guesses_are_linked;
-    bool
-        trusts_filters; /* that the process was started under: its calls are allowed, and LTTng's */
-    int8_t usage;       /* 0 to 3, or PRELOAD_USAGE_UNSET */
-    uint8_t file_calls; /* enum preload_file_calls */
-    uint8_t payload;    /* bytes of a request that are recorded */
+    uint8_t filters;     /* enum preload_filters */
+    int8_t usage;        /* 0 to 3, or PRELOAD_USAGE_UNSET */
+    uint8_t file_calls;  /* enum preload_file_calls */
+    uint8_t payload;     /* bytes of a request that are recorded */
     uint8_t range_count; /* 0: all */
     uint64_t least_ns;   /* a span that took less is not recorded */
     struct preload_range ranges[PRELOAD_RANGES_MAX];

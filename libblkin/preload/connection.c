@@ -8,16 +8,9 @@
 #include "preload.h"
 #include "thread.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-
-#ifndef SO_COOKIE
-#define SO_COOKIE 57
-#endif
 
 static struct pool connection_pool = {.size = sizeof(struct connection)};
 
@@ -71,14 +64,6 @@ static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
     connection_let_go(connection);
 }
 
-static uint64_t connection_cookie_of(int fd)
-{
-    uint64_t cookie = 0;
-    socklen_t length = sizeof(cookie);
-
-    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &length) == 0 ? cookie : 0;
-}
-
 static struct connection *connection_take(int fd, enum role role)
 {
     struct preload_slot *slot = preload_slot_make(fd);
@@ -95,46 +80,9 @@ static struct connection *connection_take(int fd, enum role role)
     connection->role = (uint8_t)role;
     connection->slots = 1;
     connection->forks = preload_forks;
-    connection->cookie = connection_cookie_of(fd);
     pool_publish(&connection->item);
     connection_set_slot(slot, (uintptr_t)connection);
     return connection;
-}
-
-void connection_accepted(int fd)
-{
-    const int saved_errno = errno;
-    struct connection *connection = connection_take(fd, ROLE_SERVER);
-
-    if (connection)
-        connection->is_whole = true;
-    errno = saved_errno;
-}
-
-/* LTTng's own, of the threads that it has in every traced process. */
-static bool connection_is_lttng(const struct sockaddr *address, socklen_t length)
-{
-    static const char name[] = "/lttng-ust-sock-";
-    const struct sockaddr_un *at = (const struct sockaddr_un *)(const void *)address;
-    const size_t head = offsetof(struct sockaddr_un, sun_path);
-
-    return length > head && memmem(at->sun_path, length - head, name, sizeof(name) - 1);
-}
-
-static bool connection_is_stream(int fd)
-{
-    int type = 0;
-    socklen_t length = sizeof(type);
-
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
-}
-
-static bool connection_can_be_traced(const struct sockaddr *address, socklen_t length)
-{
-    if (!address || length < sizeof(address->sa_family))
-        return false;
-    return address->sa_family == AF_INET || address->sa_family == AF_INET6 ||
-           (address->sa_family == AF_UNIX && !connection_is_lttng(address, length));
 }
 
 bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length)
@@ -160,10 +108,28 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
             connection_set_slot(slot, PRELOAD_OTHER);
         }
     }
-    if (is_new)
+    if (is_new) {
         connection->is_whole = connection->is_fresh = true;
+        if (preload_is_quiet())
+            connection_fill_quietly(connection, -1, address, length);
+        else if (address->sa_family == AF_UNIX)
+            connection_fill_unix(connection, fd, (const void *)address, length);
+    }
     errno = saved_errno;
     return is_new;
+}
+
+void connection_accepted(int fd, int listener, const struct sockaddr *address, socklen_t length)
+{
+    const int saved_errno = errno;
+    struct connection *connection = connection_take(fd, ROLE_SERVER);
+
+    if (connection) {
+        connection->is_whole = true;
+        if (preload_is_quiet())
+            connection_fill_quietly(connection, listener, address, length);
+    }
+    errno = saved_errno;
 }
 
 void connection_forget(int fd)
@@ -182,6 +148,14 @@ void connection_fd_is_new(int fd)
         connection_forget(fd);
         preload_leave(saved_errno);
     }
+}
+
+void connection_is_no_stream(int fd)
+{
+    struct preload_slot *slot = preload_slot(fd);
+
+    if (slot)
+        connection_set_slot(slot, PRELOAD_OTHER);
 }
 
 void connection_shared(int fd)
@@ -224,161 +198,6 @@ void connection_duplicated(int from, int to)
     connection_set_slot(slot, (uintptr_t)connection);
 }
 
-/* ---- addresses ---- */
-
-static void connection_take_ip(const struct sockaddr_storage *address, char ip[INET6_ADDRSTRLEN],
-                               uint16_t *port)
-{
-    const struct sockaddr_in *v4 = (const void *)address;
-    const struct sockaddr_in6 *v6 = (const void *)address;
-
-    if (address->ss_family == AF_INET) {
-        (void)inet_ntop(AF_INET, &v4->sin_addr, ip, INET6_ADDRSTRLEN);
-        *port = ntohs(v4->sin_port);
-    } else {
-        if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-            (void)inet_ntop(AF_INET, &v6->sin6_addr.s6_addr[12], ip, INET6_ADDRSTRLEN);
-        else
-            (void)inet_ntop(AF_INET6, &v6->sin6_addr, ip, INET6_ADDRSTRLEN);
-        *port = ntohs(v6->sin6_port);
-    }
-}
-
-static void connection_set_name(struct connection *connection, const char *what, size_t length)
-{
-    const char *verb = connection->role == ROLE_SERVER ? "serve " : "call ";
-    int written =
-        snprintf(connection->name, sizeof(connection->name), "%s%.*s", verb, (int)length, what);
-
-    connection->name_length =
-        (uint8_t)(written < (int)sizeof(connection->name) ? written
-                                                          : (int)sizeof(connection->name) - 1);
-}
-
-static uint16_t connection_server_port(const struct connection *connection)
-{
-    return connection->role == ROLE_SERVER ? connection->port : connection->peer_port;
-}
-
-static void connection_name_by_port(struct connection *connection)
-{
-    char text[8];
-    const int length =
-        snprintf(text, sizeof(text), ":%u", (unsigned)connection_server_port(connection));
-
-    connection_set_name(connection, text, (size_t)length);
-}
-
-/* The file's name; an abstract one begins with an @, as ss(8) shows it. */
-static void connection_name_by_path(struct connection *connection,
-                                    const struct sockaddr_un *address, socklen_t length)
-{
-    const char *path = address->sun_path;
-    const size_t room = length > offsetof(struct sockaddr_un, sun_path)
-                            ? length - offsetof(struct sockaddr_un, sun_path)
-                            : 0;
-    const char *slash;
-    char text[sizeof(address->sun_path) + 1];
-
-    if (room > 1 && !path[0]) {
-        text[0] = '@';
-        memcpy(text + 1, path + 1, room - 1);
-        connection_set_name(connection, text, room);
-        return;
-    }
-    slash = room ? memrchr(path, '/', strnlen(path, room)) : NULL;
-    if (slash)
-        connection_set_name(connection, slash + 1,
-                            strnlen(slash + 1, room - (size_t)(slash + 1 - path)));
-    else
-        connection_set_name(connection, room ? path : "unix", room ? strnlen(path, room) : 4);
-}
-
-/* ---- which side is it? ---- */
-
-/* Ports that the kernel gives to who connects. */
-static bool connection_is_ephemeral(uint16_t port)
-{
-    static unsigned first, last; /* the same for all threads */
-    unsigned low = 32768, high = 60999;
-    char text[32];
-
-    if (!__atomic_load_n(&last, __ATOMIC_ACQUIRE)) {
-        if (preload_read_file("/proc/sys/net/ipv4/ip_local_port_range", text, sizeof(text)) > 0)
-            (void)sscanf(text, "%u %u", &low, &high);
-        __atomic_store_n(&first, low, __ATOMIC_RELAXED);
-        __atomic_store_n(&last, high, __ATOMIC_RELEASE);
-    }
-    return port >= __atomic_load_n(&first, __ATOMIC_RELAXED) &&
-           port <= __atomic_load_n(&last, __ATOMIC_RELAXED);
-}
-
-/* Who accepts has the name of the socket that listens; who connects has none of its own. */
-static enum role connection_role_of_unix(socklen_t own_length, socklen_t peer_length)
-{
-    const bool is_named = own_length > offsetof(struct sockaddr_un, sun_path);
-    const bool is_peer_named = peer_length > offsetof(struct sockaddr_un, sun_path);
-
-    if (is_named == is_peer_named)
-        return ROLE_NONE;
-    return is_named ? ROLE_SERVER : ROLE_CLIENT;
-}
-
-static enum role connection_role_by_ports(const struct connection *connection)
-{
-    const bool is_own = connection_is_ephemeral(connection->port);
-
-    if (is_own == connection_is_ephemeral(connection->peer_port))
-        return ROLE_NONE;
-    return is_own ? ROLE_CLIENT : ROLE_SERVER;
-}
-
-struct connection_sides {
-    struct sockaddr_storage own, peer;
-    socklen_t own_length, peer_length;
-};
-
-static bool connection_find_ends(int fd, struct connection_sides *ends)
-{
-    ends->own_length = ends->peer_length = sizeof(ends->own);
-    return getsockname(fd, (struct sockaddr *)&ends->own, &ends->own_length) == 0 &&
-           getpeername(fd, (struct sockaddr *)&ends->peer, &ends->peer_length) == 0 &&
-           ends->own.ss_family == ends->peer.ss_family;
-}
-
-/* Fills in what a connected socket's addresses say. False: it is not connected (any more). */
-static bool connection_prepare(struct connection *connection, int fd)
-{
-    struct connection_sides ends;
-    const struct sockaddr *own = (const struct sockaddr *)&ends.own;
-    const bool is_adopted = connection->role == ROLE_NONE;
-
-    if (!connection_find_ends(fd, &ends))
-        return false;
-    if (!connection_is_stream(fd) || !connection_can_be_traced(own, ends.own_length)) {
-        connection->role = ROLE_NONE;
-    } else if (own->sa_family == AF_UNIX) {
-        bool is_peers;
-
-        if (is_adopted)
-            connection->role = (uint8_t)connection_role_of_unix(ends.own_length, ends.peer_length);
-        is_peers = connection->role == ROLE_CLIENT;
-        connection->is_unix = true;
-        if (is_peers && connection_is_lttng((const struct sockaddr *)&ends.peer, ends.peer_length))
-            connection->role = ROLE_NONE;
-        connection_name_by_path(connection, (const void *)(is_peers ? &ends.peer : &ends.own),
-                                is_peers ? ends.peer_length : ends.own_length);
-    } else {
-        connection_take_ip(&ends.own, connection->ip, &connection->port);
-        connection_take_ip(&ends.peer, connection->peer_ip, &connection->peer_port);
-        if (is_adopted)
-            connection->role = (uint8_t)connection_role_by_ports(connection);
-        connection_name_by_port(connection);
-    }
-    __atomic_store_n(&connection->is_prepared, true, __ATOMIC_RELEASE);
-    return true;
-}
-
 /* ---- use ---- */
 
 /* A socket that is of no interest is not looked at again; what is no socket may be a file. */
@@ -392,7 +211,7 @@ void connection_adopt(int fd)
 
     if (!(slot = preload_slot_make(fd)))
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) < 0) {
+    if (preload_is_quiet() || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) < 0) {
         __atomic_store_n(&slot->connection, PRELOAD_NO_SOCKET, __ATOMIC_RELAXED);
     } else if (listens || !(connection = connection_take(fd, ROLE_NONE)) ||
                !connection_prepare(connection, fd) || connection->role == ROLE_NONE) {
@@ -426,7 +245,8 @@ bool connection_is_traced(struct connection *connection, int fd)
 {
     const struct preload_config *config = preload_config();
 
-    if (connection->cookie && connection_cookie_of(fd) != connection->cookie) {
+    if (connection->cookie && !preload_is_quiet() &&
+        connection_cookie_of(fd) != connection->cookie) {
         connection_replaced(fd, connection);
         return false;
     }
@@ -482,4 +302,34 @@ bool connection_any_unseen(void)
     if (!connection_unseen.until_ns)
         connection_unseen.until_ns = now_ns + PRELOAD_STALE_NS;
     return now_ns < connection_unseen.until_ns;
+}
+
+/* ---- a process that is about to be quiet ---- */
+
+#define QUIET_LOOKED_AT 1024 /* the lowest descriptors */
+
+static void connection_look_while_possible(int fd)
+{
+    struct connection *connection;
+
+    if (!connection_note_listener(fd))
+        return;
+    if (!preload_is_known(preload_slot(fd)))
+        connection_adopt(fd);
+    connection = connection_of(preload_slot(fd), 0);
+    if (!connection)
+        return;
+    if (connection_is_traced(connection, fd))
+        (void)connection_key(connection, fd);
+    connection_let_go(connection);
+}
+
+void connection_reserve(void)
+{
+    pool_reserve(&connection_pool);
+    (void)preload_slot_make(0);
+    (void)connection_is_ephemeral(0);
+    connection_prepare_keys();
+    for (int fd = 0; fd < QUIET_LOOKED_AT; fd++)
+        connection_look_while_possible(fd);
 }

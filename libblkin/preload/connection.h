@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 enum role {
     ROLE_NONE,   /* not traced: neither side, or not a port of the configuration */
@@ -68,8 +69,11 @@ struct connection {
 
 /* ---- descriptors come and go ---- */
 
-/* A new connection: accepted, or about to be connected. errno is kept. */
-void connection_accepted(int fd);
+/*
+ * A new connection: accepted, or about to be connected. errno is kept. address: of the peer, as
+ * accept(2) has told it to the program; NULL: it has not asked.
+ */
+void connection_accepted(int fd, int listener, const struct sockaddr *address, socklen_t length);
 /* Returns false if it is none that could be traced. */
 bool connection_connecting(int fd, const struct sockaddr *address, socklen_t length);
 
@@ -79,6 +83,9 @@ void connection_forget(int fd);
 /* The same outside of preload_enter(), also where nothing is recorded: that may begin at any time.
  * fd may be what a call that has failed returned. */
 void connection_fd_is_new(int fd);
+
+/* In a quiet process, a new descriptor of a socket without connections. */
+void connection_is_no_stream(int fd);
 
 /* All from first to last are about to be closed. */
 void connection_forget_range(unsigned first, unsigned last);
@@ -133,7 +140,42 @@ void connection_adopt(int fd);
  */
 bool connection_is_traced(struct connection *connection, int fd);
 
+/* In a process that is about to be quiet: room, and what is known of each descriptor. */
+void connection_reserve(void);
+
+/* ---- the two ends of a connection: connection_ends.c, for connection.c ---- */
+
+/* The kernel's number of the socket; 0: it has none. */
+uint64_t connection_cookie_of(int fd);
+
+bool connection_is_stream(int fd);
+bool connection_can_be_traced(const struct sockaddr *address, socklen_t length);
+uint16_t connection_server_port(const struct connection *connection);
+
+/* Is it a port that the kernel gives to who connects? */
+bool connection_is_ephemeral(uint16_t port);
+
+/* Fills in what a connected socket's addresses say. False: it is not connected (any more). */
+bool connection_prepare(struct connection *connection, int fd);
+
+/* The same by the address of the UNIX socket that listens. */
+void connection_fill_unix(struct connection *connection, int fd, const struct sockaddr_un *listener,
+                          socklen_t length);
+
+/*
+ * In a quiet process: by what is known without a system call. peer: NULL, or as the program has it.
+ * Without both addresses, the requests have no key.
+ */
+void connection_fill_quietly(struct connection *connection, int listener,
+                             const struct sockaddr *peer, socklen_t length);
+
+/* Keeps the address of a socket that listens, for a quiet process. False: it is no socket. */
+bool connection_note_listener(int fd);
+
 /* ---- keys: connection_key.c ---- */
+
+/* What all keys have in common is found out now. */
+void connection_prepare_keys(void);
 
 /* The hash that the key of an interaction begins with, or 0. */
 uint64_t connection_key(struct connection *connection, int fd);

@@ -76,6 +76,12 @@ static uint64_t connection_key_at_this_place(bool has_namespace, const char *tex
     return hash ? key_add(hash, text, (size_t)length) : 0;
 }
 
+void connection_prepare_keys(void)
+{
+    (void)connection_hash_of_place(false);
+    (void)connection_hash_of_place(true);
+}
+
 /* One that is not known is nobody else's. */
 static uint64_t connection_place(void)
 {
@@ -100,23 +106,27 @@ static uint64_t connection_key_by_addresses(struct connection *connection)
     return key_add(KEY_BEGIN, text, (size_t)length);
 }
 
-static uint64_t connection_key_by_inodes(const struct connection *connection, int fd)
+/* By the client's inode, which the client sees at once, and which the server has to ask for. */
+static uint64_t connection_key_by_inode(const struct connection *connection, int fd)
 {
-    const int client = connection->role == ROLE_SERVER;
-    uint32_t inodes[2];
+    struct stat status;
+    uint32_t client;
     char text[32];
     int length;
 
-    if (unix_peer(fd, &inodes[0], &inodes[1]) < 0)
+    if (fstat(fd, &status) < 0)
         return 0;
-    length = snprintf(text, sizeof(text), "unix %u %u ", inodes[client], inodes[!client]);
+    client = (uint32_t)status.st_ino;
+    if (connection->role == ROLE_SERVER && unix_peer(client, &client) < 0)
+        return 0;
+    length = snprintf(text, sizeof(text), "unix %u ", client);
     return connection_key_at_this_place(false, text, length);
 }
 
 uint64_t connection_key(struct connection *connection, int fd)
 {
     if (!connection->is_key_final && connection->is_whole) {
-        connection->key = connection->is_unix ? connection_key_by_inodes(connection, fd)
+        connection->key = connection->is_unix ? connection_key_by_inode(connection, fd)
                                               : connection_key_by_addresses(connection);
         connection->is_key_final = true;
     }

@@ -108,12 +108,25 @@ void file_opened(int fd, const char *path)
     __atomic_store_n(&slot->file, NAMED, __ATOMIC_RELEASE);
 }
 
+/* In a quiet process, which does not ask the kernel. */
+static uintptr_t file_by_its_name(struct preload_slot *slot)
+{
+    struct file *file = file_memory_of(slot);
+
+    if (!file || strncmp(file->path, "/dev/", 5) == 0)
+        return NO_FILE;
+    file_decide(file, file->path);
+    return (uintptr_t)file;
+}
+
 /* What the slot is to have. Another thread that looks at the same time finds the same. */
 static uintptr_t file_look(struct preload_slot *slot, int fd, bool is_named)
 {
     struct stat status;
     struct file *file;
 
+    if (preload_is_quiet())
+        return is_named ? file_by_its_name(slot) : NO_FILE;
     if (fstat(fd, &status) < 0)
         return NOT_LOOKED_AT;
     if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
@@ -156,7 +169,7 @@ static struct file *file_find_surely(int fd)
     struct preload_slot *slot = preload_slot(fd);
     struct stat status;
 
-    if (!file || fstat(fd, &status) < 0 ||
+    if (!file || preload_is_quiet() || fstat(fd, &status) < 0 ||
         (status.st_ino == file->inode && status.st_dev == file->device))
         return file;
     preload_count(PRELOAD_REPLACED);
@@ -400,6 +413,12 @@ void file_forget_all(void)
 {
     pool_forget(&file_threads);
     file_thread = NULL;
+}
+
+void file_reserve(void)
+{
+    pool_reserve(&file_pool);
+    pool_reserve(&file_threads);
 }
 
 /* ---- calls ---- */

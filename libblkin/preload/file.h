@@ -85,6 +85,9 @@ void file_record_all(void);
 /* The calling thread has ended; nothing is put off. */
 void file_drop_thread(void);
 
+/* Room for the files of a quiet process. */
+void file_reserve(void);
+
 /* In a child of fork(2). */
 void file_forget_all(void);
 

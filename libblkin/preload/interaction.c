@@ -6,6 +6,7 @@
 #include "interaction_parts.h"
 #include "key.h"
 #include "libblkin/span/span.h"
+#include "payload.h"
 #include "preload.h"
 #include "thread.h"
 #include "tracepoints/format/join.h"
@@ -190,9 +191,18 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
 
 /* ---- the end ---- */
 
+void interaction_is_not_held(struct interaction *interaction)
+{
+    if (interaction->owner)
+        (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
+}
+
 bool interaction_end_once(struct interaction *interaction)
 {
-    return __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) != PHASE_OVER;
+    if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
+        return false;
+    interaction_is_not_held(interaction);
+    return true;
 }
 
 void interaction_stop_waiting(struct interaction *interaction)
@@ -224,10 +234,10 @@ static void interaction_tag(struct interaction *interaction)
     blkin_span_tag_uint64(span, "request.bytes", interaction->requested);
     blkin_span_tag_uint64(span, "response.bytes", interaction->answered);
     if (preload_config()->payload)
-        blkin_span_tag_string_n(span, "payload", interaction->head,
-                                interaction->head_length < preload_config()->payload
-                                    ? interaction->head_length
-                                    : preload_config()->payload);
+        payload_tag(span, interaction->head,
+                    interaction->head_length < preload_config()->payload
+                        ? interaction->head_length
+                        : preload_config()->payload);
 }
 
 void interaction_record(struct interaction *interaction)
@@ -259,6 +269,7 @@ void interaction_discard(struct interaction *interaction)
 
     if (before == PHASE_OVER || before == PHASE_NEW)
         return;
+    interaction_is_not_held(interaction);
     if (before == PHASE_REQUEST)
         interaction_stop_waiting(interaction);
     preload_count(PRELOAD_UNANSWERED);
@@ -285,6 +296,26 @@ static void interaction_end_forgotten(struct interaction *interaction)
 void interaction_for_each_worker(void (*look)(void *worker))
 {
     pool_for_each(&interaction_workers, look);
+}
+
+static void interaction_end_caller(void *object)
+{
+    struct interaction *interaction = object;
+
+    if (interaction->has_called && interaction->connection->role == ROLE_SERVER &&
+        interaction_phase(interaction) == PHASE_REQUEST)
+        interaction_discard(interaction);
+}
+
+void interaction_end_unanswered(void)
+{
+    pool_for_each(&interaction_pool, interaction_end_caller);
+}
+
+void interaction_reserve(void)
+{
+    pool_reserve(&interaction_pool);
+    pool_reserve(&interaction_workers);
 }
 
 void interaction_forget_all(void)

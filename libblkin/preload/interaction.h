@@ -4,9 +4,9 @@
  *
  * A message is a sequence of bytes in one direction, with no bytes in the other direction between
  * them. An interaction begins with the first byte of its request and ends with the last byte of its
- * response. Which byte is the last is certain only when the next request comes, the connection is
- * closed, or nothing more was sent for HOLD_NS. Until then the interaction is held. Its span then
- * ends at the time of the last byte.
+ * response. Which byte is the last is certain only when the next request comes or the connection is
+ * closed. Until then the interaction is held, for at most HOLD_NS after the last byte and the end of
+ * its own calls. Its span then ends at the time of the last byte.
  *
  * The interaction at hand belongs to the connection. If several threads share a connection, each
  * with its own request, an interaction belongs to the thread that has read its request.
@@ -21,7 +21,11 @@
 #include "file_sums.h"
 #include "pool.h"
 
-#define HOLD_NS     UINT64_C(50000000)
+/*
+ * An answer that pauses for longer seems to be complete. Less than a second, as struct timeval and
+ * timespec have it; and less than the sink's join-wait-ms, as only one half may be held so long.
+ */
+#define HOLD_NS     UINT64_C(900000000)
 #define PREFIX_KEPT 39 /* bytes of a request that are compared */
 
 #define OPEN_MAX 512
@@ -49,6 +53,7 @@ struct interaction {
     struct worker *worker;         /* of the thread that has begun it; only to be compared */
     uint32_t writers;              /* threads that are sending the answer just now */
     uint32_t calls;                /* that it has made and that are not answered */
+    uint32_t calls_held;           /* that it has made and that are not over */
     uint32_t open_at;              /* where in the thread's list, plus 1; 0: it is not */
     uint64_t start_ns, last_ns;
     uint64_t offset;              /* of the request's first byte */
@@ -87,6 +92,11 @@ struct interaction_thread {
     struct interaction *lent; /* was current when the program set a span of its own; referenced */
     struct worker *worker;    /* NULL: it has had no interaction */
     uint64_t round;           /* of waiting for events of many descriptors; 0: it never has */
+    pool_name heard;          /* the request that it has read last, and done nothing else since */
+    pool_name called;         /* for which it has called in this round, right after reading it */
+    bool has_one_event;       /* this round has one event, for which it has slept */
+    bool is_in_order;         /* has it ever read the next request after the call for the last? */
+    bool is_out_of_order;     /* or called for a request after it had done something else? */
 };
 
 extern __thread struct interaction_thread interaction_thread
@@ -130,14 +140,21 @@ void interaction_add_head(struct interaction *interaction, struct bytes head);
  */
 bool interaction_is_plain(const struct blkin_span *span);
 
-/* It does not wait for its answer any more. Only once, by who has changed its phase. */
+/* It does not wait for its answer any more; it is over. Only once, by who has changed its phase. */
 void interaction_stop_waiting(struct interaction *interaction);
+void interaction_is_not_held(struct interaction *interaction);
 
 /* Takes the reference out of a place, if it is still there. */
 void interaction_clear(struct interaction **place, struct interaction *interaction);
 
 /* In a child of fork(2). */
 void interaction_forget_all(void);
+
+/* The process ends: a request that has caused calls is recorded, as nobody will answer it. */
+void interaction_end_unanswered(void);
+
+/* Room for those of a quiet process: pool_reserve(). */
+void interaction_reserve(void);
 
 static inline bool interaction_is_partial(const struct interaction *interaction)
 {
@@ -175,6 +192,12 @@ struct interaction *interaction_own(struct connection *connection);
 void interaction_work_for(struct interaction *interaction);
 void interaction_stop_work(void);
 
+/* The thread reads or writes what is not of the request that it has read last. */
+static inline void interaction_hears_else(void)
+{
+    interaction_thread.heard = 0;
+}
+
 /* ---- the end: interaction_end.c ---- */
 
 /* No longer the one at hand, the thread's work or open. The caller has a reference. */
@@ -192,20 +215,20 @@ void interaction_add_answer(struct interaction *interaction, size_t count);
 /* Ends those that are over at now_ns; UINT64_MAX: all whose response is complete so far. */
 void interaction_finish_held(struct worker *worker, uint64_t now_ns);
 
-/* Is the answer complete, and have all threads that sent it finished their calls? */
+/* Is the answer complete? Not while a thread sends it, nor while a call may bring more of it. */
 static inline bool interaction_is_whole(const struct interaction *interaction)
 {
     return !__atomic_load_n(&interaction->writers, __ATOMIC_SEQ_CST) &&
+           !__atomic_load_n(&interaction->calls_held, __ATOMIC_ACQUIRE) &&
            interaction_phase(interaction) == PHASE_ANSWERED && !interaction_is_partial(interaction);
 }
 
 /* The thread is about to wait for a new connection. */
 void interaction_waits(void);
-/*
- * It waits for events: of many descriptors, for whatever comes next; of one, it may be in the
- * middle of a request. It has had interactions. Returns true if something is held by it.
- */
-bool interaction_waits_for_events(bool of_many);
+/* It waits for events; it has had interactions. Returns true if something is held by it. */
+bool interaction_waits_for_events(void);
+/* It waits, or has waited, for whatever comes next, and not in the middle of a request. */
+void interaction_begin_round(void);
 /* It has waited for HOLD_NS, and there were none. */
 void interaction_is_idle(void);
 

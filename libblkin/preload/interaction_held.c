@@ -142,14 +142,18 @@ void interaction_waits(void)
         interaction_finish_held(worker, UINT64_MAX);
 }
 
-bool interaction_waits_for_events(bool of_many)
+void interaction_begin_round(void)
+{
+    interaction_thread.round++;
+    interaction_thread.heard = interaction_thread.called = 0;
+    interaction_thread.has_one_event = false;
+    interaction_stop_work();
+}
+
+bool interaction_waits_for_events(void)
 {
     struct worker *worker = interaction_thread.worker;
 
-    if (of_many) {
-        interaction_thread.round++;
-        interaction_stop_work();
-    }
     if (worker->held_first == worker->held_end)
         return false;
     interaction_finish_held(worker, preload_now_ns());

@@ -28,14 +28,40 @@ void *pool_at(struct pool *pool, uint32_t index)
     return in_chunk(pool, chunk, index);
 }
 
+#define POOL_RESERVED_BYTES (8 << 20)
+
+static bool pool_is_fixed; /* of all */
+
+void pool_fix(void)
+{
+    __atomic_store_n(&pool_is_fixed, true, __ATOMIC_RELEASE);
+}
+
+void pool_reserve(struct pool *pool)
+{
+    const size_t size = pool->size * POOL_CHUNK;
+    const size_t chunks = POOL_RESERVED_BYTES / size;
+    char *room = mmap(NULL, chunks * size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    for (size_t i = 0; room != MAP_FAILED && i < chunks && i < POOL_CHUNKS; i++) {
+        char *there = NULL;
+
+        (void)__atomic_compare_exchange_n(&pool->chunks[i], &there, room + i * size, false,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+}
+
 /* Two threads may map the same chunk: the second one finds that it is there. */
 static char *map_chunk(struct pool *pool, uint32_t index)
 {
     char **place = &pool->chunks[index / POOL_CHUNK];
-    char *there = NULL;
-    char *chunk = mmap(NULL, pool->size * POOL_CHUNK, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *there = NULL, *chunk;
 
+    if (__atomic_load_n(&pool_is_fixed, __ATOMIC_ACQUIRE))
+        return NULL;
+    chunk = mmap(NULL, pool->size * POOL_CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                 -1, 0);
     if (chunk == MAP_FAILED)
         return NULL;
     if (__atomic_compare_exchange_n(place, &there, chunk, false, __ATOMIC_ACQ_REL,

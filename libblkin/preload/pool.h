@@ -42,6 +42,12 @@ static inline pool_name pool_name_of(const struct pool_item *item)
     return (pool_name)pool_generation(item) << 32 | (item->index + 1);
 }
 
+/* Maps 8 MiB of room at once: a page of it is there once an object is. */
+void pool_reserve(struct pool *pool);
+
+/* No pool gets room any more, as that is a system call. */
+void pool_fix(void);
+
 /*
  * One that only the caller has, or NULL. All else in it is as it was left: no other thread finds
  * the object before the caller has filled it in and publishes it.

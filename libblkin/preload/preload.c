@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
-bool preload_is_filtered;
+bool preload_has_filter, preload_is_filtered, preload_quiet;
 uint32_t preload_forks;
 
 static pid_t preload_own_pid;
@@ -48,7 +48,7 @@ bool preload_was_left(const void *frame, const void *now)
     stack_t stack;
     bool was_left;
 
-    if (now < frame)
+    if (now < frame || preload_is_quiet())
         return false;
     /* a handler on a stack of its own is within, wherever that is */
     was_left = sigaltstack(NULL, &stack) == 0 && !(stack.ss_flags & SS_ONSTACK);
@@ -89,7 +89,7 @@ void preload_note_process(void)
 
 bool preload_is_own_process(void)
 {
-    return getpid() == preload_own_pid || !*blkin_process_mark_;
+    return preload_is_quiet() || getpid() == preload_own_pid || !*blkin_process_mark_;
 }
 
 void preload_forked(void)

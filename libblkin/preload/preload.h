@@ -63,12 +63,26 @@ struct preload_thread {
 extern __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
 
 /*
- * A seccomp filter may be there, which may end the process at a system call that it does not
- * expect, and LTTng and this library make such calls. So the program is left alone: the wrappers
- * only pass on. One that was inherited, as in a container, is seen at the start; one that the
- * program installs is seen by the calls that install it, before they do. Never false again.
+ * A seccomp filter may end the process at a system call that it does not expect. A filter that was
+ * inherited, as in a container, is seen at the start: it allows what the program's own start needs,
+ * and this library makes no other calls under it. One that the program installs is seen by the
+ * calls that install it, before they do. None of these is ever false again.
  */
+extern __attribute__((visibility("hidden"))) bool preload_has_filter; /* of whatever origin */
+
+/* The program is left alone: the wrappers only pass on. */
 extern __attribute__((visibility("hidden"))) bool preload_is_filtered;
+
+/*
+ * Requests are recorded, and this library makes no system calls. Start of that: start.c. Then
+ * connections and files are known only by what the program's own calls have said of them.
+ */
+extern __attribute__((visibility("hidden"))) bool preload_quiet;
+
+static inline bool preload_is_quiet(void)
+{
+    return __builtin_expect(__atomic_load_n(&preload_quiet, __ATOMIC_RELAXED), 0);
+}
 
 /*
  * A signal handler may leave a call by siglongjmp(3): the end of the call never comes. Is that so
@@ -148,7 +162,8 @@ static inline uint64_t preload_now_ns(void)
 /* Notes which process this is: at the start, and in a child of fork(2). */
 void preload_note_process(void);
 
-/* False in a child of vfork(2), whose descriptors are not those of this memory. */
+/* False in a child of vfork(2), whose descriptors are not those of this memory. A quiet process
+ * cannot tell. */
 bool preload_is_own_process(void);
 
 /* Forks of this process since the first one: what was at hand then is the parent's. */

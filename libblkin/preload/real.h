@@ -47,14 +47,14 @@ int __openat_2(int fd, const char *path, int flags);
 #define PRELOAD_REAL_SOCKETS(X) \
     X(accept) X(listen) X(accept4) X(connect) X(socket) X(socketpair) X(shutdown) \
     X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(__read_chk) \
-    X(__recv_chk) X(__recvfrom_chk) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
+    X(__recv_chk) X(__recvfrom_chk) X(fflush) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
     X(sendmmsg) X(sendfile) X(splice) X(close) X(close_range) X(closefrom) X(dup) \
     X(dup2) X(dup3) X(fcntl) X(_exit) X(prctl) X(syscall) X(pthread_cancel) X(setrlimit) \
     X(prlimit)
 
 #define PRELOAD_REAL_WAITS(X) \
     X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) \
-    X(__ppoll_chk) X(select) X(pselect)
+    X(__ppoll_chk) X(select) X(pselect) X(epoll_ctl)
 
 #define PRELOAD_REAL_FILES(X) \
     X(open) X(openat) X(creat) X(__open_2) X(__openat_2) X(fclose) X(freopen) X(pread) \

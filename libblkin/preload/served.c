@@ -223,6 +223,7 @@ void served_has_read(struct connection *connection, int fd, struct bytes head, s
     interaction_work_for(interaction);
     if (interaction_thread.worker)
         interaction_opens(interaction_thread.worker, interaction);
+    interaction_thread.heard = pool_name_of(&interaction->item);
     interaction_let_go(interaction);
 }
 
@@ -285,6 +286,7 @@ bool served_has_written(struct connection *connection, pool_name written, size_t
     const bool is_all = count && count == wanted;
 
     if (count) {
+        interaction_hears_else();
         (void)connection_turn(connection, DIRECTION_OUT);
         connection_add_bytes(&connection->sent, count);
     }

@@ -76,12 +76,18 @@ bool server_begin(bool may_restart)
     if (server_turn(SERVER_NEW, SERVER_LOADS)) {
         if (preload_config()->is_traced) {
             server_size_before = server_size();
-            blkin_heartbeat();
+            blkin_server_begins_();
         }
         __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
     }
     preload_leave(saved_errno);
     return interrupt_let_in(&before, may_restart);
+}
+
+void server_never_loads(void)
+{
+    server_size_before = 0;
+    __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
 }
 
 void server_await_load(void)

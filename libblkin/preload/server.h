@@ -37,6 +37,9 @@ static inline bool server_before_wait(bool may_restart)
 /* Returns when no other thread loads LTTng, or after 10 s: for a call that would hinder it. */
 void server_await_load(void);
 
+/* Not in this process: it is about to be under a filter. */
+void server_never_loads(void);
+
 /* What the address space has grown by since LTTng was loaded there; 0: it was not, or not at all.
  */
 rlim_t server_growth(void);

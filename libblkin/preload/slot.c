@@ -5,6 +5,8 @@
  */
 #include "slot.h"
 
+#include "preload.h"
+
 #include <sys/mman.h>
 
 static struct preload_slot *slot_leaves[PRELOAD_LEAVES];
@@ -23,7 +25,7 @@ struct preload_slot *preload_slot_make(int fd)
 {
     struct preload_slot *slot = preload_slot(fd), *leaf, *there = NULL;
 
-    if (slot || fd < 0 || fd >= PRELOAD_LEAF * PRELOAD_LEAVES)
+    if (slot || fd < 0 || fd >= PRELOAD_LEAF * PRELOAD_LEAVES || preload_is_quiet())
         return slot;
     leaf = mmap(NULL, PRELOAD_LEAF * sizeof(*leaf), PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -9,6 +9,7 @@
 #include "file.h"
 #include "message.h"
 #include "preload.h"
+#include "server.h"
 #include "thread.h"
 
 #include <pthread.h>
@@ -21,6 +22,12 @@ void start_flush_all(void)
     interaction_flush_all();
 }
 
+void start_end_all(void)
+{
+    start_flush_all();
+    interaction_end_unanswered();
+}
+
 /*
  * What was at hand is the parent's: who answers it there records it. The locks of this library are
  * none, so that nothing is left locked; what another thread was changing is left as it is, and
@@ -30,7 +37,8 @@ static void start_after_fork(void)
 {
     if (preload_is_filtered)
         return;
-    preload_note_process();
+    if (!preload_is_quiet())
+        preload_note_process();
     preload_forks++;
     message_forget_all();
     file_forget_all();
@@ -52,9 +60,27 @@ static const struct preload_hooks start_hooks = {
     .forked = start_after_fork,
     .jumped = interaction_after_jump,
     .thread_ends = start_thread_ends,
-    .process_ends = start_flush_all,
+    .process_ends = start_end_all,
     .connection_ends = message_connection_ends,
 };
+
+bool start_be_quiet(void)
+{
+    if (!preload_config()->is_traced || preload_config()->filters == PRELOAD_FILTERS_LEAVE ||
+        !thread_follow() || !blkin_be_quiet_())
+        return false;
+    (void)blkin_set_usage(0);
+    preload_config_fix();
+    server_never_loads();
+    connection_reserve();
+    interaction_reserve();
+    file_reserve();
+    thread_reserve();
+    pool_fix();
+    preload_has_filter = true;
+    __atomic_store_n(&preload_quiet, true, __ATOMIC_RELEASE);
+    return true;
+}
 
 static bool start_is_filtered(void)
 {
@@ -73,7 +99,11 @@ __attribute__((constructor(103))) static void start(void)
     preload_note_process();
     preload_set_hooks(&start_hooks);
     preload_config_init();
-    preload_is_filtered = !preload_config()->trusts_filters && start_is_filtered();
+    preload_has_filter = start_is_filtered();
+    if (preload_has_filter && preload_config()->filters == PRELOAD_FILTERS_LEAVE)
+        preload_is_filtered = true;
+    else if (preload_has_filter && preload_config()->filters == PRELOAD_FILTERS_RINGS)
+        blkin_leave_lttng_();
     errno = saved_errno;
     (void)pthread_atfork(NULL, NULL, start_after_fork);
 }

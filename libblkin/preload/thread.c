@@ -99,7 +99,8 @@ static void thread_at_exit(void)
         return;
     saved_errno = preload_enter();
     preload_hooks()->process_ends();
-    thread_print_counts();
+    if (!preload_is_quiet())
+        thread_print_counts();
     preload_leave(saved_errno);
 }
 
@@ -109,6 +110,14 @@ static void thread_follow_exit(void)
 
     if (!__atomic_exchange_n(&is_followed, true, __ATOMIC_ACQ_REL))
         (void)atexit(thread_at_exit);
+}
+
+static uint64_t thread_seed; /* of threads of a quiet process */
+
+void thread_reserve(void)
+{
+    thread_seed = thread_random();
+    pool_reserve(&thread_pool);
 }
 
 bool thread_follow(void)
@@ -122,7 +131,10 @@ bool thread_follow(void)
     if (!thread)
         return false;
     memset((char *)thread + sizeof(thread->item), 0, sizeof(*thread) - sizeof(thread->item));
-    if (getrandom(&thread->random, sizeof(thread->random), GRND_NONBLOCK) < 0)
+    if (preload_is_quiet())
+        thread->random =
+            key_finish((thread_seed += UINT64_C(0x9e3779b97f4a7c15)) ^ preload_now_ns());
+    else if (getrandom(&thread->random, sizeof(thread->random), GRND_NONBLOCK) < 0)
         thread->random = preload_now_ns() ^ (uint64_t)getpid() << 40 ^ (uintptr_t)thread;
     if (thread_has_key)
         (void)pthread_setspecific(thread_key, thread);

@@ -52,4 +52,7 @@ void thread_print_counts(void);
 /* In a child of fork(2): this thread is the only one, and new. */
 void thread_forget_all(void);
 
+/* Room for the threads of a quiet process, and seeds. */
+void thread_reserve(void);
+
 #endif

@@ -15,7 +15,6 @@
 #include <linux/unix_diag.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -71,19 +70,15 @@ static int unix_peer_read(int netlink, uint32_t *peer)
     return -ENOENT;
 }
 
-int unix_peer(int fd, uint32_t *inode, uint32_t *peer)
+int unix_peer(uint32_t inode, uint32_t *peer)
 {
-    struct stat status;
     int netlink, result;
 
-    if (fstat(fd, &status) < 0)
-        return -errno;
-    *inode = (uint32_t)status.st_ino;
     netlink =
         (int)real()->syscall(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
     if (netlink < 0)
         return -errno;
-    result = unix_peer_ask(netlink, *inode);
+    result = unix_peer_ask(netlink, inode);
     if (result == 0)
         result = unix_peer_read(netlink, peer);
     real()->syscall(SYS_close, netlink);

@@ -19,12 +19,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-static int descriptor_accepted(int fd)
+static int descriptor_accepted(int fd, int listener, const struct sockaddr *address,
+                               const socklen_t *length)
 {
     if (fd >= 0 && !preload_is_off()) {
         const int saved_errno = preload_enter();
 
-        connection_accepted(fd);
+        connection_accepted(fd, listener, length ? address : NULL, length ? *length : 0);
+        interaction_hears_else();
         preload_leave(saved_errno);
     }
     return fd;
@@ -56,12 +58,15 @@ PRELOAD_PUBLIC int listen(int fd, int length)
 
 PRELOAD_PUBLIC int accept(int fd, struct sockaddr *address, socklen_t *length)
 {
-    return descriptor_waits() ? descriptor_accepted(real()->accept(fd, address, length)) : -1;
+    return descriptor_waits()
+               ? descriptor_accepted(real()->accept(fd, address, length), fd, address, length)
+               : -1;
 }
 
 PRELOAD_PUBLIC int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
 {
-    return descriptor_waits() ? descriptor_accepted(real()->accept4(fd, address, length, flags))
+    return descriptor_waits() ? descriptor_accepted(real()->accept4(fd, address, length, flags), fd,
+                                                    address, length)
                               : -1;
 }
 
@@ -86,6 +91,8 @@ PRELOAD_PUBLIC int socket(int domain, int type, int protocol)
     const int fd = real()->socket(domain, type, protocol);
 
     connection_fd_is_new(fd);
+    if (preload_is_quiet() && fd >= 0 && (type & 0xf) != SOCK_STREAM)
+        connection_is_no_stream(fd);
     return fd;
 }
 
@@ -236,8 +243,9 @@ PRELOAD_PUBLIC void _exit(int status)
 {
     if (thread_is_any_followed() && !preload_is_off() && preload_is_own_process()) {
         (void)preload_enter();
-        start_flush_all();
-        thread_print_counts();
+        start_end_all();
+        if (!preload_is_quiet())
+            thread_print_counts();
     }
     real()->_exit(status);
     __builtin_unreachable();

@@ -179,6 +179,8 @@ static void wrap_file_forget_stream(FILE *stream)
 {
     const int saved_errno = errno;
 
+    if (preload_is_socket(preload_slot(fileno(stream))))
+        (void)fflush(stream); /* a last answer */
     connection_fd_is_new(fileno(stream));
     errno = saved_errno;
 }

@@ -19,7 +19,7 @@
 PRELOAD_PUBLIC bool blkin_preload_is_filtered(void);
 bool blkin_preload_is_filtered(void)
 {
-    return preload_is_filtered;
+    return preload_is_filtered || preload_is_quiet();
 }
 
 static bool filter_has_parents_threads;
@@ -35,16 +35,18 @@ bool blkin_preload_spare_threads(void)
     return true;
 }
 
-/* What is held is recorded while that is still allowed. */
 static void filter_expect(void)
 {
     int saved_errno;
 
-    if (preload_is_off())
+    if (preload_is_off() || preload_is_quiet())
         return;
     saved_errno = preload_enter();
-    start_flush_all();
-    __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
+    if (!start_be_quiet()) {
+        start_flush_all(); /* while that is still allowed */
+        preload_has_filter = true;
+        __atomic_store_n(&preload_is_filtered, true, __ATOMIC_RELEASE);
+    }
     preload_leave(saved_errno);
 }
 
@@ -77,13 +79,13 @@ static bool filter_is_code_of_lttng(const void *caller)
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {
-    return preload_is_filtered && filter_is_code_of_lttng(caller);
+    return blkin_preload_is_filtered() && filter_is_code_of_lttng(caller);
 }
 
 PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
 {
-    const bool is_spared =
-        preload_is_filtered || __atomic_load_n(&filter_has_parents_threads, __ATOMIC_ACQUIRE);
+    const bool is_spared = blkin_preload_is_filtered() ||
+                           __atomic_load_n(&filter_has_parents_threads, __ATOMIC_ACQUIRE);
 
     if (is_spared && filter_is_code_of_lttng(__builtin_return_address(0)))
         return 0;

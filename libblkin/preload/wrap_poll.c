@@ -6,7 +6,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "called.h"
 #include "config.h"
+#include "connection.h"
 #include "file.h"
 #include "interaction.h"
 #include "interrupt.h"
@@ -22,32 +24,58 @@
 
 static const struct timespec hold_time = {.tv_nsec = HOLD_NS};
 
-/*
- * Before a wait: for one descriptor, a thread may wait in the middle of a request; for more, it
- * waits for its next one. Returns true if it is to be split.
- */
-static bool poll_waits(bool for_many)
+#define IDLE_LOOKS 4 /* of no time, after which a thread goes on with what it has */
+
+static __thread unsigned poll_looks __attribute__((tls_model("initial-exec"))); /* in turn */
+
+/* Before a wait. Returns true if it is to be split. */
+static bool poll_waits(bool begins_round)
 {
     bool holds;
     int saved_errno;
 
     if (preload_is_off())
         return false;
+    if (begins_round)
+        poll_looks = 0;
     if (!interaction_thread.worker) {
-        interaction_thread.round += for_many;
+        interaction_thread.round += begins_round;
         return false;
     }
     saved_errno = preload_enter();
+    if (begins_round)
+        interaction_begin_round();
     if (preload_is_wanted() && preload_config()->is_traced) {
         file_record_later();
-        holds = interaction_waits_for_events(for_many);
+        holds = interaction_waits_for_events();
     } else {
         file_drop_later();
         interaction_drop_held();
         holds = false;
     }
     preload_leave(saved_errno);
-    return holds;
+    return holds && !preload_is_quiet(); /* between the parts of a wait, signals are blocked */
+}
+
+/*
+ * After a wait that began no round before. One of no time begins a round if there was something:
+ * else the thread has only looked, and goes on with what it has. A loop that always only looks
+ * waits, too.
+ */
+static void poll_has_waited(bool is_empty)
+{
+    const int saved_errno = errno;
+
+    if (preload_is_off() || (is_empty && ++poll_looks <= IDLE_LOOKS))
+        return;
+    poll_looks = 0;
+    if (!interaction_thread.worker) {
+        interaction_thread.round++;
+        return;
+    }
+    (void)preload_enter();
+    interaction_begin_round();
+    preload_leave(saved_errno);
 }
 
 /* Between the two parts of a wait. True, with errno: a signal has come meanwhile, and ends it. */
@@ -100,37 +128,133 @@ static struct timespec poll_rest_of(const struct timespec *timeout)
 
 /*
  * Copies from an address of the program's that libc hands to the kernel unread: the kernel is asked
- * here, too, so that a bad address is an error and no signal.
+ * here, too, so that a bad address is an error and no signal. Many seccomp filters forbid to ask.
  */
 static bool poll_copy_from_program(void *to, const void *from, size_t size)
 {
     const struct iovec target = {to, size}, source = {(void *)(uintptr_t)from, size};
     const int saved_errno = errno;
     const bool is_copied =
-        size == 0 || process_vm_readv(getpid(), &target, 1, &source, 1, 0) == (ssize_t)size;
+        size == 0 || (!preload_has_filter &&
+                      process_vm_readv(getpid(), &target, 1, &source, 1, 0) == (ssize_t)size);
 
     errno = saved_errno;
     return is_copied;
 }
 
+/* ---- what is waited for ---- */
+
+#define SET_SMALL 8
+
+/* Also one that nobody has used: a socket of datagrams, or one that listens. */
+static bool poll_is_socket(int fd)
+{
+    if (!preload_is_known(preload_slot(fd)))
+        connection_adopt(fd);
+    return preload_is_socket(preload_slot(fd));
+}
+
+/*
+ * A connection that was accepted, and some that were made: who waits for nothing else does one
+ * client's work, and is in the middle of that. A pipe that tells of the program's end does not
+ * count as long as it does not.
+ */
+static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
+{
+    const struct connection *client = NULL;
+
+    for (nfds_t i = 0; i < count && count > 1; i++) {
+        const struct preload_slot *slot = preload_slot(fds[i].fd);
+        struct connection *connection = connection_of(slot, 0);
+        bool is_strange;
+
+        if (fds[i].fd < 0)
+            continue;
+        is_strange = connection
+                         ? connection->role == ROLE_NONE ||
+                               (connection->role == ROLE_SERVER && client && client != connection)
+                         : fds[i].revents || poll_is_socket(fds[i].fd);
+        if (connection && connection->role == ROLE_SERVER)
+            client = connection; /* only to be compared */
+        if (connection)
+            connection_let_go(connection);
+        if (is_strange)
+            return false;
+    }
+    return true;
+}
+
+/* Is the wait one in the middle of a request? */
+static bool poll_goes_on(const struct pollfd *fds, nfds_t count)
+{
+    int saved_errno;
+    bool goes_on;
+
+    if (preload_is_off())
+        return true;
+    saved_errno = preload_enter();
+    goes_on = poll_is_of_one_client(fds, count);
+    preload_leave(saved_errno);
+    return goes_on;
+}
+
+static bool poll_is_time(const struct timespec *timeout)
+{
+    return !timeout || timeout->tv_sec || timeout->tv_nsec;
+}
+
 /* ---- the wrappers ---- */
 
-/* The body of a wrapper: the call as it is or, split, for HOLD and then for the rest. */
-#define WAIT(for_many, is_long, whole_call, call_for_hold, call_for_rest) \
-    int result;                                                           \
-                                                                          \
-    if (server_before_wait(false))                                        \
-        return -1;                                                        \
-    if (!poll_waits(for_many) || !(is_long))                              \
-        return whole_call;                                                \
-    result = call_for_hold;                                               \
-    if (result != 0)                                                      \
-        return result;                                                    \
-    return poll_is_idle() ? -1 : call_for_rest
+/*
+ * The body of a wrapper: the call as it is or, split, for HOLD and then for the rest. is_time: is
+ * it not of no time? fds: of poll(2), which are looked at only when the kernel has; of few may be
+ * seen that they are one client's.
+ */
+#define WAIT(is_time, fds, count, is_long, whole_call, call_for_hold, call_for_rest) \
+    const bool sleeps = is_time, is_small = (count) <= SET_SMALL;                    \
+    int result = 0;                                                                  \
+                                                                                     \
+    if (server_before_wait(false))                                                   \
+        return -1;                                                                   \
+    if (!poll_waits(sleeps && !is_small) || !(is_long)) {                            \
+        result = whole_call;                                                         \
+    } else if ((result = call_for_hold) == 0) {                                      \
+        if (poll_is_idle())                                                          \
+            return -1;                                                               \
+        result = call_for_rest;                                                      \
+    }                                                                                \
+    if (result < 0 || (is_small && poll_goes_on(fds, count)))                        \
+        return result;                                                               \
+    if (!sleeps || is_small)                                                         \
+        poll_has_waited(!sleeps && result == 0);                                     \
+    interaction_thread.has_one_event = sleeps && result == 1;                        \
+    return result
+
+#define ANY_COUNT (SET_SMALL + 1)
+
+PRELOAD_PUBLIC int epoll_ctl(int poll, int operation, int fd, struct epoll_event *event)
+{
+    const int result = real()->epoll_ctl(poll, operation, fd, event);
+    struct connection *connection;
+    int saved_errno;
+
+    /* where each change is told, and not all is asked for once and for all */
+    if (result < 0 || operation == EPOLL_CTL_DEL ||
+        (event->events & (EPOLLOUT | EPOLLET)) != EPOLLOUT || !interaction_thread.worker ||
+        !preload_is_on() || !(connection = connection_of(preload_slot(fd), 0)))
+        return result;
+    saved_errno = preload_enter();
+    if (connection->role == ROLE_CLIENT)
+        called_will_write(connection);
+    preload_leave(saved_errno);
+    connection_let_go(connection);
+    return result;
+}
 
 PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int timeout)
 {
-    WAIT(true, poll_is_long_ms(timeout), real()->epoll_wait(fd, events, size, timeout),
+    WAIT(timeout != 0, NULL, ANY_COUNT, poll_is_long_ms(timeout),
+         real()->epoll_wait(fd, events, size, timeout),
          real()->epoll_wait(fd, events, size, HOLD_MS),
          real()->epoll_wait(fd, events, size, poll_rest_ms(timeout)));
 }
@@ -138,7 +262,8 @@ PRELOAD_PUBLIC int epoll_wait(int fd, struct epoll_event *events, int size, int 
 PRELOAD_PUBLIC int epoll_pwait(int fd, struct epoll_event *events, int size, int timeout,
                                const sigset_t *mask)
 {
-    WAIT(true, poll_is_long_ms(timeout), real()->epoll_pwait(fd, events, size, timeout, mask),
+    WAIT(timeout != 0, NULL, ANY_COUNT, poll_is_long_ms(timeout),
+         real()->epoll_pwait(fd, events, size, timeout, mask),
          real()->epoll_pwait(fd, events, size, HOLD_MS, mask),
          real()->epoll_pwait(fd, events, size, poll_rest_ms(timeout), mask));
 }
@@ -152,7 +277,7 @@ PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
         errno = ENOSYS;
         return -1;
     }
-    WAIT(true,
+    WAIT(true, NULL, ANY_COUNT,
          !timeout || (poll_copy_from_program(&copy, timeout, sizeof(copy)) && poll_is_long(&copy)),
          real()->epoll_pwait2(fd, events, size, timeout, mask),
          real()->epoll_pwait2(fd, events, size, &hold_time, mask),
@@ -163,13 +288,14 @@ PRELOAD_PUBLIC int epoll_pwait2(int fd, struct epoll_event *events, int size,
 
 PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-    WAIT(count > 1, poll_is_long_ms(timeout), real()->poll(fds, count, timeout),
+    WAIT(timeout != 0, fds, count, poll_is_long_ms(timeout), real()->poll(fds, count, timeout),
          real()->poll(fds, count, HOLD_MS), real()->poll(fds, count, poll_rest_ms(timeout)));
 }
 
 PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
-    WAIT(count > 1, poll_is_long_ms(timeout), real()->__poll_chk(fds, count, timeout, room),
+    WAIT(timeout != 0, fds, count, poll_is_long_ms(timeout),
+         real()->__poll_chk(fds, count, timeout, room),
          real()->__poll_chk(fds, count, HOLD_MS, room),
          real()->__poll_chk(fds, count, poll_rest_ms(timeout), room));
 }
@@ -177,15 +303,16 @@ PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, siz
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                          const sigset_t *mask)
 {
-    WAIT(count > 1, poll_is_long(timeout), real()->ppoll(fds, count, timeout, mask),
-         real()->ppoll(fds, count, &hold_time, mask),
+    WAIT(poll_is_time(timeout), fds, count, poll_is_long(timeout),
+         real()->ppoll(fds, count, timeout, mask), real()->ppoll(fds, count, &hold_time, mask),
          real()->ppoll(fds, count, REST(timeout), mask));
 }
 
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                                const sigset_t *mask, size_t room)
 {
-    WAIT(count > 1, poll_is_long(timeout), real()->__ppoll_chk(fds, count, timeout, mask, room),
+    WAIT(poll_is_time(timeout), fds, count, poll_is_long(timeout),
+         real()->__ppoll_chk(fds, count, timeout, mask, room),
          real()->__ppoll_chk(fds, count, &hold_time, mask, room),
          real()->__ppoll_chk(fds, count, REST(timeout), mask, room));
 }
@@ -246,23 +373,32 @@ PRELOAD_PUBLIC int select(int count, fd_set *readable, fd_set *writable, fd_set 
                           struct timeval *timeout)
 {
     const suseconds_t hold_us = (suseconds_t)(HOLD_NS / 1000);
+    const bool sleeps = !timeout || timeout->tv_sec || timeout->tv_usec;
     struct timeval hold = {.tv_usec = hold_us};
     struct sets sets;
     int result;
 
     if (server_before_wait(false))
         return -1;
-    if (!poll_waits(true) || (timeout && !poll_is_long_timeval(timeout)) ||
-        !poll_keep_sets(&sets, count, readable, writable, failed))
-        return real()->select(count, readable, writable, failed, timeout);
-    result = real()->select(count, readable, writable, failed, &hold);
-    poll_take_time(timeout, hold_us - hold.tv_usec);
-    if (result != 0)
-        return result;
-    if (poll_is_idle())
-        return -1;
-    poll_ask_again(&sets);
-    return real()->select(count, readable, writable, failed, timeout);
+    if (!poll_waits(sleeps) || (timeout && !poll_is_long_timeval(timeout)) ||
+        !poll_keep_sets(&sets, count, readable, writable, failed)) {
+        result = real()->select(count, readable, writable, failed, timeout);
+    } else {
+        result = real()->select(count, readable, writable, failed, &hold);
+        poll_take_time(timeout, hold_us - hold.tv_usec);
+        if (result == 0) {
+            if (poll_is_idle())
+                return -1;
+            poll_ask_again(&sets);
+            result = real()->select(count, readable, writable, failed, timeout);
+        }
+    }
+    if (result >= 0) {
+        if (!sleeps)
+            poll_has_waited(result == 0);
+        interaction_thread.has_one_event = sleeps && result == 1;
+    }
+    return result;
 }
 
 PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set *failed,
@@ -270,7 +406,8 @@ PRELOAD_PUBLIC int pselect(int count, fd_set *readable, fd_set *writable, fd_set
 {
     struct sets sets;
 
-    WAIT(true, poll_is_long(timeout) && poll_keep_sets(&sets, count, readable, writable, failed),
+    WAIT(poll_is_time(timeout), NULL, ANY_COUNT,
+         poll_is_long(timeout) && poll_keep_sets(&sets, count, readable, writable, failed),
          real()->pselect(count, readable, writable, failed, timeout, mask),
          real()->pselect(count, readable, writable, failed, &hold_time, mask),
          (poll_ask_again(&sets),

@@ -9,6 +9,8 @@
 #include "preload.h"
 #include "real.h"
 
+#include <stdio.h>
+#include <stdio_ext.h>
 #include <string.h>
 
 /* ---- what is common to all that read or write ---- */
@@ -114,8 +116,12 @@ static ssize_t socket_end_read(const struct socket_call *call, struct bytes head
     struct connection *connection;
     int saved_errno;
 
-    if (result < 0 || (result == 0 && wanted == 0) || !(connection = socket_connection_after(call)))
+    if (result < 0 || (result == 0 && wanted == 0))
         return result;
+    if (!(connection = socket_connection_after(call))) {
+        interaction_hears_else();
+        return result;
+    }
     if (!call->is_on) {
         if (result > 0)
             socket_only_count(connection, DIRECTION_IN, (size_t)result);
@@ -241,11 +247,13 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
     } while (0)
 
 /* The body of a wrapper of what may be a call of files, too. */
-#define READ_ANY(name, fd, head, wanted, real_call) \
-    const bool is_on = preload_is_on();             \
-                                                    \
-    if (!socket_is_socket(fd, is_on))               \
-        FILE_CALL(is_on, fd, name, -1, real_call);  \
+#define READ_ANY(name, fd, head, wanted, real_call)    \
+    const bool is_on = preload_is_on();                \
+                                                       \
+    if (!socket_is_socket(fd, is_on)) {                \
+        interaction_hears_else(); /* of a pipe, say */ \
+        FILE_CALL(is_on, fd, name, -1, real_call);     \
+    }                                                  \
     READ_CALL(fd, head, wanted, real_call)
 
 #define WRITE_ANY(name, fd, head, wanted, real_call) \
@@ -416,9 +424,14 @@ PRELOAD_PUBLIC ssize_t send(int fd, const void *buffer, size_t size, int flags)
 }
 
 /* TCP Fast Open: sends with what connects. */
-static inline bool socket_connects(const struct sockaddr *address, int flags)
+static void socket_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)
 {
-    return flags & MSG_FASTOPEN && address;
+    if (address && !preload_is_off()) {
+        const int saved_errno = preload_enter();
+
+        called_connects(fd, address, length, is_on);
+        preload_leave(saved_errno);
+    }
 }
 
 PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags,
@@ -426,12 +439,8 @@ PRELOAD_PUBLIC ssize_t sendto(int fd, const void *buffer, size_t size, int flags
 {
     const bool is_on = preload_is_on();
 
-    if (socket_connects(address, flags) && !preload_is_off()) {
-        const int saved_errno = preload_enter();
-
-        called_connects(fd, address, length, is_on);
-        preload_leave(saved_errno);
-    }
+    if (flags & MSG_FASTOPEN)
+        socket_connects(fd, address, length, is_on);
     if (flags & MSG_OOB || !socket_is_socket(fd, is_on))
         return real()->sendto(fd, buffer, size, flags, address, length);
     WRITE_CALL(fd, HEAD(buffer, size), socket_with_more(size, flags),
@@ -460,6 +469,8 @@ PRELOAD_PUBLIC ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
     const bool is_on = preload_is_on();
     char head[PRELOAD_PAYLOAD_MAX];
 
+    if (flags & MSG_FASTOPEN)
+        socket_connects(fd, message->msg_name, message->msg_namelen, is_on);
     if (flags & MSG_OOB || !socket_is_socket(fd, is_on))
         return socket_send_message(fd, message, flags);
     WRITE_CALL(fd, socket_gathered(message->msg_iov, message->msg_iovlen, socket_result, head),
@@ -536,5 +547,26 @@ PRELOAD_PUBLIC ssize_t splice(int from, off64_t *from_offset, int to, off64_t *t
     /* what was wanted is what the pipe had: count is the most that it may have */
     if (is_to)
         (void)socket_end_write(&out, NO_BYTES, result < 0 ? 1 : (size_t)result, result);
+    return result;
+}
+
+/* ---- stdio(3) ---- */
+
+/* What exim and others write by stdio(3), libc writes by a function of its own. What the buffer
+ * overflows by is not seen. */
+PRELOAD_PUBLIC int fflush(FILE *stream)
+{
+    const size_t wanted = stream ? __fpending(stream) : 0;
+    const int saved_errno = errno;
+    const int fd = wanted ? fileno(stream) : -1;
+    struct socket_call call;
+    int result;
+
+    errno = saved_errno;
+    if (fd < 0 || !socket_is_socket(fd, preload_is_on()))
+        return real()->fflush(stream);
+    socket_begin_write(&call, fd, preload_is_on());
+    result = real()->fflush(stream);
+    (void)socket_end_write(&call, NO_BYTES, wanted, (ssize_t)(wanted - __fpending(stream)));
     return result;
 }

@@ -16,6 +16,7 @@
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
 #include "libblkin/base/gate.h"
+#include "libblkin/base/quiet.h"
 #include "libblkin/base/signals.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
@@ -169,13 +170,20 @@ static void *open_default(void)
     return handle ? handle : open_file(PROVIDER_FILE);
 }
 
+static bool leaves_lttng;
+
+void blkin_provider_leave_lttng(void)
+{
+    leaves_lttng = true;
+}
+
 static const struct blkin_provider *open_provider(char *timeout_ms)
 {
     const char *chosen = secure_getenv("BLKIN_PROVIDER");
     const struct blkin_provider *provider;
     void *handle;
 
-    if (chosen && strcmp(chosen, "none") == 0)
+    if (leaves_lttng || (chosen && strcmp(chosen, "none") == 0))
         return &blkin_no_provider;
     if (!timeout_ms || !lttng_start_prepare(timeout_ms, true)) {
         if (is_debugged())
@@ -430,6 +438,21 @@ void blkin_provider_load_at_start(void)
     __atomic_store_n(&is_at_start, false, __ATOMIC_RELAXED);
 }
 
+bool blkin_provider_be_quiet(void)
+{
+    if (!opened()) {
+        blkin_provider_leave_lttng();
+        blkin_provider_load_at_start();
+    }
+    if (ring_find() == RING_SOON) {
+        ring_find_wait(true);
+        (void)ring_find();
+    }
+    if (ring_map())
+        publish(&blkin_no_provider);
+    return ring_map() != NULL;
+}
+
 /* Chores come with a span, on a stack that may be small; registering is for one that is not. */
 bool blkin_provider_refresh(void)
 {
@@ -441,7 +464,7 @@ bool blkin_provider_refresh(void)
     found = ring_find();
     if (provider == opened() && !goes_on_as_it_is())
         with_signals_blocked(register_if_stack_is_enough);
-    else if (found != RING_NEVER)
+    else if (found != RING_NEVER || blkin_is_quiet)
         publish(provider);
     return found == RING_SOON;
 }
@@ -456,7 +479,7 @@ void blkin_provider_after_fork(void)
 {
     (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */
     ring_find_after_fork();
-    if (opened() && is_child_late) {
+    if (opened() && is_child_late && !blkin_is_quiet) {
         in_use = NULL;
         blkin_original_tracepoints = not_loaded;
         blkin_gate_ = &blkin_not_known_yet;

@@ -52,6 +52,13 @@ bool blkin_provider_refresh(void);
  */
 BLKIN_PUBLIC int blkin_lttng_descriptor_(unsigned from, unsigned to);
 
+/* Before it is loaded: the recorder's rings alone are used. */
+void blkin_provider_leave_lttng(void);
+
+/* Loads it without LTTng if it is not loaded, and from now on uses the recorder's rings alone.
+ * False: there are none. */
+bool blkin_provider_be_quiet(void);
+
 /* In a child whose parent has made it without the handlers of fork(2). */
 void blkin_provider_after_bare_fork(void);
 

@@ -8,6 +8,7 @@
 #include "blkin.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/provider.h"
+#include "libblkin/base/quiet.h"
 #include "libblkin/base/service.h"
 #include "libblkin/base/thread.h"
 #include "libblkin/base/usage_level.h"
@@ -53,7 +54,7 @@ static void record_process(const struct blkin_provider *provider)
         .monotonic = blkin_monotonic_ns(),
         .thread = thread->number,
         .sequence = ++thread->sequence,
-        .pid = (uint32_t)getpid(),
+        .pid = blkin_pid(),
     };
     char payload[sizeof(event) + 384];
     char *at = payload;
@@ -83,9 +84,11 @@ static void do_rest(void)
     const struct blkin_provider *provider;
     const int saved_errno = errno;
 
-    blkin_clock_recheck();
-    blkin_sampling_refresh();
-    blkin_slow_refresh();
+    if (!blkin_is_quiet) {
+        blkin_clock_recheck();
+        blkin_sampling_refresh();
+        blkin_slow_refresh();
+    }
     errno = saved_errno;
     provider = blkin_provider();
     if (blkin_event_enabled(provider, BLKIN_EVENT_PROCESS))
@@ -148,6 +151,26 @@ void blkin_process_start(void)
     blkin_provider_load_at_start();
 }
 
+void blkin_server_begins_(void)
+{
+    blkin_provider_load_at_start();
+    blkin_do_chores_if_due(blkin_ticks());
+}
+
+void blkin_leave_lttng_(void)
+{
+    blkin_provider_leave_lttng();
+}
+
+bool blkin_be_quiet_(void)
+{
+    if (!blkin_provider_be_quiet())
+        return false;
+    (void)blkin_this_thread();
+    blkin_quiet_begin();
+    return true;
+}
+
 void blkin_init_thread(void)
 {
     blkin_process_load();
@@ -183,6 +206,7 @@ static void after_fork(void)
     blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
     blkin_thread.number = 0;
     blkin_clock_forked();
+    blkin_quiet_after_fork();
     blkin_provider_after_fork();
     blkin_sampling_after_fork();
     blkin_slow_after_fork();

@@ -22,6 +22,20 @@
 BLKIN_PUBLIC extern const uint32_t *blkin_process_mark_;
 BLKIN_PUBLIC void blkin_forked_(void);
 
+/*
+ * For libblkin-preload.so, before the program installs a seccomp filter: see base/quiet.h. False:
+ * there are no rings to write into, and nothing has changed.
+ */
+BLKIN_PUBLIC bool blkin_be_quiet_(void);
+
+/* For libblkin-preload.so: the program first waits for connections. As no client waits, the
+ * recorder's rings are waited for as long as its agent may take. */
+BLKIN_PUBLIC void blkin_server_begins_(void);
+
+/* For libblkin-preload.so, at the start: a filter may forbid what LTTng does, so it is not loaded.
+ */
+BLKIN_PUBLIC void blkin_leave_lttng_(void);
+
 /* Returns whether spans are wanted, by LTTng or by the recorder, whose rings it looks for if told
  * so and if it is time. For libblkin-preload.so. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);

@@ -7,9 +7,11 @@
 
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
+#include "libblkin/base/quiet.h"
 #include "ring_ask.h"
 #include "ring_write.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -45,11 +47,23 @@ enum ring_found ring_find_state(void)
 
 /* ---- the socket ---- */
 
+static char ring_chosen[sizeof(ring_path) + 1]; /* at the start; "": not at all */
+
+/* Before the program can clear its environment, or write over it, as exim and postgres do. */
+__attribute__((constructor)) static void ring_note_environment(void)
+{
+    const char *chosen = secure_getenv(RING_VARIABLE);
+
+    if (chosen)
+        (void)snprintf(ring_chosen, sizeof(ring_chosen), "%s", chosen);
+}
+
 /* False: there is none to ask. */
 static bool ring_choose_path(void)
 {
     const char *chosen = secure_getenv(RING_VARIABLE);
-    const char *path = chosen && *chosen ? chosen : RING_SOCKET;
+    const char *kept = *ring_chosen ? ring_chosen : RING_SOCKET;
+    const char *path = chosen && *chosen ? chosen : kept;
     const char *name = strrchr(path, '/');
     struct stat status;
 
@@ -116,7 +130,9 @@ void ring_find_begin(void)
 
 void ring_find_wait(bool is_at_start)
 {
-    if (ring_find_state() == RING_AWAITED && ring_enter()) {
+    const enum ring_found state = ring_find_state();
+
+    if ((state == RING_AWAITED || state == RING_SOON) && ring_enter()) {
         ring_ask_wait(is_at_start ? (int64_t)RING_ASK_NS : RING_WAIT_NS);
         ring_leave();
     }
@@ -209,6 +225,15 @@ static enum ring_found ring_ask_again(void)
     return ring_process.map ? RING_FOUND : RING_AWAITED;
 }
 
+/* It stays mapped: to unmap it is a system call, too. */
+static enum ring_found ring_look_quietly(void)
+{
+    if (ring_process.map && ring_map_is_on(ring_process.map))
+        return RING_FOUND;
+    __atomic_store_n(&ring_process.map, NULL, __ATOMIC_RELEASE);
+    return RING_NEVER;
+}
+
 static enum ring_found ring_look(void)
 {
     const uid_t user = geteuid();
@@ -227,7 +252,7 @@ static enum ring_found ring_look(void)
 enum ring_found ring_find(void)
 {
     if (ring_find_state() != RING_NEVER && ring_enter()) {
-        ring_set_state(ring_look());
+        ring_set_state(blkin_is_quiet ? ring_look_quietly() : ring_look());
         ring_leave();
     }
     return ring_find_state();
@@ -236,6 +261,6 @@ enum ring_found ring_find(void)
 void ring_find_after_fork(void)
 {
     ring_is_busy = false; /* another thread of the parent may have been looking */
-    ring_process.pid = 0;
+    ring_process.pid = blkin_is_quiet ? blkin_pid() : 0;
     ring_ask_stop(); /* the answer is for the parent */
 }

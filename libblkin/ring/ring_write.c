@@ -5,8 +5,9 @@
  */
 #include "ring_write.h"
 
+#include "libblkin/base/quiet.h"
+
 #include <dlfcn.h>
-#include <unistd.h>
 
 #define RING_TRIES 16
 
@@ -60,7 +61,7 @@ bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind
     const bool is_possible = length >= RING_PAYLOAD_MIN && length <= RING_PAYLOAD_MAX;
 
     if (ring_process.pid == 0)
-        __atomic_store_n(&ring_process.pid, (uint32_t)getpid(), __ATOMIC_RELAXED);
+        __atomic_store_n(&ring_process.pid, blkin_pid(), __ATOMIC_RELAXED);
     for (unsigned tries = 0; is_possible && tries < RING_TRIES; tries++) {
         if (ring_try_slow(&map->parts[which], kind, payload, length))
             return true;

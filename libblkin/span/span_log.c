@@ -361,7 +361,8 @@ static bool take_end(struct blkin_span *span, ptrdiff_t size)
 
 static size_t service_size(const struct blkin_service *service)
 {
-    return (offsetof(struct blkin_service, text) + service->length + 3) & ~(size_t)3;
+    return (offsetof(struct blkin_service, text) + service->length + SERVICE_STEP - 1) &
+           ~(size_t)(SERVICE_STEP - 1);
 }
 
 static void put_own_service(struct blkin_span *span, const char *name, const char *ip,

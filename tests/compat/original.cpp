@@ -90,6 +90,18 @@ int main()
     CHECK(again.init("new root", &osd) == 0);
     CHECK(again.get_info()->parent_span_id == 0);
 
+    // from the wire without an endpoint, as the constructor allows (the original's init() did not)
+    ZTracer::Trace bare;
+    const ZTracer::Trace built("bare", NULL, &child_info);
+    CHECK(bare.init("bare", NULL, static_cast<blkin_trace_info *>(NULL)) != 0 && !bare.valid());
+    CHECK(bare.init("bare", NULL, &child_info) == 0);
+    CHECK(std::memcmp(bare.get_info(), built.get_info(), sizeof(blkin_trace_info)) == 0);
+    bare.event("nobody sees this");
+    bare.event("with an endpoint of its own", &osd);
+    CHECK(again.init("below bare", NULL, &bare) != 0);
+    CHECK(again.init("below bare", &osd, &bare) == 0);
+    CHECK(again.get_info()->parent_span_id == 0x44);
+
     // copies keep a copied name when their source is gone
     ZTracer::Trace copy;
     {

@@ -74,7 +74,7 @@ says 1 'parameter "subbuf-bytes": expected a power of 2, got 512000' <<<'subbuf-
 says 1 'parameter "session": expected UTF-8' <<<$'session = \xff'
 says 1 'parameter "session": expected up to 255 bytes' <<<"session = $(printf %0256d 0)"
 says 1 'parameter "session": expected a text, got nothing' <<<'session ='
-says 2 '"rotate-ms" means nothing in [live]: it belongs in [rotate]' <<<$'[live]\nrotate-ms = 1000'
+says 2 '"linger-ms" means nothing in [live]: it belongs in [record]' <<<$'[live]\nlinger-ms = 1000'
 says 1 'expected KEY = VALUE' <<<'batch-spans 5'
 says 3 'expected [SECTION]' <<<$'session = a\n\n[live'
 says 2 'it is too long' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
@@ -92,7 +92,7 @@ says 1 'there is no key "hub-kafka-file" any more: recorders meet at "blkin hub"
     <<<'hub-kafka-file = /x'
 says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
 # all of them, and none is repeated
-given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[rotate]\nrotate-ms = 1'
+given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[record]\nlinger-ms = x'
 refused 1 "a file with four mistakes" check "$file"
 [ "$(grep -c "^blkin config: $file:[1246]: " "$work/err")" = 4 ] && [ "$(wc -l <"$work/err")" = 4 ] ||
     wrong "expected four mistakes, got: $(<"$work/err")"
@@ -130,6 +130,15 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups t
     grep -qxF "blkin config: /etc/blkin/blkin.conf cannot be read: Permission denied: it is left out" "$work/err" ||
         wrong "the default may not be read: $(<"$work/err")"
     grep -q '^batch-spans = .*; default' "$work/out" || wrong "of a file that may not be read: $(<"$work/out")"
+    for service in live record hub host work 'work --root'; do
+        # shellcheck disable=SC2086 # a command and its option
+        in_etc $service >"$work/out" 2>"$work/err"
+        [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails otherwise: $(<"$work/err")"
+        grep -q "blkin ${service% *}: /etc/blkin/blkin.conf cannot be read: Permission denied: " "$work/err" ||
+            wrong "blkin $service says of a default file that it may not read: $(<"$work/err")"
+    done
+    in_etc config check 2>/dev/null
+    [ $? -eq 1 ] || wrong "the default may not be read, and is all right: status is not 1"
     in_etc config check /etc/blkin/blkin.conf 2>/dev/null
     [ $? -eq 1 ] || wrong "a named file may not be read: status is not 1"
     echo "batch-spans = no" >"$work/etc/blkin/blkin.conf"
@@ -148,18 +157,18 @@ grep -qF 'did you mean "--batch-spans"?' "$work/err" || wrong "--bacth-spans: $(
 refused 2 "--hub-kafka-file" show --hub-kafka-file=/x
 grep -qF 'there is no option "--hub-kafka-file" any more: recorders meet at "blkin hub"' "$work/err" ||
     wrong "--hub-kafka-file: $(<"$work/err")"
-refused 2 "a key of rotate for live" show --section=live --rotate-ms=1000
-grep -qF -- '--rotate-ms: this key is for "blkin rotate" only' "$work/err" || wrong "--rotate-ms: $(<"$work/err")"
+refused 2 "a key of record for live" show --section=live --linger-ms=1000
+grep -qF -- '--linger-ms: this key is for "blkin record" only' "$work/err" || wrong "--linger-ms: $(<"$work/err")"
 refused 2 "--all=1" show --all=1
 refused 2 "--batch-spans without a value" show --batch-spans
 
 # ---- what wins
 
-given <<<$'batch-spans = 1\nqueue-bytes = 2M\n[live]\nbatch-spans = 2\n[rotate]\nbatch-spans = 3'
+given <<<$'batch-spans = 1\nqueue-bytes = 2M\n[live]\nbatch-spans = 2\n[record]\nbatch-spans = 3'
 shows "batch-spans = 1 ; $file:1"
 shows "queue-bytes = 2097152 ; $file:2" --section=live
 shows "batch-spans = 2 ; $file:4" --section=live
-shows "batch-spans = 3 ; $file:6" --section=rotate
+shows "batch-spans = 3 ; $file:6" --section=record
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 4 ; BLKIN_BATCH_SPANS" --section=live
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 5 ; --batch-spans" --section=live --batch-spans=5
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 6 ; --batch-spans" --batch-spans 5 --batch-spans=6
@@ -181,8 +190,8 @@ shows 'expose-relayd = yes ; '"$file:3"
 given <<<$'filter = " a "\nbasic-auth-env = "A"'
 shows "filter =  a  ; $file:1"
 long=/$(printf %03000d 0)
-given <<<"output = $long"
-shows "output = $long ; $file:1"
+given <<<"state-dir = $long"
+shows "state-dir = $long ; $file:1"
 
 given <<<$'[host]\ndisk = 100ms vd*,7z ; why\ncpu = 5m each\nprocess = 7z,pid:12\nmemory = off\ntcp ='
 shows "disk = 100ms vd*,7z ; $file:2" --section=host
@@ -200,7 +209,6 @@ grep -q 'is a pipe: expected a file' "$work/said" || wrong "of a pipe: $(<"$work
 # ---- defaults that depend on others
 
 given <<<$'state-dir = /state\nsession = mine'
-shows "output = /state/rotate ; default" --all
 shows "follow = */mine ; default" --all
 
 # ---- the example has each key with its default, and the page each key of the commands
@@ -213,7 +221,7 @@ sed -n 's/^#\([a-z-]*\) =.*/\1/p' "$example" | sort | diff - <(sort "$work/keys"
 blkin config check "$example" >/dev/null || wrong "packaging/blkin.conf is refused"
 sed 's/^#\([a-z-]* =\)/\1/' "$example" >"$file"
 cp "$example" "$work/example"
-for section in live rotate; do
+for section in live record; do
     for one in "$work/example" "$file"; do
         BLKIN_RUNTIME_DIR=/run/blkin/service BLKIN_STATE_DIR=/var/lib/blkin \
             blkin config show --config="$one" --all --section=$section >"$work/out" || wrong "config show of $one fails"

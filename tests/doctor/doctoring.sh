@@ -153,7 +153,7 @@ live_options() {
 well_session() {
     session "$(live_options)" '--buffers-uid --subbuf-size=512k --num-subbuf=8' "$events" "$contexts"
 }
-readonly events='zipkin:*,blkin:span,blkin:process' contexts='vpid vtid procname'
+readonly events='zipkin:*,blkin:span,blkin:process' contexts='vpid vtid procname pid_ns'
 
 # enough_cases COUNT: so many set-ups were broken at least.
 enough_cases() {

@@ -17,7 +17,7 @@ if can_be_other; then
     chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
 fi
 
-# ---- beside blkin live and blkin rotate
+# ---- beside blkin live
 
 start_sessiond || exit 1
 start_registered
@@ -68,21 +68,6 @@ live_answers() {
 wait_for 20 live "that blkin live answers" live_answers || exit 1
 names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
 stop_part live KILL
-
-lttng destroy blkin >/dev/null 2>&1
-export BLKIN_SHM_PATH=$WORK/shm
-start_part rotate "$BUILD/bin/blkin" rotate
-rotate_is_well() {
-    doctor
-    [ "$status" -eq 0 ] && [ "$(jq -r .section "$WORK/doctor.json")" = rotate ]
-}
-wait_for 20 rotate "that all is well beside blkin rotate" rotate_is_well || {
-    show_doctor
-    exit 1
-}
-names service.runs 'Connection refused' 'a session that blkin live has no use for' --section=live
-has session.mode 'is a rotated session, but blkin live needs' 'a session of the other kind' --section=live
-stop_part rotate || fail "exit status $? after SIGTERM"
 
 # ---- the recorder: without blkin record first
 

@@ -13,6 +13,19 @@ set -u
 echo 'batch-span = 1' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:1: key "batch-span" is not known' 'a typo in blkin.conf' --config="$WORK/blkin.conf"
 
+if can_be_other; then
+    mkdir "$WORK/their-state"
+    chown nobody "$WORK/their-state"
+    : >"$WORK/blkin.conf"
+    chmod 600 "$WORK/blkin.conf"
+    names config.file "$WORK/blkin.conf (of user root, mode 600) cannot be read by user nobody" \
+        'a configuration that the services may not read' --config="$WORK/blkin.conf" --state-dir="$WORK/their-state"
+    chmod 644 "$WORK/blkin.conf"
+    chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
+    doctor --config="$WORK/blkin.conf" --state-dir="$WORK/their-state"
+    [ -n "$(said config.file ok)" ] || fail "a configuration that all may read: $(said config.file bad)"
+fi
+
 # ---- versions
 
 mkdir "$WORK/bin"
@@ -146,13 +159,14 @@ session "$(live_options)" '--buffers-pid' "$events" "$contexts"
 names session.buffers 'buffers per process' 'a live session with buffers per process'
 session "$(live_options)" '--buffers-uid' "$events" ''
 names session.contexts 'lacks the context vpid, vtid, procname' 'a session without contexts'
+session "$(live_options)" '--buffers-uid' "$events" 'vpid vtid procname'
+notes session.contexts 'lacks the context pid_ns' 'a session without the pid namespace'
 session "$(live_options)" '--buffers-uid' 'lttng_ust_statedump:*' "$contexts"
 names session.events 'nothing of BlkKin' 'a session of other events'
 session --snapshot '--buffers-uid' "$events" "$contexts"
-names session.mode 'is a session that is neither live nor rotated' 'a snapshot session'
+names session.mode 'is not a live session' 'a snapshot session'
 session "--output=$WORK/trace" '--buffers-uid' "$events" "$contexts"
-names session.mode 'session that is neither live nor rotated' 'a plain recording'
-names service.runs 'no `blkin rotate` runs' 'no blkin rotate' --section=rotate
+names session.mode 'is not a live session' 'a plain recording'
 
 # ---- loss, and the consumer daemon
 
@@ -195,7 +209,7 @@ start_part other-relayd lttng-relayd -C "tcp://0.0.0.0:$other_control" -D "tcp:/
 wait_for 20 other-relayd "the other relay daemon's port" listening "$other_control" || exit 1
 BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.address 'other hosts can reach port' \
     'a relay daemon that all can reach'
-BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known security holes' 'the same beside blkin rotate' --section=rotate
+BLKIN_RELAYD_CONTROL_PORT=$other_control has relayd.address 'known security holes' 'what is known of it'
 stop_part other-relayd
 BLKIN_RELAYD_CONTROL_PORT=$other_control names relayd.port "sends its data to port $RELAYD_CONTROL" \
     'a session of another relay daemon'
@@ -339,7 +353,7 @@ export BLKIN_HOST=no
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
-head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (rotate, record, work)\.$' ||
+head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (record, work)\.$' ||
     fail "the table does not say for which service it is: $(<"$WORK/table")"
 grep -q '^All is well for blkin live' "$WORK/table" || fail "the table has no last line: $(<"$WORK/table")"
 grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"

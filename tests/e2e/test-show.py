@@ -91,6 +91,26 @@ class Show(unittest.TestCase):
         self.assertIn("x", bars[2])  # the one with an error
         self.assertAlmostEqual(bars[1].count("=") / (width - 2), 0.8, delta=0.05)
 
+    def test_one_trace_of_two_widths(self):
+        """A 64-bit id and the same one padded to 128 bits, as W3C and OTLP demand."""
+        mixed = [span("1", None, "write", 0, 1000, trace="53ce929d0e0e4736", kind="CLIENT"),
+                 span("2", "1", "serve", 100, 800, trace="000000000000000053CE929D0E0E4736", kind="SERVER"),
+                 span("1", None, "other", 0, 10, trace="153ce929d0e0e4736")]
+        self.assertEqual([line.split()[:2] for line in self.printed(mixed, "--list").splitlines()[1:]],
+                         [["53ce929d0e0e4736", "2"], ["000000000000000153ce929d0e0e4736", "1"]])
+        for trace in ("53ce929d0e0e4736", "000000000000000053ce929d0e0e4736"):
+            self.assertEqual([row.split("  ")[0] for row in self.rows(mixed, trace, locale=ASCII)],
+                             ["osd: write", "`-osd: serve"])
+
+    def test_byte_order_mark(self):
+        """Editors and shells of Windows begin a file with one; `cat` brings it between two."""
+        text = "\ufeff" + json.dumps(WRITE[:2]) + "\r\n\ufeff" + json.dumps(WRITE[2:])
+        result = show("-", text=text)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, self.printed(WRITE))
+        self.refused("not JSON, line 1", "-", text="[\ufeff]")
+        self.refused("no spans in it", "-", text="\ufeff")
+
     def test_width(self):
         deep = [span(f"{i:x}", f"{i - 1:x}" if i > 1 else None, "n" * i, i, 900 - i,
                      annotations=[{"timestamp": BASE, "value": "v" * 300}])
@@ -324,10 +344,27 @@ class Show(unittest.TestCase):
                 self.assertEqual((wrong.returncode, len(wrong.stderr.splitlines())), (1, 1), wrong.stderr)
                 self.assertIn(said, wrong.stderr)
 
+    def test_damaged_trace(self):
+        """What could be read of it is shown, with one line that says so, and the status is 1."""
+        damaged = os.path.join(TRACES, "corrupt")
+        with tempfile.TemporaryDirectory() as folder:
+            rules = os.path.join(folder, "some.rules")
+            with open(rules, "w", encoding="utf-8") as file:
+                file.write("[span s]\nbegin = t:a\nend = t:b\n")
+            for command, expected in ((("show", "--list"), r"\n[0-9a-f]{16,32} +\d+ "), (("show",), "service: span"),
+                                      (("stat", "-1"), r"^\d+ spans? in "), (("graph", "--format=json"), "^{"),
+                                      (("rules", "events"), r"\n +\d+  (zipkin|blkin):"), (("rules", "try", rules), r"^\[span s\]")):
+                result = subprocess.run([BLKIN, *command, damaged], text=True, capture_output=True, timeout=60)
+                with self.subTest(command=command):
+                    self.assertEqual(result.returncode, 1)
+                    self.assertRegex(result.stdout, expected)
+                    said = [line for line in result.stderr.splitlines() if not line.startswith("blkin: events: ")]
+                    self.assertEqual([f'the trace "{damaged}" is damaged: only what' in line for line in said], [True], said)
+
     def test_what_is_no_trace(self):
         self.refused('cannot read "/nowhere": No such file', "/nowhere")
         with tempfile.TemporaryDirectory() as empty:
-            self.refused(f'cannot read the trace "{empty}": babeltrace2 with sink.blkin.zipkin has failed', empty)
+            self.refused(f'cannot read the trace "{empty}": babeltrace2 has failed', empty)
         self.refused("no spans in it", "/dev/null")
         self.refused("no spans in it", "-", text="[]\n[]")
         self.refused("not JSON, line 3", "-", text="[\n{},\nx]")

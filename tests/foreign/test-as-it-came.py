@@ -4,15 +4,18 @@ might refuse is mapped for both, and harms no other one.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import http.client
+import json
 import os
 import random
 import sys
+import tempfile
 import time
 import unittest
 
 sys.path[:0] = [os.environ["SRC"] + "/tests/foreign", os.environ["SRC"] + "/tests/plugin"]
 from faulty_collector import Collector  # noqa: E402
-from parts import Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402
+from parts import LIMIT_S, Recorder, Service, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 RULES = "*>50ms, error, max=100000/s"
 
@@ -66,6 +69,30 @@ class AsItCame(unittest.TestCase):
                 self.assertEqual(resource, sent.resource_spans[0].resource)
                 self.assertEqual(scope.name, "tests")
             self.assertEqual(recorder.end()["accepted"], len(spans))
+
+    def test_schemas(self):
+        """URLs of schemas belong to resource and scope: spans that differ in one are of another group."""
+        body, expected = otlp.CLASSES["ExportTraceServiceRequest"](), {}
+        for number in range(1, 41):
+            group = body.resource_spans.add(schema_url=("", "https://r/1", "https://r/2")[number % 3])
+            group.resource.attributes.append(attribute("service.name", "store"))
+            scope = group.scope_spans.add(schema_url=("", "https://s/1", "https://s/2")[number % 4 % 3])
+            scope.scope.name = "tests"
+            scope.spans.append(span(1, number, ms=51))
+            expected[number] = (group.schema_url, scope.schema_url)
+        with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
+                Service(folder, "%s/v1/traces" % collector.url, RULES) as service:
+            connection = http.client.HTTPConnection(service.url.split("/")[2], timeout=LIMIT_S)
+            self.assertEqual(post(connection, body.SerializeToString())[0], 200)
+
+            def got():
+                return {int.from_bytes(one.span_id, "big"): (group.schema_url, scope.schema_url)
+                        for request in collector.requests
+                        for group in otlp.CLASSES["ExportTraceServiceRequest"].FromString(request.body).resource_spans
+                        for scope in group.scope_spans for one in scope.spans if one.name == "write"}
+
+            wait_until(lambda: len(got()) == len(expected), got)
+            self.assertEqual(got(), expected)
 
     def test_what_is_not_known_here(self):
         """Fields of a later version of OTLP go on, too."""
@@ -126,7 +153,75 @@ class AsItCame(unittest.TestCase):
             self.assertEqual((tags["host.name"], tags["otel.scope.name"], tags["error"]),
                              ("h", "tests", "disk is full"))
             self.assertNotIn("", tags)
+            self.assertEqual(tags["otlp.link.0"], '000102030405060708090a0b0c0d0e0f|0001020304050607|k=v|{"b":1.5}|0')
             recorder.end()
+
+    def test_values_in_zipkin(self):
+        """JSON at all depths, shortest numbers, and bytes as OpenTelemetry has them."""
+        one, value = span(5 << 64, 7, ms=51), otlp.CLASSES["AnyValue"]
+
+        def array(*values):
+            made = value()
+            made.array_value.values.extend(values)
+            return made
+
+        def mapped(**values):
+            made = value()
+            made.kvlist_value.SetInParent()
+            for key, inner in values.items():
+                made.kvlist_value.values.add(key=key, value=inner)
+            return made
+
+        def nested(depth):
+            made = value(int_value=1)
+            for _ in range(depth):
+                made = array(made)
+            return made
+
+        raw, nan = value(bytes_value=b"\0\xff\x10a"), value(double_value=float("nan"))
+        infinite = value(double_value=float("-inf"))
+        tags = {
+            "price": (value(double_value=19.99), "19.99"), "third": (value(double_value=1 / 3), repr(1 / 3)),
+            "whole": (value(double_value=3.0), "3"), "raw": (raw, "AP8QYQ=="), "nan": (nan, "NaN"),
+            "infinite": (infinite, "-Infinity"), "empty": (value(), ""),
+            "array": (array(value(int_value=1), value(), raw, nan, infinite, value(double_value=0.1)),
+                      [1, None, "AP8QYQ==", "NaN", "-Infinity", 0.1]),
+            "map": (mapped(none=value(), empty=mapped(), list=array(), text=value(string_value='a\x01b\n"\\')),
+                    {"none": None, "empty": {}, "list": [], "text": 'a\x01b\n"\\'}),
+            "empty map": (mapped(), {}), "ten": (nested(10), json.loads("[" * 10 + "1" + "]" * 10)),
+            "limit": (nested(32), json.loads("[" * 32 + "1" + "]" * 32)),
+            "deep": (nested(40), json.loads("[" * 33 + '"..."' + "]" * 33)),
+        }
+        for key, (sent, _) in tags.items():
+            one.attributes.add(key=key).value.CopyFrom(sent)
+        one.events.add(time_unix_nano=time.time_ns(), name="none")
+        one.events.add(time_unix_nano=time.time_ns(), name="some").attributes.add(key="price").value.double_value = 19.99
+        with Collector() as collector, self.recorder(collector, "/api/v2/spans", "zipkin") as recorder:
+            self.assertEqual(post(recorder.connect(), request([one]))[0], 200)
+            wait_until(lambda: collector.requests, "it arrives")
+            got = collector.requests[0].spans[0]
+            for key, (_, expected) in tags.items():
+                found = got["tags"][key]
+                self.assertEqual(found if isinstance(expected, str) else json.loads(found), expected, key)
+            self.assertEqual(sorted(event["value"] for event in got["annotations"]), ["none", 'some: {"price":19.99}'])
+            recorder.end()
+
+    def test_services_as_blkin_record_delivers_them(self):
+        """Endpoints live as long as the exporter that borrows them: memory that is freed is overwritten here."""
+        with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
+                Service(folder, "%s/api/v2/spans" % collector.url, RULES, MALLOC_PERTURB_="165") as service:
+            connection = http.client.HTTPConnection(service.url.split("/")[2], timeout=LIMIT_S)
+            bodies = [request([span(7, number, ms=51, **{"peer.service": "disk-%d" % number})],
+                              service="service-%d" % number) for number in range(1, 201)]
+
+            def delivered():
+                return [one for got in collector.requests for one in got.spans if one["name"] != "incomplete"]
+
+            self.assertEqual(post(connection, b"".join(bodies))[0], 200)
+            wait_until(lambda: len(delivered()) >= len(bodies), lambda: len(delivered()))
+            got = {int(one["id"], 16): (one["localEndpoint"]["serviceName"], one["remoteEndpoint"]["serviceName"])
+                   for one in delivered()}
+            self.assertEqual(got, {number: ("service-%d" % number, "disk-%d" % number) for number in range(1, 201)})
 
 
 if __name__ == "__main__":

@@ -3,17 +3,19 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import gzip
 import http.client
 import os
 import random
 import socket
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/foreign"))
-from parts import LocalConnection, Recorder, otlp, post, request, span, wait_until  # noqa: E402
+from parts import LocalConnection, Recorder, attribute, otlp, post, request, span, wait_until  # noqa: E402
 
 MANY = 1 << 62  # no time is later
 
@@ -33,6 +35,25 @@ class Receive(unittest.TestCase):
             self.assertEqual((counts["requests_taken"], counts["spans_in"], counts["connections"]), (10, 1000, 1))
             self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 1000)
             self.assertEqual(recorder.end()["given"], 1000)
+
+    def test_other_forms_are_taken(self):
+        """What SDKs and proxies may send by the RFCs, and what is made of an endpoint with a slash."""
+        body = request([span(1, 1)])
+        forms = [("/v1/traces/", body, {}), ("//v1/traces", body, {}),
+                 ("/v1/traces", gzip.compress(body), {"Content_Encoding": "x-gzip"}),
+                 ("/v1/traces", gzip.compress(body), {"Content_Encoding": "X-GZip"}),
+                 ("/v1/traces/", gzip.compress(body[:20]) + gzip.compress(body[20:]), {"Content_Encoding": "GZIP"})]
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            for path, sent, headers in forms:
+                self.assertEqual(post(connection, sent, path, **headers)[0], 200, (path, headers))
+            self.assertEqual(recorder.counts()["spans_in"], len(forms))
+            for path, words in (("/v1/logs/", "OTEL_LOGS_EXPORTER"), ("/", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+                                ("/x/v1/traces", "OTEL_EXPORTER_OTLP_ENDPOINT")):
+                status, _, message = post(connection, body, path)
+                self.assertEqual(status, 404)
+                self.assertIn(words, message.message)
+            recorder.end()
 
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -230,6 +251,65 @@ class Receive(unittest.TestCase):
             recorder.ask("limits 0 5 0")
             self.assertEqual(post(recorder.connect(), body)[0], 200)
             self.assertGreater(recorder.counts()["hung_up"], 0)
+            recorder.end()
+
+    def test_resources_and_scopes_are_stored_once(self):
+        """A request costs what its bytes cost, however its spans share resources and scopes."""
+        spans = b"".join(b"\x12\x1c" + span(1, i).SerializeToString()[:28] for i in range(1, 100001))
+        self.assertEqual(spans[:2], b"\x12\x1c")
+        scopes = b"".join(b"\x12\x27\x0a\x07\x0a\x05%05d" % i + spans[30 * i:30 * i + 30] for i in range(100000))
+
+        def field(number, data):
+            length, head = len(data), bytes([number << 3 | 2])
+            while length >= 128:
+                head, length = head + bytes([length % 128 + 128]), length // 128
+            return head + bytes([length]) + data
+
+        def resource(size):
+            return otlp.CLASSES["Resource"](attributes=[attribute("k", "x" * size)]).SerializeToString()
+
+        cases = [  # spans that are refused, the resource's size, what follows it
+            (100000, 3900000, field(2, spans)),
+            (0, 65000, field(2, spans)),
+            (0, 65000, scopes),
+            (100000, 10, field(2, field(1, field(1, b"s" * 65536)) + spans)),
+        ]
+        with Recorder() as recorder:
+            connection, cpu_s = recorder.connect(), recorder.cpu_s()
+            for refused, size, rest in cases:
+                before = recorder.ask()["foreign"]["held"]["bytes"]
+                status, _, message = post(connection, field(1, field(1, resource(size)) + rest),
+                                          Content_Encoding="gzip")
+                self.assertEqual((status, message.partial_success.rejected_spans), (200, refused))
+                held = recorder.ask()["foreign"]["held"]
+                self.assertLess(held["bytes"] - before, 40e6)
+            self.assertEqual(held["spans"], 200000)
+            self.assertLess(recorder.cpu_s() - cpu_s, 5)
+            self.assertEqual(recorder.ask("copy 0 %d" % MANY)["copied"], 200000)
+            recorder.counts()
+            recorder.end()
+
+    def test_others_are_served_meanwhile(self):
+        """A request is taken in steps, between which the status is answered, and other requests are."""
+        large = request([span(1, 1)]) + request([span(2, i) for i in range(1, 1001)]) * 60
+        with Recorder("rate=1000000") as recorder:
+            seen = set()
+            posts = [threading.Thread(target=lambda: seen.add(post(recorder.connect(), large)[0])) for _ in range(2)]
+            for one in posts:
+                one.start()
+            while any(one.is_alive() for one in posts):
+                seen.add(recorder.ask()["foreign"]["counts"]["spans_in"] % 60001 > 0)
+            self.assertEqual(seen, {200, True, False})
+            self.assertEqual(recorder.counts()["spans_in"], 120002)
+            recorder.end()
+
+    def test_an_end_meanwhile(self):
+        """SIGTERM while spans are taken: the request is cut off."""
+        large = request([span(2, i) for i in range(1, 1001)]) * 60
+        with Recorder() as recorder:
+            connection = recorder.connect()
+            connection.request("POST", "/v1/traces", large, {"Content-Type": "application/x-protobuf"})
+            wait_until(lambda: recorder.counts()["spans_in"], "spans are taken")
             recorder.end()
 
     def test_a_million_spans(self):

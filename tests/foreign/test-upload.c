@@ -65,6 +65,24 @@ static void broken_gzip(struct text gzip)
     CHECK(read_body((struct text){plain, LENGTH}, true, LENGTH, 100) == UPLOAD_BROKEN);
 }
 
+/* RFC 1952, 2.2: members follow each other, with nothing between them; one may be empty. */
+static void members(void)
+{
+    static char bytes[2 * LENGTH];
+    const size_t ends[] = {0, 1, 30000, 30000, LENGTH};
+    struct text member;
+    size_t length = 0;
+
+    for (size_t i = 1; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        CHECK(compress_gzip(&compressor, (struct text){plain + ends[i - 1], ends[i] - ends[i - 1]},
+                            &member));
+        memcpy(bytes + length, member.data, member.length);
+        length += member.length;
+    }
+    all_pieces((struct text){bytes, length}, true);
+    CHECK(read_body((struct text){bytes, length - 1}, true, LENGTH, 100) == UPLOAD_BROKEN);
+}
+
 int main(void)
 {
     struct text gzip;
@@ -75,6 +93,7 @@ int main(void)
     all_pieces((struct text){plain, LENGTH}, false);
     all_pieces(gzip, true);
     broken_gzip(gzip);
+    members();
     compressor_free(&compressor);
     return check_status();
 }

@@ -138,9 +138,10 @@ static void take_spans(struct input *input)
                                                    .name = names[what / 64 % 4]});
     }
     if (count < SPANS_MAX - 2000) {
-        const struct otlp_decoded decoded =
-            otlp_decode((struct text){buffer.data, buffer.length}, on_span, NULL);
+        struct otlp_decoded decoded;
 
+        foreign_store_begin(store);
+        decoded = otlp_decode((struct text){buffer.data, buffer.length}, on_span, NULL);
         REQUIRE(decoded.spans == times + 1 && !decoded.is_broken && !decoded.invalid);
     }
     buffer_free(&buffer);
@@ -169,6 +170,7 @@ static void take_request(struct input *input)
     while (result == UPLOAD_FINE && times-- && count < SPANS_MAX - 2000) {
         const size_t before = count + refused;
 
+        foreign_store_begin(store);
         decoded = otlp_decode(upload_text(&upload), on_span, NULL);
         REQUIRE(decoded.spans == count + refused - before + decoded.invalid);
     }

@@ -58,20 +58,20 @@ wait_for 30 live "samples" host_records || exit 1
 more_metrics "in the sink"
 [ "$(status .host_metrics.state)" = running ] || fail "live says: $(status .host_metrics)"
 
-# ---- a filter of spans is not for it, and one that records is enough
-free_port COLLECTOR
-start_part taker "$PYTHON" "$SRC/tests/collector.py" "$COLLECTOR" "$WORK/taken"
-wait_for 10 taker "the collector's start" listening "$COLLECTOR" || exit 1
-start_part second "$blkin" rotate "${LIVE_OPTIONS[@]:0:3}" --session=second --output="$WORK/rotate" \
-    --shm-path="$WORK/shm" --rotate-ms=1000 --endpoint="http://127.0.0.1:$COLLECTOR" --log-level=info \
-    --events=blkin:span --filter='duration > 5'
+# ---- one that samples is enough, also for the session of somebody else
+start_second_session() {
+    lttng create second --output="$WORK/second" >/dev/null && lttng enable-event -s second -u blkin:metric >/dev/null &&
+        lttng start second >/dev/null || fail "lttng create"
+}
+start_second_session
+start_part second "$blkin" host "${LIVE_OPTIONS[@]:0:3}"
 first=$(host_status .pid)
 wait_for 20 second "what it says of the first one" says second \
     "not sampling until it ends: another \`blkin host\` runs, process $first" || exit 1
-rotated_has() {
-    timeout 20 "$blkin" status --json "${LIVE_OPTIONS[@]:0:3}" rotate | jq -e '.counters.events_of_hosts > 0' >/dev/null
+second_has() {
+    lttng rotate second >/dev/null && babeltrace2 "$WORK/second/archives" 2>/dev/null | grep -q blkin:metric
 }
-wait_for 40 second "metrics in another session" rotated_has || exit 1
+wait_for 40 second "metrics in another session" second_has || exit 1
 
 # ---- killed, it is started again; here the second one may be quicker
 killed() {
@@ -93,6 +93,7 @@ more_metrics "after the session daemon's death"
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
 check_sum
 grep -q ' of hosts' "$WORK/live.log" || fail "the summary does not tell of hosts"
+start_second_session
 wait_for 30 second "the second one's samples" host_records || exit 1
 last=$(host_status .pid)
 stop_part second TERM 30 || fail "exit status $? after SIGTERM"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Servers that nobody instrumented, with the recorder's rings and without LTTng: each request is there
-# twice, as the server's and as the client's; children record, too; under a seccomp filter nothing is done.
+# twice, as the server's and as the client's; children record, too. A program that puts itself under a
+# seccomp filter is traced under it, and this library makes no call that the filter does not know.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -59,12 +60,27 @@ requests_of fork 7702 2
 served server
 agent_found fork 15000 20000 6
 
-# a filter that ends the program at the first call of ours
-agent_begins filter
-traced filtered timeout 20 "$programs/filtered" kill after prctl 7703 || fail "filtered: status $?"
-traced filtered timeout 20 "$programs/filtered" kill before prctl 7704 || fail "filtered: status $?"
-exec 9>&-
-wait $agent || fail "the agent: status $?"
+# a filter that ends the program at the first call of ours: three requests are recorded
+port=7710
+for action in kill trap errno; do
+    for when in before after; do
+        for how in prctl fork tsync; do
+            agent_begins "$action-$when-$how"
+            traced filtered timeout 20 "$programs/filtered" $action $when $how $((++port)) ||
+                fail "$action $when $how: status $?"
+            agent_found "$action-$when-$how" 3 3 "$([ $how$when = forkafter ] && echo 2 || echo 1)"
+        done
+    done
+done
+agent_begins left
+RUN=,seccomp=leave traced filtered timeout 20 "$programs/filtered" kill before prctl 7703 || fail "left: status $?"
+agent_found left 0 0 0
+
+# one that it is started under
+agent_begins inherited
+traced inherited setpriv --no-new-privs "$programs/inherits" "$programs/tricks" greeting 7704 >/dev/null ||
+    fail "inherited: status $?"
+agent_found inherited 4 4 1
 
 # the folder of the socket is there, and nobody in it: LTTng has the requests
 mkdir "$WORK/nobody"

@@ -124,6 +124,25 @@ static void test_packed_span(void)
     CHECK(spans() == before + 1);
 }
 
+/* The longest name and address that a service of a span may have; longer ones are cut to it. */
+static void test_longest_service(void)
+{
+    char name[101], ip[101];
+    struct blkin_span span;
+    struct newest newest;
+    const char *service;
+
+    memset(name, 'n', sizeof(name) - 1);
+    memset(ip, '1', sizeof(ip) - 1);
+    name[sizeof(name) - 1] = ip[sizeof(ip) - 1] = '\0';
+    blkin_span_begin(&span, "of its own", BLKIN_SERVER, NULL);
+    blkin_span_set_service(&span, name, ip, 6789);
+    blkin_span_end(&span);
+    newest = find_newest(BLKIN_EVENT_SPAN);
+    service = newest.payload + newest.length - 73;
+    CHECK(memcmp(service, name, 72) == 0 && service[72] == '\0' && service[-1] == '\0');
+}
+
 static void test_original(void)
 {
     const struct blkin_endpoint endpoint = {
@@ -337,6 +356,7 @@ int main(void)
     test_first();
     test_span();
     test_packed_span();
+    test_longest_service();
     test_original();
     test_alarm();
     test_metric();

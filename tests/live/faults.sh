@@ -106,7 +106,7 @@ fault_collector() {
     back_ms=$(now_ms)
 }
 fault_traced() {
-    start_part other "$BUILD/tests/rotate/writer" 1000000000 1000000000 "$rate" "$WORK/other"
+    start_part other "$BUILD/tests/live/writer" 1000000000 1000000000 "$rate" "$WORK/other"
     has_made() {
         [ "$(number "$WORK/other")" -gt $((RANDOM % 500)) ] 2>/dev/null
     }
@@ -133,7 +133,7 @@ options=(--endpoint="http://127.0.0.1:$port" --batch-timeout-ms=100 --flush-time
 start_sessiond || exit 1
 start_live "${options[@]}"
 wait_read || exit 1
-start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 "$rate" "$WORK/made"
+start_part writer "$BUILD/tests/live/writer" 0 1000000000 "$rate" "$WORK/made"
 got_from() { # has a span with at least this number arrived?
     local latest
     latest=$(number "$WORK/collected/latest")

@@ -29,7 +29,7 @@ choose_live_places
 refused 2 'no-such-key' --no-such-key=1
 refused 2 'expected no operand' nonsense
 refused 1 'is not on loopback: lttng-relayd has no passwords and no TLS' --relayd-address=0.0.0.0
-refused 1 'is not on loopback' --relayd-address="$(uname -n).invalid"
+refused 1 'no IPv4 address has this name' --relayd-address="$(uname -n).invalid"
 refused 1 'relayd "nowhere:0": expected "own" or HOST[:PORT]' --relayd=nowhere:0
 refused 1 'session "a/b": expected 1 to 200 characters, without /' --session=a/b
 start_part taken "$PYTHON" -c 'import signal, socket, sys
@@ -42,7 +42,7 @@ start_part live env PATH=/nowhere "$blkin" live "${LIVE_OPTIONS[@]}"
 wait_part live 10
 [ $? = 1 ] && live_says 'lttng-relayd is not installed' || fail "without lttng-relayd: $(cat "$WORK/live.log")"
 "$blkin" status --runtime-dir="$WORK/run" 2>"$WORK/said" && fail "status of nothing"
-grep -q 'no service of blkin that this user may ask (live, rotate, record, host, hub or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
+grep -q 'no service of blkin that this user may ask (live, record, host, hub or work-root) runs' "$WORK/said" || fail "status says: $(cat "$WORK/said")"
 
 # ---- beyond loopback only when it is said so
 start_live --relayd-address=0.0.0.0 --expose-relayd=yes --endpoint="file:$WORK/exposed.json"
@@ -51,6 +51,22 @@ is_exposed() {
 }
 wait_for 10 live "a relay daemon for all" is_exposed || exit 1
 stop_part live TERM 10 || fail "exit status $? after SIGTERM"
+
+# ---- a name is looked up once: the loop waits for no name server
+if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
+    echo '127.0.0.1 relay.example' >"$WORK/hosts"
+    mount -n --bind "$WORK/hosts" /etc/hosts || exit 1
+    start_live --relayd-address=relay.example --endpoint="file:$WORK/named.json"
+    relayd_is_up() {
+        status_is .relayd.state up && status_is .relayd.starts "$1"
+    }
+    wait_for 20 live "a relay daemon at a name" relayd_is_up 1 || exit 1
+    : >"$WORK/hosts"
+    kill -KILL "$(status .relayd.pid)"
+    wait_for 20 live "the next relay daemon, without the name" relayd_is_up 2 || exit 1
+    stop_part live TERM 10 || fail "exit status $? after SIGTERM"
+    umount /etc/hosts
+fi
 
 # ---- without a session daemon it waits, and is ready all the same
 notify=$WORK/notify
@@ -125,7 +141,7 @@ check_traces "$WORK/spans.json" "$requests" || exit 1
 
 # ---- a reader that is restarted for another configuration misses nothing; SIGTERM: all that was recorded before it is
 # read and delivered
-start_part writer "$BUILD/tests/rotate/writer" 0 20000 10000 "$WORK/made"
+start_part writer "$BUILD/tests/live/writer" 0 20000 10000 "$WORK/made"
 wait_for 20 live "the first spans" counter_is spans_accepted $((spans + 1)) || exit 1
 sed -i "s|more.json|third.json|" "$WORK/blkin.conf"
 "$blkin" reload --runtime-dir="$WORK/run" >"$WORK/said" || fail "reload"
@@ -146,7 +162,7 @@ start_live --endpoint="file:$WORK/last.json"
 wait_read || exit 1
 reader=$(status '.readers[0].pid')
 kill -STOP "$reader"
-start_part writer "$BUILD/tests/rotate/writer" 0 1000 10000 "$WORK/made"
+start_part writer "$BUILD/tests/live/writer" 0 1000 10000 "$WORK/made"
 wait_part writer 20 || fail "the writer"
 has_other_reader() {
     local pid

@@ -23,7 +23,7 @@ start_rings() {
 }
 # write NAME ARGUMENT...: of the writer
 write() {
-    start_part "$1" "$BUILD/tests/rotate/writer" "${@:2}"
+    start_part "$1" "$BUILD/tests/live/writer" "${@:2}"
 }
 # has_run NAME FROM TO: its file has each number up to TO just once, from the moment on at which the agent had answered.
 has_run() {

@@ -13,7 +13,7 @@ start_sessiond || exit 1
 options=(--endpoint="file:$WORK/spans.json")
 start_live "${options[@]}"
 wait_read || exit 1
-start_part writer "$BUILD/tests/rotate/writer" 0 1000000000 1000 "$WORK/made"
+start_part writer "$BUILD/tests/live/writer" 0 1000000000 1000 "$WORK/made"
 wait_for 20 live "the first spans" counter_is spans_accepted 500 || exit 1
 "$BUILD/tests/libblkin/killed" 10 mid-record 2>/dev/null
 accepted=$(counter spans_accepted)

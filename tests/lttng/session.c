@@ -14,21 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ensure(enum session_mode mode, const char *name, const char *where, const char *shm)
+static int ensure(const char *name, const char *relay_url)
 {
     static const char *const results[] = {"created", "adopted", "other", "no daemon", "failed"};
-    struct session_spec spec = {.mode = mode,
-                                .events = "zipkin:*,blkin:span,blkin:process",
+    struct session_spec spec = {.events = "zipkin:*,blkin:span,blkin:process",
                                 .subbuf_bytes = 131072,
                                 .subbuf_count = 4,
-                                .live_timer_us = 200000,
-                                .rotate_period_us = 300000};
+                                .live_timer_us = 200000};
     struct session_answer answer;
 
     snprintf(spec.name, sizeof(spec.name), "%s", name);
-    snprintf(spec.relay_url, sizeof(spec.relay_url), "%s", mode == SESSION_LIVE ? where : "");
-    snprintf(spec.output, sizeof(spec.output), "%s", mode == SESSION_ROTATED ? where : "");
-    snprintf(spec.shm_path, sizeof(spec.shm_path), "%s", shm);
+    snprintf(spec.relay_url, sizeof(spec.relay_url), "%s", relay_url);
     if (getenv("FILTER") != NULL)
         snprintf(spec.filter, sizeof(spec.filter), "%s", getenv("FILTER"));
     if (getenv("EVENTS") != NULL)
@@ -55,18 +51,6 @@ static bool look(const char *name, struct error *error)
     return true;
 }
 
-static bool below(const char *folder, struct error *error)
-{
-    struct session_places places;
-
-    if (!session_below(folder, &places, error))
-        return false;
-    for (size_t i = 0; i < places.count; i++)
-        printf("%s %s %s\n", places.places[i].name, places.places[i].path,
-               places.places[i].is_active ? "active" : "inactive");
-    return true;
-}
-
 int main(int argc, char *argv[])
 {
     const char *what = argc > 2 ? argv[1] : "", *name = argc > 2 ? argv[2] : "";
@@ -74,17 +58,13 @@ int main(int argc, char *argv[])
     bool ok = false;
 
     if (strcmp(what, "live") == 0)
-        return ensure(SESSION_LIVE, name, argv[3], "");
-    if (strcmp(what, "rotated") == 0)
-        return ensure(SESSION_ROTATED, name, argv[3], argc > 4 ? argv[4] : "");
+        return ensure(name, argv[3]);
     if (strcmp(what, "look") == 0)
         ok = look(name, &error);
-    else if (strcmp(what, "below") == 0)
-        ok = below(name, &error);
     else if (strcmp(what, "stop") == 0)
         ok = session_stop(name, &error);
     else if (strcmp(what, "destroy") == 0)
-        ok = session_destroy(name, argc == 3, &error);
+        ok = session_destroy(name, &error);
     if (!ok)
         printf("%s\n", error.text);
     return !ok;

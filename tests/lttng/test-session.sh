@@ -32,90 +32,63 @@ has() {
 }
 
 # without a daemon: its own answer
-session rotated r "$WORK/out" && fail "made a session without a daemon"
+session live l net://127.0.0.1:1:2 && fail "made a session without a daemon"
 says "no daemon: no LTTng session daemon answers"
-session look r && fail "looked without a daemon"
+session look l && fail "looked without a daemon"
 says "no LTTng session daemon"
 
 start_sessiond && start_relayd || exit 1
 url=net://127.0.0.1:$RELAYD_CONTROL:$RELAYD_DATA
 
-# rotated: buffers per process, sizes, contexts, events, schedule; started
-session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
-says created
-has r "<name>r</name><path>$WORK/out</path>" "$active" '<buffer_type>PER_PID<' \
-    '<overwrite_mode>DISCARD<' '<subbuffer_size>131072<' '<subbuffer_count>4<' \
-    '<name>zipkin:\*<' '<name>blkin:span<' '<name>blkin:process<' '<time_us>300000<'
-session rotated r "$WORK/out" || fail "$(<"$WORK/answer")"
-says adopted
-
-# It records, with contexts; the rotation closes chunks.
-"$BUILD/bench/bench-load" span 100 || fail "the writer failed"
-# not while one of its own is under way
-wait_for 20 - "a rotation" lttng rotate r || exit 1
-spans=$(babeltrace2 "$WORK"/out/archives/* | grep -c 'blkin:span:.*vpid = .*vtid = .*procname = ')
-[ "$spans" = 100 ] || fail "$spans of 100 events with contexts are in the closed chunks"
-session look r
-says "active, 0 discarded, 0 lost"
-
-# inactive: it is started again; half made, as by a service that was killed: it is completed
-session stop r || fail "stop"
-has r "$inactive"
-session rotated r "$WORK/out"
-says adopted
-has r "$active"
-lttng create half --output="$WORK/half" >/dev/null || fail "lttng create"
-session rotated half "$WORK/half"
-says adopted
-has half "$active" '<name>zipkin:\*<' '<subbuffer_count>4<'
-
-session below "$WORK/out"
-says "r $WORK/out active"
-[ "$(wc -l <"$WORK/answer")" = 1 ] || fail "more than one session is below $WORK/out"
-session below "$WORK/ou" && [ -s "$WORK/answer" ] && fail "$WORK/out is below $WORK/ou"
-
-# live: buffers per user
+# buffers per user, sizes, contexts, events, live timer; started
 session live l "$url" || fail "$(<"$WORK/answer")"
 says created
 lttng_sessions | grep -q '^l active 200000 ' || fail "no live timer"
-has l "$active" '<buffer_type>PER_UID<' '<subbuffer_size>131072<'
+has l "$active" '<buffer_type>PER_UID<' '<overwrite_mode>DISCARD<' '<subbuffer_size>131072<' '<subbuffer_count>4<' \
+    '<name>zipkin:\*<' '<name>blkin:span<' '<name>blkin:process<'
+lttng save l --output-path="$WORK/saved" >/dev/null || fail "lttng save"
+for context in VPID VTID PROCNAME PID_NS; do
+    grep -q "<type>$context</type>" "$WORK"/saved/* || fail "the context $context is not recorded"
+done
+session live l "$url" || fail "$(<"$WORK/answer")"
+says adopted
+session look l
+says "active, 0 discarded, 0 lost"
+
+# inactive: it is started again; half made, as by a service that was killed: it is completed
+session stop l || fail "stop"
+has l "$inactive"
 session live l "$url"
 says adopted
+has l "$active"
+lttng create half --live=200000 --set-url="$url" >/dev/null || fail "lttng create"
+session live half "$url"
+says adopted
+has half "$active" '<name>zipkin:\*<' '<subbuffer_count>4<'
 
 # another one of this name is left alone
-session live r "$url" && fail "took a rotated session for a live one"
+lttng create r --output="$WORK/r" >/dev/null || fail "lttng create"
+session live r "$url" && fail "took a recording for a live session"
 says 'other: LTTng session "r" exists already and is no live session'
-session rotated l "$WORK/out" && fail "took a live session for a rotated one"
-says 'other: LTTng session "l" exists already and is a live session'
-session rotated r "$WORK/elsewhere"
-says 'other: LTTng session "r" exists already and has another output'
 session live l net://127.0.0.1:1:2
 says 'other: LTTng session "l" exists already and has another output'
-lttng create uid --output="$WORK/uid" >/dev/null &&
-    lttng enable-channel -s uid -u --buffers-uid blkin >/dev/null || fail "lttng create"
-session rotated uid "$WORK/uid"
-says 'other: LTTng session "uid" exists already and has buffers per user'
+lttng create pid --live=200000 --set-url="$url" >/dev/null &&
+    lttng enable-channel -s pid -u --buffers-pid blkin >/dev/null || fail "lttng create"
+session live pid "$url"
+says 'other: LTTng session "pid" exists already and has buffers per process'
+lttng create snapshots --snapshot >/dev/null || fail "lttng create"
+session live snapshots "$url" && fail "took a snapshot session for a live one"
+says 'other: LTTng session "snapshots" exists already and is a snapshot session: set'
 
 # a filter reaches LTTng, and a wrong one is its own error; nothing half made stays
-FILTER='duration > 5' session rotated f "$WORK/f" || fail "$(<"$WORK/answer")"
+FILTER='duration > 5' session live f "$url" || fail "$(<"$WORK/answer")"
 has f '<filter_expression>duration &gt; 5<'
-FILTER='duration >' session rotated g "$WORK/g" && fail "took a wrong filter"
+FILTER='duration >' session live g "$url" && fail "took a wrong filter"
 says 'failed: cannot enable events in LTTng session "g"'
 session look g
 says "not there"
 
-# buffers in a folder of ours
-mkdir -m 700 "$WORK/shm"
-session rotated s "$WORK/s" "$WORK/shm" || fail "$(<"$WORK/answer")"
-start_part writer "$BUILD/bench/bench-load" span 100000000 1000
-wait_for 10 writer "buffers below $WORK/shm" eval "find '$WORK/shm' -type f | grep -q ." || exit 1
-stop_part writer TERM 5
-
-lttng create snapshots --snapshot >/dev/null || fail "lttng create"
-session rotated snapshots "$WORK/out" && fail "took a snapshot session for a rotated one"
-says 'other: LTTng session "snapshots" exists already and is a snapshot session: set'
-
-for name in r l s snapshots; do
+for name in r l half pid snapshots; do
     session destroy "$name" || fail "destroy $name: $(<"$WORK/answer")"
     session look "$name"
     says "not there"

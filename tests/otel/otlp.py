@@ -23,8 +23,9 @@ MESSAGES = {
     "Status": "message=2:string code=3:int32",
     "KeyValue": "key=1:string value=2:AnyValue",
     "AnyValue": "string_value=1:string bool_value=2:bool int_value=3:int64 double_value=4:double "
-                "array_value=5:ArrayValue bytes_value=7:bytes",
+                "array_value=5:ArrayValue kvlist_value=6:KeyValueList bytes_value=7:bytes",
     "ArrayValue": "values[]=1:AnyValue",
+    "KeyValueList": "values[]=1:KeyValue",
     "ExportTraceServiceResponse": "partial_success=1:PartialSuccess",
     "PartialSuccess": "rejected_spans=1:int64 error_message=2:string",
     "ExportMetricsServiceRequest": "resource_metrics[]=1:ResourceMetrics",

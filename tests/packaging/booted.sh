@@ -185,7 +185,7 @@ private() {
     # what all programs read: sampling, and the rules of slow requests
     [ "$(stat -c '%U %a' /run/blkin)" = 'root 755' ] || return
     # in its chunks LTTng decides, and nobody else comes there
-    find /run/blkin /var/lib/blkin ! -path '/var/lib/blkin/rotate/*/*'  \
+    find /run/blkin /var/lib/blkin \
         ! -path '/run/blkin/rings/*' \
         ! -path '/var/lib/blkin/record/*/*' \( -type f -o -type s \) -perm /077 | grep . && return 1
     return 0
@@ -247,7 +247,7 @@ service() {
 
 verified() {
     local said
-    said=$(systemd-analyze verify --man=no blkin-{host,hub,live,record,rotate}.service 2>&1)
+    said=$(systemd-analyze verify --man=no blkin-{host,hub,live,record}.service 2>&1)
     echo "$said"
     [ -z "$said" ]
 }
@@ -268,26 +268,9 @@ completes() {
     . /usr/share/bash-completion/completions/blkin && _blkin && printf '%s ' "${COMPREPLY[@]}"
 }
 
-# where the session of rotate records
-place_of_session() {
-    lttng list blkin | grep -o 'rotate/[^/ ]*' | head -n 1
-}
-
-restart_keeps_the_session() {
-    local before
-    start rotate && within 10 eval '[ -n "$(place_of_session)" ]' && before=$(place_of_session) && systemctl restart blkin-rotate &&
-        within 10 state_is rotate active && [ "$(place_of_session)" = "$before" ]
-}
-
 switched() {
     systemctl disable -q --now "blkin-$1" && systemctl enable -q --now "blkin-$2" && within 10 state_is "$2" active &&
         "$3" "$1-$2"
-}
-
-# without a word to the one that runs
-replaced() {
-    start rotate && delivers replaced-rotate && start live && within 10 state_is rotate inactive &&
-        delivers replaced-live
 }
 
 # As root, after the service has run: what the service's user has it may use, and makes nothing of root's.
@@ -299,11 +282,6 @@ live_by_hand() {
     status=$?
     kill $by_hand
     wait $by_hand && [ $status = 0 ] && private && no_session
-}
-
-ended_by_hand() {
-    start "$1" && within 10 eval '! no_session' && systemctl kill -s KILL --kill-who=all "blkin-$1" &&
-        systemctl stop "blkin-$1" && blkin "$1" --end && private && no_session
 }
 
 # no_trace OF: what differs from before the installation
@@ -319,7 +297,7 @@ ldconfig
 files >/tmp/before
 
 check "the version before is installed" apt_get install "$HOME"/debs/older/*.deb
-for unit in host hub live record rotate; do
+for unit in host hub live record; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
 done
@@ -332,7 +310,7 @@ systemctl -q enable blkin-live
 check "upgrade" apt_get install "$HOME"/debs/*.deb
 check "... to $version" version_is "$version"
 check "... keeps the configuration" configuration_kept
-check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-rotate'
+check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-record'
 systemctl stop blkin-live
 
 check "programs of all users may ask for rings" eval '[ "$(stat -c "%U %a" /run/blkin/rings)" = "blkin 755" ]'
@@ -351,25 +329,17 @@ check "traced and delivered by hand" traces
 check "blkin run: a server that nobody instrumented is traced" preloaded
 service live delivers
 service record keeps
-service rotate delivers
 service host samples
 check "blkin-hub: tokens" hub_tokens
 service hub ''
-check "blkin-rotate: a restart keeps its session" restart_keeps_the_session
-check "... and stopped, it ends it" eval 'systemctl stop blkin-rotate && no_session'
-check "switched from live to rotate" switched live rotate delivers
-check "... to record" switched rotate record keeps
+check "switched from live to record" switched live record keeps
 check "... to live" switched record live delivers
 check "... to record" switched live record keeps
-check "... to rotate" switched record rotate delivers
-check "... to live" switched rotate live delivers
+check "... to live" switched record live delivers
 check "off" eval 'systemctl disable -q --now blkin-live && no_session'
-check "blkin-live takes the place of blkin-rotate" replaced
-check "off again" eval 'systemctl stop blkin-live && no_session'
 check "blkin live by hand, as root" live_by_hand
-check "blkin rotate --end by hand, as root" ended_by_hand rotate
 check "systemd-analyze verify" verified
-start rotate
+start live
 
 check "remove" apt_get remove "${packages[@]}"
 check "... ends what a service had LTTng record" no_session

@@ -6,6 +6,7 @@
 #ifndef TESTS_PLUGIN_SCRIPT_LOG_H
 #define TESTS_PLUGIN_SCRIPT_LOG_H
 
+#include "babeltrace-plugin/base/real.h"
 #include "script.h"
 
 #include <inttypes.h>
@@ -89,7 +90,7 @@ static inline uint64_t number_bits(const struct script_line *line, char type, co
         return strcmp(value, "true") == 0;
     if (type != 'D')
         return script_number(line, value);
-    real = strtod(value, NULL);
+    real = real_read(value, NULL);
     memcpy(&bits, &real, sizeof(bits));
     return bits;
 }

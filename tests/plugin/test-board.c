@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/hosts/host_board.h"
+#include "babeltrace-plugin/hosts/page.h"
 #include "check.h"
 
 #include <stdlib.h>
@@ -37,6 +38,22 @@ static void shows(struct host_board *board, const char *value)
     free(page);
 }
 
+/* Prometheus knows no comma. */
+static void test_fraction(void)
+{
+    struct page page = {0};
+    struct printer to = {.has_failed = false};
+    char *text;
+
+    page_begin(&page, PAGE_GAUGE, "CPU busy.", "blkin_host_cpu", "_ratio");
+    page_label(&page, "host", text_of("a"));
+    page_end(&page, 0.25);
+    page_print(&page, &to);
+    text = print_end(&to);
+    CHECK(text && strstr(text, "{host=\"a\"} 0.25\n"));
+    free(text);
+}
+
 int main(void)
 {
     struct error error;
@@ -58,5 +75,6 @@ int main(void)
     take(board, -S, 7); /* nonsense */
     shows(board, "} 1030\n");
     host_board_free(board);
+    test_fraction();
     return check_status();
 }

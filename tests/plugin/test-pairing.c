@@ -472,6 +472,8 @@ static void test_errors(void)
          "qemu:nbd_send_request, got \"ab\""},
         {"[span a]\nbegin = a:b if x = 1\n", "rules \"f\", line 2: expected FIELD == VALUE, with "
                                              "one of == != < > <= >=, got \"x = 1\""},
+        {"[span a]\nbegin = a:b where x\n",
+         "rules \"f\", line 2: expected NAME=FIELD after where, got \"x\""},
         {"[span a]\nbegin = a:b if x > 0.5\n",
          "rules \"f\", line 2: expected a whole number after < > <= >=, or a text in quotes, got "
          "\"x > 0.5\""},

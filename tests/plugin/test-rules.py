@@ -6,11 +6,10 @@
 import collections
 import json
 import os
-import tempfile
 import unittest
 
-from conversion import Conversion
-from ctf import Characters, Enum, Float, Integer, String, Structure, Trace
+from ctf import Enum, Float, Integer, String, Structure
+from recorded import Recorded
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 US = 1000
@@ -30,38 +29,7 @@ def canonical(spans):
     return sorted(lines)
 
 
-class Rules(unittest.TestCase):
-    def setUp(self):
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.traces = 0
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def rules(self, text, name="test.rules"):
-        with open(self.path(name), "w") as file:
-            file.write(text)
-        return self.path(name)
-
-    def convert(self, *inputs, rules=None, parameters=(), fails=False):
-        given = [f'rules="{rules}"'] if rules else []
-        run = Conversion(self.folder, *inputs, parameters=[*given, *parameters]).end(1 if fails else 0)
-        return run.said if fails else (run.spans(), run.counters())
-
-    def record(self, classes, events, context=None, host="h"):
-        """Events: (time, name, values[, context])."""
-        self.traces += 1
-        trace = Trace(self.traces, hostname=host, context={
-            "vpid": Integer(32, True), "vtid": Integer(32, True), "procname": Characters(17)})
-        for name, fields in classes.items():
-            trace.event_class(name, fields)
-        stream = trace.stream()
-        usual = context or {"vpid": 10, "vtid": 11, "procname": "prog"}
-        stream.packet([(*event[:3], event[3] if len(event) > 3 else usual) for event in events])
-        folder = self.path(f"trace-{self.traces}")
-        trace.write(folder)
-        return folder
-
+class Rules(Recorded):
     def test_forms(self):
         """Each form of a rule, of one file: a stack, an event for both ends, an event with a duration, stages."""
         stages = Enum(8, False, {"queued": 0, "issued": 1, "done": 2})
@@ -87,6 +55,25 @@ class Rules(unittest.TestCase):
         self.assertEqual(counters["rule_begins"], sum(counters["rule_" + part] for part in (
             "spans", "shorter", "begun_again", "dropped", "begins_unmatched", "unusable", "open")))
 
+    def test_where(self):
+        """Fields with other names in some events: in the key, the parent's key, the name, tags and errors; not in conditions."""
+        classes = {"t:a": {"id": Integer(64), "what": String(), "size": Integer(32)}, "t:in": {"of": Integer(64), "id": Integer(64)},
+                   "t:out": {"id": Integer(64)}, "t:b": {"old": Integer(64), "id": Integer(64), "why": String()}}
+        folder = self.record(classes, [
+            (1000 * US, "t:a", {"id": 1, "what": "one", "size": 5}), (2000 * US, "t:in", {"of": 1, "id": 9}),
+            (3000 * US, "t:out", {"id": 9}), (4000 * US, "t:b", {"old": 1, "id": 2, "why": "moved"}),
+            (6000 * US, "t:b", {"old": 2, "id": 0, "why": "gone"})])
+        spans, counters = self.convert(folder, rules=self.rules(
+            "[span {name}]\nbegin = t:a where name=what\nbegin = t:b if id != 0 where name=why\nend = t:b where id=old reason=why\n"
+            "key = id\ntags = size id\nerror = reason == gone as reason\n[span in]\nbegin = t:in where up=of\nend = t:out\n"
+            "key = id\nparent = {name} by up\n"))
+        spans.sort(key=lambda span: span["timestamp"])
+        self.assertEqual([(span["name"], span["duration"], "parentId" in span) for span in spans],
+                         [("one", 3000, False), ("in", 1000, True), ("moved", 2000, False)])
+        self.assertEqual([{key: value for key, value in span["tags"].items() if not key.startswith("lttng.")} for span in spans],
+                         [{"size": "5", "id": "1"}, {}, {"id": "2", "error": "gone"}])
+        self.assertEqual((counters["rule_begins_unmatched"], counters["rule_keyless"]), (0, 0))
+
     def test_types(self):
         labels = Enum(8, False, {"IN": 0, "OUT": 1})
         inner = Structure({"id": Integer(64), "ratio": Float()})
@@ -105,6 +92,26 @@ class Rules(unittest.TestCase):
         self.assertEqual(tags[0], {"what": "IN", "req.ratio": "0.5", "delta": "-7", "thread": "11", "error": "end"})
         self.assertEqual(tags[1], {"what": "IN", "req.ratio": "1.5", "delta": "7", "thread": "11"})
         self.assertEqual(spans[0]["localEndpoint"]["serviceName"], "prog")
+
+    def test_pods(self):
+        """Two containers of a host, whose programs are both pid 1 and thread 1: the pid namespace tells them apart."""
+        events = [(ms * 1000 * US, name, {"id": 5, "pod": pod}, {"vpid": 1, "vtid": 1, "procname": "p", "pid_ns": space})
+                  for ms, name, pod, space in ((0, "p:begin", "a", 4026531836), (100, "p:begin", "b", 4026531837),
+                                               (300, "p:end", "a", 4026531836), (400, "p:end", "b", 4026531837))]
+        folder = self.record({name: {"id": Integer(64), "pod": String()} for name in ("p:begin", "p:end")}, events,
+                             pid_ns=Integer(64))
+        for key in ("", "key = id\n", "key = id\nscope = thread\n", "key = $vtid\n"):
+            with self.subTest(key=key):
+                spans, counters = self.convert(folder, rules=self.rules(
+                    f"[span {{pod}}]\nbegin = p:begin\nend = p:end\n{key}parent = thread\n"))
+                self.assertEqual([(span["name"], span["duration"], span.get("parentId"), span["tags"]["lttng.vpid"])
+                                  for span in sorted(spans, key=lambda span: span["name"])],
+                                 [(pod, 300 * 1000, None, "1") for pod in "ab"])
+                self.assertEqual(len({span["traceId"] for span in spans}), 2)
+        # a number of the host stays one of all its containers
+        spans, _ = self.convert(folder, rules=self.rules(
+            "[span s]\nbegin = p:begin if pod == a\nend = p:end if pod == b\nkey = id\nscope = host\n"))
+        self.assertEqual([span["duration"] for span in spans], [400 * 1000])
 
     def test_all_tags(self):
         folder = self.record({"t:a": {"k": Integer(64, base=16), "x": String()}, "t:b": {"k": Integer(64), "y": Float()}},

@@ -64,6 +64,7 @@ static const struct attribute {
     {"host", TEXT, offsetof(struct event, origin.host)},
     {"process", TEXT, offsetof(struct event, origin.process)},
     {"pid", NUMBER, offsetof(struct event, origin.pid)},
+    {"pid-ns", NUMBER, offsetof(struct event, origin.pid_ns)},
     {"clock", NUMBER, offsetof(struct event, origin.clock)},
     {"tid", NUMBER, offsetof(struct event, origin.tid)},
 };

@@ -267,7 +267,7 @@ static void test_globs(void)
     struct sampling s;
 
     begin(&s, "osd.[0-3]:wr* error\n\"osd 7:*two words\" > 1us\r\n :scrub > 3s # all services\n"
-              "client > 2s\n> 1500ms\n");
+              "client > 2s\n> 1.5s\n");
     CHECK_TEXT(why(&s, "osd.2", "write", 10, true), "osd.[0-3]:wr* error");
     CHECK_TEXT(why(&s, "osd.2", "read", 10, true), "");
     CHECK_TEXT(why(&s, "osd.4", "write", 10, true), "");
@@ -276,7 +276,7 @@ static void test_globs(void)
     CHECK_TEXT(why(&s, "osd 7", "two words", 2000, false), ""); /* the server's takes half */
     CHECK_TEXT(why(&s, "any", "scrub", INT64_C(3000000001), false), ":scrub > 3s");
     CHECK_TEXT(why(&s, "any", "write", INT64_C(3000000000), false), "client > 2s");
-    CHECK_TEXT(why(&s, "any", "write", INT64_C(1600000000), false), "> 1500ms");
+    CHECK_TEXT(why(&s, "any", "write", INT64_C(1600000000), false), "> 1.5s");
     CHECK_TEXT(why(&s, "any", "write", INT64_C(1500000000), false), "");
     end(&s);
 }
@@ -301,13 +301,13 @@ static void test_unusual(void)
     struct sampling s;
     int kept = 0;
 
-    begin(&s, "osd > p99\n");
+    begin(&s, "osd > p99.0\n");
     for (int i = 0; i < 999; i++)
         CHECK_TEXT(why(&s, "osd", "write", 2000 + 2 * i, false), "");
     statistics_begin_period(s.statistics);
     CHECK_TEXT(why(&s, "osd", "write", 1000000, false), ""); /* one too few */
     statistics_begin_period(s.statistics);
-    CHECK_TEXT(why(&s, "osd", "write", 1000000, false), "osd > p99");
+    CHECK_TEXT(why(&s, "osd", "write", 1000000, false), "osd > p99.0");
     CHECK_TEXT(why(&s, "osd", "read", 1000000, false), ""); /* never seen */
     for (int i = 0; i < 1000; i++)
         kept += why(&s, "osd", "write", 2000 + 2 * i, false)[0] != '\0';

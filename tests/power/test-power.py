@@ -32,9 +32,7 @@ from common import PATIENCE, wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
-from ctf import Trace  # noqa: E402
 from faulty_collector import Collector, slow  # noqa: E402
-from make_traces import CONTEXT, MS, S, Thread, add_blkin, context  # noqa: E402
 from scenarios import expect, run_scenarios, scenario  # noqa: E402
 
 RUNS = int(os.environ.get("RUNS", "3"))
@@ -249,117 +247,6 @@ class File(Spool):
 @scenario
 def file_of_a_checkpoint():
     return cut(File())
-
-
-# ---- blkin rotate -------------------------------------------------------------------------------------
-
-CHUNKS, SPANS = 12, 150
-
-
-def write_chunks(folder):
-    """Recorded, closed and on disk. Each chunk ends with requests that the next one finishes."""
-    thread = Thread(0x70, context=context(100, 101, "osd"))
-    for chunk in range(CHUNKS):
-        trace = Trace(hostname="node1", context=CONTEXT)
-        add_blkin(trace)
-        begin = 10 * S + chunk * S
-        events = [thread.detail(begin, "end", 1000 * (chunk - 1) + 999)] if chunk else []
-        events += [thread.span(begin + (i + 1) * MS, 1000 * chunk + i + 1, trace_id=1000 * chunk + i + 1)
-                   for i in range(SPANS)]
-        if chunk < CHUNKS - 1:
-            events.append(thread.begin(begin + 500 * MS, 1000 * chunk + 999, "read"))
-        stream = trace.stream()
-        stream.packet(events, end=begin + 600 * MS)
-        path = f"{folder}/rotate/000001-20260101T000000Z/archives/20260101T0000{chunk:02}+0000-20260101T0000{chunk + 1:02}" \
-               f"+0000-{chunk}"
-        os.makedirs(path, 0o700)
-        trace.write(path + "/ust")
-    for path, _, _ in os.walk(folder + "/rotate"):
-        os.chmod(path, 0o700)
-
-
-def rotate_environment(folder):
-    runtime = os.path.join(SHELF, "run-" + os.path.basename(folder))
-    return {"BLKIN_STATE_DIR": folder, "BLKIN_RUNTIME_DIR": runtime, "BABELTRACE_PLUGIN_PATH": BUILD + "/plugins"}
-
-
-def rotate_command(folder, url, how):
-    return [BUILD + "/bin/blkin", "rotate", how, "--endpoint=" + url, f"--spool={folder}/spool", "--batch-spans=50",
-            "--require-collector=no", "--shm-path=none", f"--output={folder}/rotate"]
-
-
-def rotate_end(folder, url):
-    call(*rotate_command(folder, url, "--end"), env={**os.environ, **rotate_environment(folder)})
-
-
-class Rotate(Workload):
-    """All chunks are on disk before it begins: so each span is safe, at the collector or here, whenever the power goes."""
-
-    slow_ms = 100
-
-    def __init__(self, collector):
-        """None: it is away, and all goes into the spool."""
-        super().__init__()
-        self.collector = collector
-        self.waits = collector is None
-        with tempfile.TemporaryDirectory(dir=SHELF) as folder, Collector() as reference:
-            write_chunks(folder)
-            rotate_end(folder, reference.url)
-            self.expected = set(reference.accepted)
-        expect(len(self.expected) >= CHUNKS * SPANS, f"{len(self.expected)} of {CHUNKS * SPANS} without a cut")
-
-    def prepare(self, folder):
-        write_chunks(folder)
-
-    def environment(self, folder):
-        return rotate_environment(folder)
-
-    def command(self, folder):
-        if self.collector:
-            with self.collector.lock:
-                self.collector.accepted.clear()
-        return rotate_command(folder, self.collector.url if self.collector else AWAY, "--once")
-
-    def wait(self, chance, program, folder):
-        """Most often for what it says, that a chunk is done: then the checkpoint is another file."""
-        def inode():
-            try:
-                return os.stat(folder + "/rotate.checkpoint").st_ino
-            except FileNotFoundError:
-                return 0
-        before = inode()
-        if self.waits and chance.random() < 0.7:
-            with contextlib.suppress(AssertionError):
-                wait_until(lambda: inode() != before or program.poll() is not None, limit_s=5 / PATIENCE, every_s=0.002)
-            time.sleep(chance.uniform(0, 0.2))
-        else:
-            super().wait(chance, program, folder)
-
-    def said(self, program):
-        return None
-
-    def said_since(self, word):
-        """What the collector has is not on our disk; it may have a little more than when the image was copied."""
-        if not self.collector:
-            return set()
-        with self.collector.lock:
-            return set(self.collector.accepted)
-
-    def check(self, folder, word):
-        with Collector() as after:
-            rotate_end(folder, after.url)
-            return len(self.expected), len(self.expected - word - set(after.accepted))
-
-
-@scenario
-def rotate_into_spool():
-    return cut(Rotate(None))
-
-
-@scenario
-def rotate_delivers():
-    with Collector(default=slow(0.02)) as collector:
-        return cut(Rotate(collector))
 
 
 # ---- is it possible here? -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ Each EXPECTATION is SERVICE:SIDE:COUNT[:FEATURE...], SIDE server or client. Of t
   root     no span has a parent
   guess    every span without a parent is tagged as a guess
   honest   no span of the other side that fits in time has its key and is another request
+  slow     every span lasts 0.3 s or longer
   alike    all have as many bytes of request and response as the first one
   true     the parent of every span that has one is the request with the same payload
 
@@ -67,6 +68,9 @@ def check(span, feature, group):
     elif feature == "alike":
         if any(tag(span, key) != tag(group[0], key) for key in ("request.bytes", "response.bytes")):
             return f"it is not as the first one: {show(group[0])}"
+    elif feature == "slow":
+        if span["duration"] < 300000:
+            return "it is short"
     elif feature == "keyed":
         if not tag(span, "blkin.join"):
             return "it has no key"

@@ -1,8 +1,9 @@
 /*
  * A server that puts itself under a seccomp filter: filtered ACTION WHEN HOW PORT
  * ACTION: kill, trap or errno, for every call that serving does not need. WHEN: before its first
- * request, or after it. HOW: prctl, or tsync, by a thread that does not serve, for all threads.
- * A client of its own makes three requests; the status is 0 if all were answered.
+ * request, or after it. HOW: prctl; fork, where a child serves under the filter; or tsync, by a
+ * thread that does not serve, for all threads. A client of its own, which is not traced, makes
+ * three requests; the status is 0 if all were answered.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,10 +19,11 @@
 
 #define OUT 8
 
-static const int allowed[] = {SYS_read,           SYS_write,  SYS_recvfrom,     SYS_sendto,
-                              SYS_close,          SYS_exit,   SYS_futex,        SYS_exit_group,
-                              SYS_wait4,          SYS_munmap, SYS_rt_sigreturn, SYS_madvise,
-                              SYS_rt_sigprocmask, SYS_accept};
+static const int allowed[] = {
+    SYS_read,           SYS_write,  SYS_recvfrom,     SYS_sendto,
+    SYS_close,          SYS_exit,   SYS_futex,        SYS_exit_group,
+    SYS_wait4,          SYS_munmap, SYS_rt_sigreturn, SYS_madvise,
+    SYS_rt_sigprocmask, SYS_accept, SYS_clone,        SYS_set_robust_list};
 #define ALLOWED (sizeof(allowed) / sizeof(*allowed))
 
 static const char *action, *how, *port;
@@ -47,20 +49,20 @@ static void install(void)
     program.len = (unsigned short)n;
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         fail("no-new-privs");
-    if (strcmp(how, "prctl") == 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0
+    if (strcmp(how, "tsync") != 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0
                                   : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
                                             SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
         fail("filter");
 }
 
+/* By calls that are not traced. */
 static void ask(int fd)
 {
     static unsigned id;
     char line[LINE + 1], answer[OUT];
 
     line_write(line, ++id, 0, OUT);
-    give_all(0, fd, line, LINE);
-    if (!take_all(0, fd, answer, OUT))
+    if (syscall(SYS_write, fd, line, LINE) != LINE || syscall(SYS_read, fd, answer, OUT) != OUT)
         _exit(1);
 }
 
@@ -75,28 +77,33 @@ static void serve(int fd)
 
 static void *serve_all(void *first)
 {
-    const bool is_for_all = strcmp(how, "prctl") != 0;
-    int fd = -1, count = 0;
+    const bool is_for_all = strcmp(how, "tsync") == 0;
+    int fd = -1, count = 0, status;
+    pid_t child;
     char byte;
 
     /* LTTng is loaded where a server first waits: a filter that holds for its threads must come
      * before */
-    if (!is_for_all)
+    if (!is_for_all || first)
         fd = accept(listener, NULL, NULL);
     for (; count < (first ? 1 : 0); count++)
         serve(fd);
     if (is_for_all) {
         pthread_barrier_wait(&served_one);
         pthread_barrier_wait(&filtered);
-        fd = accept(listener, NULL, NULL);
+        if (!first)
+            fd = accept(listener, NULL, NULL);
     } else {
         install();
     }
-    for (; count < 3; count++)
+    child = strcmp(how, "fork") == 0 ? fork() : 0;
+    for (; child == 0 && count < 3; count++)
         serve(fd);
-    if (read(fd, &byte, 1) != 0)
+    if (child ? waitpid(child, &status, 0) != child || status : read(fd, &byte, 1) != 0)
         _exit(3);
     close(fd);
+    if (strcmp(how, "fork") == 0 && child == 0)
+        exit(0);
     return NULL;
 }
 
@@ -123,7 +130,7 @@ int main(int argc, char *argv[])
         close(fd);
         exit(0);
     }
-    if (strcmp(how, "prctl") == 0) {
+    if (strcmp(how, "tsync") != 0) {
         (void)serve_all(first);
     } else {
         pthread_barrier_init(&served_one, NULL, 2);

@@ -1,10 +1,11 @@
-"""A server or a client: peer.py serve IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
+"""A server or a client: peer.py serve|stall IP PORT REQUESTS MS IN OUT, peer.py request IP PORT REQUESTS FROM IN OUT
 
 One connection of REQUESTS requests of IN bytes, from the client's port FROM (0: any), each answered after MS ms
-with OUT bytes.
+with OUT bytes. stall: as an event loop, and the first byte of each answer is sent before that time.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
+import select
 import socket
 import sys
 import time
@@ -19,15 +20,19 @@ def receive(connection, size):
         size -= len(connection.recv(size)) or sys.exit("the connection has ended")
 
 
-if role == "serve":
+if role in ("serve", "stall"):
     with socket.create_server(here) as listener:
         listener.settimeout(30)
         connection = listener.accept()[0]
         for _ in range(requests):
             receive(connection, size_in)
             print("asked")
-            time.sleep(ms_or_from / 1000)
-            connection.sendall(bytes(size_out))
+            if role == "stall":
+                connection.sendall(bytes(1))
+                select.select([listener], [], [], ms_or_from / 1000)
+            else:
+                time.sleep(ms_or_from / 1000)
+            connection.sendall(bytes(size_out - (role == "stall")))
         connection.recv(1)
 else:
     with socket.create_connection(there, timeout=30, source_address=("", ms_or_from)) as connection:

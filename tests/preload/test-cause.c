@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
+#include "libblkin/preload/called.h"
 #include "libblkin/preload/cause.h"
 #include "libblkin/preload/interaction.h"
 #include "libblkin/preload/preload.h"
@@ -59,7 +60,7 @@ static void waits(struct interaction *interaction)
 
 static void wait_for_events(void)
 {
-    (void)interaction_waits_for_events(true);
+    interaction_begin_round();
 }
 
 static bool is_caused(const char *head, enum preload_cause how, const struct interaction *by)
@@ -78,6 +79,7 @@ static void begin(void)
     CHECK(!interaction_thread.worker || interaction_thread.worker->open_count == 0);
     CHECK(interaction_thread.work == NULL && blkin_current() == NULL);
     interaction_thread.round = 1;
+    interaction_thread.is_in_order = interaction_thread.is_out_of_order = false;
 }
 
 static void test_none(void)
@@ -145,6 +147,94 @@ static void test_rounds(void)
     interaction_opens(interaction_thread.worker, one); /* heard of again */
     CHECK(is_caused("ping", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
+}
+
+/* Just read, as served.c tells it. */
+static struct interaction *heard(const char *text)
+{
+    struct interaction *one = request(text);
+
+    interaction_work_for(one);
+    interaction_thread.heard = pool_name_of(&one->item);
+    return one;
+}
+
+/* A part of the answer to its call is there. */
+static struct interaction *half_answered(void)
+{
+    struct interaction *one = request("a");
+
+    one->has_called = true;
+    return one;
+}
+
+static void test_order(void)
+{
+    struct interaction *half, *one, *other;
+
+    begin();
+    half = half_answered();
+    wait_for_events();
+    one = heard("b");
+    CHECK(cause_of_connect() == NULL); /* half may call for a second time */
+    interaction_thread.has_one_event = true;
+    CHECK(cause_of_connect() == one && is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    interaction_hears_else();
+    CHECK(cause_of_connect() == NULL);
+    is_over(one);
+    wait_for_events();
+
+    /* a thread that reads the next one after the call for the last */
+    one = heard("b");
+    CHECK(cause_of_connect() == NULL && !interaction_thread.is_in_order);
+    waits(one);
+    other = heard("c");
+    CHECK(cause_of_connect() == NULL && interaction_thread.is_in_order);
+    CHECK(cause_of_connect() == other);
+    is_over(one);
+    is_over(other);
+    wait_for_events();
+    other = request("d"); /* it may wait for a timer */
+    wait_for_events();
+    one = heard("b");
+    CHECK(cause_of_connect() == NULL);
+    is_over(other);
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    is_over(one);
+
+    /* a thread that calls for one after it has turned to something else */
+    is_over(half);
+    wait_for_events();
+    one = heard("b");
+    interaction_hears_else();
+    CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one) && interaction_thread.is_out_of_order);
+    half = half_answered();
+    is_over(one);
+    wait_for_events();
+    one = heard("b");
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
+    is_over(one);
+    is_over(half);
+}
+
+/* A connection that is there is to be written to later: an event loop was asked for that. */
+static void test_will_write(void)
+{
+    struct interaction *one, *other;
+
+    begin();
+    one = request("a");
+    called_will_write(&client);
+    CHECK(client.opener == one && one->calls == 1 && one->has_called);
+    wait_for_events();
+    other = request("b");
+    CHECK(is_caused("b", PRELOAD_BY_OWNER, one));
+    called_will_write(&client); /* it was asked again */
+    CHECK(client.opener == one && other->calls == 0);
+    called_forget_opener(&client);
+    CHECK(one->calls == 0);
+    is_over(one);
+    is_over(other);
 }
 
 static void test_prefix(void)
@@ -322,7 +412,7 @@ static void test_unseen(void)
 
     begin();
     CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
-    connection_accepted(ends[0]);
+    connection_accepted(ends[0], -1, NULL, 0);
     unseen = connection_of(preload_slot(ends[0]), 0);
     CHECK(unseen);
     connection_read_unseen(unseen);
@@ -410,6 +500,8 @@ int main(void)
     test_owner();
     test_only();
     test_rounds();
+    test_order();
+    test_will_write();
     test_prefix();
     test_guess();
     test_work();

@@ -117,6 +117,7 @@ static void test_words(void)
     CHECK(is_said("usage=4", "usage=4", "0, 1, 2 or 3"));
     CHECK(is_said("payload=65", "payload=65", "0 to 64"));
     CHECK(is_said("guesses=no", "guesses=no", "mark or link"));
+    CHECK(is_said("seccomp=kill", "seccomp=kill", "rings, leave or trace"));
     CHECK(is_said("min-us=1.5", "min-us=1.5", "microseconds"));
     CHECK(is_said("usage=1,2", "2", "ports="));
     CHECK(is_said("port=1", "port=1", "ports="));

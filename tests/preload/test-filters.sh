@@ -21,7 +21,7 @@ filtered() {
         show_log account 40
         fail "$name: status $?"
     }
-    expected+=("$name:server:$4:honest" "$name:client:3:honest")
+    expected+=("$name:server:$4:honest" "$name:client:0:honest")
 }
 for action in kill trap errno; do
     for how in prctl tsync; do

@@ -46,4 +46,16 @@ expected+=("shared:server:8000:alike")
 exchange six 6:$((++port)) epoll 4 50
 exchange unix "$WORK/socket" epoll 4 50
 exchange unix-threads "$WORK/another" threads 4 50
+# an answer that pauses, and that of an event loop that passes it on
+RUN=,file-calls=off begins stalled "$PYTHON" "$SRC/tests/preload/peer.py" stall 127.0.0.1 $((++port)) 4 300 37 20
+stalled=$!
+wait_for 20 - stalled listening $port || exit 1
+begins stalled-proxy "$programs/proxy" $((port + 1)) $port 1 1
+server=$!
+wait_for 20 - stalled-proxy listening $((++port)) || exit 1
+timeout 60 "$programs/request" $port 1 4 0 20 || fail "stalled: status $?"
+served stalled-proxy
+server=$stalled
+served stalled
+expected+=("stalled:server:4:joined:slow" "stalled-proxy:client:4:joined:below:slow" "stalled-proxy:server:4:slow")
 found all "${expected[@]}"

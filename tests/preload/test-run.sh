@@ -54,7 +54,7 @@ Environment="BLKIN_RUN_FILE=/f"'
 # ---- wrong usage
 
 says 2 '*expected a PROGRAM to run*'
-says 2 '*expected no PROGRAM with --print*' --print true
+says 2 '*expected one UNIT at most with --print*' --print true true
 says 2 '*"ports=x": expected up to 64 ports*' --ports=x true
 says 2 '*"usage=4": expected usage=0, 1, 2 or 3*' --usage=4 true
 says 2 '*"usage=": expected usage=0, 1, 2 or 3*' --usage= true
@@ -163,6 +163,24 @@ else
     fi
 fi
 
+# ---- which of a unit's filters are in the way?
+
+# of_unit LINE...: what --print says of a unit with these lines, without the rest
+of_unit() {
+    printf '%s\n' '[Service]' "$@" >some.service
+    "$blkin" run --print ./some.service | grep '#' | tr '\n' ' '
+}
+[[ $(of_unit 'SystemCallFilter=@system-service' 'SystemCallFilter=~@privileged @resources') == *'allows the system calls'* ]] ||
+    fail "a unit as Debian has redis"
+[[ $(of_unit 'SystemCallFilter=~@network-io:EPERM \' 'mremap') == *'#SystemCallFilter=connect '*' mremap '* ]] || fail "calls that are denied"
+[[ $(of_unit 'SystemCallFilter=@basic-io @file-system' 'RestrictAddressFamilies=AF_INET') == \
+    *'#SystemCallFilter=ppoll '*' #RestrictAddressFamilies=AF_UNIX '*'=AF_NETLINK '* ]] || fail "calls that are not allowed"
+[[ $(of_unit 'RestrictAddressFamilies=~AF_PACKET' 'NoExecPaths=/' "ExecPaths=/bin ${library%/*}") == '# for ./some.service ' ]] ||
+    fail "a unit that is not in the way"
+[[ $(of_unit 'NoExecPaths=/' 'RootDirectory=/x') == *"#ExecPaths=$library # RootDirectory="* ]] || fail "folders"
+[[ $("$blkin" run --print ./none 2>&1) == *'no such unit'* ]] || fail "no unit"
+[ "$("$blkin" run --print ./some.service | head -n 1)" = '[Service]' ] || fail "lines before the section"
+
 # ---- is a running program traced?
 
 # doctor PID ID LEVEL PATTERN
@@ -194,7 +212,7 @@ BLKIN_RUN='' "$blkin" run "$BUILD/tests/preload/inherits" sleep 100 &
 filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
 wait_for 20 - "a program with a filter" is_program $filtered sleep || exit 1
-doctor $filtered program.filtered note "*such as process $filtered (sleep): not traced*"
+doctor $filtered program.filtered bad "*such as process $filtered (sleep): not traced*no socket */run/blkin/rings *"
 prlimit --data=$((9 << 20)) env BLKIN_RUN='' "$blkin" run sleep 100 &
 limited=$!
 trap 'kill $traced $plain $filtered $limited; rm -rf "$work"' EXIT

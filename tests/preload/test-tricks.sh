@@ -60,12 +60,14 @@ trick signalling 1 :joined 1 :joined
 trick jumping 3 :joined 3 :joined
 trick waking 0 '' 0 ''
 trick greeting 2 :joined 2 :joined
+trick stdio 2 :joined 2 :joined
+trick binary 1 :joined 1 :joined
 trick nothing 0 '' 0 ''
 trick limiting 0 '' 0 ''
 trick files 3 :joined 3 :joined
 expected+=(files::1:below) # sendfile; what splice reads is not seen
-trick unfinished 1 :joined 1 :joined
-expected+=(unfinished::8) # the one without an answer has its calls, too
+trick unfinished 2 '' 1 :joined
+expected+=(unfinished::8:below) # the one without an answer has its calls, too
 trick pieces 1 :joined 1 :joined
 trick leaving 1 :joined 1 :joined
 trick results 1 '' 0 ''
@@ -83,3 +85,5 @@ grep -q 'jumping .* unanswered 2 ' "$WORK/account.log" ||
 grep -q 'nothing .* unanswered [12] ' "$WORK/account.log" ||
     fail "what is not answered is not counted: $(grep nothing "$WORK/account.log")"
 found tricks "${expected[@]}"
+jq -e '[.[] | select(.localEndpoint.serviceName == "binary").tags.payload | . == "\\x00\\x0b\\xab\\x01A\\x5c \\x7f\\xff\\x00"] == [true, true]' "$WORK/tricks.json" >/dev/null ||
+    fail "payloads of bytes that are no text"

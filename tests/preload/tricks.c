@@ -121,6 +121,46 @@ static void greeting(void)
     expect_end(fd);
 }
 
+/* A request as of DNS over TCP: it begins with a NUL. */
+static void binary(void)
+{
+    static const char query[] = "\0\x0b\xab\1A\\ \x7f\xff";
+    const int ours = connect_to(port, 0), fd = taken();
+    char got[sizeof(query)];
+
+    give_all(0, ours, query, sizeof(query));
+    if (!take_all(0, fd, got, sizeof(query)))
+        fail("query");
+    give_all(0, fd, got, sizeof(query));
+    if (!take_all(0, ours, got, sizeof(query)))
+        fail("answer");
+    close(ours);
+    expect_end(fd);
+}
+
+/* A server that answers by stdio(3): the first time with fflush(3), then as it closes. */
+static void stdio(void)
+{
+    const int ours = connect_to(port, 0), fd = taken();
+    FILE *out = fdopen(fd, "w");
+    char line[LINE + 1], answer[OUT];
+
+    if (!out)
+        fail("stream");
+    for (int i = 0; i < 2; i++) {
+        line_write(line, next_id(), 0, OUT);
+        give_all(0, ours, line, LINE);
+        if (!take_all(0, fd, line, LINE))
+            fail("request");
+        fprintf(out, "%0*d", OUT, i);
+        if ((i == 0 ? fflush(out) : fclose(out)) != 0)
+            fail("answer");
+        if (!take_all(0, ours, answer, OUT))
+            fail("no answer");
+    }
+    close(ours);
+}
+
 /* No interaction: a request that is not answered; and datagrams, a pipe, a pair. */
 static void nothing(void)
 {
@@ -514,15 +554,32 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*play)(void);
-    } tricks[] = {
-        {"raw-close", raw_close},   {"raw-reuse", raw_reuse},       {"dups", dups},
-        {"dup-over", dup_over},     {"raw-dup-over", raw_dup_over}, {"ranges", ranges},
-        {"passing", passing},       {"passing-back", passing_back}, {"exec-over", exec_over},
-        {"fork-over", fork_over},   {"vfork-close", vfork_close},   {"cancelling", cancelling},
-        {"signalling", signalling}, {"jumping", jumping},           {"waking", waking},
-        {"greeting", greeting},     {"nothing", nothing},           {"files", files},
-        {"limiting", limiting},     {"unfinished", unfinished},     {"pieces", pieces},
-        {"leaving", leaving},       {"results", results},           {"many", many}};
+    } tricks[] = {{"raw-close", raw_close},
+                  {"raw-reuse", raw_reuse},
+                  {"dups", dups},
+                  {"dup-over", dup_over},
+                  {"raw-dup-over", raw_dup_over},
+                  {"ranges", ranges},
+                  {"passing", passing},
+                  {"passing-back", passing_back},
+                  {"exec-over", exec_over},
+                  {"fork-over", fork_over},
+                  {"vfork-close", vfork_close},
+                  {"cancelling", cancelling},
+                  {"signalling", signalling},
+                  {"jumping", jumping},
+                  {"waking", waking},
+                  {"greeting", greeting},
+                  {"nothing", nothing},
+                  {"files", files},
+                  {"limiting", limiting},
+                  {"unfinished", unfinished},
+                  {"pieces", pieces},
+                  {"leaving", leaving},
+                  {"results", results},
+                  {"many", many},
+                  {"binary", binary},
+                  {"stdio", stdio}};
 
     if (argc != 3)
         return 2;

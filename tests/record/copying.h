@@ -118,8 +118,7 @@ static inline uint64_t copying_order(struct copying *copying, int64_t until_mono
                                             .first = first};
     for (struct held *held = first; held; held = held->next)
         copying->memories[order->memory_count++] = (struct fetch_memory){
-            fcntl(held->memory.fd, F_DUPFD_CLOEXEC, 3), held->user, held->number,
-            held->memory.size.cpus, (int64_t)held->memory.made - COPYING_OFFSET};
+            fcntl(held->memory.fd, F_DUPFD_CLOEXEC, 3), held->user, held->number, held->memory};
     return copying->source.place;
 }
 

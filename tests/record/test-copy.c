@@ -381,6 +381,37 @@ static void test_damaged(void)
     copying_end(&copying);
 }
 
+/* What one user does to its rings, and to their head, takes nothing from the others. */
+static void test_damage_of_another_user(void)
+{
+    const uint64_t nonsense = UINT64_C(0x5555555555555555);
+    struct writer writer;
+
+    begin(1);
+    put(0, 0, 5, 1, 9 * S);
+    copying_add(&copying, 2, now_ns - 100 * S);
+    writer = copying_writer(&copying, 1, 0);
+    put(1, 0, 6, 2, 8 * S);
+    WANT(5, 6);
+    memset(copying.held[1].memory.at, 0xff, RING_PAGE);
+    fetch_now();
+    ARE_SPANS(1, 2);
+    CHECK(result.rings_damaged == 0 && held_ago() == 100 * S);
+    writer_store(&writer, ring_end(writer.ring) - sizeof(nonsense), &nonsense, sizeof(nonsense));
+    fetch_now();
+    ARE_SPANS(1);
+    CHECK(result.rings_damaged == 1 && held_ago() == 100 * S);
+    put(1, 0, 6, 3, 7 * S); /* of its own spans some may be lost */
+    fetch_now();
+    ARE_SPANS(1, 3);
+    CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
+    __atomic_store_n(writer_committed(&writer), UINT64_MAX - 7, __ATOMIC_RELEASE);
+    fetch_now();
+    ARE_SPANS(1);
+    CHECK(held_ago() == 100 * S);
+    copying_end(&copying);
+}
+
 /* No room for all: the newest of a ring is kept, and it is said from when on there is all. */
 static void test_limit(void)
 {
@@ -412,6 +443,7 @@ int main(void)
     test_window(2);
     test_held_from();
     test_damaged();
+    test_damage_of_another_user();
     test_limit();
     (void)unlink(path);
     return check_status();

@@ -154,6 +154,22 @@ static void test_fields(void)
     end();
 }
 
+/* Whatever a program writes as time and duration: the span began since the host's start. */
+static void test_forged_times(void)
+{
+    static const uint64_t any[] = {0, 1, 50, 1000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
+    const unsigned all = sizeof(any) / sizeof(any[0]);
+
+    for (unsigned i = 0; i < all * all; i++) {
+        const struct alarm alarm = {.monotonic_ns = any[i / all], .duration_ns = any[i % all]};
+        const int64_t begin_ns = alarm_begin_ns(&alarm, 1000, INT64_MAX / 2);
+
+        CHECK(begin_ns >= INT64_MAX / 2 && begin_ns <= INT64_MAX / 2 + 1000);
+        if (alarm.monotonic_ns == 50 && alarm.duration_ns == 1)
+            CHECK(begin_ns == INT64_MAX / 2 + 49);
+    }
+}
+
 /* Each once, of two CPUs, in whatever order they are read. */
 static void test_once(void)
 {
@@ -379,6 +395,7 @@ static void test_scribbled(void)
 int main(void)
 {
     test_fields();
+    test_forged_times();
     test_once();
     test_lost();
     test_late();

@@ -131,9 +131,9 @@ class Page(unittest.TestCase):
         def took(trace):
             return max(s["timestamp"] + s["duration"] for s in trace) - min(s["timestamp"] for s in trace)
         ids = self.browser.run("return [...document.querySelectorAll('#traces .tr code')].map(e => e.textContent)")
-        self.assertEqual(ids, [t[0]["traceId"] for t in sorted(traces, key=took, reverse=True)[:4]])
+        self.assertEqual(ids, [t[0]["traceId"].removeprefix("0" * 16) for t in sorted(traces, key=took, reverse=True)[:4]])
         lines = "return [...document.querySelectorAll('#traces .tr')].map(t => t.querySelectorAll('details.r').length)"
-        by_id = {t[0]["traceId"]: t for t in traces}
+        by_id = {t[0]["traceId"].removeprefix("0" * 16): t for t in traces}
         self.assertEqual(self.browser.run(lines), [len(by_id[i]) for i in ids])
         is_open = "return [...document.querySelectorAll('#traces .tr')].map(t => t.open)"
         self.assertEqual(self.browser.run(is_open), [True, False, False, False])

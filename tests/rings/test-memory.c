@@ -53,6 +53,29 @@ static void test_made(void)
     memory_close(&made);
 }
 
+/* Programs may overwrite the head at any time: who knows the memory already does not read it. */
+static void test_overwritten_head(void)
+{
+    const int other_fd = memfd_create("other", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    struct memory made, opened;
+    uint64_t made_at = UINT64_MAX;
+
+    CHECK(memory_begin(&made, 1000, &size, &error) && memory_fill(&made, made.bytes, &error));
+    memcpy(made.at + offsetof(struct ring_memory, made), &made_at, sizeof(made_at));
+    CHECK(memory_open(&opened, dup(made.fd), &error));
+    CHECK(opened.made >= made.made && opened.made < made.made + UINT64_C(3600000000000));
+    memory_close(&opened);
+
+    memset(made.at, 0xff, RING_PAGE);
+    CHECK(!memory_open(&opened, dup(made.fd), &error) && opened.fd == -1);
+    CHECK(memory_open_known(&opened, dup(made.fd), &made, &error));
+    CHECK(memory_is_of_size(&opened, &size) && opened.made == made.made);
+    CHECK(memory_ring(&opened, 5).bytes - opened.at == memory_ring(&made, 5).bytes - made.at);
+    memory_close(&opened);
+    CHECK(!memory_open_known(&opened, other_fd, &made, &error) && opened.fd == -1);
+    memory_close(&made);
+}
+
 static void test_sizes(void)
 {
     static const struct memory_size wrong[] = {
@@ -204,6 +227,7 @@ static void test_busiest(void)
 int main(void)
 {
     test_made();
+    test_overwritten_head();
     test_busiest();
     test_sizes();
     test_too_large();

@@ -42,9 +42,9 @@ static void test_values(void)
         {"ring-bytes", "1MM", 0, "or with K, M, G or T, got \"1MM\""},
         {"ring-bytes", "1m", 0, "got \"1m\""},
         {"rings-max-bytes", "1T", INT64_C(1) << 40, NULL},
-        {"max-disk-bytes", "9999999999T", 0, "got"},
-        {"max-disk-bytes", "16777216T", 0, "got"}, /* 2^64 */
-        {"max-disk-bytes", "-1T", 0, "got -1"},
+        {"kept-max-bytes", "9999999999T", 0, "got"},
+        {"kept-max-bytes", "16777216T", 0, "got"}, /* 2^64 */
+        {"kept-max-bytes", "-1T", 0, "got -1"},
         {"subbuf-count", "8", 8, NULL},
         {"subbuf-count", "9", 0, "expected a power of 2, got 9"},
         {"subbuf-bytes", "4K", 4096, NULL},
@@ -127,7 +127,7 @@ static void test_defaults(void)
 static void test_what_was_meant(void)
 {
     static const char *const pairs[][2] = {
-        {"retry_us", "retry-us"}, {"rerty-us", "retry-us"}, {"rotatems", "rotate-ms"},
+        {"retry_us", "retry-us"}, {"rerty-us", "retry-us"}, {"lingerms", "linger-ms"},
         {"hots", "host"},         {"completely-else", ""},  {"live-timer", "live-timer-us"},
     };
 
@@ -136,7 +136,7 @@ static void test_what_was_meant(void)
 
         CHECK_TEXT(like ? like : "", pairs[i][1]);
     }
-    CHECK_TEXT(key_section_like("rotat"), "rotate");
+    CHECK_TEXT(key_section_like("recrd"), "record");
     CHECK_TEXT(key_section_like("lvie"), "live");
     CHECK(key_section_like("somewhere") == NULL);
     CHECK(key_gone("hub-kafka-file") && !key_gone("hub"));

@@ -17,7 +17,6 @@ free_port other_port
 
 base="state-dir = $WORK/state
 runtime-dir = $WORK/run
-shm-path = none
 prometheus-listen = $page_port
 log-level = info"
 
@@ -76,11 +75,11 @@ needs_restart() {
     has '.keys_after_a_restart | length' 0
 }
 
-begin rotate
-for line in "state-dir = $WORK/other" "output = $WORK/output" "prometheus-listen = $other_port"; do
+begin live
+for line in "state-dir = $WORK/other" "prometheus-listen = $other_port"; do
     needs_restart "a restart" "$line"
 done
-for line in "rotate-ms = 1234" "session = other" "subbuf-count = 16"; do
+for line in "session = other" "subbuf-count = 16"; do
     needs_restart "a new session of LTTng" "$line"
 done
 curl -fsS "http://127.0.0.1:$page_port/metrics" >/dev/null || fail "no page where it was"

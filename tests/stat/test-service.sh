@@ -1,5 +1,5 @@
 #!/bin/bash
-# blkin stat beside `blkin live` and `blkin rotate`: it finds the service and its sinks' taps by itself.
+# blkin stat beside `blkin live`: it finds the service and its sinks' taps by itself.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 # shellcheck source=tests/lib.sh
@@ -72,34 +72,3 @@ stop_part live TERM 20 || {
 }
 wait_part stat 20 || fail "blkin stat did not end with its service"
 grep -q "the service has ended" "$WORK/stat.log" || fail "it does not say why it ends"
-
-# ---- blkin rotate: a sink for each chunk, whose tap is there for a moment
-
-: >"$WORK/stat.log"
-start_part rotate "$BUILD/bin/blkin" rotate --config=/dev/null --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
-    --session=rotated --rotate-ms=1000 --shm-path="$WORK/shm" --endpoint="http://$(part_address server)/api/v2/spans"
-rotate_answers() {
-    "$BUILD/bin/blkin" status --json --config=/dev/null --runtime-dir="$WORK/run" rotate 2>/dev/null | grep -q '"recording"'
-}
-
-wait_for 30 rotate "the service" rotate_answers || exit 1
-start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5 --config=/dev/null --runtime-dir="$WORK/run"
-wait_for 10 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
-run_client "$requests" || exit 1
-spans=$((spans - (requests / 2 + 15) / 16 + 1)) # nor are there other new extents
-
-# Which of them it sees in time nobody can promise: what it says that it saw is no more than there was.
-all_converted() {
-    jq -es "last.services.rotate.spans_accepted == $spans and last.taps == 0" "$WORK/stat.log" >/dev/null
-}
-
-wait_for 30 stat "$spans spans of blkin rotate" all_converted || exit 1
-seen=$(jq -s 'map(.spans) | add' "$WORK/stat.log")
-passed=$(jq -s 'map(.passed) | add' "$WORK/stat.log")
-echo "of $spans spans of blkin rotate $passed were known of, $seen were seen"
-((seen > 0 && seen <= passed && passed <= spans)) || fail "of $spans spans $seen of $passed were seen"
-stop_part rotate TERM 20 || {
-    show_log rotate
-    fail "blkin rotate ended with status $?"
-}
-wait_part stat 20 || fail "blkin stat did not end with its service"

@@ -306,34 +306,15 @@ class Watch(unittest.TestCase):
         two.close()
         self.ends(process, 0, "the service has ended")
 
-    def test_sinks_that_live_for_a_moment(self):
-        """Those of rotate, one for each chunk: each is found at once, and what it had before counts as not seen."""
-        path = os.path.join(self.folder, "chunk")
-        end = self.service("rotate", {"taps": [path], "status": {"counters": {}}})
-        process = self.stat("--json", f"--runtime-dir={self.folder}", interval="1")
-        self.until(process, lambda report: True)
-        for i in range(10):
-            sink = self.sink("chunk")
-            sink.listening.settimeout(10)
-            sink.accept(before=100)
-            sink.show([span(i + 1, 1, 0, "chunk", 0, 5)])
-            sink.close()
-            os.unlink(path)
-            time.sleep(0.1)
-        reports = self.until(process, lambda report: not report["taps"] and not report["traces_open"])
-        self.assertEqual((sum(r["spans"] for r in reports), sum(r["passed"] for r in reports)), (10, 1010))
-        end()
-        self.ends(process, 0)
-
     def test_account_of_a_service(self):
         one = self.sink("one")
-        self.addCleanup(self.service("rotate", {"taps": [one.path], "status": {"counters": {
+        self.addCleanup(self.service("live", {"taps": [one.path], "status": {"counters": {
             "spans_finished": 100, "spans_accepted": 93, "spans_dropped": 7, "lttng_events_discarded": 4711}}}))
         process = self.stat("--once", f"--runtime-dir={self.folder}")
         one.accept()
         one.show([span(1, 1, 0, "one", 0, 5)])
         out = self.ends(process, 0)
-        self.assertIn("rotate: events: 0; spans: 100 = 93 accepted + 7 dropped; lost before by LTTng: 4711 events", out)
+        self.assertIn("live: events: 0; spans: 100 = 93 accepted + 7 dropped; lost before by LTTng: 4711 events", out)
         self.assertIn("osd: one", out)
 
     def test_stopped_and_killed(self):

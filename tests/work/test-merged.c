@@ -319,6 +319,35 @@ static void test_foreign_numbers(void)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
+/* No more series than are wanted, the calls of all services in them, and how many have none. */
+static void check_series(const struct merged *merged, size_t series)
+{
+    static const char calls[] = "\nblkin_traces_spanmetrics_calls_total{service=\"";
+    char *page = merged_page(merged, series, NOW);
+    const size_t all = statistics_rows(merged->statistics);
+    size_t lines = 0, rows = 0;
+    uint64_t counted = 0, spans = 0;
+    const char *without;
+
+    CHECK(page != NULL);
+    for (const char *line = page; line; line = strchr(line + 1, '\n')) {
+        const char *value = strncmp(line, calls, strlen(calls)) == 0 ? strstr(line, "} ") : NULL;
+
+        lines +=
+            strncmp(line, "\nblkin_traces_", 14) == 0 || strncmp(line, "\nblkin_self_", 12) == 0;
+        rows += value != NULL;
+        counted += value ? strtoull(value + 2, NULL, 10) : 0;
+    }
+    for (size_t i = 0; i < all; i++)
+        spans += statistics_row(merged->statistics, i)->spans;
+    CHECK(lines > 0 && lines <= series && counted == spans);
+    CHECK(strstr(page, "service=\"(other)\",span_name=\"(other)\"") != NULL);
+    without = strstr(page, "\nblkin_work_root_rows_without_series ");
+    CHECK(without &&
+          strtoull(strchr(without, ' '), NULL, 10) == (rows / 2 == all ? 0 : all + 1 - rows / 2));
+    free(page);
+}
+
 /* MANY=1000000 services: as many rows as there may be, and no span is missing. */
 static void test_many_services(void)
 {
@@ -327,7 +356,6 @@ static void test_many_services(void)
     struct merged *merged = merged_new();
     struct worker worker;
     uint64_t spans = 0;
-    char *text;
 
     forget_messages();
     for (int i = 0; i < many;) {
@@ -354,11 +382,9 @@ static void test_many_services(void)
         spans += statistics_row(merged->statistics, i)->spans;
     CHECK(statistics_rows(merged->statistics) <= STATISTICS_ROWS_MAX + 1);
     CHECK(spans == (uint64_t)many);
-    text = merged_page(merged, NOW);
-    CHECK(
-        strstr(text, "traces_spanmetrics_calls_total{service=\"(other)\",span_name=\"(other)\"") !=
-        NULL);
-    free(text);
+    check_series(merged, 20000);
+    check_series(merged, 1000);
+    check_series(merged, 1000000);
     merged_free(merged);
 }
 
@@ -391,7 +417,8 @@ static void test_many_workers(void)
 static void test_page(void)
 {
     static const char *const lines[] = {
-        ("traces_spanmetrics_calls_total{service=\"a \\\"b\\\" \\\\ \xc3\xa9\xef\xbf\xbd\\n\","
+        ("blkin_traces_spanmetrics_calls_total{service=\"a \\\"b\\\" \\\\ "
+         "\xc3\xa9\xef\xbf\xbd\\n\","
          "span_name=\"read\",status_code=\"STATUS_CODE_ERROR\"} 1\n"),
         "span_name=\"read\",status_code=\"STATUS_CODE_UNSET\"} 4\n",
         "span_name=\"read\",le=\"1.6384e-05\"} 2\n",
@@ -401,9 +428,9 @@ static void test_page(void)
         "span_name=\"read\",le=\"+Inf\"} 5\n",
         "span_name=\"read\"} 100.067125249\n",
         "blkin_self_time_seconds_count{",
-        "# TYPE traces_service_graph_request_server_seconds histogram\n",
-        "traces_service_graph_request_total{client=\"(other)\",server=\"read\"} 7\n",
-        "traces_service_graph_request_failed_total{client=\"(other)\",server=\"read\"} 2\n",
+        "# TYPE blkin_traces_service_graph_request_server_seconds histogram\n",
+        "blkin_traces_service_graph_request_total{client=\"(other)\",server=\"read\"} 7\n",
+        "blkin_traces_service_graph_request_failed_total{client=\"(other)\",server=\"read\"} 2\n",
         "blkin_work_busy_ratio{worker=\"1\"} 0.25\n",
         "blkin_work_spans_counted_total{worker=\"1\"} 12\n",
         "blkin_work_spans_counted_total{worker=\"away\"} 3\n",
@@ -427,7 +454,7 @@ static void test_page(void)
         CHECK(histogram_add(&row->duration, durations[i]));
     merged_add_worker(merged, "1", &counts, NOW);
     merged_add_worker(merged, "away", &of_away, NOW - 20 * SECOND);
-    page = merged_page(merged, NOW);
+    page = merged_page(merged, 20000, NOW);
     for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         CHECK(strstr(page, lines[i]) != NULL);
         if (!strstr(page, lines[i]))

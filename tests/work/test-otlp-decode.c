@@ -137,7 +137,7 @@ static void test_others(void)
     CHECK(decoded.spans == 1 && !decoded.is_broken && calls == 1);
     CHECK(fast.trace_id == 9 && fast.id == 8 && fast.start_ns == 0 && fast.name.length == 0);
     CHECK(text_is(read_back.endpoint->service, "mds") && !read_back.remote);
-    CHECK(text_is(tag_of(&read_back, "l", &integer), "[7,]"));
+    CHECK(text_is(tag_of(&read_back, "l", &integer), "[7,null]"));
     decoded = otlp_decode(zero_id, on_span, &fast);
     CHECK(decoded.spans == 1 && decoded.invalid == 1 && !decoded.is_broken && calls == 1);
     /* cut off anywhere it is broken, or it ends between two fields */
@@ -256,6 +256,7 @@ static void test_foreign_tags(void)
     const struct pair none[] = {{NULL, NULL, 0}};
     const struct pair flag[] = {{"error", NULL, INT64_MIN}, {"a", "b", 0}, {NULL, NULL, 0}};
     const struct pair failed[] = {{"error", "true", 0}, {"k8s.pod.name", "p", 0}, {NULL, NULL, 0}};
+    const struct pair own[] = {{"error", "own", 0}, {NULL, NULL, 0}};
     const struct text unset = text_of(""), ok = BYTES(0x18, 1);
     const struct text error = BYTES(0x12, 4, 'l', 'o', 's', 't', 0x18, 2), bare = BYTES(0x18, 2);
 
@@ -265,6 +266,19 @@ static void test_foreign_tags(void)
     CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, error, failed),
                "\"tags\":{\"error\":\"lost\",\"otel.status_code\":\"ERROR\","
                "\"k8s.pod.name\":\"p\"," SCOPE_TAGS);
+    /* the tag error is the status's; an attribute of that name is another one */
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, error, own),
+               "\"tags\":{\"error\":\"lost\",\"otel.status_code\":\"ERROR\","
+               "\"error#2\":\"own\"," SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, bare, own),
+               "\"tags\":{\"error\":\"own\",\"otel.status_code\":\"ERROR\"," SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, ok, own),
+               "\"tags\":{\"otel.status_code\":\"OK\",\"error#2\":\"own\"," SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, ok, failed),
+               "\"tags\":{\"otel.status_code\":\"OK\",\"error#2\":\"true\","
+               "\"k8s.pod.name\":\"p\"," SCOPE_TAGS);
+    CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, unset, own),
+               "\"tags\":{\"error\":\"own\"," SCOPE_TAGS);
     CHECK_TEXT(as_zipkin(OTLP_KIND_INTERNAL, bare, none),
                "\"tags\":{\"error\":\"\",\"otel.status_code\":\"ERROR\"," SCOPE_TAGS);
 }

@@ -188,12 +188,12 @@ class RootTest(unittest.TestCase):
     def check_page(self, page, expected):
         from prometheus_client.parser import text_string_to_metric_families
         families = {family.name: family for family in text_string_to_metric_families(page)}
-        calls = sum(sample.value for sample in families["traces_spanmetrics_calls"].samples)
+        calls = sum(sample.value for sample in families["blkin_traces_spanmetrics_calls"].samples)
         self.assertEqual(calls, expected["spans"])
-        graph = families["traces_service_graph_request"].samples
+        graph = families["blkin_traces_service_graph_request"].samples
         self.assertEqual({(sample.labels["client"], sample.labels["server"]): sample.value for sample in graph},
                          {(edge["client"], edge["server"]): edge["calls"] for edge in expected["edges"]})
-        for name, key in (("traces_spanmetrics_latency", "duration"), ("blkin_self_time_seconds", "self")):
+        for name, key in (("blkin_traces_spanmetrics_latency", "duration"), ("blkin_self_time_seconds", "self")):
             self.assertEqual(families[name].type, "histogram")
             found = {}
             for sample in families[name].samples:

@@ -5,13 +5,15 @@ A case raises Failed, or returns what it has found as a line of words.
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
+import re
 from functools import partial
 
-from daemons import varnish
-from load import Failed, Http, Memcached, load
+from daemons import named, php_fpm, stunnel, unbound, varnish
+from load import Dns, Failed, Http, Memcached, load
 from parts import (fio, haproxy, lighttpd, memcached, nbdkit_file, nbdkit_nbd, nginx, postgres, redis, served, sql)
-from spans import Spans, numbered, parents
+from spans import Spans, numbered, numbered_by_files, parents
 
+WHOLE = 0.98  # of the traces: a loop's order is not known at first
 SHARE = 0.995  # of the requests that are interactions where a server's threads share a connection
 
 
@@ -140,7 +142,8 @@ def proxied(world, start_front, requests, connections, keep, unique, hands_on=Fa
         return start_front(nginx(world, "back"))
 
     spans, sent = recorded(world, start, lambda port: load(port, requests, connections, Http(port, unique), keep))
-    found = parents(spans, "front", sent, "back", served(world, "back"))
+    found = parents(spans, "front", numbered(spans.servers("front"), sent, "front"),
+                    "back", numbered(spans.servers("back"), served(world, "back"), "back"))
     if found.wrong:
         raise Failed(f"{found.wrong} wrong parents that are not tagged as guesses, {found}")
     if hands_on:
@@ -166,6 +169,53 @@ def varnishes(unique):
         world, lambda behind: varnish(world, "front", behind), requests, connections, True, unique, hands_on=True)
 
 
+def chain(spans, of_front, of_back, requests, share=WHOLE):
+    """Each span of the back is a request of the front, and so many are one trace with that."""
+    found = parents(spans, "front", of_front, "back", of_back)
+    said = (f"{requests} requests, {len(of_back)} behind, {found.whole} whole traces, {found.wrong} wrong, "
+            f"{found.guesses} guesses ({found.wrong_guesses} wrong), {found.alone} alone")
+    if found.wrong or found.whole < share * len(of_back):
+        raise Failed(said)
+    return said
+
+
+def fastcgi(unique):
+    """nginx before PHP, which reads a file of the request's number."""
+    def case(world, requests, connections):
+        folder = world.folder / "number"
+        folder.mkdir(exist_ok=True)
+        for number in range(requests):
+            (folder / str(number)).write_text("x" * 100, encoding="ascii")
+        spans, sent = recorded(world, lambda: nginx(world, "front", php_fpm(world, "back")),
+                               lambda port: load(port, requests, connections, Http(port, unique)))
+        exactly(spans, "front", requests)
+        return chain(spans, numbered(spans.servers("front"), sent, "front"), numbered_by_files(spans, "back"), requests)
+    return case
+
+
+def case_stunnel(world, requests, connections):
+    (world.folder / "back.access").unlink(missing_ok=True)
+    spans, sent = recorded(world, lambda: stunnel(world, "front", lighttpd(world, "back")),
+                           lambda port: load(port, requests, connections, Http(port), with_tls=True))
+    return chain(spans, numbered(spans.servers("front"), sent, "front", has_hello=True),
+                 numbered(spans.servers("back"), served(world, "back"), "back"), requests)
+
+
+def case_unbound(world, requests, connections):
+    """DNS over TCP. With more than one client it sends the next query before it has the answer to the last."""
+    def start():
+        return unbound(world, "front", named(world, "back"))
+
+    spans, sent = recorded(world, start, lambda port: load(port, requests, connections, Dns()))
+    seen = collections.defaultdict(list)
+    log = (world.folder / "back.data/queries").read_text(encoding="ascii")
+    for port, number in re.findall(r"#(\d+) \(host(\d+)\.test\)", log):
+        seen[int(port)].append(int(number))
+    return chain(spans, numbered(spans.servers("front"), sent, "front"),
+                 numbered(spans.servers("back"), seen, "back", size=47), requests,
+                 WHOLE if connections == 1 else 0)
+
+
 def case_nbd(world, requests, depth):
     """nbdkit's nbd plugin in front of nbdkit's file plugin. The plugin sends all requests that it has through one
     connection, several in a message: of those not each can have a trace of its own in the back."""
@@ -189,6 +239,10 @@ CASES = {
     "lighttpd": case_lighttpd,
     "nbdkit": case_nbdkit,
     "nbd": case_nbd,
+    "php": fastcgi(True),
+    "php-alike": fastcgi(False),
+    "stunnel": case_stunnel,
+    "unbound": case_unbound,
     "varnish": varnishes(True),
     "varnish-alike": varnishes(False),
     **{f"{front.__name__}-{'pooled' if pooled else 'new'}{'' if unique else '-alike'}":
@@ -203,6 +257,9 @@ PACKAGES = {
     "lighttpd": ("lighttpd",),
     "haproxy": ("haproxy", "nginx"),
     "nbdkit": (),
+    "php": ("nginx", "php-fpm"),
+    "stunnel": ("stunnel4", "lighttpd"),
+    "unbound": ("unbound", "bind9"),
     "varnish": ("varnish", "nginx"),
     "nbd": (),
 }

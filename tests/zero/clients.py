@@ -13,6 +13,7 @@ import struct
 from load import SILENT_S, Failed
 
 BLOCK = 4096
+BEHIND = {}  # a proxy's port -> that of the server behind it
 BLOCKS = 1024
 
 
@@ -277,3 +278,138 @@ class Smb(Client):
     def close(self):
         self.command(self.LOGOFF, struct.pack("<HH", 4, 0))
         super().close()
+
+
+class Redis(Client):
+    """Sets a key, and gets it, in turns."""
+
+    def command(self, *words):
+        self.socket.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+        got = self.line()
+        if got[:1] == b"$":
+            got += self.receive(int(got[1:]) + 2)
+        elif got[:1] == b"*":
+            for _ in range(int(got[1:])):
+                length = self.line()
+                got += length + self.receive(int(length[1:]) + 2)
+        self.keep(got)
+
+    def line(self):
+        got = b""
+        while not got.endswith(b"\r\n"):
+            got += self.receive(1)
+        return got
+
+    def ask(self, number):
+        key = b"key%d" % (number // 2 % 100)
+        self.command(*((b"GET", key) if number % 2 else (b"SET", key, b"%d" % number)))
+
+
+class Sentinel(Redis):
+    """Asks for the address of the server that it watches."""
+
+    def ask(self, number):
+        self.command(*((b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", b"main") if number % 2 else (b"PING",)))
+
+
+class Lines(Redis):
+    """Of protocols where the server speaks first, and answers with lines."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.line()
+
+    def tell(self, text, kept):
+        """Up to the last line of the answer; of that the first bytes are always the same."""
+        self.socket.sendall(text)
+        got = b""
+        while True:
+            line = self.line()
+            if self.is_last(line):
+                self.keep(got + line[:kept])
+                return
+            got += line
+
+
+class Smtp(Lines):
+    """Four commands for each mail."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.tell(b"EHLO client\r\n", 4)
+
+    @staticmethod
+    def is_last(line):
+        return line[3:4] == b" "
+
+    def ask(self, number):
+        self.tell(b"MAIL FROM:<one@localhost>\r\n", 4)
+        self.tell(b"RCPT TO:<two@localhost>\r\n", 4)
+        self.tell(b"DATA\r\n", 4)
+        self.tell(b"Subject: %d\r\n\r\n" % number + block(number) + b"\r\n.\r\n", 4)
+
+    def close(self):
+        self.tell(b"QUIT\r\n", 4)
+        super().close()
+
+
+class Imap(Lines):
+    """Stores a mail, by two requests, and fetches it by one, in turns."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.tell(b"a LOGIN one two\r\n", 4)
+        self.tell(b"a SELECT INBOX\r\n", 4)
+        self.answers.pop()
+
+    @staticmethod
+    def is_last(line):
+        return line.startswith((b"a ", b"+ "))
+
+    def ask(self, number):
+        if number % 2:
+            self.tell(b"a FETCH * BODY.PEEK[]\r\n", 4)
+            return
+        mail = b"Subject: %d\r\n\r\n" % number + block(number) + b"\r\n"
+        self.tell(b"a APPEND INBOX {%d}\r\n" % len(mail), 4)
+        self.tell(mail + b"\r\n", 4)
+        self.answers.pop()  # how many mails there are
+
+    def close(self):
+        self.tell(b"a LOGOUT\r\n", 4)
+        super().close()
+
+
+class Proxied(Client):
+    """Gets one file after the other through a proxy."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.behind = BEHIND[port]
+
+    def ask(self, number):
+        self.socket.sendall(b"GET http://127.0.0.1:%d/%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" %
+                            (self.behind, number % 200, self.behind))
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += self.receive(1)
+        first, *lines = got.lower().split(b"\r\n")
+        length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:"))
+        self.keep(first + self.receive(length))
+
+
+class ProxiedOnce(Proxied):
+    """The same where the proxy closes the connection after each answer."""
+
+    def __init__(self, port):
+        self.port, self.asked, self.answers = port, 0, []
+
+    def ask(self, number):
+        asked, answers = self.asked, self.answers
+        super().__init__(self.port)
+        self.asked, self.answers = asked, answers
+        super().ask(number)
+        self.socket.close()
+
+    def close(self):
+        pass

@@ -3,6 +3,7 @@
 SPDX-License-Identifier: BSD-2-Clause
 """
 import os
+import pathlib
 import shutil
 import signal
 
@@ -189,6 +190,126 @@ def varnish(world, name, behind, traced=True):
     config = world.make(f"{name}.vcl", VCL.format(behind=behind))
     world.serve(name, port, "varnishd", "-F", "-j", "none", "-n", folder, "-a", f"127.0.0.1:{port}", "-f", config,
                 "-s", "malloc,10m", "-T", "none", traced=traced)
+    return port
+
+
+PHP_FPM = """
+[global]
+error_log = /dev/stderr
+log_level = warning
+daemonize = no
+[www]
+listen = {socket}
+listen.backlog = 511
+pm = static
+pm.max_children = 4
+clear_env = no
+"""
+
+
+def php_fpm(world, name, traced=True):
+    """Its scripts are files of the world's folder; returns the path of its socket."""
+    socket = world.folder / f"{name}.socket"
+    socket.unlink(missing_ok=True)
+    config = world.make(f"{name}.conf", PHP_FPM.format(socket=socket))
+    program = sorted(pathlib.Path(world.servers_folder, "usr/sbin").glob("php-fpm*"))[-1].name
+    world.serve(name, None, program, "-n", "-F", "-y", config, *(["-R"] if os.getuid() == 0 else []), traced=traced)
+    wait_until(socket.exists, f"{name} listens")
+    return socket
+
+
+STUNNEL = """
+foreground = yes
+pid =
+debug = err
+{user}
+[front]
+accept = 127.0.0.1:{port}
+connect = 127.0.0.1:{behind}
+cert = {folder}/tls.pem
+"""
+
+
+def stunnel(world, name, behind, traced=True):
+    port = world.port()
+    pem = world.folder / "tls.pem"
+    if not pem.exists():
+        key = world.folder / "tls.key"
+        world.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", 2,
+                  "-keyout", key, "-out", pem)
+        pem.write_text(pem.read_text(encoding="ascii") + key.read_text(encoding="ascii"), encoding="ascii")
+    config = world.make(f"{name}.conf", STUNNEL.format(port=port, behind=behind, folder=world.folder, user=""))
+    world.serve(name, port, "stunnel4", config, traced=traced)
+    return port
+
+
+NAMED = """
+options {{
+    directory "{folder}";
+    listen-on port {port} {{ 127.0.0.1; }};
+    listen-on-v6 {{ none; }};
+    pid-file none;
+    session-keyfile none;
+    recursion no;
+    tcp-clients 1000;
+}};
+controls {{ }};
+logging {{
+    channel queries {{ file "{folder}/queries"; }};
+    category queries {{ queries; }};
+}};
+zone "test" {{ type primary; file "{folder}/zone"; }};
+"""
+ZONE = """$TTL 0
+@ SOA ns hostmaster 1 3600 3600 3600 0
+@ NS ns
+ns A 127.0.0.1
+* A 127.0.0.2
+"""
+
+
+def named(world, name, traced=True):
+    port = world.port()
+    folder = data(world, name)
+    (folder / "zone").write_text(ZONE, encoding="ascii")
+    config = world.make(f"{name}.conf", NAMED.format(port=port, folder=folder))
+    world.serve(name, port, "named", "-f", "-c", config, "-n", 2, traced=traced)
+    return port
+
+
+UNBOUND = """
+server:
+    interface: 127.0.0.1
+    port: {port}
+    do-udp: yes
+    tcp-upstream: yes
+    do-not-query-localhost: no
+    username: ""
+    chroot: ""
+    directory: "{folder}"
+    pidfile: ""
+    use-syslog: no
+    logfile: ""
+    module-config: "iterator"
+    incoming-num-tcp: 200
+    outgoing-num-tcp: 200
+    num-threads: 1
+    access-control: 127.0.0.0/8 allow
+    cache-max-ttl: 0
+    cache-max-negative-ttl: 0
+    local-zone: "test." nodefault
+stub-zone:
+    name: "test."
+    stub-addr: 127.0.0.1@{behind}
+remote-control:
+    control-enable: no
+"""
+
+
+def unbound(world, name, behind, traced=True):
+    port = world.port()
+    config = world.make(f"{name}.conf", UNBOUND.format(port=port, behind=behind, folder=data(world, name)))
+    world.serve(name, port, "unbound", "-d", "-p", "-c", config, traced=traced)
     return port
 
 

@@ -58,6 +58,7 @@ class World:
         self.ends_at = {}  # name -> the signal at which it ends in good order, or a function that ends it
         self.is_killed = set()  # those that leave it to the signal
         self.ports = set()
+        self.status_of = {}  # name of a `blkin live` -> a function that asks it
         self.sessions = 0
         # LTTng's own 3 s to be known to its daemon are short on a busy machine: then a program goes on untraced
         self.environment = {**os.environ, "PATH": self.path(), "LTTNG_UST_ALLOW_BLOCKING": "1",
@@ -163,6 +164,44 @@ class World:
             raise Failed(f"{command[0]}: status {done.returncode}: {done.stderr[-2000:]}{done.stdout[-500:]}")
         return done.stdout
 
+    # ---- the recorder's rings ----------------------------------------------------------------------
+
+    def record_rings(self):
+        """The same without LTTng: `blkin live`, which reads the rings that it gives. To be given to read_rings()."""
+        self.sessions += 1
+        name = f"rings{self.sessions}"
+        socket, spans = self.folder / name / "socket", self.folder / f"{name}.json"
+        socket.parent.mkdir(mode=0o755)
+        socket.parent.chmod(0o755)
+        self.environment.update(BLKIN_RINGS=str(socket), BLKIN_LTTNG="no", BLKIN_PROVIDER="none")
+        own = f"--runtime-dir={self.folder / name}", f"--state-dir={self.folder / name}"
+
+        def status():
+            done = subprocess.run([BLKIN, "status", "--json", *own, "live"], capture_output=True, text=True, check=False)
+            return json.loads(done.stdout) if done.returncode == 0 else {}
+        self.status_of[name] = status
+        self.start(name, BLKIN, "live", "--from=rings", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
+                   *own, environment={**self.environment, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")})
+        wait_until(lambda: status().get("state") == "running", "blkin live runs")
+        return name
+
+    def has_spans(self, name):
+        return self.status_of[name]()["counters"]["spans_accepted"] > 0
+
+    def read_rings(self, name, may_miss=False):
+        """may_miss: a process that changes its user loses the spans of the moment before it has that one's rings."""
+        self.end(name)
+        said = self.log(name)
+        if "account does not add up" in said or not (may_miss or "missing: 0 events" in said):
+            raise Failed(f"events are missing: {said[-2000:]}")
+        for variable in ("BLKIN_RINGS", "BLKIN_LTTNG", "BLKIN_PROVIDER"):
+            del self.environment[variable]
+        text = (self.folder / f"{name}.json").read_text(encoding="utf-8")
+        keep = os.environ.get("KEEP_SPANS")
+        if keep:
+            pathlib.Path(keep).write_text(text, encoding="utf-8")
+        return json.loads(text) if text else []
+
     # ---- LTTng -------------------------------------------------------------------------------------
 
     lttng = tracing.Lttng(Failed)
@@ -233,7 +272,12 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     """Of a file; or in front of the port behind, with new connections or pooled ones."""
     port = world.port()
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
-    if behind:
+    if isinstance(behind, pathlib.Path):  # the socket of php-fpm
+        world.make("file.php", '<?php header("Content-Length: 100"); echo file_get_contents(__DIR__ . "/number/" . $_SERVER["NUMBER"]);')
+        location = (f"fastcgi_pass unix:{behind}; fastcgi_param SCRIPT_FILENAME {world.folder}/file.php; "
+                    "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param NUMBER $http_x_id; "
+                    "fastcgi_param REQUEST_URI $request_uri;")
+    elif behind:
         upstream = f"upstream behind {{ server 127.0.0.1:{behind}; {'keepalive 64;' if pooled else ''} }}"
         location = "proxy_pass http://behind; " + (
             'proxy_http_version 1.1; proxy_set_header Connection "";' if pooled else "")
@@ -287,7 +331,9 @@ def lighttpd(world, name):
     port = world.port()
     world.make("file", "x" * 4096)
     config = world.make(f"{name}.conf", f'server.port = {port}\nserver.bind = "127.0.0.1"\n'
-                        f'server.document-root = "{world.folder}"\nserver.max-keep-alive-requests = 1000000\n')
+                        f'server.document-root = "{world.folder}"\nserver.max-keep-alive-requests = 1000000\n'
+                        f'server.modules = ("mod_accesslog")\naccesslog.filename = "{world.folder}/{name}.access"\n'
+                        'accesslog.format = "%{remote}p %{X-Id}i"\n')
     modules = [f"{root}/usr/lib/lighttpd" for root in (world.servers_folder, "")
                if os.path.isdir(f"{root}/usr/lib/lighttpd")]
     world.serve(name, port, "lighttpd", "-D", "-f", config, *(["-m", modules[0]] if modules else []))

@@ -49,16 +49,29 @@ def tag(span, name, default=None):
     return span.get("tags", {}).get(name, default)
 
 
-def numbered(spans, numbers, what):
+def firsts(spans, size):
+    """Of the requests of a connection, which one each span begins with."""
+    first = 0
+    for span in spans:
+        yield first
+        first += int(tag(span, "request.bytes")) // size
+
+
+def numbered(spans, numbers, what, has_hello=False, size=0):
     """By the span's id: the number of the request that a SERVER span is. The numbers that each port of a client has
     sent, or that the server has logged, are in their order, and so are the spans of its connections, one after the
-    other."""
+    other. has_hello: after others, as of TLS. size: of a request, where one span may have several: then it has the first
+    one's number."""
     by_port = collections.defaultdict(list)
     for span in spans:
         by_port[span["remoteEndpoint"]["port"]].append(span)
     found = {}
     for port, sent in numbers.items():
         got = sorted(by_port.pop(port, []), key=lambda span: span["timestamp"])
+        if size:
+            sent = [sent[first] for first in firsts(got, size) if first < len(sent)]
+        if has_hello:
+            got = got[max(0, len(got) - len(sent)):]
         if len(got) != len(sent):
             raise Failed(f"{what}: {len(got)} SERVER spans for the {len(sent)} requests from port {port}")
         found.update(((span["traceId"], span["id"]), number) for span, number in zip(got, sent))
@@ -70,12 +83,22 @@ def numbered(spans, numbers, what):
 Parents = collections.namedtuple("Parents", "whole wrong guesses wrong_guesses alone")
 
 
-def parents(spans, front, sent, back, seen):
-    """Of the requests through front to back, by numbers: how many traces have both, of the same request (whole); of
+def numbered_by_files(spans, service):
+    """The same of a server that has read a file of that number, from a folder "number", for each request."""
+    found = {}
+    for span in spans.servers(service):
+        paths = (tag(child, "file.path", "").rpartition("/number/") for child in spans.children(span))
+        names = {name for _, is_one, name in paths if is_one}
+        if len(names) != 1:
+            raise Failed(f"{service}: a request has read the files {names}, not one")
+        found[span["traceId"], span["id"]] = int(names.pop())
+    return found
+
+
+def parents(spans, front, of_front, back, of_back):
+    """Of the requests through front to back, by numbers of their spans: how many traces have both, of the same request (whole); of
     two different ones (wrong), not counting those that say that it is a guess; guesses, linked or not, and how many
     of them are wrong; the rest is alone."""
-    of_front = numbered(spans.servers(front), sent, front)
-    of_back = numbered(spans.servers(back), seen, back)
     whole = wrong = guesses = wrong_guesses = alone = 0
     for span in spans.servers(back):
         number = of_back[span["traceId"], span["id"]]

@@ -21,7 +21,7 @@ static const char reload_usage[] =
 #include "tools/ask/reload.txt.inc"
     ;
 
-static const char *const services[] = {"live", "rotate", "record", "host", "hub", "work-root"};
+static const char *const services[] = {"live", "record", "host", "hub", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* Of all that run, or of the one that was named. */
@@ -43,7 +43,7 @@ static bool is_service(const char *name)
     return false;
 }
 
-/* "live, rotate, ... or work-root" */
+/* "live, record, ... or work-root" */
 static const char *service_names(void)
 {
     static char text[128];
@@ -106,7 +106,7 @@ static int ask_by_arguments(const struct config_request *request, int argc, char
                             struct question *question)
 {
     int status;
-    struct config *config = config_read(request, argc, argv, &status);
+    struct config *config = config_read_view(request, argc, argv, &status);
 
     if (!config)
         return status;

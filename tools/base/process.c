@@ -138,34 +138,60 @@ static int read_groups(pid_t pid, gid_t groups[GROUPS_MAX])
     return count;
 }
 
+/* For root: opens the file with another user's rights. */
+static int open_as(int folder, const char *path, uid_t user, gid_t group, const gid_t *groups,
+                   int count)
+{
+    gid_t ours[GROUPS_MAX];
+    const int our_count = getgroups(GROUPS_MAX, ours);
+    int fd, cause;
+
+    (void)setgroups((size_t)count, groups);
+    (void)setfsgid(group);
+    (void)setfsuid(user);
+    fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    cause = errno;
+    (void)setfsuid(geteuid());
+    (void)setfsgid(getegid());
+    (void)setgroups(our_count > 0 ? (size_t)our_count : 0, ours);
+    errno = cause;
+    return fd;
+}
+
 /* The root folder is opened with our own rights: that of another user is not for it to see. */
 int process_open(const struct process *process, const char *path)
 {
-    gid_t groups[GROUPS_MAX], ours[GROUPS_MAX];
-    const bool is_root = geteuid() == 0;
+    const char *const inside = path + strspn(path, "/");
+    gid_t groups[GROUPS_MAX];
     char root[64];
-    int folder, fd, cause, count;
+    int folder, fd, cause;
 
     (void)snprintf(root, sizeof(root), "/proc/%d/root", (int)process->pid);
     folder = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
         return -1;
-    if (is_root) {
-        count = getgroups(GROUPS_MAX, ours);
-        (void)setgroups((size_t)read_groups(process->pid, groups), groups);
-        (void)setfsgid(process->group);
-        (void)setfsuid(process->user);
-    }
-    fd = openat(folder, path + strspn(path, "/"), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (geteuid() == 0)
+        fd = open_as(folder, inside, process->user, process->group, groups,
+                     read_groups(process->pid, groups));
+    else
+        fd = openat(folder, inside, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     cause = errno;
-    if (is_root) {
-        (void)setfsuid(geteuid());
-        (void)setfsgid(getegid());
-        (void)setgroups(count > 0 ? (size_t)count : 0, ours);
-    }
     (void)close(folder);
     errno = cause;
     return fd;
+}
+
+bool process_user_reads(const struct passwd *user, const char *path)
+{
+    gid_t groups[GROUPS_MAX];
+    int count = GROUPS_MAX, fd;
+
+    (void)getgrouplist(user->pw_name, user->pw_gid, groups, &count);
+    fd = open_as(AT_FDCWD, path, user->pw_uid, user->pw_gid, groups,
+                 count < GROUPS_MAX ? count : GROUPS_MAX);
+    if (fd >= 0)
+        (void)close(fd);
+    return fd >= 0;
 }
 
 /* Closes it; returns -1 with errno if it is none. */

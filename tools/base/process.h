@@ -6,6 +6,7 @@
 #ifndef BLKIN_TOOLS_PROCESS_H
 #define BLKIN_TOOLS_PROCESS_H
 
+#include <pwd.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -36,6 +37,9 @@ bool process_variable(pid_t pid, const char *name, char *value, size_t size);
 /* Opens a file for reading as it would itself: in its root folder, with its user's rights. -1 with
  * errno. */
 int process_open(const struct process *process, const char *path);
+
+/* For root: may a user read the file? */
+bool process_user_reads(const struct passwd *user, const char *path);
 
 /* The file's first line, as the process itself would read it. False with errno. */
 bool process_line(const struct process *process, const char *path, char *line, size_t size);

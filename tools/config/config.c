@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
 #define FLAGS_MAX    16
@@ -150,8 +151,9 @@ static void config_take_bad_line(void *context, unsigned line, const char *why)
 }
 
 /*
- * Of the default file it is no error that it is not there, nor that it is for the services only:
- * another user's `blkin stat FOLDER` works without.
+ * Of the default file it is no error that it is not there. One that this user may not read is an
+ * error for a service, which would run with other settings; another user's `blkin stat FOLDER`
+ * works without.
  */
 static void read_file(struct config *config)
 {
@@ -165,10 +167,15 @@ static void read_file(struct config *config)
     config->path = is_named ? path : DEFAULT_FILE;
     bytes = config_file_read(config->path, &size, &error);
     config->has_file = bytes != NULL;
+    config->is_left_out = !bytes && errno == EACCES;
     if (bytes)
         config_file_parse(bytes, size, &lines);
-    else if (!is_named && errno == EACCES)
+    else if (!is_named && errno == EACCES && config->is_view)
         fprintf(stderr, "%s: %s: it is left out\n", config->argv[0], error.text);
+    else if (!is_named && errno == EACCES)
+        report(config,
+               "%s: allow user %u to read it, or name another one with --config or BLKIN_CONFIG",
+               error.text, (unsigned)geteuid());
     else if (is_named || (errno != ENOENT && errno != ENOTDIR))
         report(config, "%s%s", error.text,
                is_named ? "" : ": name another one with --config or BLKIN_CONFIG");
@@ -315,8 +322,7 @@ static bool is_started_with(const struct config *config, int key)
         return false;
     return key_when(key) == KEY_AT_START ||
            (key_when(key) == KEY_IN_SESSION &&
-            (strcmp(section, "live") == 0 || strcmp(section, "rotate") == 0 ||
-             strcmp(section, "record") == 0));
+            (strcmp(section, "live") == 0 || strcmp(section, "record") == 0));
 }
 
 /* Changes when the file is replaced or written. */
@@ -368,9 +374,15 @@ static void keep_started(struct config *config)
 /* ---- all of it ---------------------------------------------------------------------------------
  */
 
-static struct config *read_for(const struct config_request *request, int section, bool is_for_other,
-                               int argc, char *argv[], const struct config_pushed *pushed,
-                               const struct config *started, int *status)
+struct reading {
+    int section;
+    bool is_view, is_for_other;
+    const struct config_pushed *pushed;
+    const struct config *started;
+};
+
+static struct config *read_for(const struct config_request *request, const struct reading *reading,
+                               int argc, char *argv[], int *status)
 {
     struct config *config = calloc(1, sizeof(*config));
 
@@ -382,10 +394,11 @@ static struct config *read_for(const struct config_request *request, int section
     config->request = request;
     config->argc = argc;
     config->argv = argv;
-    config->section = section;
-    config->is_for_other = is_for_other;
-    config->pushed = pushed;
-    config->started = started;
+    config->section = reading->section;
+    config->is_view = reading->is_view;
+    config->is_for_other = reading->is_for_other;
+    config->pushed = reading->pushed;
+    config->started = reading->started;
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
         config_free(config);
@@ -399,7 +412,7 @@ static struct config *read_for(const struct config_request *request, int section
     keep_started(config);
     if (!config_fill_in(config))
         report(config, "out of memory");
-    for (int key = 0; !started && !config->errors && key_rule(key); key++)
+    for (int key = 0; !reading->started && !config->errors && key_rule(key); key++)
         config->settings[key].stamp = file_stamp(config, key);
     if (config->errors) {
         config_free(config);
@@ -409,13 +422,26 @@ static struct config *read_for(const struct config_request *request, int section
     return config;
 }
 
-struct config *config_read(const struct config_request *request, int argc, char *argv[],
-                           int *status)
+static struct config *config_read_as(const struct config_request *request, bool is_view, int argc,
+                                     char *argv[], int *status)
 {
     const int section = request->section ? key_find_section(request->section) : 0;
 
     assert(section >= 0);
-    return read_for(request, section, false, argc, argv, NULL, NULL, status);
+    return read_for(request, &(struct reading){.section = section, .is_view = is_view}, argc, argv,
+                    status);
+}
+
+struct config *config_read(const struct config_request *request, int argc, char *argv[],
+                           int *status)
+{
+    return config_read_as(request, false, argc, argv, status);
+}
+
+struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
+                                int *status)
+{
+    return config_read_as(request, true, argc, argv, status);
 }
 
 struct config *config_read_again(const struct config *config)
@@ -427,8 +453,12 @@ struct config *config_read_pushed(const struct config *config, const struct conf
 {
     int status;
 
-    return read_for(config->request, config->section, config->is_for_other, config->argc,
-                    config->argv, pushed, config, &status);
+    return read_for(config->request,
+                    &(struct reading){.section = config->section,
+                                      .is_for_other = config->is_for_other,
+                                      .pushed = pushed,
+                                      .started = config},
+                    config->argc, config->argv, &status);
 }
 
 struct config *config_read_for(const struct config *config, const char *section)
@@ -437,7 +467,10 @@ struct config *config_read_for(const struct config *config, const char *section)
     int status;
 
     assert(found >= 0);
-    return read_for(config->request, found, true, config->argc, config->argv, NULL, NULL, &status);
+    return read_for(
+        config->request,
+        &(struct reading){.section = found, .is_view = config->is_view, .is_for_other = true},
+        config->argc, config->argv, &status);
 }
 
 /* The section and then argv, each with a 0 at its end. */
@@ -489,6 +522,11 @@ void config_free(struct config *config)
 const char *config_path(const struct config *config)
 {
     return config->has_file ? config->path : NULL;
+}
+
+const char *config_left_out(const struct config *config)
+{
+    return config->is_left_out ? config->path : NULL;
 }
 
 int config_operands(const struct config *config)

@@ -40,6 +40,11 @@ struct config *config_read(const struct config_request *request, int argc, char 
                            int *status);
 void config_free(struct config *config);
 
+/* The same for a command that only shows something: a default file that this user may not read is
+ * no error, but said on the standard error, and the defaults apply. */
+struct config *config_read_view(const struct config_request *request, int argc, char *argv[],
+                                int *status);
+
 /*
  * Once more with the same arguments, as for `blkin reload`. A key that needs a restart (key_when()
  * of keys.h) keeps the value that the service was started with. Returns NULL after it has said why.
@@ -77,8 +82,11 @@ const char *config_text(const struct config *config, const char *key); /* NULL: 
 int64_t config_integer(const struct config *config, const char *key);
 bool config_boolean(const struct config *config, const char *key);
 
-/* The file that was read; NULL: the default one is not there. */
+/* The file that was read; NULL: the default one is not there, or left out. */
 const char *config_path(const struct config *config);
+
+/* Of a view: the file that this user may not read; NULL: there is none. */
+const char *config_left_out(const struct config *config);
 
 /* Where the value is from: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default". */
 const char *config_origin(const struct config *config, const char *key);

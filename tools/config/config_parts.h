@@ -27,7 +27,8 @@ struct config {
     bool is_for_other; /* of the command line, what belongs to another section is left out */
     const char *path;
     const char *path_flag; /* of the command line; NULL: none */
-    bool has_file;
+    bool is_view;          /* it works also without a default file that this user may not read */
+    bool has_file, is_left_out;
     const struct config_pushed *pushed; /* while it is read; NULL: none */
     const struct config *started;       /* while it is read: what a running service has */
     const char *flags[KEYS_MAX];        /* of the command line, which come last */

@@ -182,10 +182,6 @@ static char *made_default(const struct config *config, const char *name)
             return strdup("/run/blkin/service");
         length = folder && *folder ? asprintf(&text, "%s/blkin", folder)
                                    : asprintf(&text, "%s/run", config_text(config, "state-dir"));
-    } else if (strcmp(name, "output") == 0) {
-        length = asprintf(&text, "%s/rotate", config_text(config, "state-dir"));
-    } else if (strcmp(name, "shm-path") == 0) {
-        length = asprintf(&text, "/dev/shm/blkin-rotate-%u", (unsigned)geteuid());
     } else if (strcmp(name, "endpoint") == 0) {
         return strdup(protocol_named(config_text(config, "format"))->endpoint);
     } else if (strcmp(name, "follow") == 0) {

@@ -22,9 +22,9 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"",    "live", "rotate", "record",
-                                                   "hub", "stat", "work",   "host"};
-enum { ALL, LIVE, ROTATE, RECORD, HUB, STAT, WORK, HOST };
+static const char *const sections[KEY_SECTIONS] = {"",     "live", "record", "hub",
+                                                   "stat", "work", "host"};
+enum { ALL, LIVE, RECORD, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -76,11 +76,6 @@ static const struct key own[] = {
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
     A_CHOICE(LIVE, AT_START, "from", sources, 0),
     AN_INTEGER(LIVE, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
-    AN_INTEGER(ROTATE, IN_SESSION, "rotate-ms", 100, DAY_MS, 5000),
-    AN_INTEGER(ROTATE, IN_SESSION, "rotate-bytes", 0, KIB * GIB, 0),
-    A_TEXT(ROTATE, AT_START, "output", 4000, NULL),
-    AN_INTEGER(ROTATE, AT_ONCE, "max-disk-bytes", 0, KIB * KIB * GIB, 0),
-    A_TEXT(ROTATE, IN_SESSION, "shm-path", 4000, NULL),
     AN_INTEGER(RECORD, AT_ONCE, "seconds", 0, 86400, 0),
     AN_INTEGER(RECORD, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
     AN_INTEGER(RECORD, AT_ONCE, "linger-ms", 0, 60000, 1000),
@@ -108,6 +103,7 @@ static const struct key own[] = {
     A_TEXT(WORK, AT_START, "instance", 200, ""),
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
     AN_INTEGER(WORK, AT_START, "commit-ms", 10, 8000, 1000),
+    AN_INTEGER(WORK, AT_ONCE, "page-series", 1000, 1000000, 20000),
     A_TEXT(HOST, AT_ONCE, "cpu", 1023, ""), /* as of host/settings.h, all up to "cgroup" */
     A_TEXT(HOST, AT_ONCE, "memory", 1023, ""),
     A_TEXT(HOST, AT_ONCE, "pressure", 1023, ""),

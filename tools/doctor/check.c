@@ -95,8 +95,7 @@ bool is_about(const struct doctor *doctor, const char *section)
 
 bool needs_lttng(const struct doctor *doctor)
 {
-    return is_about(doctor, "rotate") ||
-           (is_about(doctor, "live") && strcmp(config_text(doctor->config, "from"), "rings") != 0);
+    return is_about(doctor, "live") && strcmp(config_text(doctor->config, "from"), "rings") != 0;
 }
 
 /* ---- running a group ------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ struct finding {
 #define FINDINGS_MAX   64
 #define REGISTERED_MAX 4096
 
-enum session_kind { NO_SESSION, LIVE_SESSION, ROTATED_SESSION, OTHER_SESSION };
+enum session_kind { NO_SESSION, LIVE_SESSION, OTHER_SESSION };
 
 /* What later groups need to know. */
 struct facts {
@@ -61,7 +61,7 @@ struct shared {
 
 struct doctor {
     const struct config *config;
-    char *section; /* "live", "rotate", "record" or "work": what it is about */
+    char *section; /* "live", "record" or "work": what it is about */
     pid_t pid;     /* of the one that should be preloaded; 0: none */
     struct facts *facts;
     struct finding *findings;

@@ -7,15 +7,19 @@
 
 #include "check.h"
 #include "babeltrace-plugin/base/unix_socket.h"
+#include "tools/base/process.h"
 #include "tools/base/text.h"
 
 #include <jansson.h>
+#include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -26,7 +30,7 @@ static const char usage[] =
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
-    {"service", check_service, NULL, "systemctl restart blkin-live, blkin-rotate or blkin-record"},
+    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-record"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
@@ -66,7 +70,8 @@ static const struct config_flag flags[] = {{"json", &is_json, NULL},
                                            {"section", NULL, &section},
                                            {NULL, NULL, NULL}};
 
-/* Is it right? said: what config_read() says of one that is wrong, which it would say to stderr. */
+/* Is it right? said: what config_read_view() says of one that is wrong, which it would say to
+ * stderr. */
 static bool try_config(const struct config_request *request, int argc, char *argv[], char *said,
                        size_t size)
 {
@@ -76,7 +81,7 @@ static bool try_config(const struct config_request *request, int argc, char *arg
     int status;
 
     (void)dup2(file, STDERR_FILENO);
-    config = config_read(request, argc, argv, &status);
+    config = config_read_view(request, argc, argv, &status);
     (void)dup2(ours, STDERR_FILENO);
     length = pread(file, said, size - 1, 0);
     said[length > 0 ? length : 0] = '\0';
@@ -111,7 +116,7 @@ static bool is_listening(const char *folder, const char *service)
     return fd >= 0;
 }
 
-static const char *const sections[] = {"live", "rotate", "record", "work"};
+static const char *const sections[] = {"live", "record", "work"};
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
 /* Which service should be here? The one that is. */
@@ -170,6 +175,64 @@ static int without_file(int argc, char *argv[])
     return count;
 }
 
+/* "/etc/blkin/blkin.conf (of user root, mode 600)" */
+static void describe_file(const char *path, char *text, size_t size)
+{
+    const struct passwd *owner;
+    struct stat status;
+
+    (void)snprintf(text, size, "%s", path);
+    if (stat(path, &status) != 0)
+        return;
+    owner = getpwuid(status.st_uid);
+    (void)snprintf(text, size, "%s (of user %s, mode %03o)", path, owner ? owner->pw_name : "?",
+                   (unsigned)(status.st_mode & 07777));
+}
+
+/* The services' own user may read it nevertheless. */
+static void tell_of_left_out(const struct doctor *patient, const char *path)
+{
+    const struct passwd *user;
+    char file[PATH_MAX + 128];
+
+    describe_file(path, file, sizeof(file));
+    user = getpwuid(geteuid());
+    saw(patient, LEVEL_NOTE, "config.file",
+        "%s cannot be read by user %s: the checks below run with the defaults", file,
+        user ? user->pw_name : "?");
+    mend(patient, "sudo blkin doctor");
+}
+
+/* Whom the services run as: the owner of state-dir, or the user that the package makes. */
+static const struct passwd *service_user(const struct config *config)
+{
+    struct stat status;
+
+    if (geteuid() != 0)
+        return NULL;
+    if (stat(config_text(config, "state-dir"), &status) == 0)
+        return status.st_uid ? getpwuid(status.st_uid) : NULL;
+    return getpwnam("blkin");
+}
+
+/* Root may read each file, and a service does not run as root. */
+static void check_readers(const struct doctor *patient, const struct config *config)
+{
+    const char *path = config_path(config);
+    const struct passwd *user = service_user(config);
+    char file[PATH_MAX + 128], name[64];
+
+    if (!user || process_user_reads(user, path)) {
+        saw(patient, LEVEL_OK, "config.file", "%s is right", path);
+        return;
+    }
+    (void)snprintf(name, sizeof(name), "%s", user->pw_name); /* describe_file() asks for another */
+    describe_file(path, file, sizeof(file));
+    saw(patient, LEVEL_BAD, "config.file",
+        "%s cannot be read by user %s, whom the services run as: they refuse to start", file, name);
+    mend(patient, "chown root:%s %s; chmod 640 %s", name, path, path);
+}
+
 /* Returns NULL after it has said why, with the exit status. */
 static struct config *read_config(struct doctor *patient, int argc, char *argv[], int *status)
 {
@@ -180,27 +243,29 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
-            return config_read(&request, argc, argv, status);
+            return config_read_view(&request, argc, argv, status);
     }
     is_right = try_config(&request, argc, argv, said, sizeof(said));
     if (!is_right) {
         take_over_errors(patient, argv[0], said);
         argc = without_file(argc, argv);
     }
-    config = config_read(&request, argc, argv, status);
+    config = config_read_view(&request, argc, argv, status);
     if (!config)
         return NULL;
     if (config_operands(config) > 0 || (section && !is_section(section)) || (pid && !is_pid(pid))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
                 config_operands(config) > 0 ? "no argument"
                 : pid && !is_pid(pid)       ? "the number of a process: --pid=1234"
-                                            : "--section=live, rotate, record or work");
+                                            : "--section=live, record or work");
         config_free(config);
         *status = 2;
         return NULL;
     }
-    if (is_right && config_path(config))
-        saw(patient, LEVEL_OK, "config.file", "%s is right", config_path(config));
+    if (is_right && config_left_out(config))
+        tell_of_left_out(patient, config_left_out(config));
+    else if (is_right && config_path(config))
+        check_readers(patient, config);
     else if (is_right)
         saw(patient, LEVEL_OK, "config.file",
             "there is no /etc/blkin/blkin.conf: the defaults apply");
@@ -208,7 +273,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
     (void)snprintf(patient->section, SECTION_BYTES, "%s", request.section);
     patient->pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     config_free(config);
-    return config_read(&request, argc, argv, status);
+    return config_read_view(&request, argc, argv, status);
 }
 
 /* ---- what was found -------------------------------------------------------------------------- */
@@ -370,7 +435,7 @@ static int run_group(const char *name, int argc, char *argv[])
     if (!shared || getppid() != shared->doctor)
         return 1;
     patient = patient_of(shared, GROUP_FILE, argv);
-    patient.config = config_read(&request, argc, argv, &status);
+    patient.config = config_read_view(&request, argc, argv, &status);
     patient.pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
     for (size_t i = 0; patient.config && i < GROUPS; i++) {
         if (strcmp(groups[i].name, name) == 0)

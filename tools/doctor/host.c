@@ -163,26 +163,19 @@ static void check_loss_of_service(const struct doctor *doctor, const json_t *sta
                          number_in(counters, "spans_no_memory") +
                          number_in(json_object_get(status, "lost"), "spans_with_them");
 
-    const int64_t dropped = number_in(json_object_get(status, "totals"), "chunks_dropped");
-
     const int64_t died = number_in(json_object_get(status, "lost"), "readers_died");
 
-    const char *since = is_about(doctor, "rotate") ? "in all runs" : "since its start";
-
-    if (missing == 0 && lost == 0 && dropped == 0 && died == 0) {
-        saw(doctor, LEVEL_OK, "service.loss", "%s: no event was missing, no span lost", since);
+    if (missing == 0 && lost == 0 && died == 0) {
+        saw(doctor, LEVEL_OK, "service.loss",
+            "since its start: no event was missing, no span lost");
         return;
     }
-    saw(doctor,
-        number_in(json_object_get(status, "chunks"), "dropped_at_ns") ? LEVEL_BAD : LEVEL_NOTE,
-        "service.loss",
-        "%s: %" PRId64 " events missing, %" PRId64 " spans lost, %" PRId64
-        " chunks deleted unread (no room on the disk), and %" PRId64 " readers died",
-        since, missing, lost, dropped, died);
-    mend(doctor, dropped ? "give the folder `output` more room, or raise max-disk-bytes; is the "
-                           "collector fast enough? blkin status"
-                 : lost  ? "blkin status shows where; to keep spans while the collector is away: "
-                           "spool = DIR in blkin.conf"
+    saw(doctor, LEVEL_NOTE, "service.loss",
+        "since its start: %" PRId64 " events missing, %" PRId64 " spans lost, and %" PRId64
+        " readers died",
+        missing, lost, died);
+    mend(doctor, lost ? "blkin status shows where; to keep spans while the collector is away: "
+                        "spool = DIR in blkin.conf"
                  : missing && needs_lttng(doctor)
                      ? "raise subbuf-bytes or subbuf-count in blkin.conf"
                  : missing ? "raise ring-bytes, or lower ring-poll-ms, in blkin.conf"
@@ -368,19 +361,14 @@ static uint64_t buffer_bytes(const struct doctor *doctor)
 void check_disk(const struct doctor *doctor)
 {
     static const char free_some[] = "free some, or name another folder in blkin.conf";
-    const char *shm_path = config_text(doctor->config, "shm-path");
     const char *spool = key_find("spool") < 0 ? NULL : config_text(doctor->config, "spool");
 
     check_place(doctor, "disk.state", config_text(doctor->config, "state-dir"), LITTLE, free_some);
-    if (is_about(doctor, "rotate"))
-        check_place(doctor, "disk.output", config_text(doctor->config, "output"), LITTLE,
-                    free_some);
     if (spool)
         check_place(doctor, "disk.spool", spool, LITTLE, free_some);
     if (!needs_lttng(doctor))
         return;
-    check_place(doctor, "disk.buffers", *shm_path == '/' ? shm_path : "/dev/shm",
-                buffer_bytes(doctor) + LITTLE,
+    check_place(doctor, "disk.buffers", "/dev/shm", buffer_bytes(doctor) + LITTLE,
                 "LTTng cannot make buffers for the next program: free some, or lower subbuf-bytes "
                 "and subbuf-count");
 }

@@ -165,38 +165,19 @@ static bool find_session(struct view *view)
     return false;
 }
 
-static bool has_schedule(const char *name)
-{
-    struct lttng_rotation_schedules *schedules = NULL;
-    unsigned count = 0;
-
-    if (lttng_session_list_rotation_schedules(name, &schedules) == LTTNG_OK && schedules)
-        (void)lttng_rotation_schedules_get_count(schedules, &count);
-    lttng_rotation_schedules_destroy(schedules);
-    return count > 0;
-}
-
 static void check_mode(struct view *view)
 {
-    static const char *const names[] = {
-        [LIVE_SESSION] = "live session",
-        [ROTATED_SESSION] = "rotated session",
-        [OTHER_SESSION] = "session that is neither live nor rotated",
-    };
     const struct doctor *doctor = view->doctor;
-    const enum session_kind wanted = is_about(doctor, "live") ? LIVE_SESSION : ROTATED_SESSION;
-    const enum session_kind kind = view->session.live_timer_interval ? LIVE_SESSION
-                                   : has_schedule(view->name)        ? ROTATED_SESSION
-                                                                     : OTHER_SESSION;
+    const bool is_live = view->session.live_timer_interval != 0;
 
-    doctor->facts->session = kind;
-    if (kind == wanted) {
-        saw(doctor, LEVEL_OK, "session.mode", "\"%s\" is a %.*s", view->name,
-            (int)strcspn(names[kind], ","), names[kind]);
+    doctor->facts->session = is_live ? LIVE_SESSION : OTHER_SESSION;
+    if (is_live) {
+        saw(doctor, LEVEL_OK, "session.mode", "\"%s\" is a live session", view->name);
         return;
     }
-    saw(doctor, LEVEL_BAD, "session.mode", "\"%s\" is a %s, but blkin %s needs a %.*s", view->name,
-        names[kind], doctor->section, (int)strcspn(names[wanted], ","), names[wanted]);
+    saw(doctor, LEVEL_BAD, "session.mode",
+        "\"%s\" is not a live session, but blkin %s needs a live session", view->name,
+        doctor->section);
     mend(doctor, CHANNEL_HINT, view->name, doctor->section);
 }
 
@@ -402,8 +383,12 @@ static void check_contexts(struct view *view)
             "mixed up, and lost events are not noticed",
             missing);
         mend(doctor, CHANNEL_HINT " (contexts cannot be added later)", view->name, doctor->section);
+    } else if (!strstr(saved, "<type>PID_NS</type>")) {
+        saw(doctor, LEVEL_NOTE, "session.contexts",
+            "the channel lacks the context pid_ns: two containers whose programs have the same pid "
+            "are one process for rules and losses");
     } else {
-        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid and procname are recorded");
+        saw(doctor, LEVEL_OK, "session.contexts", "vpid, vtid, procname and pid_ns are recorded");
     }
     free(saved);
 }

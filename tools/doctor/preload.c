@@ -18,6 +18,8 @@
 
 #define LIBRARY "/libblkin-preload.so"
 #define LTTNG   "/liblttng-ust.so"
+#define RINGS   "/memfd:blkin-rings"
+#define SOCKET  "/run/blkin/rings/socket"
 #define THREADS 3 /* that LTTng needs: see lttng_start.c */
 
 struct search {
@@ -286,26 +288,65 @@ static void look_at_wanted(const struct search *search)
 
 /* ---- all of them ---- */
 
-/* A filter that it has installed itself, or was started under and is not told to trust. */
-static bool is_left_alone(const struct process *process)
+static bool is_told(const struct process *process, const char *key)
 {
     char text[PRELOAD_CONFIG_MAX];
 
-    return process->is_filtered &&
-           !(process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) &&
-             strstr(text, "seccomp=trace"));
+    return process_variable(process->pid, "BLKIN_RUN", text, sizeof(text)) && strstr(text, key);
+}
+
+/* Under a filter a program writes into the recorder's rings, or is not traced. */
+static bool is_left_alone(const struct process *process)
+{
+    struct process with_rings = *process;
+
+    if (!process->is_filtered || is_told(process, "seccomp=trace"))
+        return false;
+    with_rings.provider[0] = '\0';
+    return !process_find_libraries(&with_rings, LIBRARY, RINGS) || !with_rings.provider[0];
+}
+
+/* Can it reach the socket at which it would get rings? */
+static bool can_ask_for_rings(const struct process *process, char path[PROCESS_PATH_MAX])
+{
+    char seen[PROCESS_PATH_MAX + 32];
+
+    if (!process_variable(process->pid, "BLKIN_RINGS", path, PROCESS_PATH_MAX))
+        (void)snprintf(path, PROCESS_PATH_MAX, "%s", SOCKET);
+    (void)snprintf(seen, sizeof(seen), "/proc/%d/root%s", (int)process->pid, path);
+    return access(seen, F_OK) == 0;
 }
 
 static void tell_of_filtered(const struct search *search)
 {
+    const struct doctor *doctor = search->doctor;
+    const struct process *process = &search->filtered;
+    char path[PROCESS_PATH_MAX], who[200];
+
     if (search->filtered_count == 0)
         return;
-    saw(search->doctor, LEVEL_NOTE, "program.filtered",
-        "processes with libblkin-preload.so and a seccomp filter: %u, such as process %d (%s): not "
-        "traced, as the filter could kill them at a system call of LTTng",
-        search->filtered_count, (int)search->filtered.pid, search->filtered.name);
-    mend(search->doctor, "if the filter is a container's or systemd's, and allows LTTng's system "
-                         "calls: blkin run --seccomp=trace");
+    (void)snprintf(who, sizeof(who),
+                   "processes with libblkin-preload.so and a seccomp filter, but without rings: "
+                   "%u, such as process %d (%s)",
+                   search->filtered_count, (int)process->pid, process->name);
+    if (is_told(process, "seccomp=leave")) {
+        saw(doctor, LEVEL_BAD, "program.filtered", "%s: not traced, as its seccomp=leave says so",
+            who);
+        mend(doctor, "start it with blkin run --seccomp=rings");
+    } else if (!can_ask_for_rings(process, path)) {
+        saw(doctor, LEVEL_BAD, "program.filtered",
+            "%s: not traced: under a filter only the recorder's rings are used, and for this "
+            "process there is no socket %s",
+            who, path);
+        mend(doctor, "start blkin record before the program, and mount /run/blkin/rings into a "
+                     "container; if the filter allows what LTTng does: blkin run --seccomp=trace");
+    } else {
+        saw(doctor, LEVEL_NOTE, "program.filtered",
+            "%s: not traced so far: it has served no request yet, or had no rings when it "
+            "installed its filter",
+            who);
+        mend(doctor, "send it a request; if that does not help, start it again");
+    }
 }
 
 static void tell_of_limited(const struct search *search)

@@ -24,8 +24,8 @@ struct foreign {
     uint64_t spans_per_s; /* 0: no limit */
     double allowance;     /* spans that may come now; below 0: so many were too many */
     int64_t allowed_ms;   /* as of then */
-    int64_t now_ns;       /* when the message came that is being taken */
-    uint64_t too_large;   /* spans of it */
+    int64_t now_ns;       /* as spans come of */
+    struct receiver_message *message;
     struct foreign_store *store;
     struct receiver *receiver;
     struct foreign_counts counts;
@@ -59,7 +59,7 @@ static void foreign_take_span(void *context, const struct otlp_origin *origin,
 
     /* an alarm is given when the span can be taken */
     if (!foreign_store_add(foreign->store, origin, span, foreign->now_ns)) {
-        foreign->too_large++;
+        foreign->message->too_large++;
         return;
     }
     verdict = foreign_rules_check(origin, span, &foreign->callbacks);
@@ -67,20 +67,30 @@ static void foreign_take_span(void *context, const struct otlp_origin *origin,
     foreign->counts.alarms_held_back += verdict == RULES_HELD_BACK;
 }
 
-static struct receiver_verdict foreign_take_message(void *context, struct text message)
+/* The loop has other things to do: after so long they come first. */
+#define STEP_NS     INT64_C(5000000)
+#define STEP_FIELDS 256
+
+static bool foreign_take_message(void *context, struct receiver_message *message)
 {
     struct foreign *foreign = context;
     struct foreign_counts *counts = &foreign->counts;
-    struct otlp_decoded decoded;
+    const struct receiver_message before = *message;
+    const struct otlp_decoded *decoded = &message->decoding.decoded;
+    const int64_t begun_ns = clock_ns();
+    bool has_more;
 
     foreign->now_ns = wall_clock_ns();
-    foreign->too_large = 0;
-    decoded = otlp_decode(message, foreign_take_span, foreign);
-    counts->spans_in += decoded.spans;
-    counts->spans_invalid += decoded.invalid;
-    counts->spans_too_large += foreign->too_large;
-    foreign->allowance -= (double)decoded.spans;
-    return (struct receiver_verdict){decoded.is_broken, decoded.invalid + foreign->too_large};
+    foreign->message = message;
+    foreign_store_begin(foreign->store);
+    do
+        has_more = otlp_decode_some(&message->decoding, STEP_FIELDS, foreign_take_span, foreign);
+    while (has_more && clock_ns() - begun_ns < STEP_NS);
+    counts->spans_in += decoded->spans - before.decoding.decoded.spans;
+    counts->spans_invalid += decoded->invalid - before.decoding.decoded.invalid;
+    counts->spans_too_large += message->too_large - before.too_large;
+    foreign->allowance -= (double)(decoded->spans - before.decoding.decoded.spans);
+    return has_more;
 }
 
 /* ---- and are given --------------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include "receiver_parts.h"
 
 #include "babeltrace-plugin/account/http_answer.h"
+#include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/encode/protobuf.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #define MEMORY_BYTES 65536                /* of a connection: its head, and a piece of a body */
 #define IDLE_S       120                  /* SDKs send each 5 s; an idle one may connect again */
 #define TICK_MS      1000
+#define TURN_NS      INT64_C(10000000) /* of the loop: what is begun later waits for the next turn */
 #define PROTOBUF     "application/x-protobuf"
 #define TEXT_MAX     256 /* of a message in an answer */
 
@@ -48,6 +50,9 @@ static const struct refusal wrong_method = {MHD_HTTP_METHOD_NOT_ALLOWED, UNIMPLE
                                             COUNTER(refused_page), "expected POST /v1/traces"};
 static const struct refusal wrong_path = {
     MHD_HTTP_NOT_FOUND, UNIMPLEMENTED, COUNTER(refused_page),
+    "expected POST /v1/traces, so set OTEL_EXPORTER_OTLP_ENDPOINT without a path"};
+static const struct refusal wrong_signal = {
+    MHD_HTTP_NOT_FOUND, UNIMPLEMENTED, COUNTER(refused_page),
     "expected POST /v1/traces: only spans are taken here, so set OTEL_METRICS_EXPORTER=none and "
     "OTEL_LOGS_EXPORTER=none"};
 static const struct refusal wrong_type = {MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, UNIMPLEMENTED,
@@ -75,7 +80,11 @@ struct foreign_request {
     const struct refusal *refusal; /* NULL: none so far */
     unsigned retry_s;
     bool is_answered;
+    bool is_taking; /* the message is complete, and its spans are taken in steps */
     struct upload upload;
+    struct receiver_message message;
+    struct MHD_Connection *connection;
+    struct cds_list_head in_waiting;
 };
 
 /* ---- answers --------------------------------------------------------------------------------- */
@@ -114,7 +123,8 @@ static char *receiver_status_of(const struct refusal *refusal)
 /* ExportTraceServiceResponse. NULL: out of memory. */
 static char *receiver_response_of(uint64_t rejected)
 {
-    static const char why[] = "spans without a trace id and an id of their own, or too large";
+    static const char why[] = "spans without a trace id and an id of their own, or too large "
+                              "(resource and scope together: 64 KiB)";
     char *text = malloc(PB_TEXT_MAX(TEXT_MAX)), *at = text, *partial;
     bool cut;
 
@@ -161,6 +171,34 @@ static bool receiver_is_protobuf(struct MHD_Connection *connection)
     return strncasecmp(type, PROTOBUF, length) == 0 && strchr("; \t", type[length]) != NULL;
 }
 
+/* RFC 9110, 8.4.1.3: x-gzip is the same. */
+static bool receiver_is_gzip(struct MHD_Connection *connection)
+{
+    const char *coding = receiver_header(connection, "Content-Encoding");
+
+    return strcasecmp(coding, "gzip") == 0 || strcasecmp(coding, "x-gzip") == 0;
+}
+
+/* NULL: it is ours. Slashes at the end are those of an endpoint that was written with one. */
+static const struct refusal *receiver_look_at_path(const char *url)
+{
+    size_t length = strlen(url);
+    const char *begin = url;
+
+    while (length && begin[length - 1] == '/')
+        length--;
+    while (length > 1 && begin[1] == '/') {
+        begin++;
+        length--;
+    }
+    if (text_is((struct text){begin, length}, "/v1/traces"))
+        return NULL;
+    return text_is((struct text){begin, length}, "/v1/metrics") ||
+                   text_is((struct text){begin, length}, "/v1/logs")
+               ? &wrong_signal
+               : &wrong_path;
+}
+
 static const struct refusal *receiver_look_at(const struct receiver *receiver,
                                               struct MHD_Connection *connection, const char *url,
                                               const char *method)
@@ -170,13 +208,13 @@ static const struct refusal *receiver_look_at(const struct receiver *receiver,
 
     if (*receiver_header(connection, "Origin"))
         return &of_web_page;
-    if (strcmp(url, "/v1/traces") != 0)
-        return &wrong_path;
+    if (receiver_look_at_path(url))
+        return receiver_look_at_path(url);
     if (strcmp(method, "POST") != 0)
         return &wrong_method;
     if (!receiver_is_protobuf(connection))
         return &wrong_type;
-    if (*coding && strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "identity") != 0)
+    if (*coding && !receiver_is_gzip(connection) && strcasecmp(coding, "identity") != 0)
         return &wrong_coding;
     return strtoull(length, NULL, 10) > receiver->message_bytes ? &too_large : NULL;
 }
@@ -192,10 +230,9 @@ static enum MHD_Result receiver_begin(struct receiver *receiver, struct MHD_Conn
         return MHD_NO;
     }
     request->receiver = receiver;
+    request->connection = connection;
     request->refusal = receiver_look_at(receiver, connection, url, method);
-    upload_begin(&request->upload,
-                 strcasecmp(receiver_header(connection, "Content-Encoding"), "gzip") == 0,
-                 receiver->message_bytes);
+    upload_begin(&request->upload, receiver_is_gzip(connection), receiver->message_bytes);
     if (!request->refusal) {
         request->retry_s = receiver->calls.busy_s(receiver->calls.context);
         request->refusal = request->retry_s ? &too_many : NULL;
@@ -243,24 +280,62 @@ static void receiver_add(struct foreign_request *request, const char *data, size
         receiver_drop_body(request);
 }
 
-static enum MHD_Result receiver_take(struct foreign_request *request,
-                                     struct MHD_Connection *connection)
+/* One request may cost 20 ms, and 256 may come at once: others of the loop are not to wait for all
+ * of them. */
+static bool receiver_has_time(const struct receiver *receiver)
+{
+    return clock_ns() - receiver->http.run_ns < TURN_NS;
+}
+
+/* libmicrohttpd calls again in the next turn, with what it has given now. */
+static enum MHD_Result receiver_wait(struct foreign_request *request)
 {
     struct receiver *receiver = request->receiver;
-    struct receiver_verdict verdict;
+
+    if (receiver->is_ending)
+        return MHD_NO;
+    cds_list_add_tail(&request->in_waiting, &receiver->waiting);
+    MHD_suspend_connection(request->connection);
+    timer_set(receiver->loop, &receiver->turn, 0);
+    return MHD_YES;
+}
+
+static void receiver_go_on(void *context)
+{
+    struct receiver *receiver = context;
+    struct foreign_request *request, *next;
+
+    cds_list_for_each_entry_safe(request, next, &receiver->waiting, in_waiting)
+    {
+        cds_list_del(&request->in_waiting);
+        MHD_resume_connection(request->connection);
+    }
+    http_run_soon(&receiver->http);
+}
+
+static enum MHD_Result receiver_take(struct foreign_request *request)
+{
+    struct receiver *receiver = request->receiver;
+    struct receiver_message *message = &request->message;
 
     if (!request->refusal)
         request->refusal = receiver_refusal_of(upload_end(&request->upload));
     if (request->refusal)
-        return receiver_refuse(request, connection);
-    verdict = receiver->calls.take(receiver->calls.context, upload_text(&request->upload));
-    if (verdict.is_broken) {
+        return receiver_refuse(request, request->connection);
+    if (!request->is_taking)
+        otlp_decode_begin(&message->decoding, upload_text(&request->upload), true);
+    request->is_taking = true;
+    if (receiver->calls.take(receiver->calls.context, message))
+        return receiver_wait(request);
+    if (message->decoding.decoded.is_broken) {
         request->refusal = &not_otlp;
-        return receiver_refuse(request, connection);
+        return receiver_refuse(request, request->connection);
     }
     receiver->counts->requests_taken++;
     request->is_answered = true;
-    return receiver_answer(connection, MHD_HTTP_OK, 0, receiver_response_of(verdict.rejected));
+    return receiver_answer(
+        request->connection, MHD_HTTP_OK, 0,
+        receiver_response_of(message->decoding.decoded.invalid + message->too_large));
 }
 
 static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *connection,
@@ -272,8 +347,10 @@ static enum MHD_Result receiver_handle(void *context, struct MHD_Connection *con
     (void)version;
     if (!request)
         return receiver_begin(context, connection, url, method, place);
+    if (!request->refusal && !receiver_has_time(request->receiver))
+        return receiver_wait(request);
     if (*size == 0)
-        return receiver_take(request, connection);
+        return receiver_take(request);
     receiver_add(request, data, *size);
     *size = 0;
     return MHD_YES;
@@ -319,11 +396,11 @@ static void receiver_tick(void *context)
 static struct MHD_Daemon *receiver_start_daemon(struct receiver *receiver)
 {
     return MHD_start_daemon(
-        HTTP_FLAGS, 0, NULL, NULL, receiver_handle, receiver, MHD_OPTION_EXTERNAL_LOGGER,
-        receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED, receiver_completed, receiver,
-        MHD_OPTION_NOTIFY_CONNECTION, receiver_notify, receiver, MHD_OPTION_CONNECTION_LIMIT,
-        65536U, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)MEMORY_BYTES, MHD_OPTION_END);
+        HTTP_FLAGS | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, receiver_handle, receiver,
+        MHD_OPTION_EXTERNAL_LOGGER, receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+        receiver_completed, receiver, MHD_OPTION_NOTIFY_CONNECTION, receiver_notify, receiver,
+        MHD_OPTION_CONNECTION_LIMIT, 65536U, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
 }
 
 static bool receiver_listen_tcp(struct receiver *receiver, const char *where, struct error *error)
@@ -374,7 +451,9 @@ struct receiver *receiver_open(struct loop *loop, const struct foreign_options *
     receiver->tcp = receiver->local =
         (struct http_door){.come_in = receiver_admit, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
+    receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
     CDS_INIT_LIST_HEAD(&receiver->clients);
+    CDS_INIT_LIST_HEAD(&receiver->waiting);
     if (!http_begin(&receiver->http, loop, receiver_start_daemon(receiver)))
         error_set(error, "cannot start the HTTP server for OTLP: %s", strerror(errno));
     else if ((!*where || receiver_listen_tcp(receiver, where, error)) &&
@@ -396,7 +475,13 @@ void receiver_close(struct receiver *receiver)
         http_door_close(&receiver->local);
         unix_socket_close(&receiver->local_socket);
     }
+    receiver->is_ending = true;
+    if (!cds_list_empty(&receiver->waiting)) { /* libmicrohttpd must not end with suspended ones */
+        receiver_go_on(receiver);
+        (void)MHD_run(receiver->http.daemon);
+    }
     http_end(&receiver->http);
+    timer_clear(receiver->loop, &receiver->turn);
     timer_clear(receiver->loop, &receiver->tick);
     free(receiver);
 }

@@ -12,17 +12,19 @@
 #include "babeltrace-plugin/base/error.h"
 #include "options.h"
 #include "tools/base/loop.h"
+#include "tools/otlp/otlp_decode.h"
 
-/* What became of a message. */
-struct receiver_verdict {
-    bool is_broken;
-    uint64_t rejected; /* spans */
+/* A message that is taken in steps. */
+struct receiver_message {
+    struct otlp_decoding decoding;
+    uint64_t too_large; /* spans that were refused as such */
 };
 
 struct receiver_calls {
     /* May a request be taken? Returns 0, or after how many seconds it may be tried again. */
     unsigned (*busy_s)(void *context);
-    struct receiver_verdict (*take)(void *context, struct text message);
+    /* Takes spans for some ms. Returns false when all were taken. */
+    bool (*take)(void *context, struct receiver_message *message);
     void *context;
 };
 

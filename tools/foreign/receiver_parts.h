@@ -38,6 +38,9 @@ struct receiver {
     uint64_t client_count;           /* without those that leave */
     struct foreign_client *admitted; /* while libmicrohttpd takes it */
     uint64_t body_bytes;             /* memory of all bodies */
+    struct cds_list_head waiting;    /* requests that wait for the next turn: suspended */
+    struct timer turn;
+    bool is_ending;
 };
 
 /* ---- receiver_clients.c ---- */

@@ -14,12 +14,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* So much is overwritten at once, or a sixteenth of the memory: with a span of an eighth behind it
- * the block that is open is never the oldest. */
+/* So much is overwritten at once beside the resource, or a sixteenth of the memory. With a resource
+ * of a sixteenth before it, and a scope and a span behind it, the block that is open is never the
+ * oldest. */
 #define BLOCK_MAX (UINT64_C(64) << 10)
 #define ROUND(n)  (((n) + 7) & ~(uint64_t)7)
 
-enum record_kind { RECORD_FILL, RECORD_ORIGIN, RECORD_SPAN };
+enum record_kind { RECORD_FILL, RECORD_RESOURCE, RECORD_SCOPE, RECORD_SPAN };
 
 /* How each record begins. Its size is a multiple of 8. */
 struct record {
@@ -27,17 +28,26 @@ struct record {
     uint32_t kind;
 };
 
-struct stored_origin {
+/* A block begins with it. */
+struct stored_resource {
     struct record record;
-    uint32_t resource, scope; /* bytes: they follow */
-    uint32_t service_at, service;
+    uint32_t length, service_at, service;
+    uint32_t schema; /* bytes behind those */
+    char bytes[];
+};
+
+struct stored_scope {
+    struct record record;
+    uint32_t length;
+    uint32_t schema;   /* bytes behind those */
+    uint32_t resource; /* so far before the scope in positions */
     char bytes[];
 };
 
 struct stored_span {
     struct record record;
     uint32_t length;
-    uint32_t origin; /* so far before the span in positions */
+    uint32_t scope; /* so far before the span in positions */
     uint64_t trace_id_high, trace_id;
     uint64_t before; /* the position of the one before of the trace; 0: none was held */
     int64_t came_ns, start_ns, end_ns;
@@ -48,8 +58,10 @@ struct stored_span {
 struct foreign_store {
     char *bytes;
     uint64_t size;
-    uint64_t head, tail; /* positions: the next record, and the oldest */
-    uint64_t origin;     /* the position of the block that is open; 0: none */
+    uint64_t head, tail;                    /* positions: the next record, and the oldest */
+    uint64_t resource;                      /* the position of the block that is open; 0: none */
+    uint64_t scope;                         /* and of its last scope */
+    uint64_t resource_number, scope_number; /* their numbers in the request; 0: not known */
     struct table newest;
     struct foreign_held held;
 };
@@ -122,7 +134,7 @@ static void store_forget_block(struct foreign_store *store)
         if (record->kind == RECORD_SPAN)
             store_forget_span(store, (struct stored_span *)(void *)record);
         store->tail += record->size;
-    } while (store->tail < store->head && store_oldest(store)->kind != RECORD_ORIGIN);
+    } while (store->tail < store->head && store_oldest(store)->kind != RECORD_RESOURCE);
 }
 
 static void store_make_room(struct foreign_store *store, uint64_t size)
@@ -148,42 +160,113 @@ static void *store_reserve(struct foreign_store *store, uint64_t size, enum reco
 
 /* ---- adding ---------------------------------------------------------------------------------- */
 
-static struct text store_resource(const struct stored_origin *stored)
+static struct text store_resource(const struct stored_resource *stored)
 {
-    return (struct text){stored->bytes, stored->resource};
+    return (struct text){stored->bytes, stored->length};
 }
 
-static struct text store_scope(const struct stored_origin *stored)
+static struct text store_schema(const struct stored_resource *stored)
 {
-    return (struct text){stored->bytes + stored->resource, stored->scope};
+    return (struct text){stored->bytes + stored->length, stored->schema};
 }
 
-static bool store_can_go_on(const struct foreign_store *store, const struct otlp_origin *origin)
+static struct text store_scope(const struct stored_scope *stored)
 {
-    const uint64_t most = store->size / 16 < BLOCK_MAX ? store->size / 16 : BLOCK_MAX;
-    const struct stored_origin *stored = store->origin ? store_at(store, store->origin) : NULL;
-
-    return stored && store->head - store->origin < most &&
-           text_equal(store_resource(stored), origin->resource) &&
-           text_equal(store_scope(stored), origin->scope);
+    return (struct text){stored->bytes, stored->length};
 }
 
-static uint64_t store_origin_size(const struct otlp_origin *origin)
+static struct text store_scope_schema(const struct stored_scope *stored)
 {
-    return ROUND(sizeof(struct stored_origin) + origin->resource.length + origin->scope.length);
+    return (struct text){stored->bytes + stored->length, stored->schema};
+}
+
+/* Bytes are compared only where numbers do not tell: a request may have 300,000 spans of one
+ * resource. */
+static bool store_is_known(uint64_t known, uint64_t number)
+{
+    return number && known == number;
+}
+
+static bool store_is_of_resource(struct foreign_store *store, const struct stored_resource *stored,
+                                 const struct otlp_origin *origin)
+{
+    if (!store_is_known(store->resource_number, origin->number) &&
+        !(text_equal(store_resource(stored), origin->resource) &&
+          text_equal(store_schema(stored), origin->schema)))
+        return false;
+    store->resource_number = origin->number;
+    return true;
+}
+
+static bool store_is_of_scope(struct foreign_store *store, const struct stored_scope *stored,
+                              const struct otlp_origin *origin)
+{
+    if (!store_is_known(store->scope_number, origin->scope_number) &&
+        !(text_equal(store_scope(stored), origin->scope) &&
+          text_equal(store_scope_schema(stored), origin->scope_schema)))
+        return false;
+    store->scope_number = origin->scope_number;
+    return true;
+}
+
+static uint64_t store_part(const struct foreign_store *store, uint64_t most)
+{
+    return store->size / 16 < most ? store->size / 16 : most;
+}
+
+/* Of a block what follows the resource is no shorter than that, if the resource does not change:
+ * so storing resources costs no more than storing spans. */
+static bool store_can_go_on(struct foreign_store *store, const struct otlp_origin *origin)
+{
+    const struct stored_resource *stored =
+        store->resource ? store_at(store, store->resource) : NULL;
+    uint64_t most = store_part(store, BLOCK_MAX);
+
+    if (!stored)
+        return false;
+    if (most < stored->record.size)
+        most = stored->record.size;
+    return store->head - store->resource - stored->record.size < most &&
+           store_is_of_resource(store, stored, origin);
 }
 
 static void store_begin_block(struct foreign_store *store, const struct otlp_origin *origin)
 {
-    struct stored_origin *stored = store_reserve(store, store_origin_size(origin), RECORD_ORIGIN);
+    struct stored_resource *stored = store_reserve(
+        store, ROUND(sizeof(*stored) + origin->resource.length + origin->schema.length),
+        RECORD_RESOURCE);
 
-    store->origin = store->head - stored->record.size;
-    stored->resource = (uint32_t)origin->resource.length;
-    stored->scope = (uint32_t)origin->scope.length;
+    store->resource = store->head - stored->record.size;
+    store->resource_number = origin->number;
+    store->scope = 0;
+    stored->length = (uint32_t)origin->resource.length;
     stored->service = (uint32_t)origin->service.length;
     stored->service_at =
         stored->service ? (uint32_t)(origin->service.data - origin->resource.data) : 0;
-    (void)text_copy(text_copy(stored->bytes, origin->resource), origin->scope);
+    stored->schema = (uint32_t)origin->schema.length;
+    (void)text_copy(text_copy(stored->bytes, origin->resource), origin->schema);
+}
+
+static void store_set_scope(struct foreign_store *store, const struct otlp_origin *origin)
+{
+    struct stored_scope *stored = store->scope ? store_at(store, store->scope) : NULL;
+
+    if (stored && store_is_of_scope(store, stored, origin))
+        return;
+    stored = store_reserve(
+        store, ROUND(sizeof(*stored) + origin->scope.length + origin->scope_schema.length),
+        RECORD_SCOPE);
+    store->scope = store->head - stored->record.size;
+    store->scope_number = origin->scope_number;
+    stored->length = (uint32_t)origin->scope.length;
+    stored->resource = (uint32_t)(store->scope - store->resource);
+    stored->schema = (uint32_t)origin->scope_schema.length;
+    (void)text_copy(text_copy(stored->bytes, origin->scope), origin->scope_schema);
+}
+
+void foreign_store_begin(struct foreign_store *store)
+{
+    store->resource_number = store->scope_number = 0;
 }
 
 static void store_link(struct foreign_store *store, struct stored_span *span)
@@ -206,15 +289,18 @@ bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *or
                        const struct otlp_span *span, int64_t now_ns)
 {
     const uint64_t size = ROUND(sizeof(struct stored_span) + span->raw.length);
+    const uint64_t shared = origin->resource.length + origin->schema.length + origin->scope.length +
+                            origin->scope_schema.length;
     struct stored_span *stored;
 
-    if (store_origin_size(origin) + size > store->size / 8)
+    if (shared > store_part(store, FOREIGN_ORIGIN_MAX) || size > store->size / 8)
         return false;
     if (!store_can_go_on(store, origin))
         store_begin_block(store, origin);
+    store_set_scope(store, origin);
     stored = store_reserve(store, size, RECORD_SPAN);
     stored->length = (uint32_t)span->raw.length;
-    stored->origin = (uint32_t)(store->head - size - store->origin);
+    stored->scope = (uint32_t)(store->head - size - store->scope);
     stored->trace_id_high = span->trace_id_high;
     stored->trace_id = span->trace_id;
     stored->came_ns = now_ns;
@@ -231,12 +317,17 @@ bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *or
 static void store_give(const struct foreign_store *store, const struct stored_span *stored,
                        uint64_t position, otlp_span_fn *call, void *context)
 {
-    const struct stored_origin *from = store_at(store, position - stored->origin);
+    const struct stored_scope *scope = store_at(store, position - stored->scope);
+    const uint64_t block = position - stored->scope - scope->resource;
+    const struct stored_resource *resource = store_at(store, block);
     const struct otlp_origin origin = {
-        .resource = store_resource(from),
-        .scope = store_scope(from),
-        .service = {from->bytes + from->service_at, from->service},
-        .number = position - stored->origin,
+        .resource = store_resource(resource),
+        .scope = store_scope(scope),
+        .schema = store_schema(resource),
+        .scope_schema = store_scope_schema(scope),
+        .service = {resource->bytes + resource->service_at, resource->service},
+        .number = block,
+        .scope_number = position - stored->scope,
     };
     struct otlp_span span;
 

@@ -4,10 +4,10 @@
  *
  *     added = held + overwritten
  *
- * A block is what runs of spans have in common (resource and scope), followed by the spans. Blocks
- * are overwritten as a whole: no span is held without its resource. A hash table has the newest
- * span of each trace, and each span knows the one before it of its trace. So a trace is found in a
- * time that does not depend on how many others there are.
+ * A block is the resource that spans have in common, followed by the spans, each behind its scope.
+ * Blocks are overwritten as a whole: no span is held without its resource. A hash table has the
+ * newest span of each trace, and each span knows the one before it of its trace. So a trace is
+ * found in a time that does not depend on how many others there are.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -22,6 +22,9 @@
 #ifndef FOREIGN_STORE_MIN /* the fuzzer has a smaller one */
 #define FOREIGN_STORE_MIN (UINT64_C(1) << 20)
 #endif
+
+/* Resource and scope together, or a sixteenth of the memory. */
+#define FOREIGN_ORIGIN_MAX (UINT64_C(64) << 10)
 
 struct foreign_store;
 
@@ -48,7 +51,11 @@ struct foreign_wanted {
 struct foreign_store *foreign_store_new(uint64_t bytes);
 void foreign_store_free(struct foreign_store *store); /* NULL is allowed */
 
-/* Returns false if the span with its resource takes more than an eighth of the memory. */
+/* Another request follows: its numbers of resources and scopes are not those of the one before. */
+void foreign_store_begin(struct foreign_store *store);
+
+/* Returns false if the span takes more than an eighth of the memory, or its resource and scope more
+ * than FOREIGN_ORIGIN_MAX. A number of 0 in the origin is not known. */
 bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *origin,
                        const struct otlp_span *span, int64_t now_ns);
 

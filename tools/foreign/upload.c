@@ -24,12 +24,19 @@ static enum upload_result upload_make_room(struct buffer *bytes)
     return buffer_reserve(bytes, left < PIECE ? left : PIECE) ? UPLOAD_FINE : UPLOAD_STARVED;
 }
 
-/* Decompresses into the room that there is. Returns false at the end of the input. */
+/*
+ * Decompresses into the room that there is. Returns false at the end of the input. Members of gzip
+ * may follow each other (RFC 1952, 2.2).
+ */
 static bool upload_inflate(struct upload *upload, enum upload_result *result)
 {
     struct buffer *bytes = &upload->bytes;
     const size_t most = bytes->capacity < bytes->limit ? bytes->capacity : bytes->limit;
     int status;
+
+    if (upload->has_ended)
+        (void)inflateReset(&upload->gzip);
+    upload->has_ended = false;
 
     upload->gzip.next_out = (unsigned char *)bytes->data + bytes->length;
     upload->gzip.avail_out = (uInt)(most - bytes->length);
@@ -37,8 +44,7 @@ static bool upload_inflate(struct upload *upload, enum upload_result *result)
     bytes->length = most - upload->gzip.avail_out;
     if (status == Z_STREAM_END) {
         upload->has_ended = true;
-        *result = upload->gzip.avail_in ? UPLOAD_BROKEN : UPLOAD_FINE;
-        return false;
+        return upload->gzip.avail_in > 0;
     }
     if (status != Z_OK && status != Z_BUF_ERROR) {
         *result = status == Z_MEM_ERROR ? UPLOAD_STARVED : UPLOAD_BROKEN;
@@ -51,8 +57,6 @@ static enum upload_result upload_add_gzip(struct upload *upload, const char *dat
 {
     enum upload_result result = UPLOAD_FINE;
 
-    if (upload->has_ended)
-        return UPLOAD_BROKEN;
     if (!upload->has_begun && inflateInit2(&upload->gzip, GZIP_FORMAT) != Z_OK)
         return UPLOAD_STARVED;
     upload->has_begun = true;

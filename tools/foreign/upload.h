@@ -23,7 +23,7 @@ struct upload {
     struct buffer bytes;
     z_stream gzip;
     bool is_gzip;
-    bool has_begun, has_ended; /* the gzip stream */
+    bool has_begun, has_ended; /* the gzip stream, and its last member so far */
 };
 
 void upload_begin(struct upload *upload, bool is_gzip, size_t limit);

@@ -95,6 +95,6 @@ int graph_command(int argc, char *argv[])
             status = 0;
     }
     landscape_destroy(&landscape);
-    summary_free(&summary);
+    status = summary_end(&summary, status);
     return output_flush(argv[0], status);
 }

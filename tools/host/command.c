@@ -428,7 +428,7 @@ int host_command(int argc, char *argv[])
     };
     const struct config_request request = {"host", usage, flags};
     int status;
-    struct config *const config = config_read(&request, argc, argv, &status);
+    struct config *const config = config_read_view(&request, argc, argv, &status);
 
     if (!config)
         return status;
@@ -440,6 +440,9 @@ int host_command(int argc, char *argv[])
         status = 2;
     } else if (options.lists || options.lists_metrics || options.prints) {
         status = command_run(argv[0], config, &options);
+    } else if (config_left_out(config)) {
+        fprintf(stderr, "%s: a service does not start without its configuration\n", argv[0]);
+        status = 2;
     } else {
         return host_serve(config);
     }

@@ -31,7 +31,7 @@
 #define NS_PER_MS    1000000
 /*
  * The names are told in the first event of an instance, when they have changed, and so often: the
- * recorder's ring, and a chunk of `blkin rotate`, are to have them for their values.
+ * recorder's ring, and a chunk of a recording, are to have them for their values.
  */
 #define HOST_NAMES_NS UINT64_C(5000000000)
 

@@ -5,6 +5,8 @@
  */
 #include "http.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
+
 #include <poll.h>
 
 static void http_run(void *context)
@@ -14,6 +16,7 @@ static void http_run(void *context)
 
     timer_clear(http->loop, &http->run);
     http->is_due = false;
+    http->run_ns = clock_ns();
     (void)MHD_run(http->daemon);
     if (http->is_due)
         timer_set(http->loop, &http->run, 0);

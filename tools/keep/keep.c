@@ -241,7 +241,7 @@ int keep_command(int argc, char *argv[])
     struct error error = {""};
     json_t *answer;
     int status;
-    struct config *config = config_read(&request, argc, argv, &status);
+    struct config *config = config_read_view(&request, argc, argv, &status);
 
     if (!config)
         return status;

@@ -55,44 +55,50 @@ struct relay_options relay_reached(const struct relay_options *options)
     return at;
 }
 
-/* IPv4, as babeltrace2 knows no other for viewers. Returns false if the name is none of ours. */
-static bool resolve(const char *host, int port, struct sockaddr_in *address)
+/* ---- the configuration ----------------------------------------------------------------------- */
+
+/* Asks the name server, once: the loop must not wait for that. IPv4, as babeltrace2 knows no other
+ * for viewers. Returns false if the name is none of ours. */
+static bool relay_resolve(const char *host, struct in_addr *address)
 {
     const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
+    struct sockaddr_in first;
 
     if (getaddrinfo(host, NULL, &hints, &found) != 0)
         return false;
-    memcpy(address, found->ai_addr, sizeof(*address));
-    address->sin_port = htons((uint16_t)port);
+    memcpy(&first, found->ai_addr, sizeof(first));
+    *address = first.sin_addr;
     freeaddrinfo(found);
     return true;
 }
 
-/* ---- the configuration ----------------------------------------------------------------------- */
-
-static bool is_loopback(const char *host)
+/* Puts the address into options, as numbers. */
+static bool relay_take_address(const struct config *config, struct relay_options *options,
+                               struct error *error)
 {
-    struct sockaddr_in address;
+    const char *name = config_text(config, "relayd-address");
+    struct in_addr address;
+    bool is_loopback;
 
-    return resolve(host, 0, &address) && ntohl(address.sin_addr.s_addr) >> 24 == 127;
-}
-
-static bool check_address(const struct config *config, const char *address, struct error *error)
-{
-    if (strchr(address, ':') || !*address)
+    if (strchr(name, ':') || !*name)
         return error_set(error,
                          "%s: relayd-address \"%s\": expected an IPv4 address or a host's name: "
                          "babeltrace2 reads live sessions over IPv4 only",
-                         config_origin(config, "relayd-address"), address);
-    if (is_loopback(address) || config_boolean(config, "expose-relayd"))
+                         config_origin(config, "relayd-address"), name);
+    if (!relay_resolve(name, &address))
+        return error_set(error, "%s: relayd-address \"%s\": no IPv4 address has this name",
+                         config_origin(config, "relayd-address"), name);
+    is_loopback = ntohl(address.s_addr) >> 24 == 127;
+    (void)inet_ntop(AF_INET, &address, options->host, sizeof(options->host));
+    if (is_loopback || config_boolean(config, "expose-relayd"))
         return true;
     return error_set(error,
                      "%s: relayd-address \"%s\" is not on loopback: lttng-relayd has no passwords "
                      "and no TLS, and version 2.13 has known security holes; anyone who reaches it "
                      "can read all traces and write files. Use a tunnel to 127.0.0.1 (ssh, "
                      "WireGuard); or, on a network that you trust, set expose-relayd=yes",
-                     config_origin(config, "relayd-address"), address);
+                     config_origin(config, "relayd-address"), name);
 }
 
 static bool parse_relayd(const char *text, struct relay_options *options, struct error *error)
@@ -120,8 +126,6 @@ static bool parse_relayd(const char *text, struct relay_options *options, struct
 bool relay_read_options(const struct config *config, struct relay_options *options,
                         struct error *error)
 {
-    const char *address = config_text(config, "relayd-address");
-
     *options = (struct relay_options){
         .is_own = strcmp(config_text(config, "relayd"), "own") == 0,
         .control_port = (int)config_integer(config, "relayd-control-port"),
@@ -130,9 +134,8 @@ bool relay_read_options(const struct config *config, struct relay_options *optio
     };
     if (!options->is_own)
         return parse_relayd(config_text(config, "relayd"), options, error);
-    if (!check_address(config, address, error))
+    if (!relay_take_address(config, options, error))
         return false;
-    (void)snprintf(options->host, sizeof(options->host), "%s", address);
     (void)snprintf(options->output, sizeof(options->output), "%s/relayd",
                    config_text(config, "state-dir"));
     return folder_own(config_text(config, "state-dir"), "state-dir", error) &&
@@ -141,18 +144,24 @@ bool relay_read_options(const struct config *config, struct relay_options *optio
 
 /* ---- our own: may it be started? ------------------------------------------------------------- */
 
+static struct sockaddr_in relay_address(const struct relay_options *options, int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+
+    (void)inet_pton(AF_INET, options->host, &address.sin_addr);
+    return address;
+}
+
 /* Returns 0, or why nobody could listen there. */
 static int try_port(const struct relay_options *options, int port)
 {
-    struct sockaddr_in address;
+    const struct sockaddr_in address = relay_address(options, port);
     const int one = 1;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     int cause = 0;
 
-    if (!resolve(options->host, port, &address))
-        cause = EADDRNOTAVAIL;
-    else if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
-             bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 1) != 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        bind(fd, (const struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 1) != 0)
         cause = errno;
     if (fd >= 0)
         close(fd);
@@ -210,11 +219,11 @@ const struct job relay_job = {.name = "live-relayd", .run = relay_run};
 static bool listens(const struct relay_options *options, int port)
 {
     const struct timeval limit = {0, 20000};
-    struct sockaddr_in address;
+    const struct sockaddr_in address = relay_address(options, port);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const bool is_there = fd >= 0 && resolve(options->host, port, &address) &&
+    const bool is_there = fd >= 0 &&
                           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) == 0 &&
-                          connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0;
+                          connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
 
     if (fd >= 0)
         close(fd);

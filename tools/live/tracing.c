@@ -38,7 +38,6 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
     const char *name = config_text(config, "session");
 
     *spec = (struct session_spec){
-        .mode = SESSION_LIVE,
         .subbuf_bytes = (uint64_t)config_integer(config, "subbuf-bytes"),
         .subbuf_count = (uint64_t)config_integer(config, "subbuf-count"),
         .live_timer_us = (uint64_t)config_integer(config, "live-timer-us"),
@@ -96,11 +95,11 @@ static void ensure_session(const struct making *making, struct session_answer *a
     struct error ignored;
 
     if (making->leftover[0])
-        (void)session_destroy(making->leftover, false, &ignored);
+        (void)session_destroy(making->leftover, &ignored);
     session_ensure(&making->spec, answer);
     if (making->is_anew &&
         (answer->result == SESSION_ADOPTED || answer->result == SESSION_FAILED)) {
-        (void)session_destroy(making->spec.name, false, &ignored);
+        (void)session_destroy(making->spec.name, &ignored);
         session_ensure(&making->spec, answer);
     }
 }
@@ -409,7 +408,7 @@ static bool destroy_session(const void *name, void *result)
 {
     struct error *error = result;
 
-    return session_destroy(name, false, error);
+    return session_destroy(name, error);
 }
 
 const struct job tracing_destroy_job = {

@@ -38,11 +38,6 @@ static struct lttng_handle *open_domain(const char *name, enum lttng_buffer_type
     return lttng_create_handle(name, &domain);
 }
 
-static enum lttng_buffer_type buffers_of(const struct session_spec *spec)
-{
-    return spec->mode == SESSION_ROTATED ? LTTNG_BUFFER_PER_PID : LTTNG_BUFFER_PER_UID;
-}
-
 /* ---- is the session that is there ours? */
 
 /* The host, the control and the data port, of "net://HOST:5342:5343" as of the "tcp4://HOST:5342/
@@ -84,7 +79,7 @@ static bool has_other_buffers(const struct session_spec *spec)
     bool other = false;
 
     for (int i = 0; i < count; i++)
-        other |= domains[i].type == LTTNG_DOMAIN_UST && domains[i].buf_type != buffers_of(spec);
+        other |= domains[i].type == LTTNG_DOMAIN_UST && domains[i].buf_type != LTTNG_BUFFER_PER_UID;
     free(domains);
     return other;
 }
@@ -102,26 +97,17 @@ static bool has_channel(struct lttng_handle *handle)
     return found;
 }
 
-static bool has_other_output(const struct session_spec *spec, const struct lttng_session *there)
-{
-    return spec->mode == SESSION_LIVE ? !same_relay(spec->relay_url, there->path)
-                                      : strcmp(spec->output, there->path) != 0;
-}
-
 /* Returns what is other about it, or NULL. */
 static const char *difference(const struct session_spec *spec, const struct lttng_session *there)
 {
     if (there->snapshot_mode)
         return "is a snapshot session";
-    if (spec->mode == SESSION_LIVE && there->live_timer_interval == 0)
+    if (there->live_timer_interval == 0)
         return "is no live session";
-    if (spec->mode == SESSION_ROTATED && there->live_timer_interval != 0)
-        return "is a live session";
-    if (has_other_output(spec, there))
+    if (!same_relay(spec->relay_url, there->path))
         return "has another output";
     if (has_other_buffers(spec))
-        return buffers_of(spec) == LTTNG_BUFFER_PER_UID ? "has buffers per process"
-                                                        : "has buffers per user";
+        return "has buffers per process";
     return NULL;
 }
 
@@ -133,17 +119,10 @@ void session_set_events(struct session_spec *spec, const char *events, bool with
                    with_host ? "," METRIC : "");
 }
 
-static struct lttng_session_descriptor *describe(const struct session_spec *spec)
-{
-    return spec->mode == SESSION_LIVE
-               ? lttng_session_descriptor_live_network_create(spec->name, spec->relay_url, NULL,
-                                                              spec->live_timer_us)
-               : lttng_session_descriptor_local_create(spec->name, spec->output);
-}
-
 static int create(const struct session_spec *spec)
 {
-    struct lttng_session_descriptor *descriptor = describe(spec);
+    struct lttng_session_descriptor *descriptor = lttng_session_descriptor_live_network_create(
+        spec->name, spec->relay_url, NULL, spec->live_timer_us);
     int code;
 
     if (descriptor == NULL)
@@ -153,14 +132,12 @@ static int create(const struct session_spec *spec)
 #endif
     code = (int)lttng_create_session_ext(descriptor);
     lttng_session_descriptor_destroy(descriptor);
-    if (code != LTTNG_OK)
-        return -code;
-    return spec->shm_path[0] != '\0' ? lttng_set_session_shm_path(spec->name, spec->shm_path) : 0;
+    return code == LTTNG_OK ? 0 : -code;
 }
 
 static int enable_channel(const struct session_spec *spec, struct lttng_handle *handle)
 {
-    struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = buffers_of(spec)};
+    struct lttng_domain domain = {.type = LTTNG_DOMAIN_UST, .buf_type = LTTNG_BUFFER_PER_UID};
     struct lttng_channel *channel = lttng_channel_create(&domain);
     int code;
 
@@ -181,7 +158,8 @@ static int enable_channel(const struct session_spec *spec, struct lttng_handle *
 static int add_contexts(struct lttng_handle *handle)
 {
     static const enum lttng_event_context_type types[] = {
-        LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME};
+        LTTNG_EVENT_CONTEXT_VPID, LTTNG_EVENT_CONTEXT_VTID, LTTNG_EVENT_CONTEXT_PROCNAME,
+        LTTNG_EVENT_CONTEXT_PID_NS};
     const size_t count = sizeof(types) / sizeof(types[0]);
 
     for (size_t i = 0; i < count; i++) {
@@ -230,42 +208,6 @@ static int enable_events(const struct session_spec *spec, struct lttng_handle *h
     return 0;
 }
 
-static int add_schedule(const char *name, struct lttng_rotation_schedule *schedule,
-                        enum lttng_rotation_status status)
-{
-    if (schedule == NULL)
-        return -LTTNG_ERR_NOMEM;
-    if (status == LTTNG_ROTATION_STATUS_OK)
-        status = lttng_session_add_rotation_schedule(name, schedule);
-    lttng_rotation_schedule_destroy(schedule);
-    return status == LTTNG_ROTATION_STATUS_OK ||
-                   status == LTTNG_ROTATION_STATUS_SCHEDULE_ALREADY_SET
-               ? 0
-               : -LTTNG_ERR_INVALID;
-}
-
-static int add_schedules(const struct session_spec *spec)
-{
-    struct lttng_rotation_schedule *schedule;
-    int code = 0;
-
-    if (spec->mode != SESSION_ROTATED)
-        return 0;
-    if (spec->rotate_period_us > 0) {
-        schedule = lttng_rotation_schedule_periodic_create();
-        code = add_schedule(
-            spec->name, schedule,
-            lttng_rotation_schedule_periodic_set_period(schedule, spec->rotate_period_us));
-    }
-    if (code == 0 && spec->rotate_bytes > 0) {
-        schedule = lttng_rotation_schedule_size_threshold_create();
-        code = add_schedule(
-            spec->name, schedule,
-            lttng_rotation_schedule_size_threshold_set_threshold(schedule, spec->rotate_bytes));
-    }
-    return code;
-}
-
 /* Stopped and not yet rotated to the end: LTTng refuses until it is. */
 static int start(const char *name)
 {
@@ -287,8 +229,6 @@ static bool equip(const struct session_spec *spec, struct lttng_handle *handle, 
         return refuse(error, "add contexts to", spec->name, code);
     if ((code = enable_events(spec, handle)) < 0)
         return refuse(error, "enable events in", spec->name, code);
-    if ((code = add_schedules(spec)) < 0)
-        return refuse(error, "set the rotation of", spec->name, code);
     if ((code = start(spec->name)) < 0)
         return refuse(error, "start", spec->name, code);
     return true;
@@ -349,7 +289,7 @@ static enum session_result adopt(const struct session_spec *spec, const struct l
 void session_ensure(const struct session_spec *spec, struct session_answer *answer)
 {
     struct lttng_session *sessions;
-    struct lttng_handle *handle = open_domain(spec->name, buffers_of(spec));
+    struct lttng_handle *handle = open_domain(spec->name, LTTNG_BUFFER_PER_UID);
     const struct lttng_session *there;
     int count = list(&sessions);
 
@@ -414,42 +354,6 @@ bool session_look(const char *name, struct session_state *state, struct error *e
     return true;
 }
 
-static bool is_below(const char *path, const char *folder)
-{
-    size_t length = strlen(folder);
-
-    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
-bool session_below(const char *folder, struct session_places *places, struct error *error)
-{
-    struct lttng_session *sessions;
-    int count = list(&sessions);
-
-    places->count = 0;
-    places->has_daemon = !no_daemon(count);
-    if (count < 0)
-        return refuse(error, "look for", folder, count);
-    for (int i = 0; i < count; i++) {
-        struct session_place *place = &places->places[places->count];
-
-        if (!is_below(sessions[i].path, folder))
-            continue;
-        if (places->count == SESSION_PLACES) {
-            error_set(error, "more than %d LTTng sessions record below %s: destroy some",
-                      SESSION_PLACES, folder);
-            free(sessions);
-            return false;
-        }
-        (void)snprintf(place->name, sizeof(place->name), "%s", sessions[i].name);
-        (void)snprintf(place->path, sizeof(place->path), "%s", sessions[i].path);
-        place->is_active = sessions[i].enabled != 0;
-        places->count++;
-    }
-    free(sessions);
-    return true;
-}
-
 /* ---- ending */
 
 bool session_stop(const char *name, struct error *error)
@@ -461,28 +365,9 @@ bool session_stop(const char *name, struct error *error)
     return true;
 }
 
-/* LTTng 2.13's session daemon aborts when it is asked about data of a consumer that has died. */
-static bool has_consumer(const char *name)
+bool session_destroy(const char *name, struct error *error)
 {
-    struct session_state state;
-    struct error ignored;
+    const int code = lttng_destroy_session_no_wait(name);
 
-    return session_look(name, &state, &ignored) && state.has_consumer;
-}
-
-bool session_destroy(const char *name, bool wait, struct error *error)
-{
-    int code;
-
-    wait = wait && has_consumer(name);
-    if (wait) {
-        if (!session_stop(name, error))
-            return false;
-        while (lttng_data_pending(name) > 0)
-            (void)usleep(POLL_US);
-    }
-    code = wait ? lttng_destroy_session(name) : lttng_destroy_session_no_wait(name);
-    if (code < 0 && code != -LTTNG_ERR_SESS_NOT_FOUND)
-        return refuse(error, "destroy", name, code);
-    return true;
+    return code >= 0 || code == -LTTNG_ERR_SESS_NOT_FOUND || refuse(error, "destroy", name, code);
 }

@@ -12,36 +12,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum session_mode {
-    SESSION_LIVE,   /* per-UID buffers, streamed to a relay daemon */
-    SESSION_ROTATED /* per-PID buffers, chunks in a folder */
-};
-
 /* Texts are copied into it, as it is handed to a child. */
 struct session_spec {
-    enum session_mode mode;
     char name[256];
     char events[1056]; /* names with *, separated by commas */
     char filter[1024]; /* LTTng's filter expression; "": none. Not for blkin:metric by its name */
     bool only_adopt;   /* it is not made if it is not there */
     uint64_t subbuf_bytes;
-    uint64_t subbuf_count; /* both of a channel, per CPU (and user or process) */
-    /* live */
+    uint64_t subbuf_count; /* both of a channel, per CPU and user */
     uint64_t live_timer_us;
     char relay_url[512];       /* net://127.0.0.1:5342:5343 */
     uint64_t trace_file_bytes; /* the relay daemon keeps as many of these files for each CPU and */
     uint64_t trace_file_count; /* user; 0: all */
-    /* rotated */
-    char output[4096];
-    char shm_path[4096]; /* "": none */
-    uint64_t rotate_period_us;
-    uint64_t rotate_bytes; /* 0: by time only */
 };
 
 enum session_result {
     SESSION_CREATED,
     SESSION_ADOPTED, /* it was there, and is as it should be, or was started again */
-    SESSION_OTHER,   /* one of this name is there with another mode or output: error says how */
+    SESSION_OTHER,   /* one of this name is there and is not live, or is different: error
+                      * says how */
     SESSION_NO_DAEMON,
     SESSION_FAILED
 };
@@ -55,7 +44,7 @@ struct session_answer {
 void session_set_events(struct session_spec *spec, const char *events, bool with_host);
 
 /*
- * Creates the session, its channel "blkin", its contexts (vpid, vtid, procname) and events, and
+ * Creates the session, its channel "blkin", its contexts (vpid, vtid, procname, pid_ns) and events, and
  * starts it; or adopts it. CTF 1.8 where LTTng has a choice.
  */
 void session_ensure(const struct session_spec *spec, struct session_answer *answer);
@@ -71,25 +60,10 @@ struct session_state {
 /* Returns false with error set: no daemon. */
 bool session_look(const char *name, struct session_state *state, struct error *error);
 
-/* The sessions that record into a folder or below it. A plain type: a task's result. */
-#define SESSION_PLACES 12
-struct session_places {
-    bool has_daemon;
-    size_t count;
-    struct session_place {
-        char name[256];
-        char path[4096];
-        bool is_active;
-    } places[SESSION_PLACES];
-};
-
-/* Returns false with error set: no daemon, or too many. */
-bool session_below(const char *folder, struct session_places *places, struct error *error);
-
 /* Does not wait for what the buffers hold. */
 bool session_stop(const char *name, struct error *error);
 
-/* wait: until all is written, for ever if a buffer is stuck. Without, nothing makes it hang. */
-bool session_destroy(const char *name, bool wait, struct error *error);
+/* Does not wait either, for nothing may make it hang. */
+bool session_destroy(const char *name, struct error *error);
 
 #endif

@@ -18,6 +18,27 @@
 #define FIRST_BOUND 14
 #define LAST_BOUND  35
 
+/* How many series the page has of a histogram, of a row and of an edge. */
+#define HISTOGRAM_SERIES (LAST_BOUND - FIRST_BOUND + 1 + 3)
+#define ROW_SERIES       (2 + 2 * HISTOGRAM_SERIES)
+#define EDGE_SERIES      (2 + HISTOGRAM_SERIES)
+
+/* Of the series, rows may take three quarters and edges the rest. */
+static size_t rows_with_series(size_t series)
+{
+    return series / 4 * 3 / ROW_SERIES;
+}
+
+static size_t edges_with_series(size_t series)
+{
+    return series / 4 / EDGE_SERIES;
+}
+
+static size_t without_series(size_t count, size_t most)
+{
+    return count > most ? count - most : 0;
+}
+
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 /* For which there was no room. */
@@ -81,83 +102,162 @@ static void print_count(struct printer *page, const char *name, const char *show
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool make_labels(const struct merged *merged, char **shown, size_t count, bool are_edges)
+/* Those with series of their own: the first that came, as a series must not turn into another one.
+ * All others, and the one for others, are in a sum, which never falls. */
+struct shown_rows {
+    const struct statistics_row **rows;
+    char **labels;
+    size_t count;
+    struct statistics_row other;
+};
+
+static void rows_close(struct shown_rows *shown)
 {
+    for (size_t i = 0; shown->labels && i < shown->count; i++)
+        free(shown->labels[i]);
+    free(shown->labels);
+    free(shown->rows);
+    histogram_clear(&shown->other.duration);
+    histogram_clear(&shown->other.self);
+}
+
+static bool rows_add_other(struct shown_rows *shown, const struct statistics_row *row)
+{
+    if (shown->other.service != NAMES_OTHER) {
+        shown->other.service = shown->other.name = NAMES_OTHER;
+        shown->rows[shown->count++] = &shown->other;
+    }
+    shown->other.spans += row->spans;
+    shown->other.errors += row->errors < row->spans ? row->errors : row->spans;
+    return histogram_merge(&shown->other.duration, &row->duration) &&
+           histogram_merge(&shown->other.self, &row->self);
+}
+
+static bool rows_open(struct shown_rows *shown, const struct merged *merged, size_t most)
+{
+    const size_t count = statistics_rows(merged->statistics);
+
+    *shown = (struct shown_rows){.rows = calloc(count + 1, sizeof(const void *)),
+                                 .labels = calloc(count + 1, sizeof(char *))};
+    if (!shown->rows || !shown->labels)
+        return false;
     for (size_t i = 0; i < count; i++) {
-        if (are_edges) {
-            const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
+        const struct statistics_row *row = statistics_row(merged->statistics, i);
 
-            shown[i] = labels(merged->names, "client", edge->caller, "server", edge->callee);
-        } else {
-            const struct statistics_row *row = statistics_row(merged->statistics, i);
-
-            shown[i] = labels(merged->names, "service", row->service, "span_name", row->name);
-        }
-        if (!shown[i])
+        if (i < most && !statistics_row_is_other(row))
+            shown->rows[shown->count++] = row;
+        else if (!rows_add_other(shown, row))
+            return false;
+    }
+    for (size_t i = 0; i < shown->count; i++) {
+        shown->labels[i] = labels(merged->names, "service", shown->rows[i]->service, "span_name",
+                                  shown->rows[i]->name);
+        if (!shown->labels[i])
             return false;
     }
     return true;
 }
 
-static void print_rows(struct printer *page, const struct statistics *statistics, size_t count,
-                       char **shown)
+static void print_rows(struct printer *page, const struct merged *merged, size_t most)
 {
-    static const char calls[] = "traces_spanmetrics_calls_total";
-    static const char latency[] = "traces_spanmetrics_latency";
+    static const char calls[] = "blkin_traces_spanmetrics_calls_total";
+    static const char latency[] = "blkin_traces_spanmetrics_latency";
     static const char self[] = "blkin_self_time_seconds";
+    struct shown_rows shown;
 
+    page->has_failed |= !rows_open(&shown, merged, most);
     print_head(page, calls, "counter", "Spans, by service and name.");
-    for (size_t i = 0; i < count; i++) {
-        const struct statistics_row *row = statistics_row(statistics, i);
+    for (size_t i = 0; !page->has_failed && i < shown.count; i++) {
+        const struct statistics_row *row = shown.rows[i];
         const uint64_t errors = row->errors < row->spans ? row->errors : row->spans;
 
-        print_count(page, calls, shown[i], ",status_code=\"STATUS_CODE_UNSET\"",
+        print_count(page, calls, shown.labels[i], ",status_code=\"STATUS_CODE_UNSET\"",
                     row->spans - errors);
-        print_count(page, calls, shown[i], ",status_code=\"STATUS_CODE_ERROR\"", errors);
+        print_count(page, calls, shown.labels[i], ",status_code=\"STATUS_CODE_ERROR\"", errors);
     }
     print_head(page, latency, "histogram", "Durations of spans in seconds.");
-    for (size_t i = 0; i < count; i++)
-        print_histogram(page, latency, shown[i], &statistics_row(statistics, i)->duration);
+    for (size_t i = 0; !page->has_failed && i < shown.count; i++)
+        print_histogram(page, latency, shown.labels[i], &shown.rows[i]->duration);
     print_head(page, self, "histogram",
                "Durations of spans without those of their children, in seconds.");
-    for (size_t i = 0; i < count; i++)
-        print_histogram(page, self, shown[i], &statistics_row(statistics, i)->self);
+    for (size_t i = 0; !page->has_failed && i < shown.count; i++)
+        print_histogram(page, self, shown.labels[i], &shown.rows[i]->self);
+    rows_close(&shown);
 }
 
-static void print_edges(struct printer *page, const struct statistics *statistics, size_t count,
-                        char **shown)
-{
-    static const char total[] = "traces_service_graph_request_total";
-    static const char failed[] = "traces_service_graph_request_failed_total";
-    static const char seconds[] = "traces_service_graph_request_server_seconds";
+/* ---- edges ----------------------------------------------------------------------------------- */
 
+/* As of rows. */
+struct shown_edges {
+    const struct statistics_edge **edges;
+    char **labels;
+    size_t count;
+    struct statistics_edge other;
+};
+
+static void edges_close(struct shown_edges *shown)
+{
+    for (size_t i = 0; shown->labels && i < shown->count; i++)
+        free(shown->labels[i]);
+    free(shown->labels);
+    free(shown->edges);
+    histogram_clear(&shown->other.duration);
+}
+
+static bool edges_add_other(struct shown_edges *shown, const struct statistics_edge *edge)
+{
+    if (shown->other.caller != NAMES_OTHER) {
+        shown->other.caller = shown->other.callee = NAMES_OTHER;
+        shown->edges[shown->count++] = &shown->other;
+    }
+    shown->other.calls += edge->calls;
+    shown->other.errors += edge->errors;
+    return histogram_merge(&shown->other.duration, &edge->duration);
+}
+
+static bool edges_open(struct shown_edges *shown, const struct merged *merged, size_t most)
+{
+    const size_t count = statistics_edges(merged->statistics);
+
+    *shown = (struct shown_edges){.edges = calloc(count + 1, sizeof(const void *)),
+                                  .labels = calloc(count + 1, sizeof(char *))};
+    if (!shown->edges || !shown->labels)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
+
+        if (i < most && !statistics_edge_is_other(edge))
+            shown->edges[shown->count++] = edge;
+        else if (!edges_add_other(shown, edge))
+            return false;
+    }
+    for (size_t i = 0; i < shown->count; i++) {
+        shown->labels[i] = labels(merged->names, "client", shown->edges[i]->caller, "server",
+                                  shown->edges[i]->callee);
+        if (!shown->labels[i])
+            return false;
+    }
+    return true;
+}
+
+static void print_edges(struct printer *page, const struct merged *merged, size_t most)
+{
+    static const char total[] = "blkin_traces_service_graph_request_total";
+    static const char failed[] = "blkin_traces_service_graph_request_failed_total";
+    static const char seconds[] = "blkin_traces_service_graph_request_server_seconds";
+    struct shown_edges shown;
+
+    page->has_failed |= !edges_open(&shown, merged, most);
     print_head(page, total, "counter", "Calls of one service by another one.");
-    for (size_t i = 0; i < count; i++)
-        print_count(page, total, shown[i], "", statistics_edge(statistics, i)->calls);
+    for (size_t i = 0; !page->has_failed && i < shown.count; i++)
+        print_count(page, total, shown.labels[i], "", shown.edges[i]->calls);
     print_head(page, failed, "counter", "Of these, calls that failed.");
-    for (size_t i = 0; i < count; i++)
-        print_count(page, failed, shown[i], "", statistics_edge(statistics, i)->errors);
+    for (size_t i = 0; !page->has_failed && i < shown.count; i++)
+        print_count(page, failed, shown.labels[i], "", shown.edges[i]->errors);
     print_head(page, seconds, "histogram", "How long the called service took, in seconds.");
-    for (size_t i = 0; i < count; i++)
-        print_histogram(page, seconds, shown[i], &statistics_edge(statistics, i)->duration);
-}
-
-/* Rows or edges. */
-static void print_labelled(struct printer *page, const struct merged *merged, bool are_edges)
-{
-    const size_t count =
-        are_edges ? statistics_edges(merged->statistics) : statistics_rows(merged->statistics);
-    char **shown = calloc(count + 1, sizeof(*shown));
-
-    if (!shown || !make_labels(merged, shown, count, are_edges))
-        page->has_failed = true;
-    else if (are_edges)
-        print_edges(page, merged->statistics, count, shown);
-    else
-        print_rows(page, merged->statistics, count, shown);
-    for (size_t i = 0; shown && i < count; i++)
-        free(shown[i]);
-    free(shown);
+    for (size_t i = 0; !page->has_failed && i < shown.count; i++)
+        print_histogram(page, seconds, shown.labels[i], &shown.edges[i]->duration);
+    edges_close(&shown);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -202,8 +302,10 @@ static void print_workers(struct printer *page, const struct merged *merged, int
         print_counter(page, merged, &work_counters[i], now_ns);
 }
 
-static void print_root(struct printer *page, const struct merged *merged)
+static void print_root(struct printer *page, const struct merged *merged, size_t series)
 {
+    const size_t rows = statistics_rows(merged->statistics);
+    const size_t edges = statistics_edges(merged->statistics);
     const struct {
         const char *name, *type, *help;
         double value;
@@ -215,9 +317,15 @@ static void print_root(struct printer *page, const struct merged *merged)
         {"gaps_total", "counter", "Times that the topic lost messages before they were read.",
          (double)merged->gaps},
         {"rows", "gauge", "Services and names that are counted separately, 4096 at most.",
-         (double)statistics_rows(merged->statistics)},
+         (double)rows},
         {"edges", "gauge", "Pairs of services that are counted separately, 4096 at most.",
-         (double)statistics_edges(merged->statistics)},
+         (double)edges},
+        {"rows_without_series", "gauge",
+         "Of these rows, those that are in (other) here: page-series.",
+         (double)without_series(rows, rows_with_series(series))},
+        {"edges_without_series", "gauge",
+         "Of these edges, those that are in (other) here: page-series.",
+         (double)without_series(edges, edges_with_series(series))},
         {"time_seconds", "gauge",
          "Up to when deltas were read, since 1970; 0 before the first one.",
          (double)merged->to_ns / 1e9},
@@ -230,15 +338,15 @@ static void print_root(struct printer *page, const struct merged *merged)
     }
 }
 
-char *merged_page(const struct merged *merged, int64_t now_ns)
+char *merged_page(const struct merged *merged, size_t series, int64_t now_ns)
 {
     struct printer page = {0};
     struct page of_hosts = {.count = 0};
 
-    print_root(&page, merged);
+    print_root(&page, merged, series);
     print_workers(&page, merged, now_ns);
-    print_labelled(&page, merged, false);
-    print_labelled(&page, merged, true);
+    print_rows(&page, merged, rows_with_series(series));
+    print_edges(&page, merged, edges_with_series(series));
     fleet_page(&of_hosts, merged->fleet, now_ns);
     page_print(&of_hosts, &page);
     return print_end(&page);

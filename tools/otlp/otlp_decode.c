@@ -167,78 +167,133 @@ static bool is_valid(const struct otlp_span *span)
     return (span->trace_id | span->trace_id_high) && span->id;
 }
 
-struct decoding {
-    otlp_span_fn *call;
-    void *context;
-    struct otlp_origin origin;
-    struct otlp_decoded *decoded;
-};
+/* ---- a request ------------------------------------------------------------------------------- */
 
-static bool read_scope(struct decoding *decoding, struct text message)
+/* The spans of a ScopeSpans. Each of these three takes what it reads from *most, and returns false
+ * if a message is broken. */
+static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_span_fn *call,
+                         void *context)
 {
-    struct pb_reader reader = pb_reader_of(message);
+    struct pb_reader reader = decoding->scope_spans;
     struct pb_member field;
     struct otlp_span span;
 
-    /* it is the first field, wherever it is written in order */
-    decoding->origin.scope = (struct text){"", 0};
-    if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
-        decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
-    while (pb_next(&reader, &field)) {
+    for (; *most && pb_next(&reader, &field); --*most) {
         if (field.tag == OTLP_SCOPE_SPANS_SCOPE) {
             decoding->origin.scope = pb_text(&field);
+            decoding->origin.scope_number++;
         } else if (field.tag == OTLP_SCOPE_SPANS_SPAN) {
             if (!read_span(pb_text(&field), reader.end, &span))
                 return false;
-            decoding->decoded->spans++;
+            decoding->decoded.spans++;
             if (is_valid(&span))
-                decoding->call(decoding->context, &decoding->origin, &span);
+                call(context, &decoding->origin, &span);
             else
-                decoding->decoded->invalid++;
+                decoding->decoded.invalid++;
         }
     }
+    decoding->scope_spans = reader;
     return !pb_is_broken(&reader);
 }
 
-/* Where each span has one of its own, it is mostly that of the span before. */
-static void take_resource(struct otlp_origin *origin, struct text resource)
+static void take_scope(struct otlp_decoding *decoding, struct text message)
 {
-    if (origin->number && text_equal(resource, origin->resource))
+    decoding->scope_spans = pb_reader_of(message);
+    /* it is the first field, wherever it is written in order */
+    decoding->origin.scope = (struct text){"", 0};
+    decoding->origin.scope_number++;
+    if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
+        decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
+    if (decoding->wants_schemas)
+        decoding->origin.scope_schema = otlp_find(message, OTLP_SCOPE_SPANS_SCHEMA);
+}
+
+/* The next ScopeSpans of a ResourceSpans. */
+static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
+{
+    struct pb_member field;
+
+    for (; *most && pb_next(&decoding->resource_spans, &field); --*most) {
+        if (field.tag == OTLP_RESOURCE_SPANS_SCOPE_SPANS) {
+            take_scope(decoding, pb_text(&field));
+            break;
+        }
+    }
+    return !pb_is_broken(&decoding->resource_spans);
+}
+
+/* Where each span has one of its own, it is mostly that of the span before. */
+static void take_resource(struct otlp_origin *origin, struct text resource, struct text schema)
+{
+    if (origin->number && text_equal(resource, origin->resource) &&
+        text_equal(schema, origin->schema))
         return;
     origin->number++;
+    origin->schema = schema;
     origin->resource = resource;
     origin->service =
         otlp_find(otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("service.name")),
                   OTLP_VALUE_STRING);
 }
 
-static bool read_resource_spans(struct decoding *decoding, struct text message)
+/* The next ResourceSpans. */
+static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
 {
-    struct pb_reader reader = pb_reader_of(message);
+    struct text message, schema = {"", 0};
     struct pb_member field;
 
-    take_resource(&decoding->origin, otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE));
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_RESOURCE_SPANS_SCOPE_SPANS && !read_scope(decoding, pb_text(&field)))
+    for (; *most && pb_next(&decoding->request, &field); --*most) {
+        if (field.tag != OTLP_REQUEST_RESOURCE_SPANS)
+            continue;
+        message = pb_text(&field);
+        decoding->resource_spans = pb_reader_of(message);
+        if (decoding->wants_schemas)
+            schema = otlp_find(message, OTLP_RESOURCE_SPANS_SCHEMA);
+        take_resource(&decoding->origin, otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE), schema);
+        break;
+    }
+    return !pb_is_broken(&decoding->request);
+}
+
+static bool has_more(const struct pb_reader *reader)
+{
+    return reader->at != reader->end;
+}
+
+void otlp_decode_begin(struct otlp_decoding *decoding, struct text request, bool wants_schemas)
+{
+    const struct pb_reader none = pb_reader_of((struct text){"", 0});
+
+    *decoding = (struct otlp_decoding){.request = pb_reader_of(request),
+                                       .resource_spans = none,
+                                       .scope_spans = none,
+                                       .wants_schemas = wants_schemas};
+}
+
+bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
+                      void *context)
+{
+    bool is_well = true;
+
+    while (most && is_well) {
+        if (has_more(&decoding->scope_spans))
+            is_well = decode_spans(decoding, &most, call, context);
+        else if (has_more(&decoding->resource_spans))
+            is_well = decode_scopes(decoding, &most);
+        else if (has_more(&decoding->request))
+            is_well = decode_resources(decoding, &most);
+        else
             return false;
     }
-    return !pb_is_broken(&reader);
+    decoding->decoded.is_broken = !is_well;
+    return is_well;
 }
 
 struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *context)
 {
-    struct otlp_decoded decoded = {.is_broken = false};
-    struct decoding decoding = {.call = call, .context = context, .decoded = &decoded};
-    struct pb_reader reader = pb_reader_of(request);
-    struct pb_member field;
+    struct otlp_decoding decoding;
 
-    while (pb_next(&reader, &field)) {
-        if (field.tag == OTLP_REQUEST_RESOURCE_SPANS &&
-            !read_resource_spans(&decoding, pb_text(&field))) {
-            decoded.is_broken = true;
-            return decoded;
-        }
-    }
-    decoded.is_broken = pb_is_broken(&reader);
-    return decoded;
+    otlp_decode_begin(&decoding, request, false);
+    (void)otlp_decode_some(&decoding, UINT64_MAX, call, context);
+    return decoding.decoded;
 }

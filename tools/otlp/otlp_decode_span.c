@@ -9,8 +9,11 @@
 #include "babeltrace-plugin/encode/resource.h"
 #include "otlp_sound.h"
 #include "otlp_value.h"
+#include "otlp_write.h"
 
 #include <arpa/inet.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 /* ---- one attribute --------------------------------------------------------------------------- */
 
@@ -82,7 +85,8 @@ static const struct {
 struct filling {
     struct span *whole;
     bool is_ours; /* written by our encoder: what it made of the span is undone */
-    bool is_failed;
+    bool is_failed, is_ok;
+    bool has_own_error; /* the attribute "error" is told already */
     struct text peer_service;
     struct address peer, local;
     struct address ranked[RANKS]; /* of a foreign span */
@@ -270,44 +274,74 @@ static void otlp_decode_add_scope(struct filling *filling, struct text scope)
         otlp_decode_add_tag(filling, key, value);
 }
 
-static void otlp_decode_add_status(struct filling *filling, struct text status)
+/* An attribute "error" that is true or false: the status tells that. */
+static bool otlp_decode_is_flag(struct text value, bool *is_true)
 {
+    struct pb_member field;
+    bool is_false = false;
+
+    *is_true = false;
+    if (!otlp_value_field(value, &field))
+        return false;
+    if (field.tag == OTLP_VALUE_BOOL) {
+        *is_true = field.value;
+        is_false = !field.value;
+    } else if (field.tag == OTLP_VALUE_STRING) {
+        *is_true = text_is(pb_text(&field), "true");
+        is_false = text_is(pb_text(&field), "false");
+    }
+    return *is_true || is_false;
+}
+
+/* The status's message; of a status without one, what a text attribute "error" says. */
+static struct text otlp_decode_error(struct filling *filling, struct text raw, struct text status)
+{
+    const struct text message = otlp_find(status, OTLP_STATUS_MESSAGE);
+    const struct text value = otlp_attribute(raw, OTLP_SPAN_ATTRIBUTE, text_of("error"));
+    const struct text own = otlp_find(value, OTLP_VALUE_STRING);
+    bool is_true;
+
+    if (message.length || filling->is_ours || !own.length || otlp_decode_is_flag(value, &is_true))
+        return message;
+    filling->has_own_error = true;
+    return own;
+}
+
+static void otlp_decode_add_status(struct filling *filling, struct text raw)
+{
+    const struct text status = otlp_find(raw, OTLP_SPAN_STATUS);
     const uint64_t code = otlp_status_code(status);
 
     filling->is_failed = code == OTLP_STATUS_ERROR;
+    filling->is_ok = code == OTLP_STATUS_OK;
     if (filling->is_failed)
         (void)span_add(filling->whole, SPAN_TAG_TEXT, text_of("error"),
-                       otlp_find(status, OTLP_STATUS_MESSAGE), 0);
-    if (!filling->is_ours && (code == OTLP_STATUS_OK || filling->is_failed))
+                       otlp_decode_error(filling, raw, status), 0);
+    if (!filling->is_ours && (filling->is_ok || filling->is_failed))
         otlp_decode_add_text_tag(filling, "otel.status_code",
                                  text_of(filling->is_failed ? "ERROR" : "OK"));
 }
 
-/* An attribute "error" that is true or false: the status tells that, and Zipkin takes any tag
- * "error" for a failure. */
-static bool otlp_decode_is_error_flag(const struct filling *filling, struct text key,
-                                      struct text value)
+/* Zipkin takes any tag "error" for a failure, so where there is a status, its message alone has
+ * that name. */
+static void otlp_decode_add_own_error(struct filling *filling, struct text value)
 {
-    struct pb_member field;
-    bool is_true, is_false;
+    const bool has_status = filling->is_failed || filling->is_ok;
+    bool is_true;
 
-    if (!text_is(key, "error") || !otlp_value_field(value, &field))
-        return false;
-    is_true = field.tag == OTLP_VALUE_BOOL && field.value;
-    is_false = field.tag == OTLP_VALUE_BOOL && !field.value;
-    if (field.tag == OTLP_VALUE_STRING) {
-        is_true = text_is(pb_text(&field), "true");
-        is_false = text_is(pb_text(&field), "false");
-    }
-    return is_false || (is_true && filling->is_failed);
+    if (filling->has_own_error ||
+        (otlp_decode_is_flag(value, &is_true) && (!is_true || filling->is_failed)))
+        return;
+    otlp_decode_add_tag(filling, text_of(has_status ? "error#2" : "error"), value);
 }
 
 static void otlp_decode_add_attribute(struct filling *filling, struct text key, struct text value)
 {
     if (!filling->is_ours)
         otlp_decode_take_ranked(filling, key, value);
-    if (filling->is_ours ? !otlp_decode_take_own(filling, key, value)
-                         : !otlp_decode_is_error_flag(filling, key, value))
+    if (!filling->is_ours && text_is(key, "error"))
+        otlp_decode_add_own_error(filling, value);
+    else if (!filling->is_ours || !otlp_decode_take_own(filling, key, value))
         otlp_decode_add_tag(filling, key, value);
 }
 
@@ -326,32 +360,55 @@ static void otlp_decode_add_event(struct filling *filling, struct text event)
     struct pb_member field;
     int64_t time_ns = filling->whole->start_ns;
     struct text name = {"", 0};
-    size_t length;
+    bool has_attributes = false;
 
     while (pb_next(&reader, &field)) {
         if (field.tag == OTLP_EVENT_TIME && field.value <= INT64_MAX)
             time_ns = (int64_t)field.value;
         else if (field.tag == OTLP_EVENT_NAME)
             name = pb_text(&field);
+        has_attributes |= field.tag == OTLP_EVENT_ATTRIBUTE;
     }
     otlp_line_put(&line, name);
-    length = line.length;
-    otlp_line_put_string(&line, ": ");
-    otlp_value_put_attributes(&line, event, OTLP_EVENT_ATTRIBUTE, 0);
-    if (line.length == length + 2)
-        line.length = length; /* it has none */
+    if (has_attributes) {
+        otlp_line_put_string(&line, ": ");
+        otlp_value_put_attributes(&line, event, OTLP_EVENT_ATTRIBUTE, 0);
+    }
     (void)span_add(filling->whole, SPAN_ANNOTATION, text_of(""), otlp_line_text(&line), time_ns);
+}
+
+/* As the OpenTelemetry collector has it: state, attributes as JSON, how many were dropped. */
+static struct text otlp_decode_link_rest(struct text link, char *text, size_t size)
+{
+    struct otlp_line line = {text, size, 0};
+    struct pb_reader reader = pb_reader_of(link);
+    struct pb_member field;
+    uint64_t dropped = 0;
+    char number[24];
+
+    while (pb_next(&reader, &field))
+        dropped = field.tag == OTLP_LINK_DROPPED ? field.value : dropped;
+    (void)snprintf(number, sizeof(number), "|%" PRIu64, dropped);
+    otlp_line_put(&line, otlp_find(link, OTLP_LINK_TRACE_STATE));
+    otlp_line_put_string(&line, "|");
+    otlp_value_put_attributes(&line, link, OTLP_LINK_ATTRIBUTE, 0);
+    otlp_line_put_string(&line, number);
+    return otlp_line_text(&line);
 }
 
 static void otlp_decode_add_link(struct filling *filling, struct text link)
 {
     const struct text trace_id = otlp_find(link, OTLP_LINK_TRACE_ID);
     const struct text span_id = otlp_find(link, OTLP_LINK_SPAN_ID);
+    char text[LIMIT_VALUE + 1];
+    struct span_link to;
 
-    if (trace_id.length == 16 && span_id.length == 8)
-        (void)span_add_link(filling->whole,
-                            &(struct span_link){pb_id(trace_id.data), pb_id(trace_id.data + 8),
-                                                pb_id(span_id.data)});
+    if (trace_id.length != 16 || span_id.length != 8)
+        return;
+    to = (struct span_link){pb_id(trace_id.data), pb_id(trace_id.data + 8), pb_id(span_id.data)};
+    (void)span_add(filling->whole, SPAN_LINK,
+                   filling->is_ours ? text_of("") : otlp_decode_link_rest(link, text, sizeof(text)),
+                   (struct text){(const char *)&to, sizeof(to)}, 0);
 }
 
 static void otlp_decode_add_field(struct filling *filling, const struct pb_member *field)
@@ -384,13 +441,29 @@ static void otlp_decode_add_field(struct filling *filling, const struct pb_membe
     }
 }
 
+/* What a ResourceSpans or ScopeSpans has before its spans. */
+static struct text otlp_decode_put_head(char *head, struct text message, struct text schema)
+{
+    char *at = otlp_put_raw(head, PB_BYTES(1), message);
+
+    at = otlp_put_raw(at, PB_BYTES(3), schema);
+    return (struct text){head, (size_t)(at - head)};
+}
+
 /* For back ends of OTLP. Where there is no room for it, or it is not sound, they get what the
  * entries say. */
 static void otlp_decode_add_message(struct filling *filling, const struct otlp_origin *origin,
                                     const struct otlp_span *span)
 {
-    if (otlp_is_sound(origin, span->raw) &&
-        span_add(filling->whole, SPAN_ORIGIN, origin->resource, origin->scope, 0))
+    char resource[RESOURCE_MESSAGE_MAX + LIMIT_NAME + 16];
+    char scope[RESOURCE_MESSAGE_MAX + LIMIT_NAME + 16];
+
+    if (origin->resource.length <= RESOURCE_MESSAGE_MAX &&
+        origin->scope.length <= RESOURCE_MESSAGE_MAX && origin->schema.length <= LIMIT_NAME &&
+        origin->scope_schema.length <= LIMIT_NAME && otlp_is_sound(origin, span->raw) &&
+        span_add(filling->whole, SPAN_ORIGIN,
+                 otlp_decode_put_head(resource, origin->resource, origin->schema),
+                 otlp_decode_put_head(scope, origin->scope, origin->scope_schema), 0))
         (void)span_add(filling->whole, SPAN_MESSAGE, text_of(""), span->raw, 0);
 }
 
@@ -418,7 +491,7 @@ bool otlp_decode_span(const struct otlp_origin *origin, const struct otlp_span *
     };
     if (!span_set_name(whole, span->name))
         return false;
-    otlp_decode_add_status(&filling, otlp_find(span->raw, OTLP_SPAN_STATUS));
+    otlp_decode_add_status(&filling, span->raw);
     while (pb_next(&reader, &field))
         otlp_decode_add_field(&filling, &field);
     if (!filling.is_ours)

@@ -37,9 +37,6 @@ struct sound_field {
 #define DROPPED_OF_RESOURCE PB_TAG(2, PB_TYPE_VARINT)
 #define DROPPED_OF_SCOPE    PB_TAG(4, PB_TYPE_VARINT)
 #define DROPPED_OF_EVENT    PB_TAG(4, PB_TYPE_VARINT)
-#define LINK_TRACE_STATE    PB_TAG(3, PB_TYPE_BYTES)
-#define LINK_ATTRIBUTE      PB_TAG(4, PB_TYPE_BYTES)
-#define LINK_DROPPED        PB_TAG(5, PB_TYPE_VARINT)
 #define LINK_FLAGS          PB_TAG(6, PB_TYPE_FIXED32)
 #define STATUS_NONE         PB_TAG(1, PB_TYPE_VARINT) /* deprecated, and not read any more */
 
@@ -72,9 +69,9 @@ static const struct sound_field sound_fields[] = {
     {SOUND_EVENT, SOUND_NUMBER, 0, DROPPED_OF_EVENT},
     {SOUND_LINK, SOUND_BYTES, 16, OTLP_LINK_TRACE_ID},
     {SOUND_LINK, SOUND_BYTES, 8, OTLP_LINK_SPAN_ID},
-    {SOUND_LINK, SOUND_TEXT, 0, LINK_TRACE_STATE},
-    {SOUND_LINK, SOUND_ATTRIBUTE, 0, LINK_ATTRIBUTE},
-    {SOUND_LINK, SOUND_NUMBER, 0, LINK_DROPPED},
+    {SOUND_LINK, SOUND_TEXT, 0, OTLP_LINK_TRACE_STATE},
+    {SOUND_LINK, SOUND_ATTRIBUTE, 0, OTLP_LINK_ATTRIBUTE},
+    {SOUND_LINK, SOUND_NUMBER, 0, OTLP_LINK_DROPPED},
     {SOUND_LINK, SOUND_NUMBER, 0, LINK_FLAGS},
     {SOUND_STATUS, SOUND_NUMBER, 0, STATUS_NONE},
     {SOUND_STATUS, SOUND_TEXT, 0, OTLP_STATUS_MESSAGE},
@@ -140,5 +137,6 @@ static bool sound_check(enum sound_kind kind, struct text message, unsigned dept
 bool otlp_is_sound(const struct otlp_origin *origin, struct text span)
 {
     return sound_check(SOUND_RESOURCE, origin->resource, 0) &&
-           sound_check(SOUND_SCOPE, origin->scope, 0) && sound_check(SOUND_SPAN, span, 0);
+           sound_check(SOUND_SCOPE, origin->scope, 0) && sound_check(SOUND_SPAN, span, 0) &&
+           utf8_is_valid(origin->schema) && utf8_is_valid(origin->scope_schema);
 }

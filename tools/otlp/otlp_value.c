@@ -5,12 +5,14 @@
  */
 #include "otlp_value.h"
 
+#include "babeltrace-plugin/base/real.h"
+
 #include <inttypes.h>
-#include <stdio.h>
+#include <math.h>
 #include <string.h>
 
-/* Of values within values: what is deeper is left out. */
-#define DEPTH_MAX 8
+/* Of values within values: a deeper one is "...". */
+#define DEPTH_MAX 32
 
 void otlp_line_put(struct otlp_line *line, struct text text)
 {
@@ -30,27 +32,58 @@ void otlp_line_put_string(struct otlp_line *line, const char *string)
 /* In quotes, where it is a part of something. */
 static void otlp_line_put_quoted(struct otlp_line *line, struct text text)
 {
+    char escaped[8];
+
     otlp_line_put_string(line, "\"");
-    for (size_t i = 0; i < text.length; i++) {
-        const char c = text.data[i];
+    for (size_t i = 0; i < text.length && line->length < line->size; i++) {
+        const unsigned char c = (unsigned char)text.data[i];
 
         if (c == '"' || c == '\\')
-            otlp_line_put_string(line, "\\");
-        otlp_line_put(line, c == '\n'                 ? text_of("\\n")
-                            : (unsigned char)c < 0x20 ? text_of(" ")
-                                                      : (struct text){&text.data[i], 1});
+            (void)snprintf(escaped, sizeof(escaped), "\\%c", c);
+        else if (c < 0x20)
+            (void)snprintf(escaped, sizeof(escaped), "\\u%04x", c);
+        else
+            escaped[0] = '\0';
+        otlp_line_put(line, escaped[0] ? text_of(escaped) : (struct text){&text.data[i], 1});
     }
     otlp_line_put_string(line, "\"");
 }
 
-static void otlp_line_put_hex(struct otlp_line *line, struct text bytes)
+static void otlp_line_put_base64(struct otlp_line *line, struct text bytes)
 {
-    for (size_t i = 0; i < bytes.length && line->length < line->size; i++) {
-        char digits[4];
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-        (void)snprintf(digits, sizeof(digits), "%02x", (unsigned char)bytes.data[i]);
-        otlp_line_put_string(line, digits);
+    for (size_t i = 0; i < bytes.length && line->length < line->size; i += 3) {
+        const size_t count = bytes.length - i < 3 ? bytes.length - i : 3;
+        unsigned char three[3] = {0};
+        char four[5] = "====";
+
+        memcpy(three, bytes.data + i, count);
+        four[0] = digits[three[0] >> 2];
+        four[1] = digits[(three[0] & 3) << 4 | three[1] >> 4];
+        if (count > 1)
+            four[2] = digits[(three[1] & 15) << 2 | three[2] >> 6];
+        if (count > 2)
+            four[3] = digits[three[2] & 63];
+        otlp_line_put_string(line, four);
     }
+}
+
+/* JSON has no number for some doubles: they are texts. */
+static void otlp_line_put_double(struct otlp_line *line, double real, unsigned depth)
+{
+    const char *quote = depth && !isfinite(real) ? "\"" : "";
+    char number[32];
+
+    if (isfinite(real))
+        (void)real_show(number, sizeof(number), real);
+    else
+        (void)snprintf(number, sizeof(number), "%s%s%s", quote,
+                       isnan(real) ? "NaN"
+                       : real > 0  ? "Infinity"
+                                   : "-Infinity",
+                       quote);
+    otlp_line_put_string(line, number);
 }
 
 /* The field of a message AnyValue that tells its value: the last one. */
@@ -97,18 +130,20 @@ void otlp_value_put_attributes(struct otlp_line *line, struct text message, enum
         otlp_value_put(line, value, depth + 1);
         before = ",";
     }
-    if (*before == ',')
-        otlp_line_put_string(line, "}");
+    otlp_line_put_string(line, *before == '{' ? "{}" : "}");
 }
 
-/* As JSON, but for a text that is the whole. */
+/* As JSON, but for a text, bytes or nothing that is the whole. */
 void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
 {
+    const char *quote = depth ? "\"" : "";
     struct pb_member field;
     char number[32];
 
-    if (depth > DEPTH_MAX || !otlp_value_field(value, &field))
+    if (depth > DEPTH_MAX || !otlp_value_field(value, &field)) {
+        otlp_line_put_string(line, depth > DEPTH_MAX ? "\"...\"" : depth ? "null" : "");
         return;
+    }
     switch (field.tag) {
     case OTLP_VALUE_STRING:
         if (depth)
@@ -124,8 +159,7 @@ void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
         otlp_line_put_string(line, number);
         break;
     case OTLP_VALUE_DOUBLE:
-        (void)snprintf(number, sizeof(number), "%.17g", pb_double(field.value));
-        otlp_line_put_string(line, number);
+        otlp_line_put_double(line, pb_double(field.value), depth);
         break;
     case OTLP_VALUE_ARRAY:
         otlp_value_put_array(line, pb_text(&field), depth);
@@ -134,9 +168,12 @@ void otlp_value_put(struct otlp_line *line, struct text value, unsigned depth)
         otlp_value_put_attributes(line, pb_text(&field), OTLP_LIST_ATTRIBUTE, depth);
         break;
     case OTLP_VALUE_BYTES:
-        otlp_line_put_hex(line, pb_text(&field));
+        otlp_line_put_string(line, quote);
+        otlp_line_put_base64(line, pb_text(&field));
+        otlp_line_put_string(line, quote);
         break;
     default:
+        otlp_line_put_string(line, depth ? "null" : "");
         break;
     }
 }

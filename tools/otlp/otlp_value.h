@@ -1,5 +1,6 @@
 /*
- * Values of attributes in OTLP, as text: JSON, but for a text that is the whole value.
+ * Values of attributes in OTLP, as text, as OpenTelemetry specifies it (common, AnyValue for other
+ * protocols): JSON, but for a text, bytes (base64) or nothing that is the whole value.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

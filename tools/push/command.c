@@ -56,13 +56,13 @@ static int config_show_keys(int argc, char *argv[])
     struct config *config;
     int status;
 
-    config = config_read(&request, argc, argv, &status);
+    config = config_read_view(&request, argc, argv, &status);
     if (!config)
         return status;
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, rotate, record, hub, stat, work or host"
+                section ? "--section=live, record, hub, stat, work or host"
                         : "no argument");
         config_free(config);
         return 2;
@@ -70,7 +70,7 @@ static int config_show_keys(int argc, char *argv[])
     if (section) {
         request.section = section;
         config_free(config);
-        config = config_read(&request, argc, argv, &status);
+        config = config_read_view(&request, argc, argv, &status);
     }
     for (int key = 0; config && key_rule(key); key++) {
         const struct param_rule *rule = key_rule(key);

@@ -17,4 +17,15 @@ struct alarm {
     char why[128]; /* cut, valid UTF-8, and without control characters */
 };
 
+/* When the span began, by a clock that is offset_ns ahead of CLOCK_MONOTONIC, which is now_ns. A
+ * program may have written any numbers: the begin is between the host's start and now. */
+static inline int64_t alarm_begin_ns(const struct alarm *alarm, int64_t now_ns, int64_t offset_ns)
+{
+    const uint64_t now = (uint64_t)now_ns;
+    const uint64_t end = alarm->monotonic_ns < now ? alarm->monotonic_ns : now;
+    const uint64_t begin = alarm->duration_ns < end ? end - alarm->duration_ns : 0;
+
+    return (int64_t)begin + offset_ns;
+}
+
 #endif

@@ -68,8 +68,9 @@ static bool alarms_have_room(const struct alarms *alarms)
 /* By the wall clock. */
 static int64_t alarms_begin_of(const struct alarm *alarm)
 {
-    return wall_clock_ns() - clock_ns() + (int64_t)alarm->monotonic_ns -
-           (int64_t)alarm->duration_ns;
+    const int64_t now_ns = clock_ns();
+
+    return alarm_begin_ns(alarm, now_ns, wall_clock_ns() - now_ns);
 }
 
 static void alarms_take(void *context, const struct alarm *alarm)

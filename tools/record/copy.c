@@ -217,8 +217,16 @@ struct copy_held {
     int64_t from_ns;
 };
 
+static void copy_cut(struct copy_held *held, int64_t from_ns)
+{
+    if (!held->is_cut || from_ns > held->from_ns)
+        held->from_ns = from_ns;
+    held->is_cut = true;
+}
+
+/* damaged: as far as rings that a program has overwritten tell. */
 static bool copy_ring(struct copy *copy, struct ring ring, struct copy_held *held,
-                      struct fetch_result *result)
+                      struct copy_held *damaged, struct fetch_result *result)
 {
     struct ring_back back;
 
@@ -234,28 +242,32 @@ static bool copy_ring(struct copy *copy, struct ring ring, struct copy_held *hel
     result->records += back.records;
     result->bytes += back.bytes;
     result->rings_damaged += back.is_damaged;
-    if (back.is_cut || back.is_damaged || copy->is_limited) {
-        if (!held->is_cut || copy->oldest_ns > held->from_ns)
-            held->from_ns = copy->oldest_ns;
-        held->is_cut = true;
-    }
+    if (back.is_damaged)
+        copy_cut(damaged, copy->oldest_ns);
+    else if (back.is_cut || copy->is_limited)
+        copy_cut(held, copy->oldest_ns);
     return true;
 }
 
+/* Damage is its user's only: traces that have no record in a damaged memory are not incomplete. */
 static bool copy_memory(struct copy *copy, const struct fetch_memory *wanted,
                         struct copy_held *held, struct fetch_result *result)
 {
+    const int64_t made_ns = (int64_t)wanted->known.made;
+    struct copy_held damaged = {false, made_ns};
+    const size_t count = copy->count - copy->host_count;
     struct memory memory;
     bool is_well = true;
 
-    *held = (struct copy_held){false, wanted->made_mono_ns + copy->order->offset_ns};
-    if (!memory_open(&memory, wanted->fd, &result->error))
+    *held = damaged;
+    if (!memory_open_known(&memory, wanted->fd, &wanted->known, &result->error))
         return false;
     copy->takes_host = wanted->user == copy->order->host_user;
-    for (uint32_t cpu = 0; is_well && cpu < wanted->cpus; cpu++, copy->ring++)
-        is_well =
-            cpu >= memory.size.cpus || copy_ring(copy, memory_ring(&memory, cpu), held, result);
+    for (uint32_t cpu = 0; is_well && cpu < memory.size.cpus; cpu++, copy->ring++)
+        is_well = copy_ring(copy, memory_ring(&memory, cpu), held, &damaged, result);
     memory_close(&memory);
+    if (damaged.is_cut && (copy->order->is_window || copy->count - copy->host_count > count))
+        copy_cut(held, damaged.from_ns);
     return is_well;
 }
 

@@ -15,9 +15,8 @@
 struct fetch_memory {
     int fd; /* the same in the task */
     uint32_t user;
-    uint64_t number; /* of the user's memories, see holder.h */
-    uint32_t cpus;
-    int64_t made_mono_ns;
+    uint64_t number;     /* of the user's memories, see holder.h */
+    struct memory known; /* as the agent has checked it, for memory_open_known() */
 };
 
 struct fetch_wanted {

@@ -191,8 +191,7 @@ static bool fetching_list_memories(struct fetching *fetching, struct fetch_order
             return false;
         fetching->fds[fetching->task.fd_count++] = fd;
         memories[order->memory_count++] =
-            (struct fetch_memory){fd, held->user, held->number, held->memory.size.cpus,
-                                  (int64_t)held->memory.made - order->offset_ns};
+            (struct fetch_memory){fd, held->user, held->number, held->memory};
     }
     order->memories = memories;
     qsort(fetching->fds, fetching->task.fd_count, sizeof(*fetching->fds), fetching_by_number);

@@ -115,8 +115,10 @@ static bool incomplete_send_all(const struct incomplete_span *spans, size_t coun
     params->exporter.tap = NULL;
     params->exporter.spool.folder = NULL;
     exporter = endpoint ? exporter_new(&params->exporter, &callbacks, error) : NULL;
-    if (!exporter)
+    if (!exporter) {
+        endpoint_table_free(endpoints);
         return false;
+    }
     for (size_t i = 0; i < count; i++)
         incomplete_add_span(exporter, endpoint, &spans[i]);
     is_well = exporter_close(exporter, error);

@@ -64,25 +64,43 @@ void later_free(struct later *later)
 struct later_message {
     struct later *later;
     struct buffer *buffer;
+    uint64_t resource, scope; /* numbers of the origin that spans are added to; 0: none yet */
+    struct otlp_origin_places places;
 };
 
-/* A ResourceSpans with one ScopeSpans with one span, as they came. */
+static char *later_put_origin(struct later_message *message, const struct otlp_origin *origin)
+{
+    const bool is_new = origin->number != message->resource;
+    char *end = message->buffer->data + message->buffer->length;
+
+    if (is_new)
+        end = otlp_resource_begin(message->buffer, origin->resource, origin->schema,
+                                  &message->places);
+    if (is_new || origin->scope_number != message->scope)
+        end = otlp_scope_begin(message->buffer, end, origin->scope, origin->scope_schema,
+                               &message->places);
+    message->resource = origin->number;
+    message->scope = origin->scope_number;
+    return end;
+}
+
+/* As they came: spans of one resource or scope that follow each other share it. */
 static void later_put_span(void *context, const struct otlp_origin *origin,
                            const struct otlp_span *span)
 {
     struct later_message *message = context;
-    const size_t all =
-        OTLP_ORIGIN_MAX + origin->resource.length + origin->scope.length + span->raw.length;
-    struct otlp_origin_places places;
+    const bool is_new = origin->number != message->resource;
+    const size_t all = OTLP_ORIGIN_MAX +
+                       (is_new ? origin->resource.length + origin->schema.length : 0) +
+                       origin->scope.length + origin->scope_schema.length + span->raw.length;
     char *at;
 
     if (message->buffer->length + all > LATER_BYTES_MAX || !buffer_reserve(message->buffer, all)) {
         message->later->agent->totals.foreign_dropped++;
         return;
     }
-    at = otlp_origin_begin(message->buffer, origin->resource, origin->scope, &places);
-    at = otlp_put_raw(at, PB_BYTES(2), span->raw);
-    otlp_origin_end(message->buffer, &places, at);
+    at = otlp_put_raw(later_put_origin(message, origin), PB_BYTES(2), span->raw);
+    otlp_origin_end(message->buffer, &message->places, at);
     message->later->agent->totals.foreign_fetched++;
 }
 
@@ -144,7 +162,7 @@ static void later_take_traces(struct later *later, const struct request *request
 void later_take(struct later *later, const struct request *requests, int64_t offset_ns,
                 struct buffer *buffer)
 {
-    struct later_message message = {later, buffer};
+    struct later_message message = {.later = later, .buffer = buffer};
 
     later->takes++;
     later->fetched = later->agent->totals.foreign_fetched;

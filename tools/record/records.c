@@ -178,7 +178,6 @@ static void records_give(struct records *records, const struct ring_entry *entry
 
 struct records_foreign {
     struct pipeline *pipeline;
-    struct endpoint_table *endpoints;
     struct span whole;
 };
 
@@ -186,33 +185,32 @@ static void records_give_foreign(void *context, const struct otlp_origin *origin
                                  const struct otlp_span *span)
 {
     struct records_foreign *foreign = context;
+    struct pipeline *pipeline = foreign->pipeline;
 
-    if (!otlp_decode_span(origin, span, foreign->endpoints, &foreign->whole)) {
-        foreign->pipeline->intake.counts.events++;
-        foreign->pipeline->intake.counts.unreadable++;
+    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler),
+                          &foreign->whole)) {
+        pipeline->intake.counts.events++;
+        pipeline->intake.counts.unreadable++;
         return;
     }
     foreign->whole.recorded_ns = span->end_ns;
-    chain_take(&foreign->pipeline->chain, &foreign->whole,
-               assembler_now(foreign->pipeline->assembler));
+    chain_take(&pipeline->chain, &foreign->whole, assembler_now(pipeline->assembler));
 }
 
 /* Of a file that need not be there. Returns false with error set. */
 static bool records_read_foreign(struct records *records, const char *path, struct error *error)
 {
     struct records_foreign foreign = {.pipeline = &records->pipeline};
+    struct otlp_decoding decoding;
     struct text file;
 
     if (!records_map_file(path, &file)) {
         error_set(error, "cannot read %s: %s", path, strerror(errno));
         return errno == ENOENT;
     }
-    foreign.endpoints = endpoint_table_new();
-    if (!foreign.endpoints)
-        return error_set(error, "out of memory for %s", path);
-    (void)otlp_decode(file, records_give_foreign, &foreign);
+    otlp_decode_begin(&decoding, file, true);
+    (void)otlp_decode_some(&decoding, UINT64_MAX, records_give_foreign, &foreign);
     free(foreign.whole.log);
-    endpoint_table_free(foreign.endpoints);
     return true;
 }
 

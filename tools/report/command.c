@@ -61,6 +61,6 @@ int report_command(int argc, char *argv[])
         if (!output_close(&output, status == 0))
             status = 1;
     }
-    summary_free(&summary);
+    status = summary_end(&summary, status);
     return status;
 }

@@ -102,7 +102,8 @@ static bool follow_next(struct follow *follow, struct follow_ring *ring,
 
 static void follow_note_fill(struct follow *follow, const struct ring_reader *reader)
 {
-    const uint64_t fill = (ring_end(reader->ring) - reader->at) / (reader->ring.size / 1024);
+    const uint64_t end = ring_end(reader->ring);
+    const uint64_t fill = end > reader->at ? (end - reader->at) / (reader->ring.size / 1024) : 0;
 
     if (fill > follow->fill)
         follow->fill = fill;

@@ -309,6 +309,7 @@ static void holder_take_over(void *context, int fd, const char *name)
         free(held);
     } else {
         held->is_stored = true;
+        held->memory.made = held->number; /* the store's word: programs may have overwritten it */
         holder_add(holder, held);
         holder->counts.taken_over++;
     }

@@ -196,13 +196,12 @@ static const char *memory_problem(int fd, struct ring_memory *head)
     return ring_problem(head, (uint64_t)status.st_size);
 }
 
-bool memory_open(struct memory *memory, int fd, struct error *error)
+/* problem: NULL if the head is one to map it by. */
+static bool memory_open_by(struct memory *memory, int fd, const struct ring_memory *head,
+                           const char *problem, struct error *error)
 {
-    struct ring_memory head;
-    const char *problem = memory_problem(fd, &head);
-
     *memory = (struct memory){.fd = fd};
-    if (!problem && !memory_map(memory, &head))
+    if (!problem && !memory_map(memory, head))
         problem = strerror(errno);
     if (!problem)
         return true;
@@ -225,6 +224,33 @@ bool memory_is_shared(const struct memory *memory)
         return true;
     (void)fcntl(memory->fd, F_SETLEASE, F_UNLCK);
     return false;
+}
+
+bool memory_open(struct memory *memory, int fd, struct error *error)
+{
+    const uint64_t now = (uint64_t)wall_clock_ns();
+    struct ring_memory head;
+    const char *problem = memory_problem(fd, &head);
+
+    if (!problem && head.made > now)
+        head.made = now;
+    return memory_open_by(memory, fd, &head, problem, error);
+}
+
+bool memory_open_known(struct memory *memory, int fd, const struct memory *known,
+                       struct error *error)
+{
+    const struct ring_memory head = {.cpus = known->size.cpus,
+                                     .event_bytes = known->size.event_bytes,
+                                     .alarm_bytes = known->size.alarm_bytes,
+                                     .heads_at = known->heads_at,
+                                     .data_at = known->data_at,
+                                     .bytes = known->bytes,
+                                     .made = known->made};
+    struct stat status;
+    const bool is_it = memory_is_sealed(fd, &status) && (uint64_t)status.st_size == known->bytes;
+
+    return memory_open_by(memory, fd, &head, is_it ? NULL : "it is another one", error);
 }
 
 void memory_close(struct memory *memory)

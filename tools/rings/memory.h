@@ -29,7 +29,8 @@ struct memory {
     uint64_t heads_at;
     uint64_t data_at;
     uint64_t bytes;  /* of all of it */
-    uint64_t made;   /* CLOCK_REALTIME in ns; of a memory of before it is the memory's word */
+    uint64_t made;   /* CLOCK_REALTIME in ns; of a memory of before it is the memory's word, and not
+                        in the future */
     uint64_t filled; /* while it is made: its pages are there up to here */
 };
 
@@ -66,6 +67,14 @@ int memory_share(const struct memory *memory);
 /* Has any program a descriptor that was given away, or a mapping by it? True where the kernel does
  * not tell. */
 bool memory_is_shared(const struct memory *memory);
+
+/*
+ * Maps a memory that another process of ours has checked: `known` is that process's struct, and fd
+ * its descriptor here. Nothing is read from the memory, as programs may have overwritten its head
+ * since. The descriptor is the memory's, also if this fails. Returns false with error set.
+ */
+bool memory_open_known(struct memory *memory, int fd, const struct memory *known,
+                       struct error *error);
 
 /* Unmaps and closes it: it lives on in programs that have it. */
 void memory_close(struct memory *memory);

@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/error.h"
 #include "libblkin/preload/config.h"
 #include "program.h"
+#include "unit.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -130,10 +131,10 @@ static bool read_options(struct request *request, int argc, char *argv[])
             return false;
         }
     }
-    if (request->is_help || request->is_print == (optind == argc))
+    if (request->is_help || (request->is_print ? optind + 1 >= argc : optind < argc))
         return true;
     fprintf(stderr, "%s: expected %s; see --help\n", request->command,
-            request->is_print ? "no PROGRAM with --print" : "a PROGRAM to run");
+            request->is_print ? "one UNIT at most with --print" : "a PROGRAM to run");
     return false;
 }
 
@@ -208,7 +209,6 @@ static void print_variable(const char *name, const char *value)
 
 static int print_variables(const struct request *request, const char *library)
 {
-    puts("[Service]");
     print_variable("LD_PRELOAD", library);
     if (request->text[0])
         print_variable("BLKIN_RUN", request->text);
@@ -240,7 +240,7 @@ static int execute(const struct request *request, const char *path, char *argv[]
 }
 
 /* Returns 0, or the exit status after it has said why. */
-static int prepare(const struct request *request, const char *path)
+static int prepare(const struct request *request, const char *path, const char *unit)
 {
     char library[PATH_MAX];
     struct error error = {""};
@@ -251,6 +251,12 @@ static int prepare(const struct request *request, const char *path)
             fprintf(stderr, "%s: %s runs untraced\n", request->command, path);
         return path && request->is_anyway ? 0 : STATUS_CANNOT;
     }
+    if (!path && unit && !unit_print(unit, library, &error)) {
+        fprintf(stderr, "%s: %s\n", request->command, error.text);
+        return STATUS_CANNOT;
+    }
+    if (!path && !unit)
+        puts("[Service]");
     if (!path)
         return print_variables(request, library);
     if (set_variables(request, library))
@@ -273,12 +279,12 @@ int run_command(int argc, char *argv[])
         return 0;
     }
     if (request.is_print)
-        return prepare(&request, NULL);
+        return prepare(&request, NULL, argv[optind]);
     if (!program_find(argv[optind], path)) {
         fprintf(stderr, "%s: %s: %s\n", argv[0], argv[optind],
                 errno == ENOENT ? "not found" : strerror(errno));
         return errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
     }
-    status = prepare(&request, path);
+    status = prepare(&request, path, NULL);
     return status ? status : execute(&request, path, argv + optind);
 }

@@ -187,6 +187,6 @@ int show(int argc, char *argv[])
         else
             status = show_trace(&summary.traces, &options, summary.names, &summary.model);
     }
-    summary_free(&summary);
+    status = summary_end(&summary, status);
     return output_flush(argv[0], status);
 }

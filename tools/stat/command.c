@@ -71,7 +71,7 @@ static int stat_source(const struct options *options)
         else
             fputs("blkin stat: out of memory\n", stderr);
     }
-    summary_free(&summary);
+    status = summary_end(&summary, status);
     return output_flush("blkin stat", status);
 }
 
@@ -94,7 +94,7 @@ static int stat_services(const struct options *options, char *name)
         snprintf(file, sizeof(file), "--config=%s", options->config);
         flags[count++] = file;
     }
-    config = config_read(&request, count, flags, &status);
+    config = config_read_view(&request, count, flags, &status);
     if (!config)
         return status;
     status = watch_services(options, config_text(config, "runtime-dir"));

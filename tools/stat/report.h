@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SERVICES_MAX 2
+#define SERVICES_MAX 1
 
 struct options {
     int64_t interval_ms;

@@ -38,7 +38,7 @@
 #define BUSY_MUCH   0.8
 #define BUSY_LITTLE 0.3
 
-static const char *const services[SERVICES_MAX] = {"live", "rotate"};
+static const char *const services[SERVICES_MAX] = {"live"};
 
 struct watch {
     const struct options *options;
@@ -408,8 +408,8 @@ int watch_services(const struct options *options, const char *folder)
             status = run(&watch);
         else
             fprintf(stderr,
-                    "blkin stat: no service answers in \"%s\": start \"blkin live\" or \"blkin "
-                    "rotate\", name its --runtime-dir, or give a FILE, FOLDER, URL or SOCKET\n",
+                    "blkin stat: no service answers in \"%s\": start \"blkin live\", name its "
+                    "--runtime-dir, or give a FILE, FOLDER, URL or SOCKET\n",
                     folder);
     }
     end(&watch);

@@ -29,6 +29,8 @@ bool id_parse(const char *text, char id[33])
     memcpy(id + padded - length, text, length + 1);
     for (size_t i = 0; i < padded; i++)
         id[i] |= id[i] >= 'A' ? 'a' - 'A' : 0;
+    if (padded == 32 && strspn(id, "0") >= 16)
+        memmove(id, id + 16, 17);
     return true;
 }
 
@@ -45,9 +47,10 @@ static int64_t time_member(const json_t *object, const char *key)
 
 static bool span_id(const json_t *object, const char *key, char id[17])
 {
+    const char *text = text_in(object, key);
     char parsed[33];
 
-    if (!id_parse(text_in(object, key), parsed) || strlen(parsed) != 16)
+    if (strlen(text) > 16 || !id_parse(text, parsed))
         return false;
     memcpy(id, parsed, 17);
     return true;
@@ -126,11 +129,17 @@ static void complain(const char *source, const struct buffer *bytes, size_t befo
                 source, line, error->text);
 }
 
+/* Blanks, and the byte order mark that some editors and shells begin a file with. */
 static size_t skip_space(const struct buffer *bytes, size_t position)
 {
-    while (position < bytes->length && strchr(" \t\r\n", bytes->data[position]) &&
-           bytes->data[position])
-        position++;
+    static const char mark[] = "\xef\xbb\xbf";
+
+    for (; position < bytes->length; position++) {
+        if (bytes->length - position >= 3 && memcmp(bytes->data + position, mark, 3) == 0)
+            position += 2;
+        else if (!memchr(" \t\r\n", bytes->data[position], 4))
+            break;
+    }
     return position;
 }
 

@@ -48,7 +48,10 @@ void spans_free(struct span_list *list);
  */
 bool spans_add(struct span_list *list, const json_t *json, const char *source);
 
-/* Lower-cases the hexadecimal digits of text and pads them to 16, or 32. False if it is no id. */
+/*
+ * Lower-cases the hexadecimal digits of text and pads them to 16, or 32. An id whose upper half is
+ * zero has 16 digits, as in Zipkin. False if the text is no id.
+ */
 bool id_parse(const char *text, char id[33]);
 
 #endif

@@ -6,6 +6,7 @@
 #include "options.h"
 
 #include "read.h"
+#include "babeltrace-plugin/base/real.h"
 #include "tools/base/text.h"
 
 #include <assert.h>
@@ -58,7 +59,7 @@ static bool take_number(const struct view_option *option, const char *text, cons
 static bool take_seconds(const struct view_option *option, const char *text, const char *command)
 {
     char *end;
-    const double seconds = strtod(text, &end);
+    const double seconds = real_read(text, &end);
 
     if (*end || end == text || !(seconds >= MIN_INTERVAL_S && seconds <= MAX_INTERVAL_S)) {
         fprintf(stderr, "%s: --%s: expected %.1f to %.0f seconds, got \"%s\"\n", command,

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +62,7 @@ static bool read_file(const char *path, struct buffer *bytes)
 }
 
 /* Returns where its standard output can be read, or -1 with errno set. */
-static int start(const char *const arguments[], pid_t *child)
+static int start(const char *const arguments[], FILE *messages, pid_t *child)
 {
     posix_spawn_file_actions_t actions;
     int ends[2];
@@ -72,6 +73,8 @@ static int start(const char *const arguments[], pid_t *child)
     error = posix_spawn_file_actions_init(&actions);
     if (!error) {
         error = posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+        if (!error)
+            error = posix_spawn_file_actions_adddup2(&actions, fileno(messages), STDERR_FILENO);
         if (!error)
             error = posix_spawnp(child, arguments[0], &actions, NULL,
                                  (char *const *)(uintptr_t)arguments, environ);
@@ -118,6 +121,63 @@ static bool rules_are_right(void)
     return are_right;
 }
 
+/* All messages, or those of the sink alone: its account is true for what was read. */
+static void pass_on(FILE *messages, bool is_all)
+{
+    char *line = NULL;
+    size_t size = 0;
+
+    rewind(messages);
+    while (getline(&line, &size, messages) > 0) {
+        if (is_all || strncmp(line, "blkin", 5) == 0)
+            fputs(line, stderr);
+    }
+    free(line);
+}
+
+bool read_is_partial;
+
+/* Of babeltrace2 that has ended. */
+static bool judge(const char *path, int status, FILE *messages, const struct buffer *bytes)
+{
+    read_is_partial = status != 0 && bytes->length > strlen("[\n]\n");
+    pass_on(messages, !read_is_partial);
+    if (read_is_partial)
+        fprintf(
+            stderr,
+            "blkin: the trace \"%s\" is damaged: only what babeltrace2 read before the damage is "
+            "shown; `babeltrace2 --output-format=dummy %s` says where the damage is\n",
+            path, path);
+    else if (status)
+        fprintf(stderr,
+                "blkin: cannot read the trace \"%s\": babeltrace2 has failed; its messages are "
+                "above\n",
+                path);
+    return read_is_partial || status == 0;
+}
+
+bool read_babeltrace(const char *const arguments[], struct buffer *bytes)
+{
+    const int memory = memfd_create("messages", MFD_CLOEXEC);
+    FILE *messages = memory < 0 ? NULL : fdopen(memory, "w+");
+    pid_t child;
+    const int output = messages ? start(arguments, messages, &child) : -1;
+    FILE *file = output < 0 ? NULL : fdopen(output, "r");
+    bool done = file && read_stream(file, bytes);
+    int status = 0;
+
+    if (!done)
+        fprintf(stderr, "blkin: cannot read the trace \"%s\" with babeltrace2: %s\n", arguments[1],
+                strerror(errno));
+    if (file)
+        fclose(file);
+    if (output >= 0 && waitpid(child, &status, 0) == child && done)
+        done = judge(arguments[1], status, messages, bytes);
+    if (messages)
+        fclose(messages);
+    return done;
+}
+
 /* A recorded trace: the sink makes spans of it. */
 static bool read_trace(const char *path, struct buffer *bytes)
 {
@@ -125,25 +185,10 @@ static bool read_trace(const char *path, struct buffer *bytes)
         rules_are_right() ? read_params("endpoint=\"file:/dev/stdout\"", read_rules) : NULL;
     const char *const arguments[] = {"babeltrace2",       path,   "--component=sink.blkin.zipkin",
                                      "--log-level=ERROR", params, NULL};
-    pid_t child;
-    const int output = params ? start(arguments, &child) : -1;
-    FILE *file = output < 0 ? NULL : fdopen(output, "r");
-    bool done = file && read_stream(file, bytes);
-    int status = 0;
+    const bool done = params && read_babeltrace(arguments, bytes);
 
-    if (!done && params)
-        fprintf(stderr, "blkin: cannot read the trace \"%s\" with babeltrace2: %s\n", path,
-                strerror(errno));
     free(params);
-    if (file)
-        fclose(file);
-    if (output < 0 || waitpid(child, &status, 0) < 0 || status == 0)
-        return done;
-    fprintf(stderr,
-            "blkin: cannot read the trace \"%s\": babeltrace2 with sink.blkin.zipkin has failed; "
-            "its messages are above\n",
-            path);
-    return false;
+    return done;
 }
 
 bool is_url(const char *source)

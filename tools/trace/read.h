@@ -28,6 +28,15 @@ extern const char *read_rules;
  * free(3) it; NULL: out of memory. */
 char *read_params(const char *params, const char *rules);
 
+/*
+ * Runs babeltrace2, whose second argument is a recorded trace, and reads what it prints. Where the
+ * trace is damaged, what was read before is what there is: then read_is_partial is set, and the
+ * command that shows it ends with status 1. Reports by itself what went wrong, and passes the
+ * sink's messages on.
+ */
+bool read_babeltrace(const char *const arguments[], struct buffer *bytes);
+extern bool read_is_partial;
+
 /* Reports by itself what went wrong. The bytes are to be freed, whether it worked or not. */
 bool read_source(const char *source, struct buffer *bytes);
 

@@ -121,7 +121,7 @@ bool summary_load(const char *source, struct summary *summary)
     return is_done;
 }
 
-void summary_free(struct summary *summary)
+int summary_end(struct summary *summary, int status)
 {
     trace_model_destroy(&summary->model);
     traces_free(&summary->traces);
@@ -132,4 +132,5 @@ void summary_free(struct summary *summary)
         names_free(summary->names);
     }
     spans_free(&summary->list);
+    return read_is_partial ? 1 : status;
 }

@@ -28,12 +28,14 @@ struct summary {
 /*
  * source is a path, "-" for the standard input, or an http(s) URL; also the page of a trace in
  * Zipkin's web interface. Reports what is wrong with it by itself and returns false; a source
- * without spans is wrong, too. summary_free() is for both cases.
+ * without spans is wrong, too. summary_end() is for both cases.
  */
 bool summary_load(const char *source, struct summary *summary);
 
 /* The traces alone, for who shows one of them: spans only, and no statistics are made. */
 bool summary_load_traces(const char *source, struct summary *summary);
-void summary_free(struct summary *summary);
+
+/* Returns the exit status: 1, too, where only a part of a damaged trace was read. */
+int summary_end(struct summary *summary, int status);
 
 #endif

@@ -6,6 +6,7 @@
 #include "command.h"
 
 #include "rule.h"
+#include "babeltrace-plugin/base/real.h"
 #include "tools/base/control.h"
 #include "tools/config/config.h"
 #include "tools/merged/merged.h"
@@ -75,7 +76,7 @@ static bool advise_read_sample(const char *line, const char *name, struct text *
             is_quoted = !is_quoted;
     }
     labels->length = (size_t)(at - labels->data);
-    *value = strtod(at, &end);
+    *value = real_read(at, &end);
     return end != at;
 }
 

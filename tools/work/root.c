@@ -10,6 +10,7 @@
 #include "command.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/real.h"
 #include "push.h"
 #include "root_deltas.h"
 #include "tools/base/folders.h"
@@ -145,7 +146,10 @@ static char *root_page(void *context)
 {
     const struct root *root = context;
 
-    return root->is_ready ? merged_page(root->deltas.merged, wall_clock_ns()) : NULL;
+    if (!root->is_ready)
+        return NULL;
+    return merged_page(root->deltas.merged,
+                       (size_t)config_integer(root->frame.config, "page-series"), wall_clock_ns());
 }
 
 static char *root_document(void *context)
@@ -393,7 +397,7 @@ static int64_t root_parse_since(const char *text)
     static const int64_t seconds[] = {1, 60, 3600, 86400};
     struct tm tm = {0};
     char *end;
-    const double count = strtod(text, &end);
+    const double count = real_read(text, &end);
     const char *unit = *end ? strchr(units, *end) : NULL;
     const char *rest;
 

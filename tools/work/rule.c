@@ -5,6 +5,8 @@
  */
 #include "rule.h"
 
+#include "babeltrace-plugin/base/real.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@ static bool rule_read_amount(const char *word, const char *unit, double most, do
 
     if (*word < '0' || *word > '9')
         return false;
-    *value = strtod(word, &end);
+    *value = real_read(word, &end);
     return strcmp(end, unit) == 0 && *value <= most;
 }
 

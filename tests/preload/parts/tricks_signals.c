@@ -248,7 +248,7 @@ void jumping(void)
         if (!take_all(0, ours[1], answer, OUT))
             fail("answer");
         polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
-        if (poll(polled, 2, 200) != 0)
+        if (poll(polled, 2, 1000) != 0)
             fail("nothing is to be read");
         if (i == 0) {
             make_calls(theirs[1]);

@@ -1,0 +1,195 @@
+"""Daemons as Debian's packages install them: below their paths, with their users, and by their units.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+import clients
+from daemons import apache, data
+from load import Failed
+from parts import SRC
+
+USERS = "dovecot", "dovenull", "Debian-exim", "redis"
+FIRST_USER = 65101
+
+
+def install(world):
+    """As if the packages were installed, for this test's processes only: once, with mounts over /usr and /etc."""
+    if os.path.exists("/etc/blkin-test"):
+        return
+    if os.environ.get("BLKIN_ISOLATED") != "namespaces":
+        raise Failed("there are no namespaces here, in which packages could be installed")
+    ours = world.folder / "etc"
+    ours.mkdir()
+    (ours / "blkin-test").touch()
+    for name, form in ("passwd", "{0}:x:{1}:{1}::/nonexistent:/usr/sbin/nologin\n"), ("group", "{0}:x:{1}:\n"):
+        lines = pathlib.Path("/etc", name).read_text(encoding="utf-8")
+        for number, user in enumerate(USERS, FIRST_USER):
+            if f"\n{user}:" not in lines:
+                lines += form.format(user, number)
+        (ours / name).write_text(lines, encoding="utf-8")
+    for at, folders in ("/usr", (f"{world.servers_folder}/usr",)), ("/etc", (ours, f"{world.servers_folder}/etc")):
+        layers = ":".join(str(folder) for folder in (*folders, at))
+        done = subprocess.run(["mount", "-t", "overlay", "-o", f"lowerdir={layers}", "blkin", at], capture_output=True,
+                              text=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"overlay on {at}: {done.stderr.strip()}")
+
+
+def by_unit(world, unit):
+    """What is put before a program to start it as the unit does."""
+    return sys.executable, SRC / "tests/zero/unit.py", f"{world.servers_folder}/lib/systemd/system/{unit}.service"
+
+
+def folder_of(world, name, user):
+    folder = data(world, name)
+    subprocess.run(["chown", user, str(folder)], check=True)
+    return folder
+
+
+def redis(world, name, traced=True):
+    install(world)
+    port = world.port()
+    folder = folder_of(world, name, "redis")
+    world.serve(name, port, "/usr/bin/redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", folder, "--save", "",
+                "--appendonly", "yes", "--appendfsync", "always", before=by_unit(world, "redis-server"), traced=traced)
+    return port
+
+
+def sentinel(world, name, traced=True):
+    """Its server is not there, so that it talks to nobody else."""
+    install(world)
+    port = world.port()
+    folder = folder_of(world, name, "redis")
+    config = folder / "sentinel.conf"
+    config.write_text(f"port {port}\nbind 127.0.0.1\ndir {folder}\nsentinel monitor main 127.0.0.1 1 2\n"
+                      "sentinel down-after-milliseconds main 10000000\n", encoding="ascii")
+    subprocess.run(["chown", "redis", str(config)], check=True)
+    world.serve(name, port, "/usr/bin/redis-sentinel", config, before=by_unit(world, "redis-sentinel"), traced=traced)
+    return port
+
+
+DOVECOT = """
+base_dir = {folder}/run
+state_dir = {folder}/run
+log_path = /dev/stderr
+protocols = imap
+listen = 127.0.0.1
+ssl = no
+disable_plaintext_auth = no
+first_valid_uid = 1
+mail_location = maildir:{folder}/mail
+mail_fsync = always
+{environment}
+service imap-login {{
+  inet_listener imap {{
+    port = {port}
+  }}
+  inet_listener imaps {{
+    port = 0
+  }}
+}}
+passdb {{
+  driver = static
+  args = nopassword=y
+}}
+userdb {{
+  driver = static
+  args = uid=mail gid=mail home={folder}
+}}
+"""
+
+
+def dovecot(world, name, traced=True):
+    install(world)
+    port = world.port()
+    folder = folder_of(world, name, "mail")
+    # it clears the environment of its processes but for these
+    variables = "import_environment = $import_environment LD_PRELOAD BLKIN_RUN BLKIN_RINGS"
+    config = world.make(f"{name}.conf", DOVECOT.format(port=port, folder=folder, environment=variables if traced else ""))
+    world.serve(name, port, "/usr/sbin/dovecot", "-F", "-c", config, before=by_unit(world, "dovecot"), traced=traced)
+    return port
+
+
+def tinyproxy(world, name, behind, traced=True):
+    port = world.port()
+    config = world.make(f"{name}.conf", f"Port {port}\nListen 127.0.0.1\nTimeout 100\nMaxClients 100\nLogLevel Error\n"
+                        f'LogFile "{world.folder}/{name}.own"\nPidFile "{world.folder}/{name}.pid"\n')
+    world.serve(name, port, "/usr/bin/tinyproxy", "-d", "-c", config, before=by_unit(world, "tinyproxy"), traced=traced)
+    return port
+
+
+EXIM = """
+primary_hostname = localhost
+spool_directory = {folder}
+log_file_path = {folder}/%slog
+pid_file_path = {folder}/pid
+daemon_smtp_ports = {port}
+local_interfaces = 127.0.0.1
+acl_smtp_rcpt = accept
+queue_only = true
+host_lookup =
+rfc1413_query_timeout = 0s
+tls_advertise_hosts =
+prdr_enable = false
+smtp_accept_max = 100
+keep_environment =
+begin routers
+local:
+  driver = accept
+  transport = file
+begin transports
+file:
+  driver = appendfile
+  file = {folder}/mail
+"""
+
+
+def exim4(world, name, traced=True):
+    install(world)
+    port = world.port()
+    folder = folder_of(world, name, "Debian-exim")
+    config = world.make(f"{name}.conf", EXIM.format(port=port, folder=folder))
+    world.serve(name, port, "/usr/sbin/exim4", "-bdf", "-C", config, traced=traced, is_killed=True)
+    return port
+
+
+PROXY = "setpriv", "--reuid=proxy", "--regid=proxy", "--clear-groups"
+SQUID = """
+http_port 127.0.0.1:{port}
+http_access allow all
+cache deny all
+cache_mem 8 MB
+pid_filename {folder}/pid
+coredump_dir {folder}
+cache_log {folder}/log
+access_log none
+visible_hostname localhost
+pinger_enable off
+shutdown_lifetime 0 seconds
+netdb_filename none
+max_filedescriptors 1024
+"""
+
+
+def squid(world, name, behind, traced=True):
+    port = world.port()
+    folder = folder_of(world, name, "proxy")
+    config = world.make(f"{name}.conf", SQUID.format(port=port, folder=folder))
+    # as root it would start its worker with two users, for which ld.so takes no LD_PRELOAD
+    world.serve(name, port, "/usr/sbin/squid", "--foreground", "-sYC", "-f", config, before=PROXY, traced=traced)
+    return port
+
+
+def before_apache(front):
+    """A proxy, whose clients ask it for a file of apache's."""
+    def start(world, name, traced=True):
+        install(world)
+        behind = apache(world, f"{name}-apache", traced)
+        port = front(world, name, behind, traced)
+        clients.BEHIND[port] = behind
+        return port
+    return start
