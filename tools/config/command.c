@@ -5,8 +5,6 @@
  */
 #include "command.h"
 
-#include "babeltrace-plugin/base/http_url.h"
-#include "push.h"
 #include "tools/config/config.h"
 #include "tools/config/keys.h"
 
@@ -15,7 +13,7 @@
 #include <string.h>
 
 static const char usage[] =
-#include "tools/push/usage.txt.inc"
+#include "tools/config/usage.txt.inc"
     ;
 
 static int config_check(int argc, char *argv[])
@@ -62,8 +60,7 @@ static int config_show_keys(int argc, char *argv[])
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, record, hub, stat, work or host"
-                        : "no argument");
+                section ? "--section=live, record, hub, stat, work or host" : "no argument");
         config_free(config);
         return 2;
     }
@@ -124,8 +121,6 @@ int config_command(int argc, char *argv[])
         return config_show_keys(argc - 1, argv + 1);
     if (strcmp(command, "keys") == 0 && argc == 2)
         return config_list_keys();
-    if (strcmp(command, "push") == 0)
-        return config_push(argc - 1, argv + 1, usage);
-    fprintf(stderr, "%s: expected check, show, keys or push\n%s", argv[0], usage);
+    fprintf(stderr, "%s: expected check, show or keys\n%s", argv[0], usage);
     return 2;
 }
