@@ -34,15 +34,17 @@ pretend_lttng() {
     chmod +x "$WORK/bin/lttng"
 }
 pretend_lttng 2.12.4
-PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old' --section=live
 if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
     pretend_lttng 2.16.0
-    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old' --section=live
 fi
 
 # ---- no session daemon, and one that is not for us
 
-names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
+names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
+doctor
+[ "$(jq -r .section "$WORK/doctor.json")" = record ] || fail "where nothing runs, and no LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
 if can_be_other; then
     mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
     mkdir -m 777 "$WORK/store"

@@ -66,6 +66,7 @@ static void look_at_text(const struct doctor *doctor, const struct process *proc
 static void look_at_file(const struct doctor *doctor, const struct process *process)
 {
     char path[PROCESS_PATH_MAX], text[PRELOAD_CONFIG_MAX + 1];
+    struct stat status = {.st_mode = 0};
     ssize_t length = -1;
     int fd;
 
@@ -73,10 +74,19 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
         (void)snprintf(path, sizeof(path), "%s", PRELOAD_CONFIG_FILE);
     fd = process_open(process, path);
     if (fd >= 0) {
+        (void)fstat(fd, &status);
         length = read(fd, text, sizeof(text) - 1);
         (void)close(fd);
     }
-    if (length >= 0) {
+    if (length >= 0 && process_distrusts(process, &status)) {
+        saw(doctor, LEVEL_BAD, "run.file",
+            "process %d (%s) ignores %s: it belongs to user %u and has mode %03o, and only root "
+            "and "
+            "the program's own user may write to it",
+            (int)process->pid, process->name, path, (unsigned)status.st_uid,
+            (unsigned)(status.st_mode & 07777));
+        mend(doctor, "chown root %s; chmod 644 %s", path, path);
+    } else if (length >= 0) {
         text[length] = '\0';
         look_at_text(doctor, process, path, text);
     } else if (errno != ENOENT) {

@@ -208,13 +208,14 @@ json_t *holding_json(const struct holding *holding)
 {
     const struct holder_counts counts = holder_counts(holding->holder);
 
-    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, ss, sb, sI, so}", "socket",
+    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, sI, ss, so, sI, so}", "socket",
                      config_text(holding->agent->config, "ring-socket"), "bytes",
                      (json_int_t)counts.bytes, "ring_bytes", (json_int_t)holding->ring_bytes,
                      "bytes_per_s", (json_int_t)holding->bytes_per_s, "holds_s",
                      (json_int_t)holding_holds_s(holding), "users", (json_int_t)counts.users,
                      "given", (json_int_t)counts.given, "refused", (json_int_t)counts.refused,
-                     "kept_by", counts.keeper, "outlive_a_kill", counts.is_stored, "unusable",
+                     "refused_unknown_users", (json_int_t)counts.unknown, "kept_by", counts.keeper,
+                     "outlive_a_kill", holder_outlives(&counts), "unusable",
                      (json_int_t)counts.unusable, "memories", holding_memories_json(holding));
 }
 

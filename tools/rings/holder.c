@@ -569,10 +569,17 @@ struct holder_counts holder_counts(const struct holder *holder)
     struct holder_counts counts = holder->counts;
 
     counts.keeper = fdstore_keeper(&holder->store);
-    counts.is_stored =
-        holder->store.vault.fd >= 0 || (getenv("FDSTORE") && fdstore_is_systemds(&holder->store));
+    counts.may_be_stored = fdstore_is_systemds(&holder->store);
+    counts.is_stored = holder->store.vault.fd >= 0 ||
+                       (counts.may_be_stored && (getenv("FDSTORE") || counts.taken_over > 0));
     counts.users = held_users(holder->memories);
     return counts;
+}
+
+json_t *holder_outlives(const struct holder_counts *counts)
+{
+    return counts->is_stored || !counts->may_be_stored ? json_boolean(counts->is_stored)
+                                                       : json_null();
 }
 
 struct held *holder_first(const struct holder *holder)

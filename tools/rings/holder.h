@@ -18,6 +18,8 @@
 #include "held.h"
 #include "tools/base/loop.h"
 
+#include <jansson.h>
+
 struct holder;
 
 struct holder_options {
@@ -46,7 +48,8 @@ struct holder_counts {
     uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
     uint64_t unusable;   /* of the process before, and damaged */
     const char *keeper;  /* who has memories when this process is killed: see fdstore.h */
-    bool is_stored;      /* surely: systemd tells since 254 */
+    bool is_stored;      /* surely: has the service been given a memory back, or $FDSTORE? */
+    bool may_be_stored;  /* systemd before 254 has no $FDSTORE */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
@@ -68,6 +71,8 @@ void holder_reload(struct holder *holder, const struct holder_options *options);
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
+/* For the status: do memories outlive a kill? null: systemd before 254 does not tell. */
+json_t *holder_outlives(const struct holder_counts *counts);
 
 /* The first, and the next one. */
 struct held *holder_first(const struct holder *holder);
