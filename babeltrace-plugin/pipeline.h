@@ -12,7 +12,6 @@
 
 #include "babeltrace-plugin/account/account.h"
 #include "babeltrace-plugin/deliver/exporter.h"
-#include "babeltrace-plugin/hosts/host_board.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
 #include "babeltrace-plugin/stages/only.h"
@@ -39,7 +38,6 @@ struct pipeline {
     struct chain chain;                        /* the stages, from the assembler to the exporter */
     struct stage *rules, *join, *hosts, *tail; /* of the chain; NULL: not wanted */
     FILE *rules_report;                        /* NULL: none is asked for */
-    struct host_board *board;                  /* for the page; NULL: there is none */
     struct account *account;
     bool has_ended;
     struct settling {

@@ -366,7 +366,7 @@ static void test_threads(const char *folder)
                                             .listen = "0",
                                             .period_ms = 1,
                                             .shows_progress = true};
-    const struct account_callbacks callbacks = {delivery, inform, warn, NULL, NULL};
+    const struct account_callbacks callbacks = {delivery, inform, warn, NULL};
     struct input_counts input = {0};
     struct assembler_counts core = {0};
     struct counts final;
@@ -420,10 +420,10 @@ static void count_warning(void *context, const char *message)
 /* Each failure is counted, and the first one is said. */
 static void test_file_errors(const char *folder)
 {
-    char gone[400], path[512];
+    char gone[400], away[400], path[512], left[512];
     const struct account_options options = {
         .endpoint = "http://h/", .stats_file = path, .period_ms = 1};
-    const struct account_callbacks callbacks = {delivery, inform, count_warning, NULL, NULL};
+    const struct account_callbacks callbacks = {delivery, inform, count_warning, NULL};
     const struct input_counts input = {0};
     const struct assembler_counts core = {0};
     struct account *account;
@@ -433,12 +433,15 @@ static void test_file_errors(const char *folder)
     (void)snprintf(path, sizeof(path), "%s/stats", gone);
     CHECK(mkdir(gone, 0700) == 0);
     account = account_open(&options, &callbacks, &error);
-    CHECK(account && unlink(path) == 0 && rmdir(gone) == 0);
+    (void)snprintf(away, sizeof(away), "%s/away", folder);
+    (void)snprintf(left, sizeof(left), "%s/stats", away);
+    CHECK(account && rename(gone, away) == 0);
     if (!account)
         return;
     WAIT_UNTIL(account_counts(account).display.file_errors >= 2);
     CHECK(account_end(account, &input, &core).display.file_errors >= 3 && warnings == 1);
     account_free(account);
+    CHECK(unlink(left) == 0 && rmdir(away) == 0);
 }
 
 /* ---- a live session that stands still -----------------------------------------------------------

@@ -196,16 +196,34 @@ static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_sp
     return !pb_is_broken(&reader);
 }
 
+/* The last of these fields, as otlp_find() has it, and of those of a schema. */
+static struct text find_both(struct text message, enum otlp_field tag, struct text *schema)
+{
+    struct pb_reader reader = pb_reader_of(message);
+    struct text found = {"", 0};
+    struct pb_member field;
+
+    *schema = found;
+    while (pb_next(&reader, &field)) {
+        if (field.tag == (uint32_t)tag)
+            found = pb_text(&field);
+        else if (field.tag == OTLP_SCOPE_SPANS_SCHEMA) /* a resource's has the same number */
+            *schema = pb_text(&field);
+    }
+    return found;
+}
+
 static void take_scope(struct otlp_decoding *decoding, struct text message)
 {
     decoding->scope_spans = pb_reader_of(message);
     /* it is the first field, wherever it is written in order */
     decoding->origin.scope = (struct text){"", 0};
     decoding->origin.scope_number++;
-    if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
-        decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
     if (decoding->wants_schemas)
-        decoding->origin.scope_schema = otlp_find(message, OTLP_SCOPE_SPANS_SCHEMA);
+        decoding->origin.scope =
+            find_both(message, OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
+    else if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
+        decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
 }
 
 /* The next ScopeSpans of a ResourceSpans. */
@@ -239,7 +257,7 @@ static void take_resource(struct otlp_origin *origin, struct text resource, stru
 /* The next ResourceSpans. */
 static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
 {
-    struct text message, schema = {"", 0};
+    struct text message, resource, schema = {"", 0};
     struct pb_member field;
 
     for (; *most && pb_next(&decoding->request, &field); --*most) {
@@ -247,9 +265,10 @@ static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
             continue;
         message = pb_text(&field);
         decoding->resource_spans = pb_reader_of(message);
-        if (decoding->wants_schemas)
-            schema = otlp_find(message, OTLP_RESOURCE_SPANS_SCHEMA);
-        take_resource(&decoding->origin, otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE), schema);
+        resource = decoding->wants_schemas
+                       ? find_both(message, OTLP_RESOURCE_SPANS_RESOURCE, &schema)
+                       : otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE);
+        take_resource(&decoding->origin, resource, schema);
         break;
     }
     return !pb_is_broken(&decoding->request);
