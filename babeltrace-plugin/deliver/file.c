@@ -7,7 +7,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "babeltrace-plugin/base/store_name.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "transport.h"
 

@@ -245,19 +245,3 @@ void open_traces_each(const struct open_traces *traces, open_traces_fn *each, vo
     cds_list_for_each_entry(trace, &traces->by_age, by_age)
         each(context, trace->last, trace->spans, trace->count);
 }
-
-bool open_traces_put_back(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
-                          int64_t last, const struct trace_span *span, size_t bytes)
-{
-    return add_span(traces, trace_id_high, trace_id, span, bytes, last) != NULL;
-}
-
-int64_t open_traces_now(const struct open_traces *traces)
-{
-    return traces->now;
-}
-
-void open_traces_set_now(struct open_traces *traces, int64_t now)
-{
-    traces->now = now;
-}

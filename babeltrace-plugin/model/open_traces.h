@@ -50,20 +50,10 @@ void open_traces_free(struct open_traces *traces);
 bool open_traces_add(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
                      const struct trace_span *span, size_t bytes, int64_t now);
 
-/*
- * All that are open, the one that is quiet for longest first; then put back, in that order and
- * their spans in theirs, into a new one, which closes none meanwhile: last is when the trace's last
- * span came. open_traces_put_back() returns false when out of memory.
- */
+/* All that are open, the one that is quiet for longest first. last: when its last span came. */
 typedef void open_traces_fn(void *context, int64_t last, const struct trace_span *spans,
                             uint32_t count);
 void open_traces_each(const struct open_traces *traces, open_traces_fn *each, void *context);
-bool open_traces_put_back(struct open_traces *traces, uint64_t trace_id_high, uint64_t trace_id,
-                          int64_t last, const struct trace_span *span, size_t bytes);
-
-/* The latest time that it was told. */
-int64_t open_traces_now(const struct open_traces *traces);
-void open_traces_set_now(struct open_traces *traces, int64_t now);
 
 /* Closes what is quiet by now. */
 void open_traces_advance(struct open_traces *traces, int64_t now);

@@ -156,14 +156,3 @@ bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t
     clock->offset_ns = correction_ns;
     return true;
 }
-
-/* ---- from one run to the next ---------------------------------------------------------------- */
-
-bool clock_is_of_use(const struct clock *clock, int64_t since_ns)
-{
-    for (unsigned i = 0; i < CLOCK_VOICES; i++) {
-        if (clock->voices[i].count && clock->voices[i].last_ns >= since_ns)
-            return true;
-    }
-    return false;
-}

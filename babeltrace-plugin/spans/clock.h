@@ -69,9 +69,6 @@ struct clock {
  */
 bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t realtime_ns);
 
-/* Whether it knows of an offset, or something of a process that was heard of after since_ns. */
-bool clock_is_of_use(const struct clock *clock, int64_t since_ns);
-
 /* What to add to the times of a span that starts at start_ns, trace time. */
 static inline int64_t clock_offset(const struct clock *clock, int64_t start_ns)
 {

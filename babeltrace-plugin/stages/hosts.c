@@ -18,7 +18,7 @@ static struct text hosts_name_of(const struct host *host)
     return (struct text){host->name, host->name_length};
 }
 
-struct host *hosts_find(const struct hosts *hosts, struct text name)
+static struct host *hosts_find(const struct hosts *hosts, struct text name)
 {
     struct host *host;
 
@@ -133,7 +133,7 @@ static bool hosts_has_room(struct hosts *hosts, struct text name, enum host_grou
     return hosts_fits(hosts, hosts_find(hosts, name), group, bytes);
 }
 
-struct host *hosts_new_host(struct hosts *hosts, struct text name)
+static struct host *hosts_new_host(struct hosts *hosts, struct text name)
 {
     struct host *host = calloc(1, sizeof(*host) + name.length);
 
@@ -148,8 +148,8 @@ struct host *hosts_new_host(struct hosts *hosts, struct text name)
     return host;
 }
 
-struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum host_group group,
-                                 struct text instance)
+static struct host_part *hosts_new_part(struct hosts *hosts, struct host *host,
+                                        enum host_group group, struct text instance)
 {
     struct host_part *part = calloc(1, sizeof(*part) + instance.length);
     struct host_part **at = &host->parts[group];
@@ -173,7 +173,8 @@ static bool hosts_is_of(const struct host_part *part, struct text instance)
     return text_equal((struct text){part->instance, part->instance_length}, instance);
 }
 
-struct host_part *hosts_find_part(struct host *host, enum host_group group, struct text instance)
+static struct host_part *hosts_find_part(struct host *host, enum host_group group,
+                                         struct text instance)
 {
     struct host_part *part = host->next[group];
 
@@ -261,7 +262,7 @@ static void hosts_make_room(struct hosts *hosts, size_t bytes)
     }
 }
 
-void hosts_append(struct hosts *hosts, struct host *host, struct kept_span *held)
+static void hosts_append(struct hosts *hosts, struct host *host, struct kept_span *held)
 {
     if (host->last)
         host->last->next = held;

@@ -79,16 +79,4 @@ static inline bool hosts_wants(const struct hosts *hosts, const struct span *spa
            hosts_knows(hosts, span);
 }
 
-/* NULL: there is none. */
-struct host *hosts_find(const struct hosts *hosts, struct text name);
-struct host_part *hosts_find_part(struct host *host, enum host_group group, struct text instance);
-
-/* These return NULL when out of memory; they ask for no room. */
-struct host *hosts_new_host(struct hosts *hosts, struct text name);
-struct host_part *hosts_new_part(struct hosts *hosts, struct host *host, enum host_group group,
-                                 struct text instance);
-
-/* Behind all that wait at the host. */
-void hosts_append(struct hosts *hosts, struct host *host, struct kept_span *held);
-
 #endif

@@ -42,7 +42,7 @@ struct group *join_find_group(const struct join *join, uint64_t id)
     return group;
 }
 
-void join_add_half(struct join *join, struct half *half)
+static void join_add_half(struct join *join, struct half *half)
 {
     table_add(&join->halves, &half->in_table, hash_number(join->halves.seed, half->key));
 }
@@ -182,7 +182,7 @@ static void join_add_server(struct join *join, struct group *group, struct kept_
 
 /* ---- spans of marked traces ------------------------------------------------------------------ */
 
-struct group *join_new_group(struct join *join, uint64_t id)
+static struct group *join_new_group(struct join *join, uint64_t id)
 {
     struct group *group = calloc(1, sizeof(*group));
 

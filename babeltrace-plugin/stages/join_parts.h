@@ -98,12 +98,6 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind);
 
 struct group *join_find_group(const struct join *join, uint64_t id);
 
-/* In no queue yet. Returns NULL when out of memory. */
-struct group *join_new_group(struct join *join, uint64_t id);
-
-/* So that it is found by its key. */
-void join_add_half(struct join *join, struct half *half);
-
 /* A list of spans, which are counted already. */
 void join_append(struct group *top, struct kept_span *first, struct kept_span *last);
 

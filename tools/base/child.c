@@ -222,16 +222,6 @@ bool child_start_json(struct loop *loop, struct child *child, const struct job *
     return has_started;
 }
 
-bool child_run(const struct job *job, const void *bytes, size_t size, int *status)
-{
-    const struct child_order order = {.job = job, .bytes = bytes, .size = size};
-    const pid_t pid = child_fork(&order, STDOUT_FILENO, STDERR_FILENO, NULL);
-
-    while (pid > 0 && waitpid(pid, status, 0) < 0 && errno == EINTR)
-        continue;
-    return pid > 0;
-}
-
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
 #define TASK_USES 1000 /* then another child takes over: a library may leak */

@@ -56,10 +56,6 @@ bool child_start(struct loop *loop, struct child *child, const struct child_orde
 bool child_start_json(struct loop *loop, struct child *child, const struct job *job, json_t *order,
                       struct output_lines *lines);
 
-/* For a job, which has no loop: waits for the child. *status: as of waitpid(2). Returns false with
- * errno set if it cannot be started. */
-bool child_run(const struct job *job, const void *bytes, size_t size, int *status);
-
 struct task {
     void (*done)(void *context, const void *result); /* NULL: it hung, was killed or has failed */
     void *context;

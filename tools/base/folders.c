@@ -5,7 +5,6 @@
  */
 #include "folders.h"
 
-#include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/store_name.h"
 #include "babeltrace-plugin/base/write_all.h"
 
@@ -16,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -199,68 +197,4 @@ bool folder_own(const char *path, const char *key, struct error *error)
     else
         return true;
     return false;
-}
-
-bool file_copy(const char *from, const char *to)
-{
-    const int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    const int out = in < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    ssize_t n = out < 0 ? -1 : 1;
-
-    while (n > 0)
-        n = sendfile(out, in, NULL, 1 << 20);
-    if (in >= 0)
-        close(in);
-    if (out >= 0 && close(out) != 0)
-        n = -1;
-    return n == 0;
-}
-
-/* ---- traces ---------------------------------------------------------------------------------- */
-
-struct found {
-    char **traces;
-    size_t count, room;
-};
-
-static bool note_trace(void *context, const char *folder, const char *name)
-{
-    struct found *found = context;
-
-    if (strcmp(name, "metadata") != 0)
-        return true;
-    if (!ARRAY_FITS(found->traces, found->room, found->count + 1))
-        return false;
-    found->traces[found->count] = strdup(folder);
-    return found->traces[found->count++] != NULL;
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-char **trace_folders(const char *path, size_t *count)
-{
-    struct found found = {calloc(1, sizeof(char *)), 0, 1};
-    const bool whole = found.traces && tree_files(path, note_trace, &found);
-
-    if (!found.traces)
-        return NULL;
-    found.traces[found.count] = NULL;
-    if (!whole) {
-        trace_folders_free(found.traces);
-        return NULL;
-    }
-    /* the same order each time */
-    qsort(found.traces, found.count, sizeof(*found.traces), by_name);
-    *count = found.count;
-    return found.traces;
-}
-
-void trace_folders_free(char **traces)
-{
-    for (size_t i = 0; traces && traces[i]; i++)
-        free(traces[i]);
-    free(traces);
 }

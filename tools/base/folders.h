@@ -44,12 +44,4 @@ bool folder_make_runtime(const char *path, bool *is_new);
 /* The folder is there, is ours, and nobody else can write there. */
 bool folder_own(const char *path, const char *key, struct error *error);
 
-/* Copies a file. Returns false with errno set. */
-bool file_copy(const char *from, const char *to);
-
-/* The folders below path that hold a file "metadata": a list that ends with NULL, to be freed by
- * trace_folders_free(). NULL: out of memory, or it cannot be read. */
-char **trace_folders(const char *path, size_t *count);
-void trace_folders_free(char **traces);
-
 #endif

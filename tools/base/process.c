@@ -261,43 +261,6 @@ bool process_has_open(pid_t pid, const char *end, char *path, size_t size)
     return entry_ends_so(pid, "fd", NULL, end, path, size);
 }
 
-/* A descriptor's link can be written if the descriptor can. Only a file of the right name is looked
- * at itself: a file on a server that does not answer would hang us. */
-static bool descriptor_writes(int folder, const char *fd, const struct stat *wanted,
-                              const char *name)
-{
-    char path[4096];
-    const ssize_t length = readlinkat(folder, fd, path, sizeof(path) - 1);
-    struct stat status;
-
-    path[length > 0 ? length : 0] = '\0';
-    return ends_so(path, name) && fstatat(folder, fd, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-           (status.st_mode & S_IWUSR) && fstatat(folder, fd, &status, 0) == 0 &&
-           status.st_dev == wanted->st_dev && status.st_ino == wanted->st_ino;
-}
-
-bool process_writes(pid_t pid, const char *path, bool *is_hidden)
-{
-    const char *slash = strrchr(path, '/');
-    char folder_path[64];
-    const struct dirent *entry;
-    struct stat wanted;
-    bool writes = false;
-    DIR *folder;
-
-    *is_hidden = false;
-    if (stat(path, &wanted) != 0)
-        return false;
-    (void)snprintf(folder_path, sizeof(folder_path), "/proc/%d/fd", (int)pid);
-    folder = opendir(folder_path);
-    *is_hidden = !folder && errno == EACCES;
-    while (folder && !writes && (entry = readdir(folder)))
-        writes = descriptor_writes(dirfd(folder), entry->d_name, &wanted, slash ? slash : path);
-    if (folder)
-        (void)closedir(folder);
-    return writes;
-}
-
 bool process_has_thread(pid_t pid, const char *end)
 {
     char name[64];

@@ -53,10 +53,6 @@ bool process_is_command(const struct process *process, const char *command);
 /* The path of a file that it has open, and that ends so. */
 bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
 
-/* Has it the file open for writing? is_hidden: that is not for us to see, as it is another user's.
- */
-bool process_writes(pid_t pid, const char *path, bool *is_hidden);
-
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 

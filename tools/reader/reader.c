@@ -88,15 +88,6 @@ json_t *reader_begin(const void *bytes, size_t size)
     return order;
 }
 
-int reader_run(const char *const *traces, const json_t *order)
-{
-    const struct graph_spec spec = {.traces = traces,
-                                    .sink_params = json_object_get(order, "params"),
-                                    .level = (bt_logging_level)number_in(order, "level")};
-
-    return (int)graph_run(&spec);
-}
-
 /* ---- the account ----------------------------------------------------------------------------- */
 
 bool reader_account(const struct reader *reader, struct reader_account *account)

@@ -60,8 +60,4 @@ bool reader_account(const struct reader *reader, struct reader_account *account)
 /* The order, without privileges from now on. Aborts if it is none. */
 json_t *reader_begin(const void *bytes, size_t size);
 
-/* Runs the graph over the traces: folders, ends with NULL. Returns the exit status: 0 all
- * delivered. */
-int reader_run(const char *const *traces, const json_t *order);
-
 #endif
