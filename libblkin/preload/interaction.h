@@ -5,8 +5,8 @@
  * A message is a sequence of bytes in one direction, with no bytes in the other direction between
  * them. An interaction begins with the first byte of its request and ends with the last byte of its
  * response. Which byte is the last is certain only when the next request comes or the connection is
- * closed. Until then the interaction is held, for at most HOLD_NS after the last byte and the end of
- * its own calls. Its span then ends at the time of the last byte.
+ * closed. Until then the interaction is held, for at most HOLD_NS after the last byte and the end
+ * of its own calls. Its span then ends at the time of the last byte.
  *
  * The interaction at hand belongs to the connection. If several threads share a connection, each
  * with its own request, an interaction belongs to the thread that has read its request.
