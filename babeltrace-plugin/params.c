@@ -79,7 +79,6 @@ static const struct param_rule rules[] = {
     AN_INTEGER("join-wait-ms", join_wait_ms, 0, DAY_MS, 2000),
     AN_INTEGER("join-max-bytes", join_max_bytes, MIB, MIB * MIB, 128 * MIB),
     AN_INTEGER("join-skew-us", join_skew_us, 0, DAY_MS, 1000),
-    A_TEXT("host-groups", host_groups, "all=*"),
     AN_INTEGER("host-min-ms", host_min_ms, -1, DAY_MS, 100),
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),

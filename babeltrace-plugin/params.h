@@ -37,7 +37,6 @@ struct params {
     int64_t join_wait_ms;
     int64_t join_max_bytes;
     int64_t join_skew_us;
-    const char *host_groups;
     int64_t host_min_ms; /* -1: no span is tagged with what its host did */
     const char *stats_file;
     int64_t stats_period_ms;

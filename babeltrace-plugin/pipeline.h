@@ -13,7 +13,6 @@
 #include "babeltrace-plugin/account/account.h"
 #include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/deliver/exporter.h"
-#include "babeltrace-plugin/hosts/host_board.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
 #include "babeltrace-plugin/stages/only.h"
@@ -40,7 +39,6 @@ struct pipeline {
     struct chain chain;            /* the stages, from the assembler to the exporter */
     struct stage *rules, *join, *hosts, *tail; /* of the chain */
     FILE *rules_report;                        /* NULL: none is asked for */
-    struct host_board *board;                  /* for the page; NULL: there is none */
     struct account *account;
     int64_t until_ns;             /* the trace's end, as we were told */
     bool flushes;                 /* no other trace follows: what is open at the end is given out */

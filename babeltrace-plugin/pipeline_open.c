@@ -45,8 +45,6 @@ static void use_metric(void *context, const struct event *event, int64_t time_ns
     struct pipeline *pipeline = context;
 
     hosts_stage_add(pipeline->hosts, event, time_ns, assembler_now(pipeline->assembler));
-    if (pipeline->board)
-        host_board_take_event(pipeline->board, event, time_ns);
 }
 
 /* On the sender's thread. */
@@ -79,20 +77,12 @@ static struct exporter_counts delivery_counts(void *context)
                               : (struct exporter_counts){.spans = 0};
 }
 
-static char *hosts_page(void *context)
-{
-    const struct pipeline *pipeline = context;
-
-    return pipeline->board ? host_board_page(pipeline->board) : NULL;
-}
-
 void pipeline_close(struct pipeline *pipeline)
 {
     account_free(pipeline->account); /* shows the exporter's counters */
     if (pipeline->rules_report)
         fclose(pipeline->rules_report);
     chain_free(&pipeline->chain);
-    host_board_free(pipeline->board);
     exporter_free(pipeline->exporter);
     checkpoint_free(pipeline->checkpoint);
     assembler_free(pipeline->assembler);
@@ -102,15 +92,14 @@ void pipeline_close(struct pipeline *pipeline)
 static bool open_account(struct pipeline *pipeline, const struct params *params,
                          struct error *error)
 {
-    pipeline->account =
-        account_open(&(struct account_options){.endpoint = exporter_endpoint(&params->exporter),
-                                               .stats_file = params->stats_file,
-                                               .listen = params->prometheus_listen,
-                                               .period_ms = params->stats_period_ms,
-                                               .shows_progress = pipeline->shows_progress},
-                     &(struct account_callbacks){delivery_counts, pipeline_inform, pipeline_warn,
-                                                 pipeline, hosts_page},
-                     error);
+    pipeline->account = account_open(
+        &(struct account_options){.endpoint = exporter_endpoint(&params->exporter),
+                                  .stats_file = params->stats_file,
+                                  .listen = params->prometheus_listen,
+                                  .period_ms = params->stats_period_ms,
+                                  .shows_progress = pipeline->shows_progress},
+        &(struct account_callbacks){delivery_counts, pipeline_inform, pipeline_warn, pipeline},
+        error);
     return pipeline->account != NULL;
 }
 
@@ -222,16 +211,6 @@ static bool open_stages(struct pipeline *pipeline, const struct params *params, 
     return pipeline_append(pipeline, pipeline->tail, error);
 }
 
-static bool open_board(struct pipeline *pipeline, const struct params *params, struct error *error)
-{
-    struct error cause = {""};
-
-    if (!params->prometheus_listen)
-        return true;
-    pipeline->board = host_board_new(true, params->host_groups, &cause);
-    return pipeline->board || error_set(error, "host-groups: %.900s", cause.text);
-}
-
 /* Returns true also if there is none. */
 static bool open_checkpoint(struct pipeline *pipeline, const struct params *params,
                             struct error *error)
@@ -302,8 +281,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
         return error_set(error, "out of memory");
     pipeline->flushes = true;
     chain_init(&pipeline->chain, export_span, pipeline);
-    if (!open_stages(pipeline, params, error) || !open_board(pipeline, params, error) ||
-        !open_checkpoint(pipeline, params, error))
+    if (!open_stages(pipeline, params, error) || !open_checkpoint(pipeline, params, error))
         return false;
     return open_exporter(pipeline, params, error) && open_account(pipeline, params, error);
 }

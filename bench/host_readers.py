@@ -33,12 +33,12 @@ def output_of(*command, **options):
 # ---- ours
 
 class Ours:
-    """`blkin host --print` at 10 Hz, beside the others, and then its samples."""
+    """The sampler of `blkin host` at 10 Hz (tests/host/samples.c), beside the others, and then its samples."""
 
-    def __init__(self, blkin, path, *arguments):
+    def __init__(self, path, processes, cgroups):
         self.path = path
         with open(path, "wb") as out:
-            self.process = subprocess.Popen([blkin, "host", "--print", "--json", "--every=100ms", *arguments], stdout=out)
+            self.process = subprocess.Popen([f"{os.environ['BUILD']}/tests/host/samples", processes, cgroups], stdout=out)
         self.samples = {}
 
     def has_sampled_since(self, when):

@@ -189,7 +189,7 @@ def measure(blkin, seconds):
                      len(named(["stress-ng*"])) >= 3, "the loads", 60, every_s=0.1)
             time.sleep(2)  # fio lays out its files
             processes = named(NAMES)
-            ours = Ours(blkin, folder / "ours", f"--process={','.join(NAMES)}", f"--cgroup={GROUP}")
+            ours = Ours(folder / "ours", ",".join(NAMES), GROUP)
             wait_until(lambda: ours.has_sampled_since(0), "our first sample", 60, every_s=0.1)
             readings, pidstats = read_all(seconds, exporter, sysstats, cgroup, processes)
             ended = now()

@@ -2,12 +2,10 @@
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import json
 import os
 import sys
 
 import figures
-import plot_day
 import plot_tiers
 import tiers
 from figures import number
@@ -17,22 +15,8 @@ from paired import ratio
 
 def scale():
     """SCALE_PARTS in the environment: which parts."""
-    parts = os.environ.get("SCALE_PARTS", "").split() or ["rate", "day", "chaos", "brokers", "hostile"]
-    found = figures.parse(output_of(ISOLATE, SRC / "tests/scale/scale", *parts))
-    if "day" in parts:
-        draw_day(found)
-    return found
-
-
-def draw_day(found):
-    """Beside the thesis that the scale-out follows: 4 workers of 2 CPUs each, 375,000 method calls a second."""
-    rows = [("the source thesis: method calls, 4 workers on 8 vCPUs", 375 / 8, False)]
-    if "work.rate_worker_ns" in found:
-        rows.append(("spans, by a worker", 1e6 / found["work.rate_worker_ns"]["value"], True))
-        rows.append(("spans, by producer, broker and workers together",
-                     found["work.rate"]["value"] / 1000 / os.cpu_count(), True))
-    day = json.loads((BUILD / "scale-day.json").read_text(encoding="ascii"))
-    (BUILD / "day.svg").write_text(plot_day.draw(day, rows), encoding="utf-8")
+    parts = os.environ.get("SCALE_PARTS", "").split() or ["rate", "chaos", "brokers", "hostile"]
+    return figures.parse(output_of(ISOLATE, SRC / "tests/scale/scale", *parts))
 
 
 def foreign():
@@ -45,18 +29,6 @@ def work():
 
 def host():
     return figures.parse(output_of(ISOLATE, "--own-network", sys.executable, SRC / "bench/bench-host.py"))
-
-
-def fleet():
-    """RUNS in the environment: how many with kills (50). Draws build/fleet.svg."""
-    environment = {**os.environ, "RUNS": os.environ.get("RUNS", "50"), "SPARE_S": "inf"}
-    found = {}
-    for command in ([SRC / "tests/scale/hosts", BUILD / "fleet.svg"],
-                    [sys.executable, SRC / "tests/work/test-hosts.py", "Hosts.test_killed"]):
-        said = output_of(ISOLATE, "--own-network", *command, env=environment)
-        sys.stderr.write(said)
-        found.update(figures.parse(said))
-    return found
 
 
 def dispatch():

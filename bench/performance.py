@@ -13,7 +13,7 @@ import plot
 SRC = pathlib.Path(os.environ.get("SRC", pathlib.Path(__file__).resolve().parents[1]))
 KEPT = SRC / "doc/figures.json"
 PAGE = SRC / "doc/performance.md"
-PICTURES = "day.svg", "fleet.svg", "sysprof-proxy.svg", "sysprof-back-end.svg"
+PICTURES = "sysprof-proxy.svg", "sysprof-back-end.svg"
 
 
 def runs():

@@ -15,7 +15,7 @@ $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
-	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
+	$(addprefix libblkin/base/,thread.c clock.c quiet.c) tracepoints/format/digits.c)
 $(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
@@ -103,18 +103,11 @@ bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
 	@$(PYTHON) bench/bench hosts
 
-bench-scale: ## workers of a cluster: their rate, a day, 60 runs with kills: an hour and a half (less: SCALE_PARTS=rate)
+bench-scale: ## workers of a cluster: their rate, 60 runs with kills: an hour (less: SCALE_PARTS=rate)
 	@scripts/deps --install
 	@scripts/fetch-kafka >/dev/null
 	@$(MAKE) --no-print-directory all $(scale_load)
 	@SCALE_PARTS='$(SCALE_PARTS)' $(PYTHON) bench/bench scale
-
-.PHONY: bench-fleet
-bench-fleet: ## metrics of 3 to 1000 hosts through Kafka: packets and bytes; 50 runs with kills: 40 minutes (less: RUNS=4 NODES='3 30')
-	@scripts/deps --install
-	@scripts/fetch-kafka >/dev/null
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/work/nodes
-	@$(PYTHON) bench/bench fleet
 
 .PHONY: bench-sysprof
 bench-sysprof: ## servers that nobody instrumented: where time goes, with pictures, three hosts, the dispatcher: ten minutes
@@ -135,7 +128,7 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 .PHONY: bench-host
 bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and sysstat: three minutes
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
+	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost $(BUILD)/tests/host/samples
 	@$(PYTHON) bench/bench host
 
 bench-work: ## what a span costs a worker, beside an OpenTelemetry collector (built with go): ten minutes (less: TURNS=2)

@@ -6,14 +6,14 @@
 plugin_rooms := babeltrace-plugin $(addprefix babeltrace-plugin/, \
 	checkpoint decode account rules stages deliver encode hosts model spans base)
 tool_rooms := $(addprefix tools/,doctor work host hub record foreign live rules run keep report graph stat show ask \
-	reader rings trace merged points otlp push exchange kafka config http lttng base)
+	reader rings trace merged otlp exchange kafka config http lttng base)
 
 archive = $(patsubst %,$(BUILD)/rooms/%.a,$(1))
 plugin_archives := $(call archive,$(plugin_rooms))
 tool_archives := $(call archive,$(tool_rooms))
 
 # A worker is nothing without librdkafka.
-kafka_src := $(patsubst %,tools/work/%.c,group topics transaction worker)
+kafka_src := $(patsubst %,tools/work/%.c,group input transaction worker)
 # plugin.c is what babeltrace2 finds in the plugin; tests and the command have the rest.
 room_src = $(filter-out babeltrace-plugin/plugin.c $(if $(kafka_pkg),,$(kafka_src)),$(wildcard $(1)/*.c))
 define room_rule

@@ -14,7 +14,7 @@
 #include "tools/live/readers.h"
 #include "tools/live/sweep.h"
 #include "tools/live/tracing.h"
-#include "tools/push/command.h"
+#include "tools/config/command.h"
 #include "tools/reader/listing.h"
 #include "tools/record/fetch.h"
 #include "tools/record/incomplete.h"

@@ -98,16 +98,11 @@ struct counts account_counts(struct account *account)
 
 static char *page(void *context)
 {
-    const struct account *account = context;
     struct run_info run;
     const struct counts counts = read_counts(context, &run);
-    char *more =
-        account->callbacks.more ? account->callbacks.more(account->callbacks.context) : NULL;
     struct printer printer = {.has_failed = false};
 
     prometheus_print(&printer, &counts, &run);
-    print_string(&printer, more ? more : "");
-    free(more);
     return print_end(&printer);
 }
 

@@ -35,8 +35,6 @@ struct account_callbacks {
     void (*inform)(void *context, const char *message);
     void (*warn)(void *context, const char *message);
     void *context;
-    char *(*more)(void *context); /* for Prometheus: text that is freed; NULL, as what it returns:
-                                     there is nothing */
 };
 
 struct account;

@@ -22,15 +22,25 @@ static char *otlp_skip(char *at)
     return low < 128 ? at + 1 + low : at + 2 + (low - 128 + (high << 7));
 }
 
-/* Of a unit that begins a group: where its ScopeSpans begin. */
+/* Of a message whose tag is there: where its ScopeSpans, or its spans, begin. Before these are a
+ * resource or scope, and maybe a schema URL. */
+static char *otlp_first_in(char *at)
+{
+    at += 1 + PB_PADDED;
+    while (*at != OTLP_SCOPE_SPANS) /* spans have the same number */
+        at = otlp_skip(at + 1);
+    return at;
+}
+
+/* Of a unit that begins a group. */
 static char *otlp_scope_spans_of(char *unit)
 {
-    return otlp_skip(unit + 1 + PB_PADDED + 1);
+    return otlp_first_in(unit);
 }
 
 static size_t otlp_head_length(char *unit)
 {
-    return (size_t)(otlp_skip(otlp_scope_spans_of(unit) + 1 + PB_PADDED + 1) - unit);
+    return (size_t)(otlp_first_in(otlp_scope_spans_of(unit)) - unit);
 }
 
 static void otlp_end_group(char *unit, const char *end)

@@ -53,19 +53,13 @@ static char *otlp_write_resource(char *at, const struct resource *resource, bool
     return pb_end(length, at);
 }
 
-static char *otlp_write_message_in(char *at, char tag, struct text message)
-{
-    *at++ = tag;
-    return text_copy(pb_put_varint(at, message.length), message);
-}
-
 /* As it came. */
 static char *otlp_write_foreign_head(char *at, const struct resource *resource)
 {
     *at = OTLP_RESOURCE_SPANS;
-    at = otlp_write_message_in(at + 1 + PB_PADDED, RESOURCE, resource->whole);
+    at = text_copy(at + 1 + PB_PADDED, resource->whole);
     *at = OTLP_SCOPE_SPANS;
-    return otlp_write_message_in(at + 1 + PB_PADDED, SCOPE, resource->scope);
+    return text_copy(at + 1 + PB_PADDED, resource->scope);
 }
 
 static char *otlp_write_own_head(char *at, const struct resource *resource, bool *cut)

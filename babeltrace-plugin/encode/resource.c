@@ -60,7 +60,6 @@ static bool resource_find_message(const struct span *span, struct resource *reso
     }
     message = origin ? span_next_entry(origin) : NULL;
     if (!origin || message >= span_entries_end(span) || message->type != SPAN_MESSAGE ||
-        origin->key_length > RESOURCE_MESSAGE_MAX || origin->value_length > RESOURCE_MESSAGE_MAX ||
         message->value_length > LIMIT_SPAN)
         return false;
     *resource = (struct resource){

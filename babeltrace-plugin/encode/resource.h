@@ -25,10 +25,10 @@ struct resource {
     bool has_logical_address;         /* the span has a tag server.address or client.address */
     /* Of a foreign span that is sent as it came; all above is empty then. */
     const struct span_entry *message; /* SPAN_MESSAGE; NULL: it is not */
-    struct text whole, scope;         /* the messages Resource and InstrumentationScope */
+    struct text whole, scope;         /* as SPAN_ORIGIN has them */
 };
 
-/* Of either of those messages, and of the span; longer ones are not sent as they came. */
+/* Of a message Resource or InstrumentationScope; longer ones are not sent as they came. */
 #define RESOURCE_MESSAGE_MAX ((1U << 14) - 1)
 
 struct resource resource_of(const struct span *span);

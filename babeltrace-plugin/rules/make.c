@@ -84,6 +84,7 @@ static void pair_lookup_set(struct pairing *pairing, struct pair_lookup *before,
     if (before && text_equal(pair_lookup_value(before), value))
         return;
     if (before) {
+        pairing->named = NULL;
         table_remove(&pairing->lookups, &before->in_table);
         free(before);
     }
@@ -285,15 +286,23 @@ static struct text pair_service(struct pairing *pairing, struct text thread_name
     const struct origin *origin = &pairing->event->origin;
     const struct rule_value pid = {.type = VALUE_INTEGER, .integer = (uint64_t)origin->pid};
     const struct pair_open of = {.host = pairing->ruled->host, .process = origin_process(origin)};
+    const bool is_main = origin->tid == origin->pid && thread_name.length;
     struct pair_lookup *found;
 
+    if (pairing->named && pairing->named_process == of.process && pairing->named_host == of.host &&
+        (!is_main || text_equal(pair_lookup_value(pairing->named), thread_name)))
+        return pair_lookup_value(pairing->named);
     if (origin->pid <= 0 || !pair_key_lookup(pairing, RULES_PROCESS_NAMES, &pid, &of))
         return thread_name;
     found = pair_lookup_find(pairing);
-    if (found && (origin->tid != origin->pid || !thread_name.length))
-        return pair_lookup_value(found);
-    pair_lookup_set(pairing, found, thread_name);
-    return thread_name;
+    if (!found || is_main) {
+        pair_lookup_set(pairing, found, thread_name);
+        found = pair_lookup_find(pairing);
+    }
+    pairing->named = found;
+    pairing->named_host = of.host;
+    pairing->named_process = of.process;
+    return found ? pair_lookup_value(found) : thread_name;
 }
 
 static void pair_give(struct pair_view *view)

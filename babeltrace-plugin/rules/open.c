@@ -64,8 +64,8 @@ static uint64_t open_thread_hash(const struct pairing *pairing, uint64_t host, u
                     (process << 32 | (uint64_t)(uint32_t)tid));
 }
 
-static struct pair_thread *open_thread_of(struct pairing *pairing, uint64_t host,
-                                          uint64_t process, int64_t tid)
+static struct pair_thread *open_thread_of(struct pairing *pairing, uint64_t host, uint64_t process,
+                                          int64_t tid)
 {
     struct pair_thread *thread = pairing->thread;
 
@@ -81,9 +81,9 @@ struct pair_thread *open_thread(struct pairing *pairing)
 {
     const struct origin *origin = &pairing->event->origin;
 
-    return origin->tid ? open_thread_of(pairing, pairing->ruled->host, origin_process(origin),
-                                        origin->tid)
-                       : NULL;
+    return origin->tid
+               ? open_thread_of(pairing, pairing->ruled->host, origin_process(origin), origin->tid)
+               : NULL;
 }
 
 bool open_push(struct pairing *pairing, struct pair_open *open)
@@ -94,7 +94,8 @@ bool open_push(struct pairing *pairing, struct pair_open *open)
         thread = malloc(sizeof(*thread));
         if (!thread)
             return false;
-        *thread = (struct pair_thread){.host = open->host, .process = open->process, .tid = open->tid};
+        *thread =
+            (struct pair_thread){.host = open->host, .process = open->process, .tid = open->tid};
         table_add(&pairing->threads, &thread->in_table,
                   open_thread_hash(pairing, open->host, open->process, open->tid));
     }

@@ -97,6 +97,8 @@ struct pairing {
     struct table threads;
     struct pair_thread *thread; /* that was found last, or NULL */
     struct table lookups;
+    const struct pair_lookup *named; /* the process's name that was asked for last, or NULL */
+    uint64_t named_host, named_process;
     struct rule_run *runs;
     size_t run_count;
     uint64_t open_count;

@@ -53,8 +53,8 @@ void report_note_span(const struct pair_open *open, const struct span *span)
 
 void report_note_begin(const struct pair_open *open)
 {
-    report_note(&open->run->examples->begin, open->begin_ns, 0, process_pid(open->process), open->tid,
-                (struct text){NULL, 0});
+    report_note(&open->run->examples->begin, open->begin_ns, 0, process_pid(open->process),
+                open->tid, (struct text){NULL, 0});
 }
 
 void report_note_end(const struct rule_run *run, const struct event *event)

@@ -133,7 +133,8 @@ static void note_clock(struct assembler *assembler, const struct event *event)
     source = source_get(assembler->sources, &event->origin);
     if (source->is_overflow)
         assembler->counts.not_noted++;
-    else if (clock_note(&source->correction, origin_process(&event->origin), event->time_ns, event->realtime))
+    else if (clock_note(&source->correction, origin_process(&event->origin), event->time_ns,
+                        event->realtime))
         assembler->has_offsets = true;
 }
 

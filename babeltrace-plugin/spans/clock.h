@@ -50,8 +50,8 @@ struct clock_sample {
 struct clock_voice {
     struct clock_sample samples[CLOCK_SAMPLES];
     uint64_t process; /* origin_process() */
-    int64_t last_ns; /* trace time */
-    unsigned count;  /* of samples, up to one more than there is room for. 0: nobody's */
+    int64_t last_ns;  /* trace time */
+    unsigned count;   /* of samples, up to one more than there is room for. 0: nobody's */
     unsigned next;
 };
 
@@ -66,8 +66,8 @@ struct clock {
 };
 
 /*
- * The process says that the wall clock showed realtime_ns at trace time time_ns. Returns whether the
- * offset has changed; nonsense changes nothing.
+ * The process says that the wall clock showed realtime_ns at trace time time_ns. Returns whether
+ * the offset has changed; nonsense changes nothing.
  */
 bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t realtime_ns);
 

@@ -69,8 +69,8 @@ static uint64_t loss_add_up(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns,
-                    uint64_t process, struct loss_sum *sum)
+bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, uint64_t process,
+                    struct loss_sum *sum)
 {
     const struct loss_ring *ring = losses->ring;
     bool found;

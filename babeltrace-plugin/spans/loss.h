@@ -37,7 +37,7 @@ struct loss_sum {
     uint64_t events;
     uint64_t packets;
     uint64_t process; /* 0: of more than one, or not known */
-    bool is_more; /* others, not known how much, come on top */
+    bool is_more;     /* others, not known how much, come on top */
 };
 
 void losses_init(struct losses *losses);
@@ -47,8 +47,8 @@ void losses_destroy(struct losses *losses);
 bool losses_add(struct losses *losses, const struct loss_interval *interval);
 
 /* Sums up what overlaps the times of a span of the process (0: not known). False: nothing does. */
-bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns,
-                    uint64_t process, struct loss_sum *sum);
+bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, uint64_t process,
+                    struct loss_sum *sum);
 
 void losses_save(struct losses *losses, struct state *state);
 void losses_restore(struct losses *losses, struct state *state);

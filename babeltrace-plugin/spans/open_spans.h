@@ -18,9 +18,9 @@ struct open_span {
     struct span span;           /* while there is no timestamp, start_ns tells of the first event */
     struct cds_list_head in_queue;
     struct source *source;
-    uint64_t thread; /* that has begun it; 0: not known */
+    uint64_t thread;  /* that has begun it; 0: not known */
     uint64_t process; /* origin_process(); 0: not known */
-    uint32_t events; /* that are in it */
+    uint32_t events;  /* that are in it */
     bool has_timestamp;
     bool closing;
     bool streaming;       /* of blkin:begin: has an end of its own */

@@ -30,7 +30,8 @@ enum span_entry_type {
      * A foreign span as it came in OTLP, for back ends of OTLP. For others, the entries before
      * these two say the same; those behind them were added to it.
      */
-    SPAN_ORIGIN,  /* key: the message Resource, value: the message InstrumentationScope */
+    SPAN_ORIGIN,  /* key: of its ResourceSpans the fields before the spans: the Resource, maybe a
+                     schema  URL; value: the same of its ScopeSpans */
     SPAN_MESSAGE, /* value: the message Span. Name and kind are as in there; ids and times of the
                      struct are newer */
 };

@@ -113,7 +113,7 @@ bool connection_connecting(int fd, const struct sockaddr *address, socklen_t len
         if (preload_is_quiet())
             connection_fill_quietly(connection, -1, address, length);
         else if (address->sa_family == AF_UNIX)
-            connection_fill_unix(connection, fd, (const void *)address, length);
+            connection_fill_unix(connection, (const void *)address, length);
     }
     errno = saved_errno;
     return is_new;
@@ -244,12 +244,13 @@ static void connection_replaced(int fd, const struct connection *connection)
 bool connection_is_traced(struct connection *connection, int fd)
 {
     const struct preload_config *config = preload_config();
+    const uint64_t cookie = connection_cookie_of(fd);
 
-    if (connection->cookie && !preload_is_quiet() &&
-        connection_cookie_of(fd) != connection->cookie) {
+    if (connection->cookie && cookie != connection->cookie && !preload_is_quiet()) {
         connection_replaced(fd, connection);
         return false;
     }
+    connection->cookie = cookie;
     if (!__atomic_load_n(&connection->is_prepared, __ATOMIC_ACQUIRE) &&
         !connection_prepare(connection, fd))
         return false;

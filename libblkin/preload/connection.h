@@ -55,7 +55,7 @@ struct connection {
     struct interaction
         *opener;             /* for which it was connected, until its first request; referenced */
     uint64_t received, sent; /* bytes */
-    uint64_t cookie;         /* of the socket; 0: the kernel has none */
+    uint64_t cookie;         /* of the socket, from its first request on; 0: the kernel has none */
     uint64_t key;            /* of what its interactions' keys begin with; 0: not to be had */
     uint64_t place;          /* where this end is, if the key alone is no proof: see JOIN_TAG */
     unsigned checked_by;     /* generation of the configuration that has set is_traced */
@@ -159,7 +159,7 @@ bool connection_is_ephemeral(uint16_t port);
 bool connection_prepare(struct connection *connection, int fd);
 
 /* The same by the address of the UNIX socket that listens. */
-void connection_fill_unix(struct connection *connection, int fd, const struct sockaddr_un *listener,
+void connection_fill_unix(struct connection *connection, const struct sockaddr_un *listener,
                           socklen_t length);
 
 /*

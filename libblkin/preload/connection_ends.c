@@ -189,11 +189,10 @@ static void connection_set_prepared(struct connection *connection)
 }
 
 /* listener: of the socket that listens. */
-void connection_fill_unix(struct connection *connection, int fd, const struct sockaddr_un *listener,
+void connection_fill_unix(struct connection *connection, const struct sockaddr_un *listener,
                           socklen_t length)
 {
     connection->is_unix = true;
-    connection->cookie = connection_cookie_of(fd);
     if (connection->role == ROLE_CLIENT && connection_is_lttng((const void *)listener, length))
         connection->role = ROLE_NONE;
     connection_name_by_path(connection, listener, length);
@@ -226,7 +225,7 @@ bool connection_prepare(struct connection *connection, int fd)
         if (is_adopted)
             connection->role = (uint8_t)connection_role_of_unix(ends.own_length, ends.peer_length);
         is_peers = connection->role == ROLE_CLIENT;
-        connection_fill_unix(connection, fd, (const void *)(is_peers ? &ends.peer : &ends.own),
+        connection_fill_unix(connection, (const void *)(is_peers ? &ends.peer : &ends.own),
                              is_peers ? ends.peer_length : ends.own_length);
         return true;
     } else {
@@ -236,7 +235,6 @@ bool connection_prepare(struct connection *connection, int fd)
             connection->role = (uint8_t)connection_role_by_ports(connection);
         connection_name_by_port(connection);
     }
-    connection->cookie = connection_cookie_of(fd);
     connection_set_prepared(connection);
     return true;
 }

@@ -25,7 +25,8 @@ static int descriptor_accepted(int fd, int listener, const struct sockaddr *addr
     if (fd >= 0 && !preload_is_off()) {
         const int saved_errno = preload_enter();
 
-        connection_accepted(fd, listener, length ? address : NULL, length ? *length : 0);
+        /* without an address, the kernel has not looked at length */
+        connection_accepted(fd, listener, address, address ? *length : 0);
         interaction_hears_else();
         preload_leave(saved_errno);
     }

@@ -234,6 +234,11 @@ static enum ring_found ring_look_quietly(void)
     return RING_NEVER;
 }
 
+/* A worker that root has started becomes another user once, as it begins. */
+#define RING_USERS_AWAITED 2
+
+static unsigned ring_changes; /* of the user */
+
 static enum ring_found ring_look(void)
 {
     const uid_t user = geteuid();
@@ -242,8 +247,11 @@ static enum ring_found ring_look(void)
         ring_ask_stop();
         if (ring_process.map)
             ring_change(NULL);
+        ring_user = user;
+        ring_ask(ring_path);
+        if (++ring_changes <= RING_USERS_AWAITED)
+            ring_ask_wait(RING_WAIT_NS);
     }
-    ring_user = user;
     if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_quiet(ring_process.map))
         return RING_FOUND;
     return ring_ask_again();
@@ -260,6 +268,7 @@ enum ring_found ring_find(void)
 
 void ring_find_after_fork(void)
 {
+    ring_changes = 0;
     ring_is_busy = false; /* another thread of the parent may have been looking */
     ring_process.pid = blkin_is_quiet ? blkin_pid() : 0;
     ring_ask_stop(); /* the answer is for the parent */

@@ -90,6 +90,8 @@ says 2 'hub: recorders do not meet in a Kafka topic: run "blkin hub" on one host
     <<<$'[record]\nhub = kafka://broker/topic'
 says 1 'there is no key "hub-kafka-file" any more: recorders meet at "blkin hub", not in a Kafka topic' \
     <<<'hub-kafka-file = /x'
+says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (host-listen)' \
+    <<<'host-endpoint = kafka://x/y'
 says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
 # all of them, and none is repeated
 given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[record]\nlinger-ms = x'

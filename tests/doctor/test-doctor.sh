@@ -34,15 +34,17 @@ pretend_lttng() {
     chmod +x "$WORK/bin/lttng"
 }
 pretend_lttng 2.12.4
-PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old' --section=live
 if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
     pretend_lttng 2.16.0
-    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old' --section=live
 fi
 
 # ---- no session daemon, and one that is not for us
 
-names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
+names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
+doctor
+[ "$(jq -r .section "$WORK/doctor.json")" = record ] || fail "where nothing runs, and no LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
 if can_be_other; then
     mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
     mkdir -m 777 "$WORK/store"
@@ -268,7 +270,6 @@ BLKIN_HOST=no doctor
 echo $'[host]\ndisk = 10ms' >"$WORK/blkin.conf"
 names config.file 'blkin.conf:2: ' 'a period that is too short' --config="$WORK/blkin.conf"
 BLKIN_HOST_ROOT=$WORK/none names host.settings "$WORK/none" 'a folder without /proc'
-BLKIN_HOST_ENDPOINT=http://127.0.0.1 names host.settings 'kafka://' 'metrics that are sent to something else'
 BLKIN_HOST_LISTEN=127.0.0.1:$RELAYD_CONTROL names host.settings 'in use' 'a page on a port that another has'
 BLKIN_DISK='1s nvme9n9,!vda' BLKIN_PROCESS="no-such-server,pid:$$" notes host.names \
     'not found on this host: disk nvme9n9, process no-such-server' 'names that are mistyped'
@@ -326,16 +327,6 @@ kill -STOP "${private_pid[host]}"
 notes host.service 'does not answer' 'a blkin host that hangs'
 [ -z "$(said host.settings bad)" ] || fail "one that hangs is said not to start"
 kill -CONT "${private_pid[host]}"
-start_host env BLKIN_HOST_ENDPOINT="kafka://127.0.0.1:$other_control/hosts" BLKIN_HOST_SEND_MS=0
-sends_to_nobody() {
-    doctor
-    [[ $(said host.sent note) == *' took 0 points, 0 are given up, '[1-9]*' wait' ]]
-}
-wait_for 20 host "that no broker takes its metrics" sends_to_nobody || {
-    show_doctor
-    exit 1
-}
-cases=$((cases + 1))
 if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     # shellcheck disable=SC2016
     as=(unshare -m sh -c 'mount -n -t tmpfs none /proc/pressure && exec "$@"' sh)

@@ -70,6 +70,30 @@ class AsItCame(unittest.TestCase):
                 self.assertEqual(scope.name, "tests")
             self.assertEqual(recorder.end()["accepted"], len(spans))
 
+    def test_schemas(self):
+        """URLs of schemas belong to resource and scope: spans that differ in one are of another group."""
+        body, expected = otlp.CLASSES["ExportTraceServiceRequest"](), {}
+        for number in range(1, 41):
+            group = body.resource_spans.add(schema_url=("", "https://r/1", "https://r/2")[number % 3])
+            group.resource.attributes.append(attribute("service.name", "store"))
+            scope = group.scope_spans.add(schema_url=("", "https://s/1", "https://s/2")[number % 4 % 3])
+            scope.scope.name = "tests"
+            scope.spans.append(span(1, number, ms=51))
+            expected[number] = (group.schema_url, scope.schema_url)
+        with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
+                Service(folder, "%s/v1/traces" % collector.url, RULES) as service:
+            connection = http.client.HTTPConnection(service.url.split("/")[2], timeout=LIMIT_S)
+            self.assertEqual(post(connection, body.SerializeToString())[0], 200)
+
+            def got():
+                return {int.from_bytes(one.span_id, "big"): (group.schema_url, scope.schema_url)
+                        for request in collector.requests
+                        for group in otlp.CLASSES["ExportTraceServiceRequest"].FromString(request.body).resource_spans
+                        for scope in group.scope_spans for one in scope.spans if one.name == "write"}
+
+            wait_until(lambda: len(got()) == len(expected), got)
+            self.assertEqual(got(), expected)
+
     def test_what_is_not_known_here(self):
         """Fields of a later version of OTLP go on, too."""
         later = span(1, 1, ms=51).SerializeToString() + b"\xa2\x1f\x03abc"

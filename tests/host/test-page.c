@@ -1,5 +1,5 @@
 /*
- * doc/host.md has each metric with its unit, kind and source, and what it is in OTLP, and each
+ * doc/host.md has each metric with its unit, kind and source, and each
  * view; its example of filters is right.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -7,7 +7,6 @@
 #include "babeltrace-plugin/hosts/host_view.h"
 #include "check.h"
 #include "tools/host/filter_rule.h"
-#include "tools/points/otlp_names.h"
 
 #include <stdlib.h>
 
@@ -53,30 +52,11 @@ static void check_example(void)
     CHECK(rules.count == 4);
 }
 
-/* "`NAME` `attribute=value`, s", or "ours". */
-static void print_otlp(char *text, size_t size, const struct host_metric *metric)
-{
-    const struct otlp_name *name = otlp_name_of(text_of(metric->name));
-    size_t length;
-
-    if (!name) {
-        snprintf(text, size, "ours");
-        return;
-    }
-    CHECK_TEXT(name->key_unit, metric->unit);
-    length = (size_t)snprintf(text, size, "`%s`", name->name);
-    for (size_t i = 0; i < 2 && name->attributes[i].key; i++)
-        length += (size_t)snprintf(text + length, size - length, " `%s=%s`",
-                                   name->attributes[i].key, name->attributes[i].value);
-    if (strcmp(name->unit, name->key_unit) != 0)
-        snprintf(text + length, size - length, ", %s", name->unit);
-}
-
 int main(void)
 {
     const struct host_view *views;
     size_t count;
-    char text[1024], otlp[512];
+    char text[1024];
 
     read_page();
     check_example();
@@ -86,9 +66,8 @@ int main(void)
         for (size_t i = 0; i < definition->count; i++) {
             const struct host_metric *metric = &definition->metrics[i];
 
-            print_otlp(otlp, sizeof(otlp), metric);
-            snprintf(text, sizeof(text), "\n| `%s` | %s | %s | %s | %s |\n", metric->name,
-                     metric->unit, metric->is_counter ? "counter" : "gauge", metric->source, otlp);
+            snprintf(text, sizeof(text), "\n| `%s` | %s | %s | %s |\n", metric->name, metric->unit,
+                     metric->is_counter ? "counter" : "gauge", metric->source);
             check_has(text);
         }
     }

@@ -366,7 +366,7 @@ static void test_threads(const char *folder)
                                             .listen = "0",
                                             .period_ms = 1,
                                             .shows_progress = true};
-    const struct account_callbacks callbacks = {delivery, inform, warn, NULL, NULL};
+    const struct account_callbacks callbacks = {delivery, inform, warn, NULL};
     struct input_counts input = {0};
     struct assembler_counts core = {0};
     struct counts final;
@@ -432,7 +432,7 @@ static void test_kept(const char *folder)
     char path[512];
     const struct account_options options = {
         .endpoint = "http://h/", .stats_file = path, .period_ms = 1};
-    const struct account_callbacks callbacks = {delivery, inform, warn, NULL, NULL};
+    const struct account_callbacks callbacks = {delivery, inform, warn, NULL};
     struct input_counts input = {.events = 10, .foreign = 4};
     struct assembler_counts core = {.events_in_span = 6};
     struct account *account;
@@ -477,7 +477,7 @@ static void test_file_errors(const char *folder)
     char gone[400], path[512];
     const struct account_options options = {
         .endpoint = "http://h/", .stats_file = path, .period_ms = 3600000};
-    const struct account_callbacks callbacks = {delivery, inform, count_warning, NULL, NULL};
+    const struct account_callbacks callbacks = {delivery, inform, count_warning, NULL};
     const struct input_counts input = {0};
     const struct assembler_counts core = {0};
     struct account *account;

@@ -213,9 +213,30 @@ filtered=$!
 trap 'kill $traced $plain $filtered; rm -rf "$work"' EXIT
 wait_for 20 - "a program with a filter" is_program $filtered sleep || exit 1
 doctor $filtered program.filtered bad "*such as process $filtered (sleep): not traced*no socket */run/blkin/rings *"
+"$blkin" run sh -c 'env -i sleep 100; :' &
+clearing=$!
+trap 'kill $traced $plain $filtered $clearing; rm -rf "$work"' EXIT
+has_child() {
+    cleared=$(pgrep -P "$clearing" -x sleep)
+}
+wait_for 20 - "a child without the library" has_child || exit 1
+trap 'kill $traced $plain $filtered $clearing $cleared; rm -rf "$work"' EXIT
+doctor "$cleared" program.preloaded bad "process $cleared (sleep) is a child of process $clearing, *without its LD_PRELOAD*"
+doctor $traced program.cleared note "*: 1. Process $cleared (sleep) is a child of process $clearing*import_environment*"
+if [ "$(id -u)" = 0 ] && getent passwd daemon >/dev/null; then
+    "$blkin" run setpriv --euid=daemon sleep 100 &
+    secure=$!
+    trap 'kill $traced $plain $filtered $clearing $cleared $secure; rm -rf "$work"' EXIT
+    wait_for 20 - "a program with two users" is_program $secure sleep libc.so || exit 1
+    doctor $secure program.preloaded bad "process $secure (sleep) was started with two users*"
+    doctor $traced program.secure bad "*: 1. Process $secure (sleep) was started with two users*"
+    kill $secure
+else
+    echo "not tested: a program with two users: that needs root"
+fi
 prlimit --data=$((9 << 20)) env BLKIN_RUN='' "$blkin" run sleep 100 &
 limited=$!
-trap 'kill $traced $plain $filtered $limited; rm -rf "$work"' EXIT
+trap 'kill $traced $plain $filtered $clearing $cleared $limited; rm -rf "$work"' EXIT
 wait_for 20 - "a program with 9 MB of data" is_program $limited sleep blkin-preload || exit 1
 doctor $limited program.limited note "*: 1, such as process $limited (sleep), because of its RLIMIT_DATA: not traced*"
 doctor $plain program.preloaded bad "process $plain (sleep) was not started by \`blkin run\`*--print"
@@ -226,7 +247,7 @@ if [ -e static ]; then
     "$cc" -static -o sleeps sleep.c
     LD_PRELOAD=$library ./sleeps &
     static=$!
-    trap 'kill $traced $plain $filtered $limited $static; rm -rf "$work"' EXIT
+    trap 'kill $traced $plain $filtered $clearing $cleared $limited $static; rm -rf "$work"' EXIT
     wait_for 20 - "a static program" is_program $static sleeps || exit 1
     doctor $static program.preloaded bad "*is linked statically*"
 fi

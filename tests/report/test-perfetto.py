@@ -80,7 +80,7 @@ class Perfetto(unittest.TestCase):
         document, _ = export(traces, *args)
         got = Processor(document)
         self.assertEqual(got.dropped, [])
-        spans = {(s["traceId"].zfill(16), s["id"]): s for trace in traces for s in trace}
+        spans = {(s["traceId"].zfill(32).removeprefix("0" * 16), s["id"]): s for trace in traces for s in trace}
         slices = [s for s in got.slices if s["ph"] == "X"]
         self.assertEqual(sorted((s["args"]["trace"], s["args"]["span"]) for s in slices), sorted(spans))
         for piece in slices:
@@ -122,7 +122,7 @@ class Perfetto(unittest.TestCase):
         traces = stack(5)
         document, _ = export(traces, traces[2][0]["traceId"])
         self.assertEqual({e["args"]["trace"] for e in document["traceEvents"] if e["ph"] == "X"},
-                         {traces[2][0]["traceId"]})
+                         {traces[2][0]["traceId"].removeprefix("0" * 16)})
 
     def test_at_random(self):
         """Children that overlap, outlive their parents, begin before them; the same times again and again."""

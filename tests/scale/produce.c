@@ -40,9 +40,8 @@ struct message {
 
 struct load {
     const char *brokers, *topic, *out;
-    double rate; /* spans a second; of a day, at its highest */
+    double rate; /* spans a second */
     double seconds;
-    bool is_day;
     uint64_t traces_max;
     uint32_t seed;
     int64_t spread_ns; /* between a trace's first service and its last one */
@@ -224,17 +223,6 @@ static bool give_out(struct load *load, int64_t now_ns)
     return is_any;
 }
 
-/* Two peaks, at noon and at eight in the evening, over a night of a tenth of the higher one. */
-static double share_of_day(double hour)
-{
-    return 0.1 + 0.45 * exp(-pow(hour - 12, 2) / 8) + 0.9 * exp(-pow(hour - 20, 2) / 6);
-}
-
-static double rate_at(const struct load *load, double elapsed)
-{
-    return load->is_day ? load->rate * share_of_day(elapsed / load->seconds * 24) : load->rate;
-}
-
 /* Makes the traces that are due; false: no more of them. */
 static bool make(struct load *load, double *before)
 {
@@ -243,7 +231,7 @@ static bool make(struct load *load, double *before)
 
     if (is_over || elapsed > load->seconds || load->made_traces >= load->traces_max)
         return false;
-    load->asked += rate_at(load, elapsed) * (elapsed - *before);
+    load->asked += load->rate * (elapsed - *before);
     *before = elapsed;
     for (unsigned i = 0; i < CHUNK && (double)load->made_spans < load->asked &&
                          load->made_traces < load->traces_max &&
@@ -330,18 +318,21 @@ static int usage(void)
 {
     (void)fprintf(stderr,
                   "usage: produce --brokers=HOST:PORT --topic=TOPIC --out=FILE --rate=SPANS "
-                  "--seconds=S [--day]\n  [--traces=N] [--seed=N] [--spread-ms=MS]\n");
+                  "--seconds=S\n  [--traces=N] [--seed=N] [--spread-ms=MS]\n");
     return 2;
 }
 
 static bool read_options(struct load *load, int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"brokers", required_argument, NULL, 'b'},   {"topic", required_argument, NULL, 't'},
-        {"out", required_argument, NULL, 'o'},       {"rate", required_argument, NULL, 'r'},
-        {"seconds", required_argument, NULL, 's'},   {"day", no_argument, NULL, 'd'},
-        {"traces", required_argument, NULL, 'n'},    {"seed", required_argument, NULL, 'e'},
-        {"spread-ms", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"brokers", required_argument, NULL, 'b'},
+                                            {"topic", required_argument, NULL, 't'},
+                                            {"out", required_argument, NULL, 'o'},
+                                            {"rate", required_argument, NULL, 'r'},
+                                            {"seconds", required_argument, NULL, 's'},
+                                            {"traces", required_argument, NULL, 'n'},
+                                            {"seed", required_argument, NULL, 'e'},
+                                            {"spread-ms", required_argument, NULL, 'p'},
+                                            {NULL, 0, NULL, 0}};
 
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (option) {
@@ -359,9 +350,6 @@ static bool read_options(struct load *load, int argc, char **argv)
             break;
         case 's':
             load->seconds = strtod(optarg, NULL);
-            break;
-        case 'd':
-            load->is_day = true;
             break;
         case 'n':
             load->traces_max = strtoull(optarg, NULL, 10);

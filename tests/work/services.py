@@ -1,10 +1,9 @@
-# What tests with a broker start: `blkin work`, or its root, and an OpenTelemetry collector.
+# What tests with a broker start: `blkin work`, or its root.
 # SPDX-License-Identifier: BSD-2-Clause
 import json
 import os
-import subprocess
 
-from broker import free_port, start_part
+from broker import free_port
 from part import Part, options, page
 
 BLKIN = os.path.join(os.environ["BUILD"], "bin/blkin")
@@ -26,17 +25,6 @@ class Service(Part):
     def document(self):
         text = self.get("/statistics")
         return json.loads(text) if text else None
-
-
-def start_collector(test, config):
-    """Until the test's end. The test is skipped if there is none."""
-    program = subprocess.run([os.environ["SRC"] + "/scripts/fetch-otelcol", "--cached"], stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
-    if not program:
-        test.skipTest("no collector: scripts/fetch-otelcol builds it")
-    with open(test.folder + "/otelcol.yaml", "w", encoding="utf-8") as file:
-        file.write(config)
-    start_part(test, "otelcol", program, "--config", file.name)
 
 
 def field(number, data):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # The root on a real Kafka: what it shows is what three workers have committed, also when it is killed at random
-# moments (KILLS=N), when the broker is away, and when the topic has lost something; its page and its metrics.
+# moments (KILLS=N), when the broker is away, and when the topic has lost something; its page.
 # timeout: 300
 # SPDX-License-Identifier: BSD-2-Clause
 import json
@@ -16,9 +16,8 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests/kafka"))
 from broker import ENVIRONMENT, fetch_kafka, free_port, start_broker, wait_until  # noqa: E402
-from common import LIMIT_S, PATIENCE, look_for, otelcol_config  # noqa: E402
-from server import Server  # noqa: E402
-from services import BLKIN, SPAN, Service, field, start_collector  # noqa: E402
+from common import LIMIT_S, PATIENCE, look_for  # noqa: E402
+from services import BLKIN, SPAN, Service  # noqa: E402
 import together  # noqa: E402
 
 FEED = os.path.join(os.environ["BUILD"], "tests/work/feed")
@@ -150,16 +149,11 @@ class RootTest(unittest.TestCase):
         self.assertGreater(status["deltas"], 0)
         self.assertIn("BK7047", [message["id"] for message in status["messages"]])
         self.check_no_reload(root)
-        # advice is about workers that are there: who has not been heard of for 10 s is not
+        # a worker that was not heard of for 10 s is away
         feeding = self.feed(10000, 100)
         self.addCleanup(feeding.stdout.close)
         self.addCleanup(feeding.wait)
         self.addCleanup(feeding.kill)
-        wanted = {"workers": 3, "busy_ratio": 0.5, "behind_seconds": 0.25}
-        wait_until(lambda: wanted.items() <= json.loads(self.advice("--json", root.url + "/metrics") or "{}").items(),
-                   lambda: self.advice("--json", root.url + "/metrics"))
-        wait_until(lambda: self.advice(f"--runtime-dir={self.folder}/run") == "3 (3 now: 50 % busy, 0.2 s behind)\n",
-                   lambda: self.advice(f"--runtime-dir={self.folder}/run"))
         wait_until(lambda: root.get("/metrics").count("\nblkin_work_busy_ratio{") == 3, lambda: root.get("/metrics"))
 
     def check_no_reload(self, root):
@@ -172,18 +166,6 @@ class RootTest(unittest.TestCase):
         root.process.send_signal(signal.SIGHUP)
         wait_until(lambda: root.said().count("BK1022 blkin work --root: reload: " + words) == 2, root.said)
         self.assertEqual(self.status()["state"], "serving")
-
-    def advice(self, *args):
-        """"": no worker's figures are to be had."""
-        run = subprocess.run([BLKIN, "work", "--advise", f"--rule={self.rule()}", *args], stdout=subprocess.PIPE,
-                             stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=False, text=True)
-        return run.stdout if run.returncode == 0 else ""
-
-    def rule(self):
-        path = self.folder + "/rule"
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("up when busy > 90% 2 times\nevery 100ms\n")
-        return path
 
     def check_page(self, page, expected):
         from prometheus_client.parser import text_string_to_metric_families
@@ -308,67 +290,6 @@ class RootTest(unittest.TestCase):
         with open(pipe[:-4], encoding="utf-8") as file:
             self.assertEqual(json.load(file)["statistics"]["spans"], 600)
 
-    def test_metrics_are_pushed(self):
-        bodies = []
-
-        def answer(request):
-            bodies.append((request.path, request.headers["Content-Type"], request.body))
-            return 200 if len(bodies) > 1 else 503
-
-        server = self.enterContext(Server(answer))
-        expected = self.fed(self.feed(2, 0))
-        root = self.root(otlp_metrics=server.url)
-        root.wait_spans(expected["spans"])
-        wait_until(lambda: "the collector takes them" in root.said(), root.said, 40)
-        self.assertIn("503", root.said())
-        for path, kind, _ in bodies:
-            self.assertEqual((path, kind), ("/v1/metrics", "application/x-protobuf"))
-        self.assertTrue(any(b"blkin.span.self_time" in body for _, _, body in bodies))
-
-    def test_otel_takes_the_metrics(self):
-        """A real OpenTelemetry collector has all that is shown: cumulative sums and exponential histograms."""
-        port, stored = free_port(), self.folder + "/stored.json"
-        start_collector(self, otelcol_config(port, stored, "metrics"))
-        expected = self.fed(self.feed(2, 0))
-        root = self.root(otlp_metrics=f"http://127.0.0.1:{port}")  # which may come before it
-        root.wait_spans(expected["spans"])
-        wait_until(lambda: "the collector takes them" in root.said() and os.path.exists(stored), root.said, 60)
-        points = {}
-
-        def is_all_there():
-            with open(stored, encoding="utf-8") as file:
-                lines = [line for line in file.read().split("\n")[:-1]]
-            for group in (group for line in lines for group in json.loads(line)["resourceMetrics"]):
-                for metric in (metric for scope in group["scopeMetrics"] for metric in scope["metrics"]):
-                    for kind in ("sum", "gauge", "exponentialHistogram"):
-                        if kind in metric:
-                            points[metric["name"]] = (kind, metric[kind])
-            return "blkin.edge.duration" in points and "blkin.work.busy_ratio" in points
-        wait_until(is_all_there, lambda: points.keys(), 30)
-
-        def names(point, *keys):
-            found = {one["key"]: one["value"]["stringValue"] for one in point["attributes"]}
-            return tuple(found[key] for key in keys)
-        kind, calls = points["blkin.span.calls"]
-        self.assertEqual((kind, calls["aggregationTemporality"], calls["isMonotonic"]), ("sum", 2, True))
-        self.assertEqual({names(point, "service.name", "span.name"): int(point["asInt"]) for point in calls["dataPoints"]},
-                         {(row["service"], row["name"]): row["spans"] for row in expected["rows"]})
-        for name, rows, keys in (("blkin.span.duration", expected["rows"], ("service", "name", "duration")),
-                                 ("blkin.span.self_time", expected["rows"], ("service", "name", "self")),
-                                 ("blkin.edge.duration", expected["edges"], ("client", "server", "duration"))):
-            kind, histogram = points[name]
-            self.assertEqual((kind, histogram["aggregationTemporality"]), ("exponentialHistogram", 2))
-            labels = ("client", "server") if keys[0] == "client" else ("service.name", "span.name")
-            found = {names(point, *labels): point for point in histogram["dataPoints"]}
-            for row in rows:
-                point, wanted = found[row[keys[0]], row[keys[1]]], row[keys[2]]
-                self.assertEqual((int(point["count"]), int(point.get("zeroCount", 0)), point["scale"]),
-                                 (wanted["count"], wanted["zeros"], expected["scale"]))
-                first = point["positive"].get("offset", 0)
-                buckets = [(first + i, int(count)) for i, count in enumerate(point["positive"]["bucketCounts"])]
-                self.assertEqual([pair for pair in buckets if pair[1]],
-                                 list(zip(wanted["buckets"][::2], wanted["buckets"][1::2])))
-
     def doctor(self, *args):
         """Level and words of each check."""
         run = subprocess.run([BLKIN, "doctor", "--json", "--section=work", f"--runtime-dir={self.folder}/run",
@@ -411,28 +332,10 @@ class RootTest(unittest.TestCase):
         names("deltas.kept", "bad", "cleanup.policy=delete", "right", "--deltas=compacted")
         names("input.size", "bad", "max.message.bytes", "compacted", mine)
         names("deltas.topic", "bad", "the same topic", "right", "--deltas=right")
-        names("hosts.topic", "bad", "--create --topic none --partitions 12", "right", mine, "--host-input=none")
-        names("hosts.topic", "bad", "the same topic", "right", mine, f"--host-input={self.topic_name}")
-        found = names("hosts.time", "bad", "--add-config message.timestamp.type=LogAppendTime", "right", mine,
-                      "--host-input=compacted")
-        self.assertEqual(found["hosts.size"][0], "bad", found)
-        self.broker.create("hosts", 1, message_timestamp_type="LogAppendTime")
-        names("hosts.messages", "note", f"host-endpoint = kafka://{self.broker.address}/hosts", "right", mine,
-              "--host-input=hosts")
-        self.broker.produce("hosts", 0, SPAN)
-        names("hosts.messages", "bad", "expected OTLP metrics", "right", mine, "--host-input=hosts")
-        point = b"\x11" + (10**18).to_bytes(8, "little") + b"\x19" + (10**18 + 10**9).to_bytes(8, "little") + b"\x31" + bytes(8)
-        metric = field(1, b"m") + field(7, field(1, point) + b"\x10\x01\x18\x01")
-        host = field(1, field(1, field(1, b"host.name") + field(2, field(1, b"h"))))
-        self.broker.create("sampled", 1, message_timestamp_type="LogAppendTime")
-        self.broker.produce("sampled", 0, field(1, host + field(2, field(2, metric))))
-        found = names("hosts.messages", "ok", "a message has 1 points", "sampled", mine, "--host-input=sampled")
-        self.assertNotIn("input.messages", found)
-        self.assertEqual(found["hosts.topic"][0], "ok", found)
 
     def test_wrong_keys(self):
         for keys, text in [({"input": ""}, "input: expected kafka://BROKER"), ({"input": "kafka://x"}, "expected kafka://"),
-                           ({"deltas": ""}, "deltas: expected the name"), ({"otlp_metrics": "ftp://x"}, "otlp-metrics"),
+                           ({"deltas": ""}, "deltas: expected the name"),
                            ({"prometheus_listen": "x"}, "prometheus-listen")]:
             root = self.root(**keys)
             self.assertEqual(root.process.wait(LIMIT_S), 1, root.said())

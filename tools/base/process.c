@@ -204,19 +204,27 @@ static ssize_t read_beginning(int fd, char *text, size_t size)
     return length;
 }
 
-bool process_line(const struct process *process, const char *path, char *line, size_t size)
+bool process_distrusts(const struct process *process, const struct stat *status)
 {
-    const int fd = process_open(process, path);
-    const ssize_t length = read_beginning(fd, line, size);
-
-    line[length > 0 ? length : 0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return fd >= 0;
+    return (status->st_uid != 0 && status->st_uid != process->user) ||
+           (status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static bool ends_so(const char *text, const char *end)
 {
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+bool process_is_command(const struct process *process, const char *command)
+{
+    char path[64], text[PROCESS_PATH_MAX] = "";
+    ssize_t length;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)process->pid);
+    length = read_beginning(open(path, O_RDONLY | O_CLOEXEC), text, sizeof(text));
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 && (strcmp(text, "blkin") == 0 || ends_so(text, "/blkin")) &&
+           (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
 /* Does an entry of the folder lead to a path that ends so, or has it in its file `inside` a line

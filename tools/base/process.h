@@ -9,6 +9,7 @@
 #include <pwd.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define PROCESS_PATH_MAX 512
@@ -41,8 +42,12 @@ int process_open(const struct process *process, const char *path);
 /* For root: may a user read the file? */
 bool process_user_reads(const struct passwd *user, const char *path);
 
-/* The file's first line, as the process itself would read it. False with errno. */
-bool process_line(const struct process *process, const char *path, char *line, size_t size);
+/* Does libblkin in the process ignore the file, as others than root and the process could write it?
+ * See libblkin/policy/policy.c. */
+bool process_distrusts(const struct process *process, const struct stat *status);
+
+/* Was it started as `blkin COMMAND`? */
+bool process_is_command(const struct process *process, const char *command);
 
 /* The path of a file that it has open, and that ends so. */
 bool process_has_open(pid_t pid, const char *end, char *path, size_t size);

@@ -182,21 +182,6 @@ static void read_file(struct config *config)
     free(bytes);
 }
 
-/* As if they were the file's last lines; they are right. */
-static void read_pushed(struct config *config)
-{
-    const struct config_lines lines = {config_take_entry, config_take_bad_line, config};
-    const char *path = config->path;
-
-    if (!config->pushed)
-        return;
-    memset(config->lines, 0, sizeof(config->lines));
-    config->path = config->pushed->name;
-    config_file_parse(config->pushed->bytes, config->pushed->size, &lines);
-    config->path = path;
-    config->pushed = NULL;
-}
-
 /* ---- environment and flags ---------------------------------------------------------------------
  */
 
@@ -377,7 +362,6 @@ static void keep_started(struct config *config)
 struct reading {
     int section;
     bool is_view, is_for_other;
-    const struct config_pushed *pushed;
     const struct config *started;
 };
 
@@ -397,7 +381,6 @@ static struct config *read_for(const struct config_request *request, const struc
     config->section = reading->section;
     config->is_view = reading->is_view;
     config->is_for_other = reading->is_for_other;
-    config->pushed = reading->pushed;
     config->started = reading->started;
     if (!read_command_line(config)) {
         fputs(request->usage, stdout);
@@ -406,7 +389,6 @@ static struct config *read_for(const struct config_request *request, const struc
         return NULL;
     }
     read_file(config);
-    read_pushed(config);
     read_environment(config);
     apply_flags(config);
     keep_started(config);
@@ -446,17 +428,11 @@ struct config *config_read_view(const struct config_request *request, int argc, 
 
 struct config *config_read_again(const struct config *config)
 {
-    return config_read_pushed(config, NULL);
-}
-
-struct config *config_read_pushed(const struct config *config, const struct config_pushed *pushed)
-{
     int status;
 
     return read_for(config->request,
                     &(struct reading){.section = config->section,
                                       .is_for_other = config->is_for_other,
-                                      .pushed = pushed,
                                       .started = config},
                     config->argc, config->argv, &status);
 }

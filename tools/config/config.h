@@ -51,16 +51,6 @@ struct config *config_read_view(const struct config_request *request, int argc, 
  */
 struct config *config_read_again(const struct config *config);
 
-/* Lines from elsewhere, which are right: see pushed.h. */
-struct config_pushed {
-    const char *name; /* where they are from */
-    const char *bytes;
-    size_t size;
-};
-
-/* The same, with lines that win over the file's, not over environment and flags. NULL: none. */
-struct config *config_read_pushed(const struct config *config, const struct config_pushed *pushed);
-
 /* What a child has that is another command: of its section, with the same arguments but for those
  * that are of another one. Returns NULL after it has said why. */
 struct config *config_read_for(const struct config *config, const char *section);

@@ -29,9 +29,8 @@ struct config {
     const char *path_flag; /* of the command line; NULL: none */
     bool is_view;          /* it works also without a default file that this user may not read */
     bool has_file, is_left_out;
-    const struct config_pushed *pushed; /* while it is read; NULL: none */
-    const struct config *started;       /* while it is read: what a running service has */
-    const char *flags[KEYS_MAX];        /* of the command line, which come last */
+    const struct config *started; /* while it is read: what a running service has */
+    const char *flags[KEYS_MAX];  /* of the command line, which come last */
     unsigned errors;
     struct setting settings[KEYS_MAX];
     unsigned lines[KEY_SECTIONS][KEYS_MAX]; /* of the file, that set it */

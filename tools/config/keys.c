@@ -61,6 +61,7 @@ static const struct key own[] = {
     A_TEXT(ALL, AT_START, "state-dir", 4000, NULL),
     A_TEXT(ALL, AT_START, "ring-socket", 107, RING_SOCKET),
     AN_INTEGER(ALL, AT_ONCE, "ring-bytes", 0, GIB, 0),
+    AN_INTEGER(ALL, AT_ONCE, "ring-idle-ms", 0, DAY_MS, 60000),
     AN_INTEGER(ALL, AT_ONCE, "ring-users", 1, 4096, 64),
     AN_INTEGER(ALL, AT_ONCE, "rings-max-bytes", KIB, KIB * KIB * GIB, GIB),
     A_CHOICE(ALL, AT_ONCE, "log-level", levels, LEVEL_WARNING),
@@ -95,9 +96,7 @@ static const struct key own[] = {
     AN_INTEGER(HUB, AT_START, "hub-traces-per-s", 1, 1000000, 100),
     A_BOOLEAN(HUB, AT_START, "expose-hub", false),
     A_TEXT(WORK, AT_START, "input", 2000, ""),
-    A_TEXT(WORK, AT_START, "host-input", 249, ""),
     A_TEXT(WORK, AT_START, "deltas", 249, "blkin_deltas"),
-    A_TEXT(WORK, AT_START, "otlp-metrics", 1023, ""),
     A_TEXT(WORK, AT_START, "group", 249, "blkin-work"),
     A_TEXT(WORK, AT_START, "instance", 200, ""),
     AN_INTEGER(WORK, AT_START, "wait-ms", 1, 3600000, 3000),
@@ -114,10 +113,7 @@ static const struct key own[] = {
     A_TEXT(HOST, AT_ONCE, "cgroup", 1023, ""),
     A_TEXT(HOST, AT_ONCE, "host-filters", 4000, ""),
     A_TEXT(HOST, AT_ONCE, "host-root", 4000, ""),
-    A_TEXT(HOST, AT_ONCE, "host-endpoint", 2000, ""),
-    AN_INTEGER(HOST, AT_ONCE, "host-send-ms", 0, 60000, 10000),
     A_TEXT(HOST, AT_ONCE, "host-listen", 255, ""),
-    A_TEXT(HOST, AT_ONCE, "config-topic", 2000, ""),
     A_TEXT(ALL, AT_START, "hub-ca-file", 4000, ""),
     A_TEXT(ALL, AT_START, "hub-cert-file", 4000, ""),
     A_TEXT(ALL, AT_START, "hub-key-file", 4000, ""),
@@ -261,9 +257,22 @@ const char *key_like(const char *name)
 
 const char *key_gone(const char *name)
 {
-    return strcmp(name, "hub-kafka-file") == 0
-               ? "recorders meet at \"blkin hub\", not in a Kafka topic"
-               : NULL;
+    static const char hosts[] = "Prometheus adds up the pages of hosts (host-listen)";
+    static const char *const gone[][2] = {
+        {"hub-kafka-file", "recorders meet at \"blkin hub\", not in a Kafka topic"},
+        {"host-endpoint", hosts},
+        {"host-send-ms", hosts},
+        {"host-input", hosts},
+        {"host-groups", hosts},
+        {"otlp-metrics", "Prometheus reads the root's page (prometheus-listen)"},
+        {"config-topic", "each host has its own file"},
+    };
+
+    for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+        if (strcmp(name, gone[i][0]) == 0)
+            return gone[i][1];
+    }
+    return NULL;
 }
 
 const char *key_section_like(const char *name)

@@ -38,6 +38,7 @@ struct facts {
     enum session_kind session;
     bool is_active;
     bool service_runs;      /* of the section */
+    bool rings_are_refused; /* to programs, by the service */
     bool service_is_hidden; /* runtime-dir is another user's: nobody tells us whether it runs */
     char endpoint[512];     /* that the service sends to; "": it does not run */
     char session_name[256]; /* that the service has, or that is configured */

@@ -8,8 +8,8 @@
 
 #include "tools/base/control.h"
 #include "tools/base/process.h"
+#include "tools/host/page.h"
 #include "tools/host/sample.h"
-#include "tools/host/send.h"
 #include "tools/host/settings.h"
 
 #include <errno.h>
@@ -101,7 +101,7 @@ static bool host_explain_none(const struct doctor *doctor, const char *why)
     return false;
 }
 
-/* What it could not do, of what it should have done. */
+/* What it could not do lately, of what it should have done. */
 static void check_counts(const struct doctor *doctor, const json_t *status)
 {
     static const struct count_name counts[] = {
@@ -115,7 +115,8 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     const json_t *counters = json_object_get(status, "counters");
     char said[400] = "";
 
-    list_counts(said, sizeof(said), counters, counts, sizeof(counts) / sizeof(counts[0]));
+    list_counts(said, sizeof(said), json_object_get(json_object_get(status, "lately"), "counters"),
+                counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
         saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
             number_in(counters, "samples"));
@@ -124,28 +125,6 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     saw(doctor, LEVEL_NOTE, "host.samples", "%" PRId64 " samples; %s",
         number_in(counters, "samples"), said);
     mend(doctor, "what to do about each is in doc/host.md, \"What is counted\"");
-}
-
-/* To Kafka: what its brokers did not take is in no sum over hosts. */
-static void check_sent(const struct doctor *doctor, const json_t *sent)
-{
-    const int64_t missing = number_in(sent, "failed") + number_in(sent, "dropped");
-    const int64_t waiting = number_in(sent, "waiting");
-
-    if (!sent)
-        return;
-    if (missing > 0 || (waiting > 0 && number_in(sent, "acknowledged") == 0)) {
-        saw(doctor, LEVEL_NOTE, "host.sent",
-            "host-endpoint: the brokers took %" PRId64 " points, %" PRId64 " are given up, %" PRId64
-            " wait",
-            number_in(sent, "acknowledged"), missing, waiting);
-        mend(doctor, "check the broker, the topic, and host-endpoint in blkin.conf; blkin status "
-                     "host shows the last error");
-        return;
-    }
-    saw(doctor, LEVEL_OK, "host.sent",
-        "host-endpoint: the brokers took %" PRId64 " points, none is given up",
-        number_in(sent, "acknowledged"));
 }
 
 /* Returns its process; 0: none answers. */
@@ -171,7 +150,6 @@ static pid_t check_host_service(const struct doctor *doctor, bool *is_there)
              "enable-event --userspace blkin:metric",
              doctor->section);
     }
-    check_sent(doctor, json_object_get(status, "sent"));
     (void)tell_of_other(doctor, pid);
     json_decref(status);
     return pid;
@@ -264,18 +242,18 @@ static bool can_be_read(const struct host_config *wanted, struct error *error)
 }
 
 /* Not beside one that runs, which has the port. */
-static bool can_be_sent(const struct config *config, struct error *error)
+static bool can_be_listened_at(const struct config *config, struct error *error)
 {
-    struct loop *loop = loop_new(&(struct loop_signals){.end = NULL});
-    struct host_send *send = NULL;
-    bool can = true;
+    const char *where = config_text(config, "host-listen");
+    struct loop *loop = where && *where ? loop_new(&(struct loop_signals){.end = NULL}) : NULL;
+    struct host_page *page;
 
-    if (loop) {
-        can = host_send_open(config, loop, &send, error);
-        host_send_close(send);
-        loop_free(loop);
-    }
-    return can;
+    if (!loop)
+        return true;
+    page = host_page_open(loop, where, error);
+    host_page_close(page);
+    loop_free(loop);
+    return page != NULL;
 }
 
 /* ---- is there what it names? ----------------------------------------------------------------- */
@@ -347,7 +325,7 @@ static void check_metrics_wanted(const struct doctor *doctor, bool is_there)
     if (!config)
         return; /* config.file has told */
     if (!host_settings_read(config, &wanted, &error) || !can_be_read(&wanted, &error) ||
-        (!is_there && !can_be_sent(config, &error))) {
+        (!is_there && !can_be_listened_at(config, &error))) {
         saw(doctor, LEVEL_BAD, "host.settings", "blkin host would not start: %s", error.text);
         mend(doctor,
              "correct it in blkin.conf: blkin config show --section=host shows where it is set");

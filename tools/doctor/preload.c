@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #define LIBRARY "/libblkin-preload.so"
@@ -33,6 +34,8 @@ struct search {
     struct process limited; /* the first of them */
     const char *limit;      /* of that */
     bool is_hidden;
+    unsigned secure_count, cleared_count;
+    struct process secure, cleared; /* the first of them */
 };
 
 /* ---- the run file ---- */
@@ -63,6 +66,7 @@ static void look_at_text(const struct doctor *doctor, const struct process *proc
 static void look_at_file(const struct doctor *doctor, const struct process *process)
 {
     char path[PROCESS_PATH_MAX], text[PRELOAD_CONFIG_MAX + 1];
+    struct stat status = {.st_mode = 0};
     ssize_t length = -1;
     int fd;
 
@@ -70,10 +74,19 @@ static void look_at_file(const struct doctor *doctor, const struct process *proc
         (void)snprintf(path, sizeof(path), "%s", PRELOAD_CONFIG_FILE);
     fd = process_open(process, path);
     if (fd >= 0) {
+        (void)fstat(fd, &status);
         length = read(fd, text, sizeof(text) - 1);
         (void)close(fd);
     }
-    if (length >= 0) {
+    if (length >= 0 && process_distrusts(process, &status)) {
+        saw(doctor, LEVEL_BAD, "run.file",
+            "process %d (%s) ignores %s: it belongs to user %u and has mode %03o, and only root "
+            "and "
+            "the program's own user may write to it",
+            (int)process->pid, process->name, path, (unsigned)status.st_uid,
+            (unsigned)(status.st_mode & 07777));
+        mend(doctor, "chown root %s; chmod 644 %s", path, path);
+    } else if (length >= 0) {
         text[length] = '\0';
         look_at_text(doctor, process, path, text);
     } else if (errno != ENOENT) {
@@ -235,15 +248,59 @@ static void check_debug(const struct doctor *doctor, const struct process *proce
 
 /* ---- one that should have it ---- */
 
+static bool has_variable(const struct process *process, char list[PROCESS_PATH_MAX])
+{
+    return process_variable(process->pid, "LD_PRELOAD", list, PROCESS_PATH_MAX) &&
+           strstr(list, LIBRARY);
+}
+
+static bool is_child_of_traced(const struct process *process, struct process *parent)
+{
+    *parent = (struct process){.pid = process->parent};
+    return process->parent > 1 && process_find_libraries(parent, LIBRARY, LTTNG) &&
+           parent->library[0];
+}
+
+/* Did the kernel tell ld.so to ignore variables? */
+static bool is_secure(const struct process *process)
+{
+    char path[64];
+    unsigned long value[2] = {AT_NULL, 0};
+    FILE *file;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/auxv", (int)process->pid);
+    file = fopen(path, "re");
+    while (file && fread(value, sizeof(value), 1, file) == 1 && value[0] != AT_SECURE)
+        ;
+    if (file)
+        (void)fclose(file);
+    return value[0] == AT_SECURE && value[1] != 0;
+}
+
+#define WHY_CLEARED                                                                           \
+    "is a child of process %d, which is traced, but was started without its LD_PRELOAD: not " \
+    "traced"
+#define MEND_CLEARED                                                                  \
+    "let the parent pass LD_PRELOAD, BLKIN_RUN and BLKIN_RUN_FILE on: in dovecot by " \
+    "import_environment, in exim by keep_environment"
+#define WHY_SECURE                                                                          \
+    "was started with two users (a real and an effective one), or by a file that gives it " \
+    "rights: ld.so ignores LD_PRELOAD then, and the program is not traced"
+#define MEND_SECURE "start its first process as one user: User= in the unit, or setpriv --reuid"
+
 /* Its own name for it, which may be another one than ours. */
 static void preload_explain(const struct doctor *doctor, const struct process *process)
 {
-    char list[1024], path[64];
+    char list[PROCESS_PATH_MAX], path[64];
+    struct process parent;
     struct error error;
 
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)process->pid);
-    if (!process_variable(process->pid, "LD_PRELOAD", list, sizeof(list)) ||
-        !strstr(list, LIBRARY)) {
+    if (!has_variable(process, list) && is_child_of_traced(process, &parent)) {
+        saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_CLEARED,
+            (int)process->pid, process->name, (int)parent.pid);
+        mend(doctor, MEND_CLEARED);
+    } else if (!has_variable(process, list)) {
         saw(doctor, LEVEL_BAD, "program.preloaded",
             "process %d (%s) was not started by `blkin run`: only spans that its own code makes "
             "are recorded",
@@ -252,6 +309,10 @@ static void preload_explain(const struct doctor *doctor, const struct process *p
     } else if (!program_takes(path, PRELOAD_DIR LIBRARY, &error)) {
         saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s): %s", (int)process->pid,
             process->name, error.text);
+    } else if (is_secure(process)) {
+        saw(doctor, LEVEL_BAD, "program.preloaded", "process %d (%s) " WHY_SECURE,
+            (int)process->pid, process->name);
+        mend(doctor, MEND_SECURE);
     } else {
         saw(doctor, LEVEL_BAD, "program.preloaded",
             "process %d (%s) has LD_PRELOAD=%s, but ld.so has not loaded it", (int)process->pid,
@@ -361,6 +422,38 @@ static void tell_of_limited(const struct search *search)
                          "program again");
 }
 
+/* Children of traced programs that are not traced themselves. */
+static void tell_of_untraced(const struct search *search)
+{
+    if (search->secure_count) {
+        saw(search->doctor, LEVEL_BAD, "program.secure",
+            "processes for which LD_PRELOAD is ignored: %u. Process %d (%s) " WHY_SECURE,
+            search->secure_count, (int)search->secure.pid, search->secure.name);
+        mend(search->doctor, MEND_SECURE);
+    }
+    if (search->cleared_count) {
+        saw(search->doctor, LEVEL_NOTE, "program.cleared",
+            "processes without their parents' LD_PRELOAD: %u. Process %d (%s) " WHY_CLEARED,
+            search->cleared_count, (int)search->cleared.pid, search->cleared.name,
+            (int)search->cleared.parent);
+        mend(search->doctor, MEND_CLEARED);
+    }
+}
+
+static void look_at_untraced(struct search *search, const struct process *process)
+{
+    char list[PROCESS_PATH_MAX];
+    struct process parent;
+
+    if (has_variable(process, list)) {
+        if (is_secure(process) && search->secure_count++ == 0)
+            search->secure = *process;
+    } else if (process->state != 'Z' && is_child_of_traced(process, &parent) &&
+               search->cleared_count++ == 0) {
+        search->cleared = *process;
+    }
+}
+
 /* LTTng starts threads, and is not loaded where it cannot. Later limits do not matter. */
 static void look_at_limits(struct search *search, const struct process *process)
 {
@@ -383,8 +476,11 @@ static void preload_look_at(void *context, struct process *process)
     }
     if (process->library[0] && search->count++ == 0)
         search->first = *process;
-    if (!process->library[0])
+    if (!process->library[0]) {
+        if (can_be_seen)
+            look_at_untraced(search, process);
         return;
+    }
     if (!is_left_alone(process))
         look_at_limits(search, process);
     else if (search->filtered_count++ == 0)
@@ -398,6 +494,7 @@ void check_preload(const struct doctor *doctor)
     process_each(preload_look_at, &search);
     tell_of_filtered(&search);
     tell_of_limited(&search);
+    tell_of_untraced(&search);
     if (doctor->pid) {
         look_at_wanted(&search);
     } else if (search.count > 0) {

@@ -20,7 +20,6 @@ void check_work(const struct doctor *doctor)
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_settings.h"
 #include "tools/otlp/otlp_decode.h"
-#include "tools/points/otlp_points.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,10 +33,10 @@ void check_work(const struct doctor *doctor)
 struct kafka {
     const struct doctor *doctor;
     struct kafka_url url;
-    const char *deltas, *hosts; /* "": no such topic */
+    const char *deltas; /* "": no such topic */
     rd_kafka_t *client;
     int brokers;
-    int partitions, host_partitions; /* of the topics that are read */
+    int partitions; /* of the topic that is read */
     int32_t a_broker;
     bool has_deltas, has_transaction_state;
 };
@@ -177,8 +176,6 @@ static void find_topics(struct kafka *kafka, const rd_kafka_metadata_t *metadata
 
         if (strcmp(topic->topic, kafka->url.topic) == 0)
             kafka->partitions = topic->err ? 0 : topic->partition_cnt;
-        if (strcmp(topic->topic, kafka->hosts) == 0)
-            kafka->host_partitions = topic->err ? 0 : topic->partition_cnt;
         if (strcmp(topic->topic, kafka->deltas) == 0)
             kafka->has_deltas = !topic->err;
         if (strcmp(topic->topic, "__transaction_state") == 0)
@@ -192,23 +189,6 @@ static void mend_missing(const struct kafka *kafka, const char *topic, int parti
     mend(kafka->doctor,
          "kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions %d --config %s",
          kafka->url.brokers, topic, partitions, setting);
-}
-
-static void check_hosts_topic(const struct kafka *kafka)
-{
-    if (!*kafka->hosts)
-        return;
-    if (strcmp(kafka->deltas, kafka->hosts) == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "hosts.topic", "deltas and host-input name the same topic");
-        mend(kafka->doctor, "set deltas = blkin_deltas in blkin.conf");
-    } else if (kafka->host_partitions == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "hosts.topic",
-            "there is no topic %s, or this user may not read it", kafka->hosts);
-        mend_missing(kafka, kafka->hosts, 12, "message.timestamp.type=LogAppendTime");
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "hosts.topic", "%s has %d partitions", kafka->hosts,
-            kafka->host_partitions);
-    }
 }
 
 static void check_topics(const struct kafka *kafka)
@@ -235,7 +215,6 @@ static void check_topics(const struct kafka *kafka)
     } else {
         saw(kafka->doctor, LEVEL_OK, "deltas.topic", "%s is there", kafka->deltas);
     }
-    check_hosts_topic(kafka);
 }
 
 /* ---- what is in it --------------------------------------------------------------------------- */
@@ -309,38 +288,6 @@ static void check_messages(const struct kafka *kafka)
     rd_kafka_message_destroy(message);
 }
 
-static void ignore_point(void *context, const struct fleet_point *point)
-{
-    (void)context;
-    (void)point;
-}
-
-static void check_host_messages(const struct kafka *kafka)
-{
-    rd_kafka_message_t *message = last_message(kafka, kafka->hosts, kafka->host_partitions);
-    struct otlp_points_read told;
-
-    if (!message) {
-        saw(kafka->doctor, LEVEL_NOTE, "hosts.messages", "%s has no messages", kafka->hosts);
-        mend(kafka->doctor, "set host-endpoint = kafka://%s/%s below [host] on the hosts",
-             kafka->url.brokers, kafka->hosts);
-        return;
-    }
-    told = otlp_points_read((struct text){message->payload, message->len}, ignore_point, NULL);
-    if (told.is_broken || told.points == 0) {
-        saw(kafka->doctor, LEVEL_BAD, "hosts.messages",
-            "partition %d, offset %" PRId64
-            ": expected OTLP metrics of delta temporality, got something else",
-            (int)message->partition, message->offset);
-        mend(kafka->doctor, "give blkin host a topic of its own: host-endpoint and host-input");
-    } else {
-        saw(kafka->doctor, LEVEL_OK, "hosts.messages",
-            "metrics of hosts: a message has %" PRIu64 " points, and is %" PRId64 " s old",
-            told.points, age_of(message));
-    }
-    rd_kafka_message_destroy(message);
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static rd_kafka_t *open_client(struct kafka *kafka, struct error *error)
@@ -400,15 +347,8 @@ static void look(struct kafka *kafka)
                              &(struct wanted){kafka->url.topic, "input.time", "input.size",
                                               "workers assemble traces by time, and one writer "
                                               "with a wrong clock closes traces too early"});
-        if (strcmp(kafka->url.topic, kafka->hosts) != 0) /* as of workers of metrics alone */
-            check_messages(kafka);
+        check_messages(kafka);
     }
-    if (kafka->host_partitions && strcmp(kafka->url.topic, kafka->hosts) != 0)
-        check_input_settings(kafka,
-                             &(struct wanted){kafka->hosts, "hosts.time", "hosts.size",
-                                              "a host whose clock is ahead is not detected"});
-    if (kafka->host_partitions)
-        check_host_messages(kafka);
     check_deltas_settings(kafka);
 }
 
@@ -416,9 +356,7 @@ void check_work(const struct doctor *doctor)
 {
     const char *input = config_text(doctor->config, "input");
     const char *deltas = config_text(doctor->config, "deltas");
-    const char *hosts = config_text(doctor->config, "host-input");
-    struct kafka kafka = {
-        .doctor = doctor, .deltas = deltas ? deltas : "", .hosts = hosts ? hosts : ""};
+    struct kafka kafka = {.doctor = doctor, .deltas = deltas ? deltas : ""};
     struct error error;
 
     if (!input || !*input) {

@@ -282,9 +282,15 @@ static void receiver_add(struct foreign_request *request, const char *data, size
 
 /* One request may cost 20 ms, and 256 may come at once: others of the loop are not to wait for all
  * of them. */
-static bool receiver_has_time(const struct receiver *receiver)
+static bool receiver_has_time(struct receiver *receiver)
 {
-    return clock_ns() - receiver->http.run_ns < TURN_NS;
+    const int64_t now_ns = clock_ns();
+
+    if (receiver->turn_run != receiver->http.runs) {
+        receiver->turn_run = receiver->http.runs;
+        receiver->turn_ns = now_ns;
+    }
+    return now_ns - receiver->turn_ns < TURN_NS;
 }
 
 /* libmicrohttpd calls again in the next turn, with what it has given now. */
@@ -323,7 +329,7 @@ static enum MHD_Result receiver_take(struct foreign_request *request)
     if (request->refusal)
         return receiver_refuse(request, request->connection);
     if (!request->is_taking)
-        otlp_decode_begin(&message->decoding, upload_text(&request->upload));
+        otlp_decode_begin(&message->decoding, upload_text(&request->upload), true);
     request->is_taking = true;
     if (receiver->calls.take(receiver->calls.context, message))
         return receiver_wait(request);

@@ -40,6 +40,8 @@ struct receiver {
     uint64_t body_bytes;             /* memory of all bodies */
     struct cds_list_head waiting;    /* requests that wait for the next turn: suspended */
     struct timer turn;
+    uint64_t turn_run; /* of libmicrohttpd, */
+    int64_t turn_ns;   /* which began then */
     bool is_ending;
 };
 

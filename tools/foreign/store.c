@@ -32,12 +32,14 @@ struct record {
 struct stored_resource {
     struct record record;
     uint32_t length, service_at, service;
+    uint32_t schema; /* bytes behind those */
     char bytes[];
 };
 
 struct stored_scope {
     struct record record;
     uint32_t length;
+    uint32_t schema;   /* bytes behind those */
     uint32_t resource; /* so far before the scope in positions */
     char bytes[];
 };
@@ -163,18 +165,47 @@ static struct text store_resource(const struct stored_resource *stored)
     return (struct text){stored->bytes, stored->length};
 }
 
+static struct text store_schema(const struct stored_resource *stored)
+{
+    return (struct text){stored->bytes + stored->length, stored->schema};
+}
+
 static struct text store_scope(const struct stored_scope *stored)
 {
     return (struct text){stored->bytes, stored->length};
 }
 
+static struct text store_scope_schema(const struct stored_scope *stored)
+{
+    return (struct text){stored->bytes + stored->length, stored->schema};
+}
+
 /* Bytes are compared only where numbers do not tell: a request may have 300,000 spans of one
  * resource. */
-static bool store_is_of(uint64_t *known, uint64_t number, struct text stored, struct text given)
+static bool store_is_known(uint64_t known, uint64_t number)
 {
-    if ((!number || *known != number) && !text_equal(stored, given))
+    return number && known == number;
+}
+
+static bool store_is_of_resource(struct foreign_store *store, const struct stored_resource *stored,
+                                 const struct otlp_origin *origin)
+{
+    if (!store_is_known(store->resource_number, origin->number) &&
+        !(text_equal(store_resource(stored), origin->resource) &&
+          text_equal(store_schema(stored), origin->schema)))
         return false;
-    *known = number;
+    store->resource_number = origin->number;
+    return true;
+}
+
+static bool store_is_of_scope(struct foreign_store *store, const struct stored_scope *stored,
+                              const struct otlp_origin *origin)
+{
+    if (!store_is_known(store->scope_number, origin->scope_number) &&
+        !(text_equal(store_scope(stored), origin->scope) &&
+          text_equal(store_scope_schema(stored), origin->scope_schema)))
+        return false;
+    store->scope_number = origin->scope_number;
     return true;
 }
 
@@ -196,14 +227,14 @@ static bool store_can_go_on(struct foreign_store *store, const struct otlp_origi
     if (most < stored->record.size)
         most = stored->record.size;
     return store->head - store->resource - stored->record.size < most &&
-           store_is_of(&store->resource_number, origin->number, store_resource(stored),
-                       origin->resource);
+           store_is_of_resource(store, stored, origin);
 }
 
 static void store_begin_block(struct foreign_store *store, const struct otlp_origin *origin)
 {
-    struct stored_resource *stored =
-        store_reserve(store, ROUND(sizeof(*stored) + origin->resource.length), RECORD_RESOURCE);
+    struct stored_resource *stored = store_reserve(
+        store, ROUND(sizeof(*stored) + origin->resource.length + origin->schema.length),
+        RECORD_RESOURCE);
 
     store->resource = store->head - stored->record.size;
     store->resource_number = origin->number;
@@ -212,22 +243,25 @@ static void store_begin_block(struct foreign_store *store, const struct otlp_ori
     stored->service = (uint32_t)origin->service.length;
     stored->service_at =
         stored->service ? (uint32_t)(origin->service.data - origin->resource.data) : 0;
-    (void)text_copy(stored->bytes, origin->resource);
+    stored->schema = (uint32_t)origin->schema.length;
+    (void)text_copy(text_copy(stored->bytes, origin->resource), origin->schema);
 }
 
 static void store_set_scope(struct foreign_store *store, const struct otlp_origin *origin)
 {
     struct stored_scope *stored = store->scope ? store_at(store, store->scope) : NULL;
 
-    if (stored &&
-        store_is_of(&store->scope_number, origin->scope_number, store_scope(stored), origin->scope))
+    if (stored && store_is_of_scope(store, stored, origin))
         return;
-    stored = store_reserve(store, ROUND(sizeof(*stored) + origin->scope.length), RECORD_SCOPE);
+    stored = store_reserve(
+        store, ROUND(sizeof(*stored) + origin->scope.length + origin->scope_schema.length),
+        RECORD_SCOPE);
     store->scope = store->head - stored->record.size;
     store->scope_number = origin->scope_number;
     stored->length = (uint32_t)origin->scope.length;
     stored->resource = (uint32_t)(store->scope - store->resource);
-    (void)text_copy(stored->bytes, origin->scope);
+    stored->schema = (uint32_t)origin->scope_schema.length;
+    (void)text_copy(text_copy(stored->bytes, origin->scope), origin->scope_schema);
 }
 
 void foreign_store_begin(struct foreign_store *store)
@@ -255,10 +289,11 @@ bool foreign_store_add(struct foreign_store *store, const struct otlp_origin *or
                        const struct otlp_span *span, int64_t now_ns)
 {
     const uint64_t size = ROUND(sizeof(struct stored_span) + span->raw.length);
+    const uint64_t shared = origin->resource.length + origin->schema.length + origin->scope.length +
+                            origin->scope_schema.length;
     struct stored_span *stored;
 
-    if (origin->resource.length + origin->scope.length > store_part(store, FOREIGN_ORIGIN_MAX) ||
-        size > store->size / 8)
+    if (shared > store_part(store, FOREIGN_ORIGIN_MAX) || size > store->size / 8)
         return false;
     if (!store_can_go_on(store, origin))
         store_begin_block(store, origin);
@@ -288,6 +323,8 @@ static void store_give(const struct foreign_store *store, const struct stored_sp
     const struct otlp_origin origin = {
         .resource = store_resource(resource),
         .scope = store_scope(scope),
+        .schema = store_schema(resource),
+        .scope_schema = store_scope_schema(scope),
         .service = {resource->bytes + resource->service_at, resource->service},
         .number = block,
         .scope_number = position - stored->scope,

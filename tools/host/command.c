@@ -5,13 +5,11 @@
  */
 #include "command.h"
 
-#include "print.h"
+#include "observe.h"
 #include "service.h"
 #include "settings.h"
-#include "tools/base/duration.h"
 #include "tools/base/text.h"
 #include "tools/config/config.h"
-#include "tools/points/otlp_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,48 +28,18 @@ static const char usage[] =
 struct options {
     bool lists;
     bool lists_metrics;
-    bool prints;
-    bool is_once;
     bool is_json;
-    const char *group;
-    const char *every;
-    enum host_kind kind; /* HOST_KINDS: a line for the host */
-    uint32_t every_ms;
 };
 
-static bool command_refuse(const char *command, const char *what, const char *got)
-{
-    fprintf(stderr, "%s: expected %s, got \"%s\"\n", command, what, got);
-    return false;
-}
-
 /* Returns false after it has said why. */
-static bool check_options(const char *command, struct options *options)
+static bool check_options(const char *command, const struct options *options)
 {
-    const int64_t every = options->every ? duration_ms(options->every) : 1000;
-
-    options->kind = HOST_KINDS;
-    if (options->group) {
-        options->kind = host_kind_find(options->group);
-        if (options->kind == HOST_KINDS)
-            return command_refuse(command,
-                                  "--details=cpu, memory, pressure, run_queue, disk, network, tcp, "
-                                  "process or cgroup",
-                                  options->group);
-    }
-    if (every < HOST_PERIOD_MIN_MS || every > HOST_PERIOD_MAX_MS)
-        return command_refuse(command, "--every= from 100ms to 5m", options->every);
-    options->every_ms = (uint32_t)every;
-    if (options->lists + options->lists_metrics + options->prints > 1) {
-        fprintf(stderr, "%s: expected one of --list, --metrics and --print\n", command);
+    if (options->lists && options->lists_metrics) {
+        fprintf(stderr, "%s: expected one of --list and --metrics\n", command);
         return false;
     }
-    if (!options->prints && (options->is_once || options->group || options->every)) {
-        fprintf(stderr, "%s: --once, --details and --every need --print\n", command);
-        return false;
-    }
-    if (options->is_json && !options->lists && !options->lists_metrics && !options->prints) {
-        fprintf(stderr, "%s: --json needs --list, --metrics or --print\n", command);
+    if (options->is_json && !options->lists && !options->lists_metrics) {
+        fprintf(stderr, "%s: --json needs --list or --metrics\n", command);
         return false;
     }
     return true;
@@ -196,11 +164,11 @@ static bool list_kind(const struct observer *observer, enum host_kind kind, cons
 
     if (!host_definition(kind)->has_instances)
         return true;
-    for (size_t i = 0; i < observer->count; i++) {
-        const struct observed *const one = observer->seen[i];
+    for (size_t i = 0; i < HOST_SLOTS; i++) {
+        const struct observed *const one = &observer->slots[i];
         struct about about;
 
-        if (one->kind != kind || (kind == HOST_CPU && !*one->name))
+        if (!one->after_ns || one->kind != kind || (kind == HOST_CPU && !*one->name))
             continue;
         about = about_of(root, one);
         if (is_json && !instance_json(one, &about))
@@ -219,8 +187,9 @@ static void print_missing(const struct observer *observer)
     for (int kind = 0; kind < HOST_KINDS; kind++) {
         bool is_there = kind == HOST_PROCESS || kind == HOST_CGROUP;
 
-        for (size_t i = 0; i < observer->count; i++)
-            is_there = is_there || observer->seen[i]->kind == (enum host_kind)kind;
+        for (size_t i = 0; i < HOST_SLOTS && !is_there; i++)
+            is_there =
+                observer->slots[i].after_ns && observer->slots[i].kind == (enum host_kind)kind;
         if (!is_there)
             printf("This host has no %s: %s.\n", host_definition((enum host_kind)kind)->name,
                    kind == HOST_PRESSURE ? "the kernel has no pressure stall information, or it is "
@@ -251,7 +220,7 @@ static bool host_list_instances(const struct host_config *config, bool is_json, 
     all.wanted[HOST_NETWORK].instances = or_all(all.wanted[HOST_NETWORK].instances, "*");
     all.wanted[HOST_CGROUP].instances = or_all(all.wanted[HOST_CGROUP].instances, "*,*/*,unit:*");
     if (observer && (host = host_open(&all, error))) {
-        observe(observer, host);
+        host_sample_all(host, observe_sample, observer);
         is_well = true;
     }
     for (int kind = 0; is_well && kind < HOST_KINDS; kind++)
@@ -266,26 +235,6 @@ static bool host_list_instances(const struct host_config *config, bool is_json, 
     host_close(host);
     free(observer);
     return is_well;
-}
-
-/* What it is called where it leaves as OTLP. NULL: out of memory. */
-static json_t *otlp_json(const struct host_metric *metric)
-{
-    const struct otlp_name *const theirs = otlp_name_of(text_of(metric->name));
-    const bool is_ns = otlp_is_ns(text_of(metric->unit));
-    char ours[sizeof(OTLP_OURS) + 128];
-    json_t *attributes = json_object(), *json;
-
-    (void)snprintf(ours, sizeof(ours), OTLP_OURS "%s", metric->name);
-    for (size_t i = 0; theirs && i < 2 && theirs->attributes[i].key; i++)
-        json_object_set_new(attributes, theirs->attributes[i].key,
-                            json_string(theirs->attributes[i].value));
-    json = json_pack("{ss, ss, sb, so}", "name", theirs ? theirs->name : ours, "unit",
-                     theirs  ? theirs->unit
-                     : is_ns ? "s"
-                             : metric->unit,
-                     "semantic_convention", theirs != NULL, "attributes", attributes);
-    return json;
 }
 
 /* The metrics of all groups. Returns false with error set. */
@@ -305,9 +254,9 @@ static bool host_list_metrics(bool is_json, struct error *error)
                        metric->is_counter ? "counter" : "gauge", metric->source);
                 continue;
             }
-            json = json_pack("{ss, ss, ss, sb, ss, so}", "group", definition->name, "name",
+            json = json_pack("{ss, ss, ss, sb, ss}", "group", definition->name, "name",
                              metric->name, "unit", metric->unit, "counter", metric->is_counter,
-                             "source", metric->source, "otlp", otlp_json(metric));
+                             "source", metric->source);
             if (!json)
                 return error_set(error, "out of memory");
             json_dumpf(json, stdout, JSON_COMPACT);
@@ -318,79 +267,11 @@ static bool host_list_metrics(bool is_json, struct error *error)
     return true;
 }
 
-/* ---- printing */
-
-/* All at the same times; of the groups that are not shown nothing is read. */
-static void want_what_is_shown(struct host_config *config, const struct options *options)
-{
-    for (int kind = 0; kind < HOST_KINDS; kind++) {
-        struct host_wanted *const wanted = &config->wanted[kind];
-        const bool is_shown = options->group ? (int)options->kind == kind : wanted->period_ms != 0;
-
-        wanted->period_ms = is_shown ? options->every_ms : 0;
-    }
-}
-
-static bool print_report(const struct observer *observer, const struct options *options,
-                         size_t line)
-{
-    if (options->is_json)
-        return host_print_json(observer);
-    if (options->kind == HOST_KINDS)
-        host_print_line(observer, line);
-    else
-        host_print_group(observer, options->kind);
-    return true;
-}
-
-static bool wait_until(struct timespec *time, uint32_t ms)
-{
-    int result;
-
-    time->tv_sec += ms / 1000;
-    time->tv_nsec += (long)(ms % 1000) * 1000000;
-    if (time->tv_nsec >= 1000000000) {
-        time->tv_sec++;
-        time->tv_nsec -= 1000000000;
-    }
-    do
-        result = clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, time, NULL);
-    while (result == EINTR);
-    return result == 0;
-}
-
-/* Until it is interrupted, or nobody reads it. */
-static bool print(const struct host_config *config, const struct options *options,
-                  struct error *error)
-{
-    struct observer *const observer = calloc(1, sizeof(*observer));
-    struct host *const host = observer ? host_open(config, error) : NULL;
-    bool is_well = host != NULL;
-    struct timespec next;
-
-    if (!observer)
-        error_set(error, "out of memory");
-    clock_gettime(CLOCK_MONOTONIC, &next);
-    if (is_well)
-        observe(observer, host);
-    for (size_t line = 0; is_well; line++) {
-        is_well = wait_until(&next, options->every_ms);
-        observe(observer, host);
-        is_well = is_well && print_report(observer, options, line);
-        if (!is_well)
-            error_set(error, "out of memory");
-        if (options->is_once || fflush(stdout) != 0)
-            break;
-    }
-    host_close(host);
-    free(observer);
-    return is_well;
-}
-
 /* ---- */
 
 /* Returns the exit status. */
-static int command_run(const char *command, const struct config *config, struct options *options)
+static int command_run(const char *command, const struct config *config,
+                       const struct options *options)
 {
     struct host_config wanted;
     struct error error;
@@ -402,11 +283,8 @@ static int command_run(const char *command, const struct config *config, struct 
     }
     if (options->lists) {
         is_well = host_list_instances(&wanted, options->is_json, &error);
-    } else if (options->lists_metrics) {
-        is_well = host_list_metrics(options->is_json, &error);
     } else {
-        want_what_is_shown(&wanted, options);
-        is_well = print(&wanted, options, &error);
+        is_well = host_list_metrics(options->is_json, &error);
     }
     if (!is_well)
         fprintf(stderr, "%s: %s\n", command, error.text);
@@ -421,10 +299,10 @@ int host_command(int argc, char *argv[])
 {
     struct options options = {.lists = false};
     const struct config_flag flags[] = {
-        {"list", &options.lists, NULL},   {"metrics", &options.lists_metrics, NULL},
-        {"print", &options.prints, NULL}, {"once", &options.is_once, NULL},
-        {"json", &options.is_json, NULL}, {"details", NULL, &options.group},
-        {"every", NULL, &options.every},  {NULL, NULL, NULL},
+        {"list", &options.lists, NULL},
+        {"metrics", &options.lists_metrics, NULL},
+        {"json", &options.is_json, NULL},
+        {NULL, NULL, NULL},
     };
     const struct config_request request = {"host", usage, flags};
     int status;
@@ -438,7 +316,7 @@ int host_command(int argc, char *argv[])
         status = 2;
     } else if (!check_options(argv[0], &options)) {
         status = 2;
-    } else if (options.lists || options.lists_metrics || options.prints) {
+    } else if (options.lists || options.lists_metrics) {
         status = command_run(argv[0], config, &options);
     } else if (config_left_out(config)) {
         fprintf(stderr, "%s: a service does not start without its configuration\n", argv[0]);

@@ -26,7 +26,7 @@ enum host_kind {
 #define HOST_METRICS_MAX 32 /* of a group; all values are in arrays of so many */
 
 struct host_metric {
-    const char *name;   /* the key; what it is called as OTLP: points/otlp_names.h */
+    const char *name;   /* the key */
     const char *unit;   /* by UCUM: "ns", "By", "{operation}" */
     bool is_counter;    /* only grows; else a gauge */
     const char *source; /* where it is from, for --list and the pages */

@@ -10,13 +10,12 @@
 #include "keep.h"
 #include "libblkin/metric/metric.h"
 #include "sample.h"
-#include "send.h"
+#include "page.h"
 #include "settings.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
 #include "tools/config/frame.h"
 #include "tools/config/keys.h"
-#include "tools/push/config_topic.h"
 #include "tools/reader/host_child.h"
 
 #include <limits.h>
@@ -49,8 +48,7 @@ struct service {
     struct host_filter *filter;
     struct host_recording recording;
     struct host_keep keep;
-    struct host_send *send;     /* NULL: to nobody */
-    struct config_topic *topic; /* NULL: the configuration is the file's alone */
+    struct host_page *page; /* NULL: the key host-listen is not set */
     struct timer tick;
     int64_t start_ns;
     bool is_on;  /* some session records what we sample */
@@ -77,17 +75,16 @@ static json_t *host_service_status(void *context)
     const struct host_filter_counts filtered = host_filter_counts(service->filter);
     const struct host_keep_counts kept = service->keep.counts;
 
-    return json_pack(
-        "{ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}, so*, so*}", "state",
-        service->is_on ? "recording" : "no session records blkin:metric", "started",
-        json_time(service->start_ns), "counters", "samples", (json_int_t)counts.samples,
-        "held_back", (json_int_t)filtered.held_back, "crossings", (json_int_t)filtered.crossings,
-        "keeps_asked", (json_int_t)kept.asked, "keeps_joined", (json_int_t)kept.joined,
-        "keeps_not_taken", (json_int_t)kept.unasked, "skipped", (json_int_t)counts.skipped,
-        "unreadable", (json_int_t)counts.unreadable, "not_understood",
-        (json_int_t)counts.not_understood, "instances_ended", (json_int_t)counts.ended, "no_room",
-        (json_int_t)counts.no_room, "sent", host_send_json(service->send), "configuration",
-        config_topic_json(service->topic));
+    return json_pack("{ss, so, s{sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI}}", "state",
+                     service->is_on ? "recording" : "no session records blkin:metric", "started",
+                     json_time(service->start_ns), "counters", "samples",
+                     (json_int_t)counts.samples, "held_back", (json_int_t)filtered.held_back,
+                     "crossings", (json_int_t)filtered.crossings, "keeps_asked",
+                     (json_int_t)kept.asked, "keeps_joined", (json_int_t)kept.joined,
+                     "keeps_not_taken", (json_int_t)kept.unasked, "skipped",
+                     (json_int_t)counts.skipped, "unreadable", (json_int_t)counts.unreadable,
+                     "not_understood", (json_int_t)counts.not_understood, "instances_ended",
+                     (json_int_t)counts.ended, "no_room", (json_int_t)counts.no_room);
 }
 
 /* ---- samples to LTTng: blkin:metric, one event each ------------------------------------------ */
@@ -177,8 +174,8 @@ static void host_service_sampled(void *context, const struct host_sample *sample
 
     if (service->is_on)
         host_record(&service->recording, sample);
-    if (service->send)
-        host_send(service->send, sample);
+    if (service->page)
+        host_page_take(service->page, sample);
 }
 
 static void host_service_keep(void *context, int64_t last_ms, const char *why)
@@ -268,10 +265,9 @@ static int64_t host_service_sample(struct service *service)
     service->is_on = blkin_metric_is_on();
     if (service->is_on && !was_on)
         service->is_on = host_service_begin(service);
-    host_send_poll(service->send);
     if (!service->is_on && (was_on || !*service->said))
         host_service_say_state(service, BK5011, "no session records blkin:metric: waiting for one");
-    if (!service->is_on && !service->send)
+    if (!service->is_on && !service->page)
         return SILENT_MS;
     if (service->is_new) /* what happens until the first one is due has a beginning, too */
         host_sample_all(service->host, host_filter_take, service->filter);
@@ -319,89 +315,38 @@ static void host_service_tick(void *context)
 
 /* ---- another configuration ------------------------------------------------------------------- */
 
-/* Returns false with error set: the old one holds. */
-static bool host_service_change(struct service *service, const struct config *config,
-                                struct error *error)
+static bool host_service_open_page(struct service *service, const struct config *config,
+                                   struct error *error)
 {
+    const char *where = config_text(config, "host-listen");
+
+    if (!where || !*where)
+        return true;
+    service->page = host_page_open(service->frame.loop, where, error);
+    return service->page != NULL;
+}
+
+static void host_service_close_page(struct service *service)
+{
+    host_page_close(service->page);
+    service->page = NULL;
+}
+
+/* Also the first configuration. Returns false with error set: then the old one holds. */
+static bool host_service_take(void *context, struct config **config, struct error *error)
+{
+    struct service *service = context;
     struct error ignored;
 
-    host_send_close(service->send); /* it has the port */
-    service->send = NULL;
-    if (!host_send_open(config, service->frame.loop, &service->send, error) ||
-        !host_service_open(service, config, error)) {
-        host_send_close(service->send);
-        (void)host_send_open(service->frame.config, service->frame.loop, &service->send, &ignored);
+    host_service_close_page(service); /* the new page may need the same port */
+    if (!host_service_open_page(service, *config, error) ||
+        !host_service_open(service, *config, error)) {
+        host_service_close_page(service);
+        (void)host_service_open_page(service, service->frame.config, &ignored);
         return false;
     }
     timer_set(service->frame.loop, &service->tick, 0);
     return true;
-}
-
-/* The same with a topic's lines. */
-static struct config *host_service_add(const struct config *config,
-                                       const struct config_pushed *lines, struct error *error)
-{
-    error_set(error, "the file is wrong, see `blkin config check`");
-    return config_read_pushed(config, lines);
-}
-
-/* What a topic has. */
-static bool host_service_apply(void *context, const struct config_pushed *lines,
-                               struct error *error)
-{
-    struct service *service = context;
-    struct config *config = host_service_add(service->frame.config, lines, error);
-
-    if (!config || !host_service_change(service, config, error)) {
-        config_free(config);
-        return false;
-    }
-    frame_set_config(&service->frame, config);
-    return true;
-}
-
-/* The one that the configuration names: ours, if that is well. */
-static bool host_service_find_topic(struct service *service, const struct config *config,
-                                    struct config_topic **topic, struct error *error)
-{
-    const struct config_topic_service ours = {"host", host_service_apply, service};
-
-    *topic = service->topic;
-    return config_topic_is_of(service->topic, config) ||
-           config_topic_open(config, &ours, service->frame.loop, topic, error);
-}
-
-static bool host_service_add_topic(struct config **config, const struct config_topic *topic,
-                                   struct error *error)
-{
-    struct config_pushed lines;
-    struct config *with;
-
-    if (!config_topic_lines(topic, &lines))
-        return true;
-    with = host_service_add(*config, &lines, error);
-    if (!with)
-        return false;
-    config_free(*config);
-    *config = with;
-    return true;
-}
-
-/* The first one, too. */
-static bool host_service_take(void *context, struct config **config, struct error *error)
-{
-    struct service *service = context;
-    struct config_topic *topic, *unused;
-    const bool is_taken = host_service_find_topic(service, *config, &topic, error) &&
-                          host_service_add_topic(config, topic, error) &&
-                          host_service_change(service, *config, error);
-
-    unused = is_taken ? service->topic : topic;
-    if (topic != service->topic)
-        config_topic_close(unused);
-    if (is_taken)
-        service->topic = topic;
-    return is_taken;
 }
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -437,8 +382,7 @@ int host_serve(struct config *config)
     frame_begin(&service.frame, &calls, &service, config);
     is_right = host_service_run(&service);
     host_keep_close(&service.keep);
-    config_topic_close(service.topic);
-    host_send_close(service.send);
+    host_page_close(service.page);
     host_close(service.host);
     host_filter_free(service.filter);
     frame_close(&service.frame);

@@ -24,8 +24,8 @@ struct http {
     struct MHD_Daemon *daemon;
     struct watched epoll;
     struct timer run;
-    bool is_due;    /* since the last run: it runs again at once */
-    int64_t run_ns; /* when the last run began, by CLOCK_MONOTONIC */
+    bool is_due;   /* since the last run: it runs again at once */
+    uint64_t runs; /* so far: what is called in one run has the same number */
 };
 
 /* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread:

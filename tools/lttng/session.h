@@ -44,8 +44,8 @@ struct session_answer {
 void session_set_events(struct session_spec *spec, const char *events, bool with_host);
 
 /*
- * Creates the session, its channel "blkin", its contexts (vpid, vtid, procname, pid_ns) and events, and
- * starts it; or adopts it. CTF 1.8 where LTTng has a choice.
+ * Creates the session, its channel "blkin", its contexts (vpid, vtid, procname, pid_ns) and events,
+ * and starts it; or adopts it. CTF 1.8 where LTTng has a choice.
  */
 void session_ensure(const struct session_spec *spec, struct session_answer *answer);
 

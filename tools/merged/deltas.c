@@ -101,10 +101,14 @@ static bool put_counter(struct otlp_metrics_writer *writer, const struct deltas_
 bool deltas_write(const struct deltas_head *head, const struct statistics *statistics,
                   struct buffer *buffer, otlp_metrics_emit_fn *emit, void *context)
 {
-    struct otlp_metrics_writer writer = deltas_writer(head, buffer, emit, context);
+    struct otlp_metrics_writer writer = {.instance = head->instance,
+                                         .group = head->group,
+                                         .buffer = buffer,
+                                         .emit = emit,
+                                         .context = context};
     bool is_right = true;
 
-    for (size_t i = 0; is_right && !head->is_without_counts && i < work_counters_count; i++)
+    for (size_t i = 0; is_right && i < work_counters_count; i++)
         is_right = put_counter(&writer, head, &work_counters[i]);
     for (size_t i = 0; is_right && i < DELTAS; i++)
         is_right = put_delta(&writer, head, statistics, &deltas[i]);

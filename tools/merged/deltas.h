@@ -31,21 +31,7 @@ struct deltas_head {
     int64_t end_ns;
     struct work_counts counts; /* counters: of this period; gauges: at its end */
     bool has_counts;           /* read: this message has them */
-    bool is_without_counts;    /* written: they are left out */
-    bool is_cumulative;        /* written: all is since start_ns, not a delta */
 };
-
-static inline struct otlp_metrics_writer deltas_writer(const struct deltas_head *head,
-                                                       struct buffer *buffer,
-                                                       otlp_metrics_emit_fn *emit, void *context)
-{
-    return (struct otlp_metrics_writer){.instance = head->instance,
-                                        .group = head->group,
-                                        .is_cumulative = head->is_cumulative,
-                                        .buffer = buffer,
-                                        .emit = emit,
-                                        .context = context};
-}
 
 /*
  * Calls emit for each message, one at least. buffer is for the bytes, and keeps its memory for the

@@ -5,8 +5,6 @@
  */
 #include "merged.h"
 
-#include "fleet_deltas.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +19,13 @@
 struct merged *merged_new(void)
 {
     struct merged *merged = calloc(1, sizeof(*merged));
-    struct error error;
 
     if (!merged)
         return NULL;
-    merged->fleet = fleet_new(NULL, &error);
     merged->names = names_new(NAMES_MAX, NAMES_BYTES);
     merged->statistics = merged->names ? statistics_new(merged->names) : NULL;
     merged->workers = calloc(WORKERS_MAX, sizeof(*merged->workers));
-    if (merged->statistics && merged->workers && merged->fleet)
+    if (merged->statistics && merged->workers)
         return merged;
     merged_free(merged);
     return NULL;
@@ -41,7 +37,6 @@ void merged_free(struct merged *merged)
         return;
     statistics_free(merged->statistics);
     names_free(merged->names);
-    fleet_free(merged->fleet);
     free(merged->workers);
     free(merged);
 }
@@ -145,8 +140,6 @@ bool merged_add_message(struct merged *merged, const char *data, size_t length, 
         merged->refused++;
         return strcmp(error->text, "out of memory") != 0;
     }
-    if (!fleet_deltas_read(data, length, merged->fleet, log_ns))
-        return error_set(error, "out of memory");
     if (head.has_counts)
         merged_add_worker(merged, head.instance, &head.counts, log_ns);
     period_ns = head.end_ns - head.start_ns;

@@ -13,19 +13,11 @@
  *      "workers": [{"instance": "1", "heard": "2026-...", "is_there": true,
  *                   "spans_counted": 1000, "busy_ratio": 0.31, "behind_seconds": 0.2}],
  *      "forgotten": {"spans_counted": 20},
- *      "hosts": [{"hosts": "all", "metric": "system.cpu.time.user", "instance": "", "unit": "ns",
- *                 "kind": "counter", "samples": 60, "increase": 4000000000,
- *                 "window": {"from": "2026-...", "seconds": 10, "hosts": 3, "sum": 1200000000.0,
- *                            "average": 400000000.0, "min": 0.0, "max": 990000000.0},
- *                 "windows": [[NUMBER, hosts, elapsed, increase, integral, min, max, delay]]}],
  *      "messages": 60, "refused": 0, "gaps": 0}
  *
  * from and to: what it is of, by the log; null and 0 s: nothing. An edge's duration is that of
  * the server's spans. Workers have all counters of counts.h; forgotten is the sum of those that are
  * long away. A name is null where there was no room for it: all such are in one row (edge).
- *
- * "window" is the latest that is whole, or null; of a counter it is by second. "windows" is what
- * the root needs to go on: that one and those after it, see hosts/fleet.h.
  *
  * HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT]}, of
  * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets.
@@ -36,7 +28,6 @@
 #define BLKIN_TOOLS_WORK_MERGED_H
 
 #include "babeltrace-plugin/base/error.h"
-#include "babeltrace-plugin/hosts/fleet.h"
 #include "babeltrace-plugin/model/statistics.h"
 #include "deltas.h"
 
@@ -58,7 +49,6 @@ struct merged_worker {
 struct merged {
     struct names *names;
     struct statistics *statistics;
-    struct fleet *fleet;
     struct merged_worker *workers;
     size_t worker_count;
     struct work_counts forgotten; /* of all workers that are */

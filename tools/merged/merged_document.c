@@ -5,8 +5,6 @@
  */
 #include "merged.h"
 
-#include "fleet_deltas.h"
-
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/json.h"
@@ -141,68 +139,6 @@ static void put_worker(struct printer *printer, const struct merged *merged, siz
     print_string(printer, "}");
 }
 
-static void document_put_window(struct printer *printer, const struct fleet_row *row,
-                                const struct fleet_window *window)
-{
-    const double average = window ? fleet_average(row, window) : 0;
-
-    if (!window) {
-        print_string(printer, ",\"window\":null");
-        return;
-    }
-    put_time(printer, ",\"window\":{\"from\":", window->number * FLEET_WINDOW_NS);
-    print(printer, ",\"seconds\":%d", (int)(FLEET_WINDOW_NS / 1000000000));
-    put_sum(printer, ",\"hosts\":", window->hosts);
-    put_real(printer, ",\"sum\":", average * (double)window->hosts);
-    put_real(printer, ",\"average\":", average);
-    put_real(printer, ",\"min\":", window->min);
-    put_real(printer, ",\"max\":", window->max);
-    print_string(printer, "}");
-}
-
-/* What is shown, and what is not whole yet. */
-static void put_windows(struct printer *printer, const struct fleet_row *row,
-                        const struct fleet_window *shown)
-{
-    const char *comma = "";
-
-    print_string(printer, ",\"windows\":[");
-    for (size_t i = 0; i < FLEET_WINDOWS; i++) {
-        const struct fleet_window *window = &row->windows[i];
-
-        if (!fleet_window_is_known(window) || (shown && window->number < shown->number))
-            continue;
-        print(printer, "%s[%" PRId64, comma, window->number);
-        put_sum(printer, ",", window->hosts);
-        put_sum(printer, ",", window->elapsed_ns);
-        put_sum(printer, ",", window->increase);
-        put_real(printer, ",", window->integral);
-        put_real(printer, ",", window->min);
-        put_real(printer, ",", window->max);
-        print(printer, ",%" PRId64 "]", window->delay_ns);
-        comma = ",";
-    }
-    print_string(printer, "]");
-}
-
-static void put_hosts(struct printer *printer, const struct merged *merged, size_t i)
-{
-    const struct fleet_row *row = fleet_row(merged->fleet, i);
-    const struct names *names = fleet_names(merged->fleet);
-    const struct fleet_window *shown = fleet_shown(row, merged->to_ns);
-
-    put_name(printer, "{\"hosts\":", names, row->hosts);
-    put_name(printer, ",\"metric\":", names, row->metric);
-    put_name(printer, ",\"instance\":", names, row->instance);
-    put_name(printer, ",\"unit\":", names, row->unit);
-    print(printer, ",\"kind\":\"%s\"", row->is_counter ? "counter" : "gauge");
-    put_sum(printer, ",\"samples\":", row->samples);
-    put_sum(printer, ",\"increase\":", row->increase);
-    document_put_window(printer, row, shown);
-    put_windows(printer, row, shown);
-    print_string(printer, "}");
-}
-
 static void put_totals(struct printer *printer, const struct merged *merged)
 {
     uint64_t spans = 0, errors = 0;
@@ -239,11 +175,6 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
     for (size_t i = 0; i < merged->worker_count; i++) {
         print_string(&printer, i ? ",\n" : "\n");
         put_worker(&printer, merged, i, now_ns);
-    }
-    print_string(&printer, "],\"hosts\":[");
-    for (size_t i = 0; i < fleet_rows(merged->fleet); i++) {
-        print_string(&printer, i ? ",\n" : "\n");
-        put_hosts(&printer, merged, i);
     }
     print_string(&printer, "],\"forgotten\":{\"instance\":null");
     put_counts(&printer, &merged->forgotten);
@@ -374,49 +305,6 @@ static bool add_worker(struct merged *merged, int scale, const json_t *json)
     return true;
 }
 
-static void add_window(struct fleet_row *row, const json_t *json)
-{
-    const json_int_t number = json_integer_value(json_array_get(json, 0));
-    const struct fleet_window part = {
-        .hosts = count_of(json_array_get(json, 1)),
-        .elapsed_ns = count_of(json_array_get(json, 2)),
-        .increase = count_of(json_array_get(json, 3)),
-        .integral = json_number_value(json_array_get(json, 4)),
-        .min = json_number_value(json_array_get(json, 5)),
-        .max = json_number_value(json_array_get(json, 6)),
-        .delay_ns = (int64_t)count_of(json_array_get(json, 7)),
-    };
-
-    if (number > 0 && number < INT64_MAX / FLEET_WINDOW_NS)
-        fleet_window_merge(row, number, &part);
-}
-
-static struct text text_at(const json_t *json, const char *key)
-{
-    const json_t *text = json_object_get(json, key);
-
-    return json_is_string(text) ? (struct text){json_string_value(text), json_string_length(text)}
-                                : (struct text){"", 0};
-}
-
-static bool add_hosts(struct merged *merged, int scale, const json_t *json)
-{
-    const json_t *windows = json_object_get(json, "windows");
-    struct fleet_row *row = fleet_row_of(merged->fleet, text_at(json, "hosts"),
-                                         text_at(json, "metric"), text_at(json, "instance"));
-
-    (void)scale;
-    if (!row)
-        return false;
-    fleet_set_unit(merged->fleet, row, text_at(json, "unit"),
-                   text_is(text_at(json, "kind"), "counter"));
-    row->samples += count_at(json, "samples");
-    row->increase = fleet_increase_sum(row->increase, count_at(json, "increase"));
-    for (size_t i = 0; i < json_array_size(windows); i++)
-        add_window(row, json_array_get(windows, i));
-    return true;
-}
-
 typedef bool add_fn(struct merged *merged, int scale, const json_t *json);
 
 static bool add_all(struct merged *merged, const json_t *document, const char *what, add_fn *add,
@@ -453,6 +341,5 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
     merged->gaps += count_at(document, "gaps");
     return add_all(merged, document, "rows", add_row, error) &&
            add_all(merged, document, "edges", add_edge, error) &&
-           add_all(merged, document, "hosts", add_hosts, error) &&
            add_all(merged, document, "workers", add_worker, error);
 }

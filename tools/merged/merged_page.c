@@ -9,7 +9,6 @@
 #include "merged.h"
 
 #include "babeltrace-plugin/base/printer.h"
-#include "babeltrace-plugin/hosts/fleet_page.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -341,13 +340,10 @@ static void print_root(struct printer *page, const struct merged *merged, size_t
 char *merged_page(const struct merged *merged, size_t series, int64_t now_ns)
 {
     struct printer page = {0};
-    struct page of_hosts = {.count = 0};
 
     print_root(&page, merged, series);
     print_workers(&page, merged, now_ns);
     print_rows(&page, merged, rows_with_series(series));
     print_edges(&page, merged, edges_with_series(series));
-    fleet_page(&of_hosts, merged->fleet, now_ns);
-    page_print(&of_hosts, &page);
     return print_end(&page);
 }

@@ -1,7 +1,6 @@
 /*
  * OTLP metrics that workers write to a topic and their root reads: a request of type
- * ExportMetricsServiceRequest, whose resource is a worker. deltas.h and fleet_deltas.h say which
- * metrics there are.
+ * ExportMetricsServiceRequest, whose resource is a worker. deltas.h says which metrics there are.
  *
  *     resource: service.name "blkin-work", service.instance.id (the worker),
  *               messaging.consumer.group.name
@@ -55,7 +54,6 @@ typedef bool otlp_metrics_emit_fn(void *context, const char *data, size_t length
 /* The caller sets the members up to context; the others are 0 at first. */
 struct otlp_metrics_writer {
     const char *instance, *group; /* of the worker */
-    bool is_cumulative;           /* all is since start_ns, not a delta */
     struct buffer *buffer;        /* for the bytes; it keeps its memory for the next time */
     otlp_metrics_emit_fn *emit;
     void *context;

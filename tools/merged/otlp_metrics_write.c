@@ -11,7 +11,7 @@
 #define POINT_MAX 256U
 #define FRAME_MAX 1024U
 
-enum temporality { DELTA = 1, CUMULATIVE = 2 };
+#define TEMPORALITY_DELTA 1
 
 static char *end_of(const struct otlp_metrics_writer *writer)
 {
@@ -90,7 +90,7 @@ static void begin_metric(struct otlp_metrics_writer *writer, const struct metric
     at = otlp_begin(at, tags[metric->shape], &writer->data, writer->buffer->data);
     if (metric->shape != METRIC_GAUGE) {
         *at++ = PB_VARINT(2);
-        *at++ = writer->is_cumulative ? CUMULATIVE : DELTA;
+        *at++ = TEMPORALITY_DELTA;
     }
     if (metric->shape == METRIC_COUNTER || metric->shape == METRIC_SUM) {
         *at++ = PB_VARINT(3); /* is_monotonic */

@@ -196,13 +196,33 @@ static bool decode_spans(struct otlp_decoding *decoding, uint64_t *most, otlp_sp
     return !pb_is_broken(&reader);
 }
 
+/* The last of these fields, as otlp_find() has it, and of those of a schema. */
+static struct text find_both(struct text message, enum otlp_field tag, struct text *schema)
+{
+    struct pb_reader reader = pb_reader_of(message);
+    struct text found = {"", 0};
+    struct pb_member field;
+
+    *schema = found;
+    while (pb_next(&reader, &field)) {
+        if (field.tag == (uint32_t)tag)
+            found = pb_text(&field);
+        else if (field.tag == OTLP_SCOPE_SPANS_SCHEMA) /* a resource's has the same number */
+            *schema = pb_text(&field);
+    }
+    return found;
+}
+
 static void take_scope(struct otlp_decoding *decoding, struct text message)
 {
     decoding->scope_spans = pb_reader_of(message);
     /* it is the first field, wherever it is written in order */
     decoding->origin.scope = (struct text){"", 0};
     decoding->origin.scope_number++;
-    if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
+    if (decoding->wants_schemas)
+        decoding->origin.scope =
+            find_both(message, OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
+    else if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
         decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
 }
 
@@ -221,11 +241,13 @@ static bool decode_scopes(struct otlp_decoding *decoding, uint64_t *most)
 }
 
 /* Where each span has one of its own, it is mostly that of the span before. */
-static void take_resource(struct otlp_origin *origin, struct text resource)
+static void take_resource(struct otlp_origin *origin, struct text resource, struct text schema)
 {
-    if (origin->number && text_equal(resource, origin->resource))
+    if (origin->number && text_equal(resource, origin->resource) &&
+        text_equal(schema, origin->schema))
         return;
     origin->number++;
+    origin->schema = schema;
     origin->resource = resource;
     origin->service =
         otlp_find(otlp_attribute(resource, OTLP_RESOURCE_ATTRIBUTE, text_of("service.name")),
@@ -235,15 +257,19 @@ static void take_resource(struct otlp_origin *origin, struct text resource)
 /* The next ResourceSpans. */
 static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
 {
+    struct text message, resource, schema = {"", 0};
     struct pb_member field;
 
     for (; *most && pb_next(&decoding->request, &field); --*most) {
-        if (field.tag == OTLP_REQUEST_RESOURCE_SPANS) {
-            decoding->resource_spans = pb_reader_of(pb_text(&field));
-            take_resource(&decoding->origin,
-                          otlp_find(pb_text(&field), OTLP_RESOURCE_SPANS_RESOURCE));
-            break;
-        }
+        if (field.tag != OTLP_REQUEST_RESOURCE_SPANS)
+            continue;
+        message = pb_text(&field);
+        decoding->resource_spans = pb_reader_of(message);
+        resource = decoding->wants_schemas
+                       ? find_both(message, OTLP_RESOURCE_SPANS_RESOURCE, &schema)
+                       : otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE);
+        take_resource(&decoding->origin, resource, schema);
+        break;
     }
     return !pb_is_broken(&decoding->request);
 }
@@ -253,12 +279,14 @@ static bool has_more(const struct pb_reader *reader)
     return reader->at != reader->end;
 }
 
-void otlp_decode_begin(struct otlp_decoding *decoding, struct text request)
+void otlp_decode_begin(struct otlp_decoding *decoding, struct text request, bool wants_schemas)
 {
     const struct pb_reader none = pb_reader_of((struct text){"", 0});
 
-    *decoding = (struct otlp_decoding){
-        .request = pb_reader_of(request), .resource_spans = none, .scope_spans = none};
+    *decoding = (struct otlp_decoding){.request = pb_reader_of(request),
+                                       .resource_spans = none,
+                                       .scope_spans = none,
+                                       .wants_schemas = wants_schemas};
 }
 
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
@@ -284,7 +312,7 @@ struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *c
 {
     struct otlp_decoding decoding;
 
-    otlp_decode_begin(&decoding, request);
+    otlp_decode_begin(&decoding, request, false);
     (void)otlp_decode_some(&decoding, UINT64_MAX, call, context);
     return decoding.decoded;
 }

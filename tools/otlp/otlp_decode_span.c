@@ -9,6 +9,7 @@
 #include "babeltrace-plugin/encode/resource.h"
 #include "otlp_sound.h"
 #include "otlp_value.h"
+#include "otlp_write.h"
 
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -440,13 +441,29 @@ static void otlp_decode_add_field(struct filling *filling, const struct pb_membe
     }
 }
 
+/* What a ResourceSpans or ScopeSpans has before its spans. */
+static struct text otlp_decode_put_head(char *head, struct text message, struct text schema)
+{
+    char *at = otlp_put_raw(head, PB_BYTES(1), message);
+
+    at = otlp_put_raw(at, PB_BYTES(3), schema);
+    return (struct text){head, (size_t)(at - head)};
+}
+
 /* For back ends of OTLP. Where there is no room for it, or it is not sound, they get what the
  * entries say. */
 static void otlp_decode_add_message(struct filling *filling, const struct otlp_origin *origin,
                                     const struct otlp_span *span)
 {
-    if (otlp_is_sound(origin, span->raw) &&
-        span_add(filling->whole, SPAN_ORIGIN, origin->resource, origin->scope, 0))
+    char resource[RESOURCE_MESSAGE_MAX + LIMIT_NAME + 16];
+    char scope[RESOURCE_MESSAGE_MAX + LIMIT_NAME + 16];
+
+    if (origin->resource.length <= RESOURCE_MESSAGE_MAX &&
+        origin->scope.length <= RESOURCE_MESSAGE_MAX && origin->schema.length <= LIMIT_NAME &&
+        origin->scope_schema.length <= LIMIT_NAME && otlp_is_sound(origin, span->raw) &&
+        span_add(filling->whole, SPAN_ORIGIN,
+                 otlp_decode_put_head(resource, origin->resource, origin->schema),
+                 otlp_decode_put_head(scope, origin->scope, origin->scope_schema), 0))
         (void)span_add(filling->whole, SPAN_MESSAGE, text_of(""), span->raw, 0);
 }
 

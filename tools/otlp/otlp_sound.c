@@ -137,5 +137,6 @@ static bool sound_check(enum sound_kind kind, struct text message, unsigned dept
 bool otlp_is_sound(const struct otlp_origin *origin, struct text span)
 {
     return sound_check(SOUND_RESOURCE, origin->resource, 0) &&
-           sound_check(SOUND_SCOPE, origin->scope, 0) && sound_check(SOUND_SPAN, span, 0);
+           sound_check(SOUND_SCOPE, origin->scope, 0) && sound_check(SOUND_SPAN, span, 0) &&
+           utf8_is_valid(origin->schema) && utf8_is_valid(origin->scope_schema);
 }

@@ -73,20 +73,28 @@ struct otlp_origin_places {
 
 /* Another ScopeSpans of the ResourceSpans that is at its end. */
 static inline char *otlp_scope_begin(const struct buffer *buffer, char *at, struct text scope,
-                                     struct otlp_origin_places *places)
+                                     struct text schema, struct otlp_origin_places *places)
 {
     at = otlp_begin(at, PB_BYTES(2), &places->scope_spans, buffer->data);
-    return otlp_put_raw(at, PB_BYTES(1), scope);
+    return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), scope), PB_BYTES(3), schema);
 }
 
-static inline char *otlp_origin_begin(struct buffer *buffer, struct text resource,
-                                      struct text scope, struct otlp_origin_places *places)
+/* A ScopeSpans is to follow. */
+static inline char *otlp_resource_begin(const struct buffer *buffer, struct text resource,
+                                        struct text schema, struct otlp_origin_places *places)
 {
     char *at = buffer->data + buffer->length;
 
     at = otlp_begin(at, PB_BYTES(1), &places->resource_spans, buffer->data);
-    at = otlp_put_raw(at, PB_BYTES(1), resource);
-    return otlp_scope_begin(buffer, at, scope, places);
+    return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), resource), PB_BYTES(3), schema);
+}
+
+static inline char *otlp_origin_begin(const struct buffer *buffer, struct text resource,
+                                      struct text scope, struct otlp_origin_places *places)
+{
+    char *at = otlp_resource_begin(buffer, resource, text_of(""), places);
+
+    return otlp_scope_begin(buffer, at, scope, text_of(""), places);
 }
 
 /* More spans, or another ScopeSpans, may follow: then both end anew. */

@@ -70,12 +70,15 @@ struct later_message {
 
 static char *later_put_origin(struct later_message *message, const struct otlp_origin *origin)
 {
+    const bool is_new = origin->number != message->resource;
     char *end = message->buffer->data + message->buffer->length;
 
-    if (origin->number != message->resource)
-        end = otlp_origin_begin(message->buffer, origin->resource, origin->scope, &message->places);
-    else if (origin->scope_number != message->scope)
-        end = otlp_scope_begin(message->buffer, end, origin->scope, &message->places);
+    if (is_new)
+        end = otlp_resource_begin(message->buffer, origin->resource, origin->schema,
+                                  &message->places);
+    if (is_new || origin->scope_number != message->scope)
+        end = otlp_scope_begin(message->buffer, end, origin->scope, origin->scope_schema,
+                               &message->places);
     message->resource = origin->number;
     message->scope = origin->scope_number;
     return end;
@@ -87,8 +90,9 @@ static void later_put_span(void *context, const struct otlp_origin *origin,
 {
     struct later_message *message = context;
     const bool is_new = origin->number != message->resource;
-    const size_t all = OTLP_ORIGIN_MAX + (is_new ? origin->resource.length : 0) +
-                       origin->scope.length + span->raw.length;
+    const size_t all = OTLP_ORIGIN_MAX +
+                       (is_new ? origin->resource.length + origin->schema.length : 0) +
+                       origin->scope.length + origin->scope_schema.length + span->raw.length;
     char *at;
 
     if (message->buffer->length + all > LATER_BYTES_MAX || !buffer_reserve(message->buffer, all)) {

@@ -201,13 +201,15 @@ static void records_give_foreign(void *context, const struct otlp_origin *origin
 static bool records_read_foreign(struct records *records, const char *path, struct error *error)
 {
     struct records_foreign foreign = {.pipeline = &records->pipeline};
+    struct otlp_decoding decoding;
     struct text file;
 
     if (!records_map_file(path, &file)) {
         error_set(error, "cannot read %s: %s", path, strerror(errno));
         return errno == ENOENT;
     }
-    (void)otlp_decode(file, records_give_foreign, &foreign);
+    otlp_decode_begin(&decoding, file, true);
+    (void)otlp_decode_some(&decoding, UINT64_MAX, records_give_foreign, &foreign);
     free(foreign.whole.log);
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * blkin work: a worker, the root, or advice.
+ * blkin work: a worker, or the root.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -21,8 +21,6 @@ int work_command(int argc, char *argv[])
 {
     if (command_has(argc, argv, "--root"))
         return root_command(argc, argv);
-    if (command_has(argc, argv, "--advise"))
-        return advise_command(argc, argv);
 #ifdef HAS_KAFKA
     return worker_command(argc, argv);
 #else

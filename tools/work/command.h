@@ -1,6 +1,5 @@
 /*
- * blkin work: a worker of a consumer group, the root that adds up what all workers have counted, or
- * advice how many there should be.
+ * blkin work: a worker of a consumer group, or the root that adds up what all workers have counted.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,7 +12,6 @@
 /* argv[0] is how messages begin. These return the exit status. */
 int work_command(int argc, char *argv[]);
 int worker_command(int argc, char *argv[]);
-int root_command(int argc, char *argv[]);   /* --root is among the rest, */
-int advise_command(int argc, char *argv[]); /* or --advise */
+int root_command(int argc, char *argv[]); /* --root is among the arguments */
 
 #endif

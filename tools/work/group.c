@@ -23,16 +23,16 @@ struct group {
     const struct work_settings *settings;
     struct work_stage *stage;
     rd_kafka_t *consumer;
-    struct topics *topics;
+    struct input *input;
     struct transactions *transactions;
     bool is_member;
     bool says_no_broker; /* it was said that no broker answers */
     int64_t idle_ns;
 };
 
-const struct topics *group_topics(const struct group *group)
+const struct input *group_input(const struct group *group)
 {
-    return group->topics;
+    return group->input;
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
@@ -42,11 +42,11 @@ static bool group_commit_with(struct group *group, rd_kafka_topic_partition_list
 {
     bool is_committed;
 
-    topics_add_places(group->topics, places);
+    input_add_places(group->input, places);
     is_committed = transactions_commit(group->transactions, group->consumer, places);
     rd_kafka_topic_partition_list_destroy(places);
     if (is_committed)
-        topics_committed(group->topics);
+        input_committed(group->input);
     return is_committed;
 }
 
@@ -73,7 +73,7 @@ static void group_assign(struct group *group, rd_kafka_topic_partition_list_t *p
     if (!is_right)
         ending_fail("cannot read the committed offsets: %s", rd_kafka_err2str(code));
     for (int i = 0; is_right && i < committed->cnt; i++)
-        is_right = topics_assign(group->topics, &committed->elems[i]);
+        is_right = input_assign(group->input, &committed->elems[i]);
     for (int i = 0; i < committed->cnt; i++) /* librdkafka does not want the metadata */
         partitions->elems[i].offset = committed->elems[i].offset;
     rd_kafka_topic_partition_list_destroy(committed);
@@ -92,7 +92,7 @@ static void group_give_back(struct group *group, rd_kafka_topic_partition_list_t
         ending_fail("the group has given this worker's partitions to others: no heartbeat came for "
                     "session.timeout.ms, or the worker read nothing for max.poll.interval.ms");
     for (int i = 0; i < partitions->cnt; i++)
-        topics_give_back(group->topics, &partitions->elems[i], places);
+        input_give_back(group->input, &partitions->elems[i], places);
     (void)group_commit_with(group, places);
     group_take_answer(rd_kafka_incremental_unassign(group->consumer, partitions));
 }
@@ -120,9 +120,9 @@ static void group_take(struct group *group, const rd_kafka_message_t *message)
     struct error error;
 
     if (!message->err) {
-        topics_read(group->topics, message);
+        input_read(group->input, message);
     } else if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-        topics_end(group->topics, message);
+        input_end(group->input, message);
     } else {
         kafka_describe(
             &error, message->rkt ? rd_kafka_topic_name(message->rkt) : group->settings->input.topic,
@@ -154,8 +154,8 @@ void group_read(struct group *group)
         message = count < BATCH && !ending_has_failed() ? rd_kafka_consumer_poll(group->consumer, 0)
                                                         : NULL;
     }
-    topics_pass_time(group->topics); /* others may be busy for ever */
-    topics_relieve(group->topics);
+    input_pass_time(group->input); /* others may be busy for ever */
+    input_relieve(group->input);
 }
 
 int64_t group_idle_ns(struct group *group)
@@ -236,8 +236,8 @@ struct group *group_open(const struct work_settings *settings, struct work_stage
     *group = (struct group){.settings = settings, .stage = stage};
     group->consumer = group_consumer(group, error);
     if (group->consumer)
-        group->topics = topics_new(group->consumer, settings, stage, error);
-    if (group->topics) {
+        group->input = input_new(group->consumer, settings, stage);
+    if (group->input) {
         (void)rd_kafka_poll_set_consumer(group->consumer);
         return group;
     }
@@ -247,9 +247,12 @@ struct group *group_open(const struct work_settings *settings, struct work_stage
 
 bool group_join(struct group *group, struct transactions *transactions, struct error *error)
 {
-    rd_kafka_topic_partition_list_t *topics = topics_list(group->topics);
-    const rd_kafka_resp_err_t code = rd_kafka_subscribe(group->consumer, topics);
+    rd_kafka_topic_partition_list_t *topics = rd_kafka_topic_partition_list_new(1);
+    rd_kafka_resp_err_t code;
 
+    (void)rd_kafka_topic_partition_list_add(topics, group->settings->input.topic,
+                                            RD_KAFKA_PARTITION_UA);
+    code = rd_kafka_subscribe(group->consumer, topics);
     rd_kafka_topic_partition_list_destroy(topics);
     group->transactions = transactions;
     if (code)
@@ -298,6 +301,6 @@ void group_close(struct group *group)
         return;
     if (group->consumer)
         rd_kafka_destroy(group->consumer);
-    topics_free(group->topics);
+    input_free(group->input);
     free(group);
 }

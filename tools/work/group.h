@@ -1,13 +1,13 @@
 /*
- * A worker as a member of its consumer group: partitions of the topics of spans and of hosts'
- * metrics come and go, and their messages are read.
+ * A worker as a member of its consumer group: partitions of the topic come and go, and the worker
+ * reads their messages.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_TOOLS_WORK_GROUP_H
 #define BLKIN_TOOLS_WORK_GROUP_H
 
-#include "topics.h"
+#include "input.h"
 #include "transaction.h"
 
 struct group;
@@ -18,7 +18,7 @@ struct group *group_open(const struct work_settings *settings, struct work_stage
 /* NULL is allowed. */
 void group_close(struct group *group);
 
-const struct topics *group_topics(const struct group *group);
+const struct input *group_input(const struct group *group);
 
 /* From now on the group gives it partitions. Returns false with error set. */
 bool group_join(struct group *group, struct transactions *transactions, struct error *error);

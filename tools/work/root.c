@@ -11,7 +11,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/real.h"
-#include "push.h"
 #include "root_deltas.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
@@ -43,7 +42,6 @@ static const char usage[] =
 struct root {
     struct frame frame;
     struct root_deltas deltas;
-    struct push *push; /* NULL: to no collector */
     char state_path[4100];
     bool is_ready; /* all has been read that there was at the start */
     bool has_failed;
@@ -92,23 +90,6 @@ static json_t *root_summary_json(const struct root_deltas *deltas)
                      (json_int_t)statistics_edges(merged->statistics), "deltas",
                      (json_int_t)merged->messages, "refused", (json_int_t)merged->refused, "gaps",
                      (json_int_t)merged->gaps, "workers", root_workers_json(merged));
-}
-
-/* How busy each worker is and how far behind, for `blkin work --advise`. */
-static json_t *root_figures_json(const struct merged *merged)
-{
-    const int64_t now_ns = wall_clock_ns();
-    json_t *list = json_array();
-
-    for (size_t i = 0; i < merged->worker_count; i++) {
-        const struct merged_worker *worker = &merged->workers[i];
-
-        (void)json_array_append_new(
-            list, json_pack("{ss, sb, sf, sf}", "instance", worker->instance, "is_there",
-                            worker_is_there(worker, now_ns), "busy_ratio", worker->counts.busy,
-                            "behind_seconds", worker->counts.behind_s));
-    }
-    return json_pack("{so}", "workers", list);
 }
 
 /* ---- once ------------------------------------------------------------------------------------ */
@@ -171,18 +152,9 @@ static json_t *root_status(void *context)
                              root->frame.metrics ? metrics_url(root->frame.metrics) : NULL);
     json_t *summary = root_summary_json(&root->deltas);
 
-    if (root->push)
-        push_status(root->push, json);
     (void)json_object_update(json, summary);
     json_decref(summary);
     return json;
-}
-
-static json_t *root_ask(void *context, const char *request)
-{
-    const struct root *root = context;
-
-    return strcmp(request, "workers") == 0 ? root_figures_json(root->deltas.merged) : NULL;
 }
 
 /* ---- its state ------------------------------------------------------------------------------- */
@@ -332,16 +304,6 @@ static bool root_open_displays(struct root *root, struct error *error)
     return true;
 }
 
-static bool root_open_push(struct root *root, struct error *error)
-{
-    const char *url = config_text(root->frame.config, "otlp-metrics");
-
-    if (!url || !*url)
-        return true;
-    root->push = push_open(root->frame.loop, root->frame.config, root->deltas.merged, error);
-    return root->push != NULL;
-}
-
 static bool root_serve(struct root *root)
 {
     notify("READY=1");
@@ -365,8 +327,7 @@ static int root_run(struct root *root)
     bool is_right;
 
     is_right = root_open_displays(root, &error) && frame_open_saver(&root->frame, &error) &&
-               root_load(root, &error) && root_open_push(root, &error) &&
-               root_deltas_read(&root->deltas, 0, &error);
+               root_load(root, &error) && root_deltas_read(&root->deltas, 0, &error);
     if (!is_right)
         say(BK1010, "%s", error.text);
     else
@@ -376,7 +337,6 @@ static int root_run(struct root *root)
         is_right = saver_end();
     }
     thread_job_end(&root->ask);
-    push_close(root->push);
     return is_right ? 0 : 1;
 }
 
@@ -441,7 +401,6 @@ int root_command(int argc, char *argv[])
                                              .title = "blkin work --root",
                                              .status = root_status,
                                              .take = root_take,
-                                             .ask = root_ask,
                                              .page = root_page};
     const struct config_request request = {"work", usage, flags};
     static struct root root;

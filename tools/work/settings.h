@@ -13,9 +13,7 @@ struct work_settings {
     struct kafka_url input; /* the topic of spans */
     const char *kafka_file;
     const char *group;
-    const char *deltas;     /* the topic of what was counted; "": it is not written */
-    const char *host_input; /* the topic of hosts' metrics, in the same cluster; NULL or "": none */
-    const char *host_groups;
+    const char *deltas; /* the topic of what was counted; "": it is not written */
     char instance[DELTAS_NAME_MAX];
     bool is_named; /* the instance, by the configuration: another worker may have it by mistake */
     int64_t wait_ms, commit_ms;

@@ -12,7 +12,6 @@
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_log.h"
 #include "tools/merged/deltas.h"
-#include "tools/merged/fleet_deltas.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +23,6 @@
 struct transactions {
     const struct work_settings *settings;
     struct work_stage *stage;
-    const struct fleet *fleet; /* NULL: no hosts' metrics */
     rd_kafka_t *producer;
     rd_kafka_topic_t *deltas, *kept; /* NULL: none */
     bool is_open;                    /* a transaction */
@@ -121,10 +119,7 @@ static bool transactions_write_deltas(struct transactions *transactions)
     (void)snprintf(head.group, sizeof(head.group), "%s", settings->group);
     head.counts = work_counts_since(&transactions->stage->counts, &transactions->committed);
     return deltas_write(&head, transactions->stage->statistics, &transactions->buffer,
-                        transactions_emit_deltas, transactions) &&
-           (!transactions->fleet ||
-            fleet_deltas_write(&head, transactions->fleet, &transactions->buffer,
-                               transactions_emit_deltas, transactions));
+                        transactions_emit_deltas, transactions);
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
@@ -193,9 +188,8 @@ bool transactions_has_news(const struct transactions *transactions)
     const struct work_counts *now = &transactions->stage->counts;
     const struct work_counts *before = &transactions->committed;
 
-    return now->messages != before->messages || now->host_messages != before->host_messages ||
-           now->spans_open != before->spans_open || now->traces_closed != before->traces_closed ||
-           now->partitions != before->partitions;
+    return now->messages != before->messages || now->spans_open != before->spans_open ||
+           now->traces_closed != before->traces_closed || now->partitions != before->partitions;
 }
 
 void transactions_poll(struct transactions *transactions)
@@ -281,16 +275,15 @@ static rd_kafka_t *transactions_producer(const struct work_settings *from, struc
 }
 
 struct transactions *transactions_open(const struct work_settings *settings,
-                                       struct work_stage *stage, const struct fleet *fleet,
-                                       struct error *error)
+                                       struct work_stage *stage, struct error *error)
 {
     struct transactions *transactions = calloc(1, sizeof(*transactions));
 
     error_set(error, "out of memory");
     if (!transactions)
         return NULL;
-    *transactions = (struct transactions){
-        .settings = settings, .stage = stage, .fleet = fleet, .period_ns = wall_clock_ns()};
+    *transactions =
+        (struct transactions){.settings = settings, .stage = stage, .period_ns = wall_clock_ns()};
     transactions->producer = transactions_producer(settings, error);
     if (transactions->producer) {
         if (*settings->deltas)

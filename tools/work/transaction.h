@@ -9,7 +9,6 @@
 #ifndef BLKIN_TOOLS_WORK_TRANSACTION_H
 #define BLKIN_TOOLS_WORK_TRANSACTION_H
 
-#include "babeltrace-plugin/hosts/fleet.h"
 #include "settings.h"
 #include "stage.h"
 
@@ -17,11 +16,10 @@
 
 struct transactions;
 
-/* Waits for the brokers. fleet: of hosts' metrics; NULL: there are none. Returns NULL: error is
- * set, or "" after ending_fail() or when the worker was asked to end. */
+/* Waits for the brokers. Returns NULL: error is set, or "" after ending_fail() or when the worker
+ * was asked to end. */
 struct transactions *transactions_open(const struct work_settings *settings,
-                                       struct work_stage *stage, const struct fleet *fleet,
-                                       struct error *error);
+                                       struct work_stage *stage, struct error *error);
 /* NULL is allowed. */
 void transactions_close(struct transactions *transactions);
 

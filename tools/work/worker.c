@@ -132,7 +132,7 @@ static void worker_measure(struct worker *worker)
     if (length_ns < WINDOW_NS)
         return;
     worker->stage.counts.busy = 1 - (double)group_idle_ns(worker->group) / (double)length_ns;
-    worker->stage.counts.behind_s = topics_behind_s(group_topics(worker->group));
+    worker->stage.counts.behind_s = input_behind_s(group_input(worker->group));
     worker->window_ns = now_ns;
     notify("WATCHDOG=1");
 }
@@ -257,8 +257,6 @@ static bool worker_read_config(struct worker *worker, struct error *error)
     settings->kafka_file = worker->params.exporter.transport.kafka_file;
     settings->group = config_text(config, "group");
     settings->deltas = config_text(config, "deltas");
-    settings->host_input = config_text(config, "host-input");
-    settings->host_groups = config_text(config, "host-groups");
     settings->wait_ms = config_integer(config, "wait-ms");
     settings->commit_ms = config_integer(config, "commit-ms");
     settings->max_open_bytes = (uint64_t)worker->params.max_open_bytes;
@@ -289,8 +287,7 @@ static bool worker_open(struct worker *worker, struct error *error)
     worker->group = group_open(settings, &worker->stage, error);
     if (!worker->group)
         return false;
-    worker->transactions = transactions_open(settings, &worker->stage,
-                                             topics_fleet(group_topics(worker->group)), error);
+    worker->transactions = transactions_open(settings, &worker->stage, error);
     if (!worker->transactions || !worker_open_keeper(worker, error))
         return false;
     worker->has_joined = group_join(worker->group, worker->transactions, error);
