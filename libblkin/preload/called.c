@@ -34,6 +34,7 @@ static void called_set_cause(struct interaction *interaction, struct cause cause
         interaction->likely = cause.interaction;
         return;
     }
+    cause.interaction->is_past_call = true;
     interaction->owner = cause.interaction;
     (void)__atomic_add_fetch(&cause.interaction->calls, 1, __ATOMIC_ACQ_REL);
     (void)__atomic_add_fetch(&cause.interaction->calls_held, 1, __ATOMIC_ACQ_REL);
@@ -181,7 +182,7 @@ static void called_set_opener(struct connection *connection)
 
     if (!cause)
         return;
-    cause->has_called = true;
+    cause->has_called = cause->is_past_call = true;
     interaction_hold(cause);
     (void)__atomic_add_fetch(&cause->calls, 1, __ATOMIC_ACQ_REL);
     interaction_closes(interaction_thread.worker, cause);
