@@ -78,11 +78,9 @@ headers := $(patsubst %,libblkin/%,zipkin_c.h ztracer.hpp blkin.h blkin.hpp blki
 # as the original installs it: for programs that record its events by LTTng's own macros
 lttng_header := tracepoints/zipkin_trace.h
 
-# how LTTng starts concerns who loads it, and the provider, which starts it again in children
-start_src := $(wildcard tracepoints/start/*.c)
 lib_src := $(filter-out libblkin/preload/%,$(wildcard libblkin/*.c libblkin/*/*.c)) \
-	$(wildcard tracepoints/format/*.c) $(start_src)
-provider_src := $(wildcard tracepoints/*.c) $(start_src)
+	$(wildcard tracepoints/format/*.c)
+provider_src := $(wildcard tracepoints/*.c)
 preload_src := $(wildcard libblkin/preload/*.c)
 man_pages := $(wildcard tools/*.1 tools/*/*.[15])
 example_programs := client gateway mapper store

@@ -63,7 +63,7 @@ dist: ## make a tarball of this commit, the same each time
 
 # what is built as a package is what is released
 unpack = rm -rf $(1) && mkdir -p $(1) && tar -xf $(tarball) -C $(1)
-deb: ## build the Debian packages into build/deb
+deb: ## build the Debian packages into build/deb; as root, it installs what the build needs
 	@scripts/deps --install deb
 	@$(MAKE) --no-print-directory dist
 	@$(call unpack,$(BUILD)/deb)
@@ -72,7 +72,7 @@ deb: ## build the Debian packages into build/deb
 	cd $(BUILD)/deb/$(release) && $(plain_make) dpkg-buildpackage -us -uc $(DEBFLAGS)
 	@ls $(BUILD)/deb/*.deb
 
-rpm: ## build the RPM packages into build/rpm
+rpm: ## build the RPM packages into build/rpm; as root, it installs what the build needs
 	@scripts/deps --install rpm
 	@$(MAKE) --no-print-directory dist
 	@rm -rf $(BUILD)/rpm

@@ -103,6 +103,39 @@ if can_be_other; then
     notes rules.none 'programs has a rule' 'a closed folder without rules' --section=record
 fi
 
+# ---- files that programs ignore, and files that no program reads yet
+
+if can_be_other; then
+    install -m 600 /dev/null "$WORK/slow"
+    chmod 711 "$BLKIN_PRIVATE" "$WORK" "$TMPDIR"
+    echo '*>20ms' >"$WORK/slow"
+    start_part store "${other[@]}" "$BUILD/examples/store" --name store --dir "$WORK/store"
+    wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
+    wrong rules.file "cannot read $WORK/slow: Permission denied" 'rules that only root may read'
+    jq -e --arg mend "chmod 644 $WORK/slow" '.checks[] | select(.id == "rules.file").mend == $mend' "$WORK/doctor.json" >/dev/null ||
+        fail "of rules that only root may read: $(jq '.checks[] | select(.id == "rules.file").mend' "$WORK/doctor.json")"
+    stop_part store
+fi
+echo '*>20ms' >"$WORK/slow"
+echo always >"$WORK/sampling"
+chmod 664 "$WORK/slow" "$WORK/sampling"
+start_registered
+wrong rules.file "ignores $WORK/slow: it belongs to user" 'rules that a group may write'
+wrong sampling.file "ignores $WORK/sampling: it belongs to user" 'a sampling file that a group may write'
+stop_part store
+wrong rules.file "a program that starts now ignores $WORK/slow" 'rules that a group may write, before any program'
+chmod 644 "$WORK/slow"
+rm "$WORK/sampling"
+echo '*>20' >"$WORK/slow"
+wrong rules.text "$WORK/slow of a program that starts now is \"*>20\"" 'a rule that cannot be read, before any program'
+rm "$WORK/slow"
+mkfifo "$WORK/nothing"
+echo 'read -r _ <nothing' >"$WORK/work"
+start_part work bash -c 'cd "$1" && exec -a blkin sh work' bash "$WORK" # which looks as `blkin work` does
+doctor
+[ "$(jq -r .section "$WORK/doctor.json")" = work ] || fail "beside a worker, the doctor is about $(jq .section "$WORK/doctor.json")"
+stop_part work
+
 # ---- beside blkin record
 
 lttng destroy --all >/dev/null 2>&1
@@ -121,6 +154,7 @@ wait_for 20 record "the start of blkin record" record_runs || {
     exit 1
 }
 wrong rings.programs 'no running program writes into rings' 'programs that have recorded nothing'
+BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that come by OTLP are recorded' 'a recorder of OTLP alone'
 has_rings() {
     run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
 }
@@ -158,5 +192,24 @@ runs_again() {
 }
 wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
 wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
+
+# users that have no rings, as others have them all
+if can_be_other; then
+    start_part record "$BUILD/bin/blkin" record --ring-users=1
+    wait_for 20 record "the recorder's third start" runs_again || exit 1
+    mkdir -m 700 "$WORK/their-store" && chown nobody "$WORK/their-store"
+    start_part nobodys "${other[@]}" "$BUILD/examples/store" --name nobodys --dir "$WORK/their-store"
+    wait_for 10 nobodys "the program's start" part_address nobodys >/dev/null || exit 1
+    tells_limit() {
+        run_client 1
+        has_limit=$(BLKIN_RING_USERS=1 doctor --section=record; said ring.refused bad)
+        [[ $has_limit == *'1 users have rings (ring-users = 1)'* ]]
+    }
+    wait_for 20 record "that the limit of users is named" tells_limit || {
+        show_doctor
+        exit 1
+    }
+    cases=$((cases + 1))
+fi
 
 enough_cases 15

@@ -34,15 +34,17 @@ pretend_lttng() {
     chmod +x "$WORK/bin/lttng"
 }
 pretend_lttng 2.12.4
-PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old'
+PATH=$WORK/bin:$PATH names version.lttng 'lttng-tools 2.12.4: 2.13 or later is needed' 'an LTTng that is too old' --section=live
 if ! babeltrace2 --version | grep -qE '^Babeltrace (2\.[1-9]|[3-9])'; then
     pretend_lttng 2.16.0
-    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old'
+    PATH=$WORK/bin:$PATH notes version.format 'which babeltrace2 2.0 cannot read' 'a babeltrace2 that is too old' --section=live
 fi
 
 # ---- no session daemon, and one that is not for us
 
-names sessiond.runs 'no lttng-sessiond runs' 'no session daemon'
+names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
+doctor
+[ "$(jq -r .section "$WORK/doctor.json")" = record ] || fail "where nothing runs, and no LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
 if can_be_other; then
     mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
     mkdir -m 777 "$WORK/store"
@@ -97,8 +99,8 @@ all_is_well
 
 stop_part store
 names program.registered 'no running program' 'no program'
-start_program BLKIN_PROVIDER=none
-has program.provider 'BLKIN_PROVIDER=none' 'a program that is told not to trace'
+start_program BLKIN_LTTNG=no
+has program.provider 'BLKIN_LTTNG=no' 'a program that is told not to trace'
 mkdir "$WORK/lib"
 cp "$BUILD/lib/libblkin.so.1" "$WORK/lib/"
 start_program LD_PRELOAD="$WORK/lib/libblkin.so.1" LD_LIBRARY_PATH="$WORK/lib"
@@ -107,11 +109,6 @@ if [ "$BLKIN_ISOLATED" = namespaces ] && [ "$(id -u)" -eq 0 ]; then
     start_program unshare -m sh -c 'mount -n -t tmpfs none /run && exec "$@"' sh
     has program.namespace 'it is in a container' 'a program in a container'
 fi
-mkfifo "$WORK/go"
-timeout 20 env BLKIN_FORK=off "$BUILD/tests/libblkin/daemon" "$WORK/daemon.pid" "$WORK/go" 1 || exit 1
-wait_for 10 - "the daemon's pid file" test -s "$WORK/daemon.pid" || exit 1
-has program.forked 'BLKIN_FORK=off' 'a daemon that keeps its fork from LTTng'
-kill "$(<"$WORK/daemon.pid")"
 
 # ---- sampling
 

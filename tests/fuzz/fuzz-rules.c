@@ -15,7 +15,8 @@
 static const char good_rules[] =
     "[lookup name]\nevent = a:n\nkey = k\nvalue = s\n"
     "[span {name(k)} {s}]\nbegin = a:b if n < 200\nend = a:e\nat = a:m as stage\n"
-    "mark = a:m as mark\nkey = k s\ntags = all\nerror = n == 3 as s\ntimeout = 300ns\n"
+    "mark = a:m where s=k as mark\nend = a:m if n > 5 where k=n s=k\nkey = k s\ntags = "
+    "all\nerror = n == 3 as s\ntimeout = 300ns\n"
     "[span stack {n}]\nbegin = a:b\nend = a:?\nparent = thread\ntags = x=s k\nleast = 2ns\n"
     "[span deep]\nbegin = a:m\nend = a:e\nkey = k\nstack = yes\nscope = thread\n"
     "parent = {name(k)} {s} by n s\n"
@@ -119,7 +120,9 @@ static void give_event(struct run *run, int64_t *now_ns, struct buffer *packed)
     *now_ns += choice / 4 % 4 ? (int64_t)(choice / 16) : -1;
     event.time_ns = *now_ns;
     event.origin = (struct origin){.host = text_of(choice & 32 ? "h" : "i"),
+                                   .process = text_of(choice & 16 ? "p" : "q"),
                                    .pid = choice / 64 % 2,
+                                   .pid_ns = choice % 3,
                                    .tid = choice / 128 % 2 + (choice % 7 ? 1 : 0)};
     if (choice % 5 == 0)
         REQUIRE(pairing_pack(run->rules, &event, packed));

@@ -8,7 +8,7 @@ set -u
 # shellcheck source=tests/preload/session.sh
 . "$SRC/tests/preload/session.sh"
 private_begin
-export BLKIN_PROVIDER=none
+export BLKIN_LTTNG=no
 
 # agent_begins NAME: its socket is what the programs ask
 agent_begins() {
@@ -82,10 +82,28 @@ traced inherited setpriv --no-new-privs "$programs/inherits" "$programs/tricks" 
     fail "inherited: status $?"
 agent_found inherited 4 4 1
 
+# while it runs, the doctor does not say that it is not traced
+agent_begins doctor
+begins server setpriv --no-new-privs "$programs/inherits" "$programs/serve" 7706 epoll 2
+server=$!
+wait_for 20 - "the server" listening 7706 || exit 1
+REQUEST_HOLD=$WORK/doctor/go begins client "$programs/request" 7706 2 10
+client=$!
+has_rings() {
+    grep -q memfd:blkin-rings "/proc/$(pgrep -x serve)/maps"
+} 2>/dev/null
+wait_for 20 - "the server's rings" has_rings || exit 1
+"$BUILD/bin/blkin" doctor --json --pid="$(pgrep -x serve)" |
+    jq -e '[.checks[].id] | index("program.preloaded") and (index("program.filtered") | not)' >/dev/null || fail "the doctor"
+touch "$WORK/doctor/go"
+wait $client || fail "the client: status $?"
+served server
+agent_found doctor 20 40 2
+
 # the folder of the socket is there, and nobody in it: LTTng has the requests
 mkdir "$WORK/nobody"
 export BLKIN_RINGS=$WORK/nobody/socket
-unset BLKIN_PROVIDER
+unset BLKIN_LTTNG
 start_sessiond || exit 1
 session lttng blkin:span
 serves server 7705 epoll 5

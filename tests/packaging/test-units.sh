@@ -44,3 +44,20 @@ else
     echo "not tested: folders of another user, which only root can make"
 fi
 rm -r "$root"
+
+# a removed package names the drop-ins that its user has left
+if [ "$(id -u)" = 0 ] && [ "$BLKIN_ISOLATED" = namespaces ] && [ ! -e /usr/bin/blkin ]; then
+    mkdir -p "$TMPDIR/system/redis-server.service.d" "$TMPDIR/system/other.service.d"
+    echo 'Environment="LD_PRELOAD=/usr/lib/blkin/libblkin-preload.so"' >"$TMPDIR/system/redis-server.service.d/blkin.conf"
+    echo 'Nice=1' >"$TMPDIR/system/other.service.d/nice.conf"
+    # shellcheck disable=SC2016
+    said=$(unshare -m sh -c 'mount -n --bind "$1" /etc/systemd/system && sh "$2" remove' sh "$TMPDIR/system" \
+        "$SRC/packaging/debian/blkin.postrm" 2>&1)
+    [[ $said == *"/etc/systemd/system/redis-server.service.d/blkin.conf" && $said != *nice.conf* ]] || {
+        echo "the package, when it is removed, says of drop-ins: $said"
+        exit 1
+    }
+    rm -r "$TMPDIR/system"
+else
+    echo "not tested: drop-ins after a removal: needs root and namespaces"
+fi

@@ -58,4 +58,15 @@ served stalled-proxy
 server=$stalled
 served stalled
 expected+=("stalled:server:4:joined:slow" "stalled-proxy:client:4:joined:below:slow" "stalled-proxy:server:4:slow")
+# a client that may not ask sock_diag(7): the server finds the client's key
+if [ -e /usr/include/x86_64-linux-gnu/asm/unistd_64.h ]; then
+    echo 'RestrictAddressFamilies=AF_UNIX AF_INET' >"$WORK/unit"
+    serves unix-narrow "$WORK/third" epoll 2
+    RUN=,seccomp=trace traced unix-narrow-client "$PYTHON" "$SRC/tests/zero/unit.py" "$WORK/unit" \
+        "$programs/request" "$WORK/third" 2 10 || fail "unix-narrow-client: status $?"
+    served unix-narrow
+    expected+=("unix-narrow:server:20:joined" "unix-narrow-client:client:20:joined:root")
+else
+    complain "not tested: a filter of address families: no numbers of system calls"
+fi
 found all "${expected[@]}"

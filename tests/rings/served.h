@@ -57,6 +57,8 @@ static inline void served_run(const struct served *served, uint64_t event_bytes,
         .max_users = 8,
         .max_bytes = UINT64_C(1) << 32,
         .left_ms = 1000,
+        .idle_ms = 600000,
+        .hold_ms = 600000,
     };
     const struct holder_callbacks callbacks = {served_ignore, served_ignore, NULL};
     struct loop *loop = loop_new(&signals);

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STORE_MAX 64
+#define STORE_MAX 256
 
 struct store {
     int socket;

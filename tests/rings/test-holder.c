@@ -3,272 +3,15 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "holding.h"
 #include "seed.h"
-#include "store.h"
-#include "tools/rings/holder.h"
 #include "tools/rings/vault.h"
-#include "waits.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
-#define USERS   5
 #define CLIENTS 200
 #define KILLS   60
-
-/* What the service and the programs tell the test. */
-struct shared {
-    struct holder_counts counts;
-    char keeper[16];
-    uint64_t begun, came, went;
-    uint64_t got[USERS]; /* memories that a program of this user has written to */
-};
-
-static char folder[100], path[150], vault[150];
-static bool has_vault; /* instead of the store, */
-static bool is_dead;   /* and NOTIFY_SOCKET names a socket at which nobody listens */
-static struct shared *shared;
-static struct store store;
-static bool is_root;
-static struct error error;
-
-static const struct memory_size small = {2, RING_BYTES_MIN, RING_BYTES_MIN};
-static const struct memory_size larger = {2, RING_BYTES_MIN * 2, RING_BYTES_MIN};
-static struct holder_options options = {
-    .max_users = USERS, .max_bytes = 1 << 26, .left_ms = 200, .size = {2, 1 << 16, 1 << 16}};
-
-/* ---- the service ----------------------------------------------------------------------------- */
-
-static struct loop *loop;
-static struct holder *holder;
-static struct timer tell;
-
-static void tell_counts(void *context)
-{
-    (void)context;
-    shared->counts = holder_counts(holder);
-    (void)snprintf(shared->keeper, sizeof(shared->keeper), "%s", shared->counts.keeper);
-    timer_set(loop, &tell, 5);
-}
-
-static void has_come(void *context, struct held *held)
-{
-    (void)context, (void)held;
-    shared->came++;
-}
-
-static void has_gone(void *context, struct held *held)
-{
-    (void)context, (void)held;
-    shared->went++;
-}
-
-static void end(void *context)
-{
-    (void)context;
-    loop_stop(loop);
-}
-
-static void reload(void *context)
-{
-    (void)context;
-    options.size = larger;
-    holder_reload(holder, &options);
-}
-
-static void serve(void)
-{
-    const struct loop_signals signals = {end, reload, NULL};
-    const struct holder_callbacks callbacks = {has_come, has_gone, NULL};
-
-    if (!has_vault)
-        store_hand_over(&store);
-    if (is_dead)
-        (void)setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
-    loop = loop_new(&signals);
-    holder = holder_open(loop, &options, &callbacks, &error);
-    if (!holder) {
-        fprintf(stderr, "%s\n", error.text);
-        _exit(1);
-    }
-    tell = (struct timer){.due = tell_counts};
-    tell_counts(NULL);
-    shared->begun++;
-    loop_run(loop);
-    holder_close(holder);
-    loop_free(loop);
-    _exit(0);
-}
-
-static pid_t begin(void)
-{
-    const uint64_t before = shared->begun;
-    const pid_t pid = fork();
-
-    if (pid == 0)
-        serve();
-    for (int64_t end_ms = 0; *(volatile uint64_t *)&shared->begun == before &&
-                             waitpid(pid, NULL, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
-        continue;
-    return pid;
-}
-
-static int finish(pid_t pid, int signal)
-{
-    int status;
-
-    (void)kill(pid, signal);
-    (void)waitpid(pid, &status, 0);
-    store_drain(&store);
-    return status;
-}
-
-/* ---- programs -------------------------------------------------------------------------------- */
-
-/* Returns a descriptor, or -1: it has to ask again. */
-static int ask(void)
-{
-    struct ring_hello hello;
-    struct error ignored;
-    const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
-    struct pollfd wait = {socket, POLLIN, 0};
-    int fd = -1;
-
-    if (socket < 0)
-        return -1;
-    if (poll(&wait, 1, 10000) == 1)
-        (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, 0);
-    (void)close(socket);
-    return fd;
-}
-
-static int ask_until(void)
-{
-    int fd = ask();
-
-    for (int64_t end_ms = 0; fd < 0 && wait_up_to(PATIENCE_MS, &end_ms); fd = ask())
-        store_drain(&store); /* no harm in a child: then it is no memory of its user's */
-    return fd;
-}
-
-static uid_t user_of(unsigned number)
-{
-    return is_root ? 41000 + number % USERS : geteuid();
-}
-
-/* A program of that user asks, and writes down that it has got something. */
-static int use_memory(unsigned number, bool waits)
-{
-    struct memory memory;
-    const int fd = waits ? ask_until() : ask();
-
-    if (fd < 0)
-        return 1;
-    if (!memory_open(&memory, fd, &error))
-        return 2;
-    if (((struct ring_memory *)(void *)memory.at)->user != geteuid())
-        return 3;
-    (void)__atomic_fetch_add(&((struct ring_memory *)(void *)memory.at)->lost, 1, __ATOMIC_SEQ_CST);
-    (void)__atomic_fetch_add(&shared->got[number % USERS], 1, __ATOMIC_SEQ_CST);
-    memory_close(&memory);
-    return 0;
-}
-
-static pid_t start_program(unsigned number, int (*run)(unsigned number))
-{
-    const pid_t pid = fork();
-
-    if (pid != 0)
-        return pid;
-    (void)close(store.socket); /* it drains nothing */
-    store.socket = -1;
-    if (is_root && seteuid(user_of(number)) != 0)
-        _exit(9);
-    _exit(run(number));
-}
-
-/* The store goes on meanwhile. */
-static int result_of(pid_t pid)
-{
-    int status = 0;
-
-    for (int64_t end_ms = 0;
-         waitpid(pid, &status, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
-        store_drain(&store);
-    store_drain(&store);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int use_one(unsigned number)
-{
-    return use_memory(number, true);
-}
-
-static int use_once(unsigned number)
-{
-    return use_memory(number, false);
-}
-
-/* ---- what the store has ---------------------------------------------------------------------- */
-
-static uint64_t written_to_all(void)
-{
-    uint64_t sum = 0;
-
-    store_drain(&store);
-    for (int i = 0; i < store.count; i++) {
-        struct memory memory;
-
-        CHECK(memory_open(&memory, dup(store.kept[i].fd), &error));
-        sum += memory_lost(&memory);
-        memory_close(&memory);
-    }
-    return sum;
-}
-
-static uint64_t got_by_all(void)
-{
-    uint64_t sum = 0;
-
-    for (int i = 0; i < USERS; i++)
-        sum += shared->got[i];
-    return sum;
-}
-
-static enum ring_state state_of(int number)
-{
-    struct memory memory;
-    enum ring_state state;
-
-    CHECK(memory_open(&memory, dup(store.kept[number].fd), &error));
-    state = memory_state(&memory);
-    memory_close(&memory);
-    return state;
-}
-
-static void forget_all(void)
-{
-    store_drain(&store);
-    while (store.count)
-        store_remove(&store, store.kept[0].name);
-    memset(shared, 0, sizeof(*shared));
-    options.size = small;
-}
-
-/* The store goes on meanwhile. */
-static void drain(void)
-{
-    store_drain(&store);
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
-
-#define DRAIN_UNTIL(condition) WORK_UNTIL(condition, drain())
 
 /* ---- tests ----------------------------------------------------------------------------------- */
 
@@ -340,43 +83,30 @@ static void test_stalled(void)
 
 static void test_limits(void)
 {
-    pid_t service;
+    pid_t service, first, second;
 
     options.max_users = is_root ? 2 : 0;
     service = begin();
     if (is_root) {
-        CHECK(result_of(start_program(0, use_one)) == 0 &&
-              result_of(start_program(1, use_one)) == 0);
+        first = start_keeper(0, keep_idle);
+        second = start_keeper(1, keep_idle);
         CHECK(result_of(start_program(0, use_one)) == 0);
+        CHECK(result_of(start_program(2, use_once)) == 1);
+        end_program(first); /* who has gone makes room for who comes */
+        CHECK(result_of(start_program(2, use_one)) == 0 && shared->counts.users <= 2);
+        CHECK(result_of(start_program(1, use_one)) == 0);
+        end_program(second);
+    } else {
+        CHECK(result_of(start_program(2, use_once)) == 1);
     }
-    CHECK(result_of(start_program(2, use_once)) == 1);
-    DRAIN_UNTIL(shared->counts.refused == 1);
+    DRAIN_UNTIL(shared->counts.refused >= 1);
     CHECK(finish(service, SIGTERM) == 0);
-    options.max_users = USERS;
+    options.max_users = USERS * 4;
     forget_all();
 
     options.max_bytes = memory_bytes(&small) - 1;
     service = begin();
     CHECK(result_of(start_program(0, use_once)) == 1);
-    CHECK(finish(service, SIGTERM) == 0);
-    options.max_bytes = 1 << 26;
-    forget_all();
-}
-
-/* Of a large one a small predecessor is there at once, and is left when the large one is made. */
-static void test_large(void)
-{
-    pid_t service;
-
-    options.size = (struct memory_size){100, 1 << 22, 1 << 16};
-    options.max_bytes = 1 << 30;
-    service = begin();
-    CHECK(result_of(start_program(0, use_once)) == 0);
-    DRAIN_UNTIL(shared->counts.made == 2 && shared->came == 2);
-    CHECK(shared->counts.given == 1 && store.count >= 1 && state_of(0) == RING_LEFT);
-    CHECK(result_of(start_program(0, use_once)) == 0);
-    DRAIN_UNTIL(shared->counts.clients == 0 && shared->counts.given == 2);
-    CHECK(shared->counts.made == 2);
     CHECK(finish(service, SIGTERM) == 0);
     options.max_bytes = 1 << 26;
     forget_all();
@@ -564,34 +294,22 @@ static void test_vault(uint64_t seed)
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&vault_job, NULL};
-    const char *where = getenv("TMPDIR");
     uint64_t seed;
     int status;
 
     if (job_is_done(argc, argv, jobs, &status)) /* a service without a vault starts one */
         return status;
     seed = seed_begin();
-    is_root = geteuid() == 0 && seteuid(41000) == 0 && seteuid(0) == 0;
-    (void)snprintf(folder, sizeof(folder), "%s/rings.%ld", where ? where : "/tmp", (long)getpid());
-    (void)snprintf(path, sizeof(path), "%s/rings", folder);
-    (void)snprintf(vault, sizeof(vault), "%s/vault", folder);
-    if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0)
+    if (!prepare())
         return 1;
-    if (is_root && chmod(where ? where : "/tmp", 0755) != 0)
-        return 1;
-    options.path = path;
-    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    store_open(&store, folder);
     test_many();
     test_stalled();
     test_limits();
-    test_large();
     test_other_size();
     test_restart();
     test_lies();
     test_kills(seed);
     test_vault(seed);
-    store_close(&store);
-    (void)rmdir(folder);
+    clean_up();
     return check_status();
 }

@@ -20,6 +20,8 @@ static void test_made(void)
 {
     struct memory made, opened;
     struct stat status;
+    void *map;
+    int fd;
 
     CHECK(memory_begin(&made, 1000, &size, &error) && memory_fill(&made, RING_PAGE, &error));
     CHECK(!memory_is_full(&made) && memory_fill(&made, made.bytes, &error) &&
@@ -39,6 +41,12 @@ static void test_made(void)
     CHECK(memory_open(&opened, dup(made.fd), &error));
     CHECK((uintptr_t)made.at % RING_HUGE == 0 && (uintptr_t)opened.at % RING_HUGE == 0);
     CHECK(memory_is_of_size(&opened, &size) && opened.made == made.made);
+    CHECK(!memory_is_shared(&made)); /* opened is by the same descriptor */
+    fd = memory_share(&made);
+    CHECK(memory_is_shared(&made));
+    map = mmap(NULL, RING_PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    CHECK(map != MAP_FAILED && close(fd) == 0 && memory_is_shared(&made));
+    CHECK(munmap(map, RING_PAGE) == 0 && !memory_is_shared(&made));
     memory_set_state(&made, RING_LEFT);
     CHECK(memory_state(&opened) == RING_LEFT);
     memory_close(&opened);

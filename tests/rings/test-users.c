@@ -40,6 +40,27 @@ static void test_files(void)
     CHECK(users_unknown_by(map, overflow) == 65534);
 }
 
+static uint32_t owner_of(const char *subuid, uint32_t user)
+{
+    write_file(map, subuid);
+    return users_owner_by(map, overflow, user);
+}
+
+static void test_owners(void)
+{
+    static const char two[] = "ann:100000:65536\n77:200000:10\nnobody-here:300000:10\n";
+
+    write_file(overflow, "root:x:0:0::/:\nann:x:1001:1001::/:\n");
+    CHECK(owner_of(two, 100000) == 1001 && owner_of(two, 165535) == 1001);
+    CHECK(owner_of(two, 165536) == 165536 && owner_of(two, 1001) == 1001);
+    CHECK(owner_of(two, 200009) == 77);
+    CHECK(owner_of(two, 300009) == 300000);
+    CHECK(owner_of("ann:100000\n:::\n", 100000) == 100000 && owner_of("", 5) == 5);
+    (void)unlink(map);
+    CHECK(users_owner_by(map, overflow, 100000) == 100000);
+    (void)unlink(overflow);
+}
+
 static void ignore(void *context, struct memory *memory)
 {
     (void)context, (void)memory;
@@ -124,6 +145,7 @@ int main(void)
     (void)snprintf(map, sizeof(map), "%s/map", where);
     (void)snprintf(overflow, sizeof(overflow), "%s/overflow", where);
     test_files();
+    test_owners();
     if (geteuid() != 0) {
         puts("not tested: other users, which only root can be");
         return check_status();

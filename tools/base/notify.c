@@ -113,9 +113,12 @@ bool notify_store(int fd, const char *name)
     return notify_send(text, fd);
 }
 
-void notify_unstore(const char *name)
+bool notify_unstore(const char *name)
 {
-    notify("FDSTOREREMOVE=1\nFDNAME=%s", name);
+    char text[320];
+
+    (void)snprintf(text, sizeof(text), "FDSTOREREMOVE=1\nFDNAME=%s", name);
+    return notify_send(text, -1) || !notify_has_store();
 }
 
 #define NOTIFY_FIRST_FD 3 /* sd_listen_fds(3) */

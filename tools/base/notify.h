@@ -30,8 +30,8 @@ bool notify_has_store(void);
 /* Returns false if it could not be told: try again later. */
 bool notify_store(int fd, const char *name);
 
-/* All of this name. */
-void notify_unstore(const char *name);
+/* All of this name. Returns false if systemd is too busy to be told. */
+bool notify_unstore(const char *name);
 
 /* Gives each descriptor that was stored, which is the receiver's then. Once, at the start. */
 typedef void notify_stored_fn(void *context, int fd, const char *name);

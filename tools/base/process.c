@@ -204,19 +204,27 @@ static ssize_t read_beginning(int fd, char *text, size_t size)
     return length;
 }
 
-bool process_line(const struct process *process, const char *path, char *line, size_t size)
+bool process_distrusts(const struct process *process, const struct stat *status)
 {
-    const int fd = process_open(process, path);
-    const ssize_t length = read_beginning(fd, line, size);
-
-    line[length > 0 ? length : 0] = '\0';
-    line[strcspn(line, "\n")] = '\0';
-    return fd >= 0;
+    return (status->st_uid != 0 && status->st_uid != process->user) ||
+           (status->st_mode & (S_IWGRP | S_IWOTH));
 }
 
 static bool ends_so(const char *text, const char *end)
 {
     return strlen(text) >= strlen(end) && strcmp(text + strlen(text) - strlen(end), end) == 0;
+}
+
+bool process_is_command(const struct process *process, const char *command)
+{
+    char path[64], text[PROCESS_PATH_MAX] = "";
+    ssize_t length;
+
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)process->pid);
+    length = read_beginning(open(path, O_RDONLY | O_CLOEXEC), text, sizeof(text));
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0 && (strcmp(text, "blkin") == 0 || ends_so(text, "/blkin")) &&
+           (ssize_t)strlen(text) + 1 < length && strcmp(text + strlen(text) + 1, command) == 0;
 }
 
 /* Does an entry of the folder lead to a path that ends so, or has it in its file `inside` a line
@@ -297,55 +305,24 @@ bool process_has_thread(pid_t pid, const char *end)
     return entry_ends_so(pid, "task", "comm", end, name, sizeof(name));
 }
 
-/* RLIM_INFINITY also where it cannot be seen. */
-static rlim_t limit_of(pid_t pid, enum __rlimit_resource resource)
+uint64_t process_start(pid_t pid)
 {
-    struct rlimit limit;
-
-    return prlimit(pid, resource, NULL, &limit) < 0 ? RLIM_INFINITY : limit.rlim_cur;
-}
-
-struct tasks {
-    uid_t user;
-    rlim_t count;
-};
-
-static void count_tasks(void *context, struct process *process)
-{
-    struct tasks *tasks = context;
-    char path[64];
-    struct stat folder;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
-    if (process->user == tasks->user && stat(path, &folder) == 0)
-        tasks->count += folder.st_nlink - 2;
-}
-
-const char *process_limit_of_threads(const struct process *process, unsigned count)
-{
-    const rlim_t page = (rlim_t)sysconf(_SC_PAGESIZE);
-    rlim_t need = limit_of(process->pid, RLIMIT_STACK);
-    struct tasks tasks = {.user = process->user};
-    unsigned long size = 0, data = 0;
-    FILE *file = open_file(process->pid, "statm");
+    FILE *file = open_file(pid, "stat");
+    unsigned long long start = 0;
+    char text[512] = "";
+    const char *end;
 
     if (file) {
-        if (fscanf(file, "%lu %*u %*u %*u %*u %lu", &size, &data) != 2)
-            size = data = 0;
+        text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
         (void)fclose(file);
     }
-    need = count *
-           (need == RLIM_INFINITY ? (rlim_t)2 << 20 : need); /* 2 MB: as the C library has it */
-    if (size * page + need > limit_of(process->pid, RLIMIT_AS))
-        return "RLIMIT_AS";
-    if (data * page + need > limit_of(process->pid, RLIMIT_DATA))
-        return "RLIMIT_DATA";
-    if (process->user != 0 && limit_of(process->pid, RLIMIT_NPROC) != RLIM_INFINITY) {
-        process_each(count_tasks, &tasks);
-        if (tasks.count + count > limit_of(process->pid, RLIMIT_NPROC))
-            return "RLIMIT_NPROC";
-    }
-    return NULL;
+    end = strrchr(text, ')');
+    if (end && sscanf(end,
+                      ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                      "%*s %llu",
+                      &start) != 1)
+        start = 0;
+    return start;
 }
 
 /* Its mount namespace alone does not tell: systemd gives one to many a service, with the same /run.

@@ -8,7 +8,9 @@
 
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define PROCESS_PATH_MAX 512
@@ -41,8 +43,12 @@ int process_open(const struct process *process, const char *path);
 /* For root: may a user read the file? */
 bool process_user_reads(const struct passwd *user, const char *path);
 
-/* The file's first line, as the process itself would read it. False with errno. */
-bool process_line(const struct process *process, const char *path, char *line, size_t size);
+/* Does libblkin in the process ignore the file, as others than root and the process could write it?
+ * See libblkin/policy/policy.c. */
+bool process_distrusts(const struct process *process, const struct stat *status);
+
+/* Was it started as `blkin COMMAND`? */
+bool process_is_command(const struct process *process, const char *command);
 
 /* The path of a file that it has open, and that ends so. */
 bool process_has_open(pid_t pid, const char *end, char *path, size_t size);
@@ -54,9 +60,8 @@ bool process_writes(pid_t pid, const char *path, bool *is_hidden);
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 
-/* The limit, as setrlimit(2) calls it, that leaves it no room for so many more threads; NULL: none,
- * or it cannot be seen. */
-const char *process_limit_of_threads(const struct process *process, unsigned count);
+/* When it started, in clock ticks since the boot; 0: that cannot be seen. */
+uint64_t process_start(pid_t pid);
 
 /* Has it another folder there than we have, as in a container? */
 bool process_is_elsewhere(pid_t pid, const char *folder);

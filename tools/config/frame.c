@@ -5,6 +5,7 @@
  */
 #include "frame.h"
 
+#include "babeltrace-plugin/base/monotonic.h"
 #include "keys.h"
 #include "tools/base/notify.h"
 #include "tools/base/saver.h"
@@ -93,6 +94,63 @@ static json_t *reload_status(json_t *status, const struct config *config)
     return status;
 }
 
+/* ---- what happened lately -------------------------------------------------------------------- */
+
+#define HALF_HOUR_MS (30 * 60 * 1000)
+
+static const char *const counted_members[] = {"counters", "totals", "lost", "rings"};
+
+/* What has grown of these numbers. NULL: nothing. */
+static json_t *growth(const json_t *now, const json_t *before)
+{
+    json_t *grown = NULL, *value;
+    const char *name;
+
+    json_object_foreach((json_t *)(uintptr_t)now, name, value)
+    {
+        const json_int_t more =
+            json_integer_value(value) - json_integer_value(json_object_get(before, name));
+
+        if (more <= 0)
+            continue;
+        grown = grown ? grown : json_object();
+        (void)json_object_set_new(grown, name, json_integer(more));
+    }
+    return grown;
+}
+
+/* Adds to a status what it counted in the last half to whole hour, or since the start: a total that
+ * stays is no trouble of today. */
+static void frame_add_lately(const struct frame *frame, json_t *status)
+{
+    json_t *lately = json_pack("{so}", "since", json_time(frame->counted_before_ns));
+
+    for (size_t i = 0; i < sizeof(counted_members) / sizeof(counted_members[0]); i++) {
+        json_t *grown = growth(json_object_get(status, counted_members[i]),
+                               json_object_get(frame->counted_before, counted_members[i]));
+
+        if (grown)
+            (void)json_object_set_new(lately, counted_members[i], grown);
+    }
+    (void)json_object_set_new(status, "lately", lately);
+}
+
+static void frame_count(void *context)
+{
+    struct frame *frame = context;
+
+    json_decref(frame->counted_before);
+    frame->counted_before = frame->counted;
+    frame->counted_before_ns = frame->counted_ns;
+    frame->counted = frame->calls->status(frame->context);
+    frame->counted_ns = wall_clock_ns();
+    if (!frame->counted_before) {
+        frame->counted_before = json_incref(frame->counted);
+        frame->counted_before_ns = frame->counted_ns;
+    }
+    timer_set(frame->loop, &frame->hour, HALF_HOUR_MS);
+}
+
 /* ---- the frame ------------------------------------------------------------------------------- */
 
 static void frame_end(void *context)
@@ -149,6 +207,7 @@ static json_t *frame_status(struct frame *frame)
     json_decref(own);
     if (!status)
         return NULL;
+    frame_add_lately(frame, status);
     (void)json_object_set_new(status, "messages", say_last());
     return reload_status(status, frame->config);
 }
@@ -252,6 +311,8 @@ bool frame_run(struct frame *frame)
     frame->watchdog = (struct timer){.due = frame_feed_watchdog, .context = frame};
     if (notify_watchdog_ms())
         frame_feed_watchdog(frame);
+    frame->hour = (struct timer){.due = frame_count, .context = frame};
+    frame_count(frame);
     if (loop_run(frame->loop))
         return true;
     say(BK1011, "cannot wait: %s", strerror(errno));
@@ -265,5 +326,7 @@ void frame_close(struct frame *frame)
         control_close(frame->control);
     if (frame->loop)
         loop_free(frame->loop);
+    json_decref(frame->counted);
+    json_decref(frame->counted_before);
     config_free(frame->config);
 }

@@ -37,6 +37,9 @@ struct frame {
     struct control *control;
     struct metrics *metrics;
     struct timer watchdog;
+    struct timer hour;
+    json_t *counted, *counted_before; /* half an hour ago at most, and an hour: what status told */
+    int64_t counted_ns, counted_before_ns;
 };
 
 /* Reads the configuration; no operand is allowed. Returns false after it has said why, or has

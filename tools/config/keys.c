@@ -61,6 +61,7 @@ static const struct key own[] = {
     A_TEXT(ALL, AT_START, "state-dir", 4000, NULL),
     A_TEXT(ALL, AT_START, "ring-socket", 107, RING_SOCKET),
     AN_INTEGER(ALL, AT_ONCE, "ring-bytes", 0, GIB, 0),
+    AN_INTEGER(ALL, AT_ONCE, "ring-idle-ms", 0, DAY_MS, 60000),
     AN_INTEGER(ALL, AT_ONCE, "ring-users", 1, 4096, 64),
     AN_INTEGER(ALL, AT_ONCE, "rings-max-bytes", KIB, KIB * KIB * GIB, GIB),
     A_CHOICE(ALL, AT_ONCE, "log-level", levels, LEVEL_WARNING),

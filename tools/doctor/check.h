@@ -38,6 +38,7 @@ struct facts {
     enum session_kind session;
     bool is_active;
     bool service_runs;      /* of the section */
+    bool rings_are_refused; /* to programs, by the service */
     bool service_is_hidden; /* runtime-dir is another user's: nobody tells us whether it runs */
     char endpoint[512];     /* that the service sends to; "": it does not run */
     char session_name[256]; /* that the service has, or that is configured */
@@ -116,6 +117,12 @@ void check_ring_users(const struct doctor *doctor, const json_t *status); /* ano
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
+
+/* Why LTTng is not in a program that uses libblkin. */
+struct process;
+void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
+                           size_t size);
+
 void check_rings(const struct doctor *doctor);
 void check_preload(const struct doctor *doctor);
 void check_sampling(const struct doctor *doctor);

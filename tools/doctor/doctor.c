@@ -119,25 +119,69 @@ static bool is_listening(const char *folder, const char *service)
 static const char *const sections[] = {"live", "record", "work"};
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
-/* Which service should be here? The one that is. */
+/* What runs here. */
+struct running {
+    bool worker, sessiond;
+};
+
+static void take_running(void *context, struct process *process)
+{
+    struct running *running = context;
+
+    running->worker |= process_is_command(process, "work");
+    running->sessiond |= strcmp(process->name, "lttng-sessiond") == 0;
+}
+
+/* A worker has no socket, its root has one. */
+static bool service_is_here(const char *folder, const char *service)
+{
+    struct running running = {false, false};
+
+    if (strcmp(service, "work") != 0)
+        return is_listening(folder, service);
+    process_each(take_running, &running);
+    return running.worker || is_listening(folder, "work-root");
+}
+
+/* Is its unit to be started with the system, or has one that was killed left its socket? */
+static bool service_should_be_here(const char *folder, const char *service)
+{
+    char path[600];
+
+    (void)snprintf(path, sizeof(path),
+                   "/etc/systemd/system/multi-user.target.wants/blkin-%s.service", service);
+    if (access(path, F_OK) == 0)
+        return true;
+    (void)snprintf(path, sizeof(path), "%s/%s.sock", folder, service);
+    return access(path, F_OK) == 0;
+}
+
+/* Which service should be here? The one that is; else the one that was, or will be. Without LTTng's
+ * daemon it is not live. */
 static const char *guess_section(const struct config *config)
 {
     const char *folder = config_text(config, "runtime-dir");
+    struct running running = {false, false};
 
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (is_listening(folder, sections[i]))
+        if (service_is_here(folder, sections[i]))
             return sections[i];
     }
-    return sections[0];
+    for (size_t i = 0; i < SECTIONS; i++) {
+        if (service_should_be_here(folder, sections[i]))
+            return sections[i];
+    }
+    process_each(take_running, &running);
+    return running.sessiond ? "live" : "record";
 }
 
-/* The recorder may run beside one of the others. */
+/* Services may run beside each other. */
 static void tell_of_others(const struct doctor *patient)
 {
     const char *folder = config_text(patient->config, "runtime-dir");
 
     for (size_t i = 0; i < SECTIONS; i++) {
-        if (!is_about(patient, sections[i]) && is_listening(folder, sections[i]))
+        if (!is_about(patient, sections[i]) && service_is_here(folder, sections[i]))
             saw(patient, LEVEL_OK, "service.others",
                 "blkin %s runs here too: check it with blkin doctor --section=%s", sections[i],
                 sections[i]);
@@ -313,9 +357,9 @@ static void print_broken(const char *text, size_t width)
 static void print_view(const struct doctor *patient)
 {
     const char *folder = config_text(patient->config, "runtime-dir");
-    const char *why = section                                  ? "as --section asks"
-                      : is_listening(folder, patient->section) ? "which runs here"
-                                                               : "as no service was found here";
+    const char *why = section                                     ? "as --section asks"
+                      : service_is_here(folder, patient->section) ? "which runs here"
+                                                                  : "as no service was found here";
     char others[64] = "";
 
     for (size_t i = 0; i < SECTIONS; i++) {

@@ -154,26 +154,28 @@ void check_versions(const struct doctor *doctor)
 
 /* ---- the service ----------------------------------------------------------------------------- */
 
+/* Of the last hour: what was lost before is no trouble of today. */
 static void check_loss_of_service(const struct doctor *doctor, const json_t *status)
 {
-    const json_t *counters = json_object_get(status, "counters");
+    const json_t *lately = json_object_get(status, "lately");
+    const json_t *counters = json_object_get(lately, "counters");
+    const json_t *losses = json_object_get(lately, "lost");
     const int64_t missing = number_in(counters, "events_missing");
-    const int64_t lost = number_in(counters, "spans_dropped") +
-                         number_in(counters, "spans_undelivered") +
-                         number_in(counters, "spans_no_memory") +
-                         number_in(json_object_get(status, "lost"), "spans_with_them");
-
-    const int64_t died = number_in(json_object_get(status, "lost"), "readers_died");
+    const int64_t lost =
+        number_in(counters, "spans_dropped") + number_in(counters, "spans_undelivered") +
+        number_in(counters, "spans_no_memory") + number_in(losses, "spans_with_them");
+    const int64_t died = number_in(losses, "readers_died");
+    const char *since = text_in(lately, "since");
 
     if (missing == 0 && lost == 0 && died == 0) {
-        saw(doctor, LEVEL_OK, "service.loss",
-            "since its start: no event was missing, no span lost");
+        saw(doctor, LEVEL_OK, "service.loss", "since %s, no event was missing, no span lost",
+            since);
         return;
     }
     saw(doctor, LEVEL_NOTE, "service.loss",
-        "since its start: %" PRId64 " events missing, %" PRId64 " spans lost, and %" PRId64
+        "since %s: %" PRId64 " events missing, %" PRId64 " spans lost, and %" PRId64
         " readers died",
-        missing, lost, died);
+        since, missing, lost, died);
     mend(doctor, lost ? "blkin status shows where; to keep spans while the collector is away: "
                         "spool = DIR in blkin.conf"
                  : missing && needs_lttng(doctor)

@@ -101,7 +101,7 @@ static bool host_explain_none(const struct doctor *doctor, const char *why)
     return false;
 }
 
-/* What it could not do, of what it should have done. */
+/* What it could not do lately, of what it should have done. */
 static void check_counts(const struct doctor *doctor, const json_t *status)
 {
     static const struct count_name counts[] = {
@@ -115,7 +115,8 @@ static void check_counts(const struct doctor *doctor, const json_t *status)
     const json_t *counters = json_object_get(status, "counters");
     char said[400] = "";
 
-    list_counts(said, sizeof(said), counters, counts, sizeof(counts) / sizeof(counts[0]));
+    list_counts(said, sizeof(said), json_object_get(json_object_get(status, "lately"), "counters"),
+                counts, sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
         saw(doctor, LEVEL_OK, "host.samples", "%" PRId64 " samples, nothing was left out",
             number_in(counters, "samples"));

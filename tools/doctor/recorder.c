@@ -38,11 +38,6 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
     const int64_t wanted_s = config_integer(doctor->config, "seconds");
     const int64_t well_s = wanted_s ? wanted_s : WELL_S;
 
-    if (number_in(rings, "refused"))
-        saw(doctor, LEVEL_NOTE, "ring.refused",
-            "programs were refused rings %" PRId64
-            " times: ring-users or rings-max-bytes is too low, or memory is short",
-            number_in(rings, "refused"));
     if (holds_s == 0) {
         saw(doctor, LEVEL_OK, "ring.seconds",
             "nothing was recorded lately, so nothing is overwritten");
@@ -98,15 +93,17 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
         {"traces_incomplete", "traces incomplete"},
         {"traces_undelivered", "traces not delivered"},
     };
-    const json_t *totals = json_object_get(status, "totals");
+    const json_t *lately = json_object_get(status, "lately");
     char said[400] = "";
 
-    list_counts(said, sizeof(said), totals, counts, sizeof(counts) / sizeof(counts[0]));
+    list_counts(said, sizeof(said), json_object_get(lately, "totals"), counts,
+                sizeof(counts) / sizeof(counts[0]));
     if (!*said) {
-        saw(doctor, LEVEL_OK, "service.loss", "no alarm was dropped, no trace incomplete");
+        saw(doctor, LEVEL_OK, "service.loss", "since %s, no alarm was dropped, no trace incomplete",
+            text_in(lately, "since"));
         return;
     }
-    saw(doctor, LEVEL_NOTE, "service.loss", "in all runs: %s", said);
+    saw(doctor, LEVEL_NOTE, "service.loss", "since %s: %s", text_in(lately, "since"), said);
     mend(doctor, "what to do about each is in doc/recorder.md, \"What is lost when\"");
 }
 
@@ -163,6 +160,11 @@ static void rings_explain(const struct doctor *doctor, const struct process *pro
             "process %d (%s) has no rings: it is in a container with another /run/blkin/rings",
             (int)process->pid, process->name);
         mend(doctor, "mount the host's /run/blkin/rings into the container");
+    } else if (doctor->facts->rings_are_refused) {
+        saw(doctor, LEVEL_NOTE, "rings.program",
+            "process %d (%s) has no rings: the service has refused rings to programs",
+            (int)process->pid, process->name);
+        mend(doctor, "first mend ring.refused");
     } else {
         saw(doctor, LEVEL_NOTE, "rings.program",
             "process %d (%s) uses BlkKin and has no rings: it has begun no span yet, it started "
@@ -185,6 +187,13 @@ static void rings_look_at(void *context, struct process *process)
         rings_explain(search->doctor, process);
 }
 
+/* Spans of OpenTelemetry's SDKs come without rings. */
+static bool takes_otlp(const struct doctor *doctor)
+{
+    return is_about(doctor, "record") && (*config_text(doctor->config, "otlp-listen") ||
+                                          *config_text(doctor->config, "otlp-socket"));
+}
+
 void check_rings(const struct doctor *doctor)
 {
     struct rings_search search = {.doctor = doctor};
@@ -194,6 +203,9 @@ void check_rings(const struct doctor *doctor)
     process_each(rings_look_at, &search);
     if (search.with) {
         saw(doctor, LEVEL_OK, "rings.programs", "%u programs write into rings", search.with);
+    } else if (takes_otlp(doctor)) {
+        saw(doctor, LEVEL_NOTE, "rings.programs",
+            "no running program writes into rings: only spans that come by OTLP are recorded");
     } else if (!search.hidden || geteuid() == 0) {
         saw(doctor, LEVEL_BAD, "rings.programs", "no running program writes into rings");
         mend(doctor, "start one that is linked with libblkin, or by `blkin run`");
@@ -210,13 +222,37 @@ void check_rings(const struct doctor *doctor)
 
 /* ---- of a service that holds them ------------------------------------------------------------ */
 
+/* Which limit is it? */
+static void check_refused(const struct doctor *doctor, const json_t *rings, int64_t refused)
+{
+    const int64_t users = number_in(rings, "users"), bytes = number_in(rings, "bytes");
+    const int64_t users_max = config_integer(doctor->config, "ring-users");
+    const int64_t bytes_max = config_integer(doctor->config, "rings-max-bytes");
+
+    if (refused <= 0)
+        return;
+    doctor->facts->rings_are_refused = true;
+    saw(doctor, LEVEL_BAD, "ring.refused",
+        "the service refused rings to programs %" PRId64 " times: %" PRId64
+        " users have rings (ring-users = %" PRId64 "), of %" PRId64
+        " MiB (rings-max-bytes = %" PRId64 " MiB)",
+        refused, users, users_max, bytes >> 20, bytes_max >> 20);
+    if (users >= users_max)
+        mend(doctor, "raise ring-users in blkin.conf, then blkin reload");
+    else
+        mend(doctor, "raise rings-max-bytes, or lower ring-bytes, in blkin.conf, then blkin "
+                     "reload; is memory short? free");
+}
+
 void check_ring_users(const struct doctor *doctor, const json_t *status)
 {
     const json_t *rings = json_object_get(status, "rings");
-    const int64_t unknown = number_in(rings, "refused_unknown_users");
+    const json_t *lately = json_object_get(json_object_get(status, "lately"), "rings");
+    const int64_t unknown = number_in(lately, "refused_unknown_users");
 
     if (!rings)
         return;
+    check_refused(doctor, rings, number_in(lately, "refused") - unknown);
     if (unknown == 0) {
         saw(doctor, LEVEL_OK, "rings.users",
             "the service knows the users of all programs that asked for rings");

@@ -32,20 +32,56 @@ struct found {
     bool is_there;
     const char *origin; /* the path, or the variable */
     int error;          /* of the file */
+    bool is_ignored;    /* the file, by libblkin */
+    struct stat status; /* of the file that is */
     char path[PATH_BYTES], text[TEXT_MAX];
 };
+
+/* Stands for one that will start, where none runs: the file alone counts then. */
+static bool is_of_future(const struct process *process)
+{
+    return process->pid == getpid();
+}
+
+/* "process 12 (store)" */
+static const char *name_process(const struct process *process)
+{
+    static char text[64];
+
+    (void)snprintf(text, sizeof(text), "process %d (%s)", (int)process->pid, process->name);
+    return is_of_future(process) ? "a program that starts now" : text;
+}
+
+/* The first line, as the process itself would read it. False with error set. */
+static bool read_setting(const struct process *process, struct found *found)
+{
+    const int fd = process_open(process, found->path);
+    ssize_t length = -1;
+
+    if (fd >= 0 && fstat(fd, &found->status) == 0)
+        length = read(fd, found->text, sizeof(found->text) - 1);
+    found->error = length < 0 ? errno : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    found->text[length > 0 ? length : 0] = '\0';
+    found->text[strcspn(found->text, "\n")] = '\0';
+    if (length >= 0 && S_ISCHR(found->status.st_mode)) /* /dev/null: there is none */
+        return false;
+    found->is_ignored = length >= 0 && process_distrusts(process, &found->status);
+    return length >= 0 && !found->is_ignored;
+}
 
 static void find(const struct setting *setting, const struct process *process, struct found *found)
 {
     *found = (struct found){.is_there = true, .origin = found->path};
     (void)snprintf(found->path, sizeof(found->path), "%s", setting->file);
     (void)process_variable(process->pid, setting->file_variable, found->path, sizeof(found->path));
-    if (process_line(process, found->path, found->text, sizeof(found->text)))
+    if (read_setting(process, found))
         return;
-    found->error = errno;
+    found->text[0] = '\0';
     found->origin = setting->variable;
-    found->is_there =
-        process_variable(process->pid, setting->variable, found->text, sizeof(found->text));
+    found->is_there = !is_of_future(process) && process_variable(process->pid, setting->variable,
+                                                                 found->text, sizeof(found->text));
 }
 
 static bool is_blank(const char *text)
@@ -82,6 +118,8 @@ static struct search search_programs(const struct doctor *doctor, const struct s
     if (library)
         *(void **)&search.parse = dlsym(library, setting->parser);
     process_each(search_process, &search);
+    if (search.programs == 0)
+        search.look(&search, &(struct process){.pid = getpid(), .user = geteuid()});
     return search;
 }
 
@@ -108,9 +146,26 @@ static bool check_text(struct search *search, const struct process *process,
         return true;
     if (search_explains(search)) {
         saw(search->doctor, LEVEL_BAD, id,
-            "%s of process %d (%s) is \"%.200s\", which libblkin cannot read, and ignores",
-            found->origin, (int)process->pid, process->name, found->text);
+            "%s of %s is \"%.200s\", which libblkin cannot read, and ignores", found->origin,
+            name_process(process), found->text);
         mend(search->doctor, "%s", such_as);
+    }
+    return false;
+}
+
+/* Returns whether libblkin reads the file, if it is there. */
+static bool check_trust(struct search *search, const struct process *process,
+                        const struct found *found, const char *id)
+{
+    if (!found->is_ignored)
+        return true;
+    if (search_explains(search)) {
+        saw(search->doctor, LEVEL_BAD, id,
+            "%s ignores %s: it belongs to user %u and has mode %03o, and only root and the "
+            "program's own user may write to it",
+            name_process(process), found->path, (unsigned)found->status.st_uid,
+            (unsigned)(found->status.st_mode & 07777));
+        mend(search->doctor, "chown root %s; chmod 644 %s", found->path, found->path);
     }
     return false;
 }
@@ -137,14 +192,15 @@ static void look_at_sampling(struct search *search, const struct process *proces
     struct found found;
 
     find(&sampling, process, &found);
-    if (!found.is_there || (found.origin == sampling.variable && !found.text[0]) ||
+    if (!check_trust(search, process, &found, "sampling.file") || !found.is_there ||
+        (found.origin == sampling.variable && !found.text[0]) ||
         !check_text(search, process, &found, "sampling.text",
                     "always, never, ratio=0.01 or rate=100: see \"Sampling\" in doc/library.md") ||
         samples_something(found.text) || !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "sampling.share",
-        "process %d (%s) begins no trace of its own: %s is \"%.200s\"", (int)process->pid,
-        process->name, found.origin, found.text);
+        "%s begins no trace of its own: %s is \"%.200s\"", name_process(process), found.origin,
+        found.text);
     if (found.origin == sampling.variable)
         mend(search->doctor,
              "start it without BLKIN_SAMPLING, or write \"always\" to its sampling file");
@@ -166,12 +222,22 @@ void check_sampling(const struct doctor *doctor)
 /* ---- what is slow, and what keeps the recorder from having the whole trace ------------------- */
 
 /* With our rights: in a folder that it may not enter, all files are alike for the process. */
-static bool file_is_there(const struct process *process, const char *path)
+static bool file_is_there(const struct process *process, struct found *found)
 {
     char full[600];
 
-    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)process->pid, path);
-    return access(full, F_OK) == 0;
+    (void)snprintf(full, sizeof(full), "/proc/%d/root%s", (int)process->pid, found->path);
+    return stat(full, &found->status) == 0;
+}
+
+/* Is it the file that does not let the process read it, or a folder? */
+static bool mode_lets_read(const struct process *process, const struct stat *status)
+{
+    const mode_t bit = status->st_uid == process->user    ? S_IRUSR
+                       : status->st_gid == process->group ? S_IRGRP
+                                                          : S_IROTH;
+
+    return (status->st_mode & bit) != 0;
 }
 
 static void look_at_slow(struct search *search, const struct process *process)
@@ -179,15 +245,19 @@ static void look_at_slow(struct search *search, const struct process *process)
     struct found found;
 
     find(&slow, process, &found);
-    if (found.error && file_is_there(process, found.path)) {
+    if (!check_trust(search, process, &found, "rules.file"))
+        return;
+    if (found.error && file_is_there(process, &found)) {
         if (!search_explains(search))
             return;
         saw(search->doctor, LEVEL_BAD, "rules.file",
-            "process %d (%s, of user %u) cannot read %s: %s: it has no rules from that file",
-            (int)process->pid, process->name, (unsigned)process->user, found.path,
-            strerror(found.error));
-        mend(search->doctor, "put the file into a folder that this user may enter, and "
-                             "BLKIN_SLOW_FILE=PATH into the environment");
+            "%s, of user %u, cannot read %s: %s: it has no rules from that file",
+            name_process(process), (unsigned)process->user, found.path, strerror(found.error));
+        if (mode_lets_read(process, &found.status))
+            mend(search->doctor, "put the file into a folder that this user may enter, and "
+                                 "BLKIN_SLOW_FILE=PATH into the environment");
+        else
+            mend(search->doctor, "chmod 644 %s", found.path);
     } else if (is_blank(found.text)) {
         search->without_rules++;
     } else {
@@ -210,9 +280,9 @@ static void look_at_rules(struct search *search, const struct process *process)
         !search_explains(search))
         return;
     saw(search->doctor, LEVEL_BAD, "rules.sampling",
-        "process %d (%s) samples \"%.200s\" (%s): the recorder has only the sampled traces, so a "
+        "%s samples \"%.200s\" (%s): the recorder has only the sampled traces, so a "
         "slow trace may be missing",
-        (int)process->pid, process->name, found.text, found.origin);
+        name_process(process), found.text, found.origin);
     mend(search->doctor, "sample \"always\"; to keep a live session small, use its `filter`");
 }
 
@@ -227,6 +297,10 @@ void check_rules(const struct doctor *doctor)
             "blkin keep asks for are sent",
             search.programs);
         mend(doctor, "echo '*>100ms, error, max=50/s' > %s", slow.file);
+    } else if (search.programs == 0 && search.bad == 0) {
+        saw(doctor, LEVEL_OK, "rules.text", "no program runs; %s",
+            search.without_rules ? "there are no rules in the file"
+                                 : "the rules in the file are right");
     } else if (search.bad == 0) {
         saw(doctor, LEVEL_OK, "rules.text", "the rules of %u programs are right",
             search.programs - search.without_rules);

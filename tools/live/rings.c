@@ -169,11 +169,11 @@ static json_t *rings_json(const struct live_rings *rings)
         rings->holder ? holder_counts(rings->holder) : (struct holder_counts){.given = 0};
     const struct follow_counts read = follow_counts(rings->follow);
 
-    return json_pack("{ss, sb, ss, sb, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
+    return json_pack("{ss, sb, ss, so, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, sI, so}", "socket",
                      config_text(rings->frame->config, "ring-socket"), "holds_them",
                      rings->holder != NULL, "reads", rings->holder ? "all users" : "own user",
-                     "outlive_a_kill", held.is_stored, "bytes", (json_int_t)held.bytes, "users",
-                     (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
+                     "outlive_a_kill", holder_outlives(&held), "bytes", (json_int_t)held.bytes,
+                     "users", (json_int_t)held.users, "given", (json_int_t)held.given, "refused",
                      (json_int_t)held.refused, "refused_unknown_users", (json_int_t)held.unknown,
                      "taken_over", (json_int_t)held.taken_over, "records",
                      (json_int_t)read.rings.records, "read_bytes", (json_int_t)read.rings.read,

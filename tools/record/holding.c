@@ -30,6 +30,7 @@ struct holding {
     int64_t looked_ms;
     uint64_t bytes_per_s;      /* of all rings, */
     uint64_t ring_bytes_per_s; /* and of the busiest one */
+    uint64_t holds_s;          /* the memory that holds least; 0: nothing is written */
     uint64_t ring_bytes;       /* as programs get it now */
 };
 
@@ -42,6 +43,8 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
         return false;
     options->vault = holding->vault;
     options->left_ms = HOLDING_LEFT_MS;
+    if (config_integer(holding->agent->config, "seconds") * 1250 > options->hold_ms)
+        options->hold_ms = config_integer(holding->agent->config, "seconds") * 1250;
     /* it was made larger before */
     if (config_integer(holding->agent->config, "seconds") &&
         ring_is_size(holding->agent->totals.ring_bytes) &&
@@ -113,18 +116,34 @@ static uint64_t holding_busiest(struct held *held)
     return is_first ? 0 : busiest;
 }
 
+/* That the memory holds when its busiest ring gets so much in that time. 0 means that nothing is
+ * written: less than a second is 1. */
+static uint64_t holding_seconds(const struct memory *memory, uint64_t busiest, int64_t passed_ms)
+{
+    uint64_t seconds;
+
+    if (!busiest || passed_ms <= 0)
+        return 0;
+    seconds = memory->size.event_bytes * (uint64_t)passed_ms / busiest / 1000;
+    return seconds ? seconds : 1;
+}
+
 static void holding_look(void *context)
 {
     struct holding *holding = context;
     const int64_t now_ms = clock_ms(), passed_ms = now_ms - holding->looked_ms;
-    uint64_t written = 0, fastest = 0;
+    uint64_t written = 0, fastest = 0, holds_s = 0;
 
     for (struct held *held = holding_first(holding); held; held = held->next) {
         const uint64_t now = memory_written(&held->memory);
         const uint64_t more = now > held->looked_at ? now - held->looked_at : 0;
         const uint64_t busiest = holding_busiest(held);
 
+        const uint64_t seconds = holding_seconds(&held->memory, busiest, passed_ms);
+
         fastest = busiest > fastest ? busiest : fastest;
+        if (seconds && !held->is_left && (!holds_s || seconds < holds_s))
+            holds_s = seconds;
         written += held->looked_at ? more : 0;
         held->looked_at = now ? now : 1;
     }
@@ -132,6 +151,7 @@ static void holding_look(void *context)
         holding->bytes_per_s = written * 1000 / (uint64_t)passed_ms;
         holding->ring_bytes_per_s = fastest * 1000 / (uint64_t)passed_ms;
     }
+    holding->holds_s = holds_s;
     holding->looked_ms = now_ms;
     if (config_integer(holding->agent->config, "seconds"))
         holding_look_at_size(holding);
@@ -143,14 +163,9 @@ uint64_t holding_bytes_per_s(const struct holding *holding)
     return holding->bytes_per_s;
 }
 
-/* 0 means that nothing is written: less than a second is 1. */
 uint64_t holding_holds_s(const struct holding *holding)
 {
-    if (!holding->ring_bytes_per_s)
-        return 0;
-    return holding->ring_bytes > holding->ring_bytes_per_s
-               ? holding->ring_bytes / holding->ring_bytes_per_s
-               : 1;
+    return holding->holds_s;
 }
 
 /* ---- for the status -------------------------------------------------------------------------- */
@@ -193,13 +208,14 @@ json_t *holding_json(const struct holding *holding)
 {
     const struct holder_counts counts = holder_counts(holding->holder);
 
-    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, ss, sb, sI, so}", "socket",
+    return json_pack("{ss, sI, sI, sI, sI, sI, sI, sI, sI, ss, so, sI, so}", "socket",
                      config_text(holding->agent->config, "ring-socket"), "bytes",
                      (json_int_t)counts.bytes, "ring_bytes", (json_int_t)holding->ring_bytes,
                      "bytes_per_s", (json_int_t)holding->bytes_per_s, "holds_s",
                      (json_int_t)holding_holds_s(holding), "users", (json_int_t)counts.users,
                      "given", (json_int_t)counts.given, "refused", (json_int_t)counts.refused,
-                     "kept_by", counts.keeper, "outlive_a_kill", counts.is_stored, "unusable",
+                     "refused_unknown_users", (json_int_t)counts.unknown, "kept_by", counts.keeper,
+                     "outlive_a_kill", holder_outlives(&counts), "unusable",
                      (json_int_t)counts.unusable, "memories", holding_memories_json(holding));
 }
 

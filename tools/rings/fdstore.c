@@ -127,12 +127,13 @@ bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number)
     return false;
 }
 
-void fdstore_remove(struct fdstore *store, const char *name)
+bool fdstore_remove(struct fdstore *store, const char *name)
 {
     if (store->vault.fd < 0)
-        notify_unstore(name);
-    else if (!vault_remove(store->vault.fd, name))
+        return notify_unstore(name);
+    if (!vault_remove(store->vault.fd, name))
         fdstore_lose_vault(store);
+    return true;
 }
 
 void fdstore_look(struct fdstore *store)

@@ -38,7 +38,8 @@ const char *fdstore_keeper(const struct fdstore *store);
 
 /* Returns false if it is not there now: is there a store still? */
 bool fdstore_put(struct fdstore *store, int fd, uint32_t user, uint64_t number);
-void fdstore_remove(struct fdstore *store, const char *name);
+/* Returns false if it is there still: systemd is busy. */
+bool fdstore_remove(struct fdstore *store, const char *name);
 
 /* Now and then: a process that is gone is replaced. */
 void fdstore_look(struct fdstore *store);

@@ -7,9 +7,10 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
+#include "fdstore.h"
+#include "shares.h"
 #include "tools/base/notify.h"
 #include "users.h"
-#include "fdstore.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -23,8 +24,7 @@
 #define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS     1000
 #define HOLDER_GROW_MS     60000
-#define HOLDER_STEP_BYTES  RING_HUGE           /* of a memory that is made, in one go: some ms */
-#define HOLDER_FIRST_BYTES (UINT64_C(8) << 20) /* of a user's first one, at once */
+#define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
 #define HOLDER_CLIENTS_MAX 4096
 #define HOLDER_USERS_SHARES                                               \
     16 /* of the clients, no user may have more than one of so many parts \
@@ -64,50 +64,47 @@ struct holder {
 
 /* ---- the memories ---------------------------------------------------------------------------- */
 
-/* Of these, the one that programs of the user get; NULL: there is none. */
-static struct held *holder_find(struct held *held, uint32_t user)
-{
-    while (held && (held->user != user || held->is_left))
-        held = held->next;
-    return held;
-}
-
 static void holder_add(struct holder *holder, struct held *held)
 {
     held->next = holder->memories;
     holder->memories = held;
     holder->counts.bytes += held->memory.bytes;
-    held->since_ms = clock_ms();
+    held_begin(held);
 }
 
-static void holder_leave(struct held *held)
-{
-    held->is_left = true;
-    held->since_ms = clock_ms();
-    memory_set_state(&held->memory, RING_LEFT);
-}
-
-static void holder_drop(struct holder *holder, struct held *held)
+static void holder_forget(struct holder *holder, struct held *held)
 {
     struct held **at = &holder->memories;
-    char name[FDSTORE_NAME_MAX];
 
-    holder->callbacks.goes(holder->callbacks.context, held);
     while (*at != held)
         at = &(*at)->next;
     *at = held->next;
     holder->counts.bytes -= held->memory.bytes;
-    fdstore_name(held->user, held->number, name);
-    if (held->is_stored)
-        fdstore_remove(&holder->store, name);
     memory_close(&held->memory);
     free(held->rings_looked_at);
     free(held);
 }
 
-static bool holder_has_room(const struct holder *holder, const struct memory_size *size)
+/* Returns false if the store cannot drop it now: it would stay there. */
+static bool holder_drop(struct holder *holder, struct held *held)
 {
-    const uint64_t more = memory_bytes(size);
+    char name[FDSTORE_NAME_MAX];
+
+    fdstore_name(held->user, held->number, name);
+    memory_set_state(&held->memory, RING_LEFT); /* of those who have it no more */
+    held->is_left = true;
+    if (held->is_stored && !fdstore_remove(&holder->store, name))
+        return false;
+    holder->callbacks.goes(holder->callbacks.context, held);
+    holder_forget(holder, held);
+    return true;
+}
+
+/* Bytes that are to stay free beside those of the new one. */
+static bool holder_has_room(const struct holder *holder, const struct memory_size *size,
+                            uint64_t reserve)
+{
+    const uint64_t more = memory_bytes(size) + reserve;
     uint64_t bytes = holder->counts.bytes;
 
     for (const struct held *held = holder->making; held; held = held->next)
@@ -115,19 +112,25 @@ static bool holder_has_room(const struct holder *holder, const struct memory_siz
     return more <= holder->options.max_bytes && bytes <= holder->options.max_bytes - more;
 }
 
-static bool holder_may_have_users(const struct holder *holder)
+/* For a user that comes: memories that no program has go early. */
+static bool holder_make_room(struct holder *holder, const struct memory_size *size)
 {
-    unsigned users = 0;
+    struct held *idle;
 
-    for (const struct held *held = holder->memories; held; held = held->next)
-        users += !held->is_left;
-    return users < holder->options.max_users;
+    while (!holder_has_room(holder, size, 0) ||
+           held_users(holder->memories) >= holder->options.max_users) {
+        idle = memory_bytes(size) > holder->options.max_bytes ? NULL
+                                                              : held_longest_idle(holder->memories);
+        if (!idle || !holder_drop(holder, idle))
+            return false;
+    }
+    return true;
 }
 
 static struct held *holder_begin_one(struct holder *holder, uint32_t user,
                                      const struct memory_size *size)
 {
-    struct held *held = holder_has_room(holder, size) ? calloc(1, sizeof(*held)) : NULL;
+    struct held *held = calloc(1, sizeof(*held));
     struct error error;
 
     if (!held)
@@ -145,14 +148,14 @@ static struct held *holder_begin_one(struct holder *holder, uint32_t user,
 /* Programs ask for it when they see that the one before is left. */
 static void holder_finish_one(struct holder *holder, struct held *held)
 {
-    struct held *before = holder_find(holder->memories, held->user);
+    struct held *before = held_find(holder->memories, held->user);
 
     holder->making = held->next;
     held->number = held->memory.made;
     if (before) {
         if (before->number >= held->number)
             held->number = before->number + 1;
-        holder_leave(before);
+        held_leave(before);
     }
     holder_add(holder, held);
     holder->counts.made++;
@@ -199,41 +202,77 @@ static void holder_make_more(void *context)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-/* Those that programs have, and that are of another size than they should be, get successors. */
-static void holder_grow(struct holder *holder)
+/* A larger one leaves room for users that come. Of a smaller one there may be no room beside the
+ * one that goes: then it is smaller still. */
+static bool holder_replace(struct holder *holder, const struct held *held, struct memory_size size)
 {
-    if (clock_ms() < holder->grow_ms)
+    const bool is_larger = memory_bytes(&size) > held->memory.bytes;
+    const uint64_t first = shares_first_size(&size).event_bytes;
+
+    while (!is_larger && size.event_bytes > first && !holder_has_room(holder, &size, 0))
+        size.event_bytes /= 2;
+    if (!holder_has_room(holder, &size, is_larger ? shares_reserve(&holder->options) : 0))
+        return is_larger;
+    (void)holder_begin_one(holder, held->user, &size);
+    return true;
+}
+
+/*
+ * Those that programs have, and that are of another size than they should be, get successors. Of
+ * those for which there is no room one goes at a time, and first the one that was written to least
+ * lately.
+ */
+static void holder_resize_by(struct holder *holder, const struct shares *shares)
+{
+    struct held *extra = NULL;
+
+    for (struct held *held = holder->memories; held; held = held->next) {
+        const struct memory_size size = shares_size(shares, held, &holder->options);
+
+        if (held->is_left || memory_is_of_size(&held->memory, &size) ||
+            held_find(holder->making, held->user) ||
+            (size.event_bytes && holder_replace(holder, held, size)))
+            continue;
+        if (!extra || held->since_ms < extra->since_ms)
+            extra = held;
+    }
+    if (extra)
+        held_leave(extra);
+}
+
+static void holder_resize(struct holder *holder)
+{
+    struct shares shares;
+
+    if (clock_ms() < holder->grow_ms || !shares_divide(&shares, holder->memories, &holder->options))
         return;
-    for (const struct held *held = holder->memories; held; held = held->next)
-        if (!held->is_left && !memory_is_of_size(&held->memory, &holder->options.size) &&
-            !holder_find(holder->making, held->user))
-            (void)holder_begin_one(holder, held->user, &holder->options.size);
+    holder_resize_by(holder, &shares);
+    shares_free(&shares);
     if (holder->making)
         timer_set(holder->loop, &holder->make, 0);
 }
 
-/* What can be made at once, while a program waits: a successor of the right size follows. */
-static struct memory_size holder_first_size(const struct memory_size *size)
+static bool holder_has_place(struct holder *holder, uint32_t user, const struct memory_size *size)
 {
-    struct memory_size first = *size;
+    struct shares shares;
+    bool has_place;
 
-    while (first.event_bytes > RING_BYTES_MIN &&
-           first.event_bytes * size->cpus > HOLDER_FIRST_BYTES)
-        first.event_bytes /= 2;
-    return first;
+    if (!shares_divide(&shares, holder->memories, &holder->options))
+        return false;
+    has_place = shares_have_place(&shares, users_owner(user), memory_bytes(size), &holder->options);
+    shares_free(&shares);
+    return has_place;
 }
 
+/* What can be made at once, while a program waits. */
 static struct held *holder_make(struct holder *holder, uint32_t user)
 {
-    const struct memory_size first = holder_first_size(&holder->options.size);
+    const struct memory_size first = shares_first_size(&holder->options.size);
     struct held *held = NULL;
 
-    if (holder_may_have_users(holder))
+    if (holder_has_place(holder, user, &first) && holder_make_room(holder, &first))
         held = holder_begin_one(holder, user, &first);
-    held = held ? holder_make_on(holder, held->memory.bytes) : NULL;
-    if (held)
-        holder_grow(holder);
-    return held;
+    return held ? holder_make_on(holder, held->memory.bytes) : NULL;
 }
 
 static void holder_store(struct holder *holder, struct held *held)
@@ -244,7 +283,7 @@ static void holder_store(struct holder *holder, struct held *held)
 /* First it is stored: what a program has, the process after this one must have, too. */
 static struct held *holder_memory_for(struct holder *holder, uint32_t user)
 {
-    struct held *held = holder_find(holder->memories, user);
+    struct held *held = held_find(holder->memories, user);
 
     if (!held)
         held = holder_make(holder, user);
@@ -266,7 +305,7 @@ static void holder_take_over(void *context, int fd, const char *name)
         free(held);
     } else if (!memory_open(&held->memory, fd, &error)) {
         holder->counts.unusable++;
-        fdstore_remove(&holder->store, name);
+        (void)fdstore_remove(&holder->store, name);
         free(held);
     } else {
         held->is_stored = true;
@@ -348,9 +387,15 @@ static bool holder_may_ask(const struct holder *holder, uint32_t user)
 static bool holder_send(int fd, const struct memory *memory)
 {
     struct ring_hello hello = {.mark = RING_MARK, .bytes = memory->bytes};
+    const int shared = memory_share(memory);
+    bool is_sent;
 
-    return unix_socket_send(fd, &hello, sizeof(hello), memory->fd, MSG_DONTWAIT) ==
-           (ssize_t)sizeof(hello);
+    if (shared < 0)
+        return false;
+    is_sent =
+        unix_socket_send(fd, &hello, sizeof(hello), shared, MSG_DONTWAIT) == (ssize_t)sizeof(hello);
+    (void)close(shared);
+    return is_sent;
 }
 
 /* Returns false if the program has to ask again. */
@@ -411,18 +456,16 @@ static void holder_listen(void *context, short events)
 
 static void holder_look_at_memories(struct holder *holder)
 {
+    const struct holder_options *options = &holder->options;
     const int64_t now_ms = clock_ms();
 
     for (struct held *held = holder->memories, *next; held; held = next) {
-        const uint64_t written = memory_written(&held->memory);
-
         next = held->next;
-        if (written != held->written)
-            held->since_ms = now_ms;
-        held->written = written;
+        held_look(held, options->hold_ms);
         memory_beat(&held->memory);
-        if (held->is_left && now_ms - held->since_ms >= holder->options.left_ms)
-            holder_drop(holder, held);
+        if (now_ms - held->since_ms >= options->left_ms &&
+            (held->is_left || now_ms - held->used_ms >= options->idle_ms))
+            (void)holder_drop(holder, held);
     }
 }
 
@@ -436,7 +479,7 @@ static void holder_tick(void *context)
             holder_end_client(client);
     }
     holder_look_at_memories(holder);
-    holder_grow(holder);
+    holder_resize(holder);
     fdstore_look(&holder->store);
     if (holder->is_deaf)
         loop_watch(holder->loop, &holder->listener);
@@ -495,7 +538,7 @@ void holder_reload(struct holder *holder, const struct holder_options *options)
     holder->options = *options;
     holder_drop_making(holder);
     holder->grow_ms = 0;
-    holder_grow(holder);
+    holder_resize(holder);
 }
 
 void holder_close(struct holder *holder)
@@ -514,7 +557,7 @@ void holder_close(struct holder *holder)
         next = held->next;
         memory_set_state(&held->memory, RING_LEFT);
         held->is_stored &= !fdstore_is_systemds(&holder->store); /* it has it, for a restart */
-        holder_drop(holder, held);
+        (void)holder_drop(holder, held);
     }
     unix_socket_close(&holder->socket);
     fdstore_close(&holder->store);
@@ -526,11 +569,17 @@ struct holder_counts holder_counts(const struct holder *holder)
     struct holder_counts counts = holder->counts;
 
     counts.keeper = fdstore_keeper(&holder->store);
-    counts.is_stored =
-        holder->store.vault.fd >= 0 || (getenv("FDSTORE") && fdstore_is_systemds(&holder->store));
-    for (const struct held *held = holder->memories; held; held = held->next)
-        counts.users += !held->is_left;
+    counts.may_be_stored = fdstore_is_systemds(&holder->store);
+    counts.is_stored = holder->store.vault.fd >= 0 ||
+                       (counts.may_be_stored && (getenv("FDSTORE") || counts.taken_over > 0));
+    counts.users = held_users(holder->memories);
     return counts;
+}
+
+json_t *holder_outlives(const struct holder_counts *counts)
+{
+    return counts->is_stored || !counts->may_be_stored ? json_boolean(counts->is_stored)
+                                                       : json_null();
 }
 
 struct held *holder_first(const struct holder *holder)

@@ -2,8 +2,9 @@
  * Holds the memories of all users' rings, and gives them to programs that ask at a Unix socket.
  *
  * Whose program asks is what SO_PEERCRED says. A user's memory is made when the first program of
- * that user asks: a small one at once, and its successor of the right size in steps, between which
- * others are served. A client is sent one message, which fits into any socket: nobody is waited
+ * that user asks, and is small. While programs write much, it gets a larger successor, as far as
+ * the user's share goes (shares.h): in steps, between which others are served. When no program has
+ * it any more, it goes. A client is sent one message, which fits into any socket: nobody is waited
  * for.
  *
  * Memories outlive this process: they are in a store (fdstore.h) before any program has them. When
@@ -14,33 +15,22 @@
 #ifndef BLKIN_TOOLS_RINGS_HOLDER_H
 #define BLKIN_TOOLS_RINGS_HOLDER_H
 
-#include "memory.h"
+#include "held.h"
 #include "tools/base/loop.h"
+
+#include <jansson.h>
 
 struct holder;
 
 struct holder_options {
     const char *path;
-    const char *vault; /* the path of its socket; NULL: no process of our own */
-    struct memory_size size;
+    const char *vault;       /* the path of its socket; NULL: no process of our own */
+    struct memory_size size; /* the largest */
     unsigned max_users;
     uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */
     int64_t left_ms;    /* a memory that is left is dropped when nothing was written for so long */
-};
-
-struct held {
-    struct memory memory;
-    uint32_t user;
-    uint64_t number; /* of this user: tells several memories apart, also after a restart */
-    bool is_left;    /* no program gets it any more */
-    /* the receiver's: what was written at its last look, into all rings, and into that of each CPU
-     * (NULL: it has not looked) */
-    uint64_t looked_at, *rings_looked_at;
-    struct held *next;
-    /* the holder's own */
-    bool is_stored;
-    uint64_t written; /* when it was looked at last, */
-    int64_t since_ms; /* and how long that has not changed */
+    int64_t idle_ms;    /* and so is one that no program has had for so long */
+    int64_t hold_ms;    /* a memory is to hold what is written in this time */
 };
 
 struct holder_callbacks {
@@ -58,7 +48,8 @@ struct holder_counts {
     uint64_t unknown;    /* of these, of users that are not told apart: see users.h */
     uint64_t unusable;   /* of the process before, and damaged */
     const char *keeper;  /* who has memories when this process is killed: see fdstore.h */
-    bool is_stored;      /* surely: systemd tells since 254 */
+    bool is_stored;      /* surely: has the service been given a memory back, or $FDSTORE? */
+    bool may_be_stored;  /* systemd before 254 has no $FDSTORE */
     unsigned users;
     unsigned clients;
     uint64_t bytes; /* of all memories now */
@@ -80,6 +71,8 @@ void holder_reload(struct holder *holder, const struct holder_options *options);
 void holder_close(struct holder *holder);
 
 struct holder_counts holder_counts(const struct holder *holder);
+/* For the status: do memories outlive a kill? null: systemd before 254 does not tell. */
+json_t *holder_outlives(const struct holder_counts *counts);
 
 /* The first, and the next one. */
 struct held *holder_first(const struct holder *holder);

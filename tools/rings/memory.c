@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -58,14 +59,31 @@ static bool memory_is_affordable(uint64_t bytes)
     return bytes / (uint64_t)sysconf(_SC_PAGESIZE) <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 4;
 }
 
-/* Without its pages. */
+/* The same file, opened once more. */
+static int memory_reopen(int fd)
+{
+    char path[sizeof("/proc/self/fd/") + 11];
+
+    (void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* Without its pages. Opened twice, as memfd_create(2) does not count among those that have it open
+ * for writing: see memory_is_shared(). */
 static bool memory_create(struct memory *memory, const struct ring_memory *head)
 {
+    int first;
+
     if (!memory_is_affordable(head->bytes)) {
         errno = ENOMEM;
         return false;
     }
-    memory->fd = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    first = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    memory->fd = first < 0 ? -1 : memory_reopen(first);
+    if (memory->fd < 0)
+        memory->fd = first; /* no /proc */
+    else
+        (void)close(first);
     return memory->fd >= 0 && ftruncate(memory->fd, (off_t)head->bytes) == 0 &&
            fcntl(memory->fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
 }
@@ -189,6 +207,22 @@ static bool memory_open_by(struct memory *memory, int fd, const struct ring_memo
         return true;
     error_set(error, "cannot use the memory of rings: %s", problem);
     memory_close(memory);
+    return false;
+}
+
+int memory_share(const struct memory *memory)
+{
+    const int fd = memory_reopen(memory->fd);
+
+    return fd >= 0 ? fd : fcntl(memory->fd, F_DUPFD_CLOEXEC, 0);
+}
+
+/* The kernel grants a write lease only to the one who has the file open. */
+bool memory_is_shared(const struct memory *memory)
+{
+    if (fcntl(memory->fd, F_SETLEASE, F_WRLCK) != 0)
+        return true;
+    (void)fcntl(memory->fd, F_SETLEASE, F_UNLCK);
     return false;
 }
 

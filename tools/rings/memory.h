@@ -59,6 +59,16 @@ bool memory_is_full(const struct memory *memory);
 bool memory_open(struct memory *memory, int fd, struct error *error);
 
 /*
+ * A descriptor of the memory to be given away; -1 with errno set. The kernel tells this process's
+ * descriptors from those that were given away.
+ */
+int memory_share(const struct memory *memory);
+
+/* Has any program a descriptor that was given away, or a mapping by it? True where the kernel does
+ * not tell. */
+bool memory_is_shared(const struct memory *memory);
+
+/*
  * Maps a memory that another process of ours has checked: `known` is that process's struct, and fd
  * its descriptor here. Nothing is read from the memory, as programs may have overwritten its head
  * since. The descriptor is the memory's, also if this fails. Returns false with error set.

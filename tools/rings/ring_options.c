@@ -11,6 +11,7 @@
 
 #define RING_ALARM_BYTES RING_BYTES_MIN
 #define RING_SHARES      4 /* users that have room */
+#define RING_HOLD_MS     120000
 
 static uint64_t ring_default_bytes(uint64_t most, uint64_t all_bytes, uint32_t cpus)
 {
@@ -35,6 +36,8 @@ bool ring_options(const struct config *config, uint64_t default_bytes,
         .size = {cpus, bytes, RING_ALARM_BYTES},
         .max_users = (unsigned)config_integer(config, "ring-users"),
         .max_bytes = all_bytes,
+        .idle_ms = config_integer(config, "ring-idle-ms"),
+        .hold_ms = RING_HOLD_MS,
     };
     if (memory_bytes(&options->size))
         return true;

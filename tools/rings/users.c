@@ -1,13 +1,15 @@
 /*
- * Reading what the kernel tells of user namespaces.
+ * Reading what the kernel tells of user namespaces, and who owns subordinate numbers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "users.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 #define USERS_USUAL_OVERFLOW 65534
 
@@ -42,4 +44,49 @@ uint32_t users_unknown_by(const char *uid_map, const char *overflow_uid)
 uint32_t users_unknown(void)
 {
     return users_unknown_by("/proc/self/uid_map", "/proc/sys/kernel/overflowuid");
+}
+
+/* ---- subordinate numbers --------------------------------------------------------------------- */
+
+#define USERS_NAME_MAX 255
+
+/* Name services other than the file may let this process wait. */
+static bool users_find(const char *passwd, const char *name, uint32_t *user)
+{
+    FILE *file = fopen(passwd, "re");
+    const struct passwd *entry = NULL;
+
+    while (file && (entry = fgetpwent(file)) && strcmp(entry->pw_name, name) != 0)
+        continue;
+    if (entry)
+        *user = entry->pw_uid;
+    if (file)
+        (void)fclose(file);
+    return entry != NULL;
+}
+
+uint32_t users_owner_by(const char *subuid, const char *passwd, uint32_t user)
+{
+    FILE *file = fopen(subuid, "re");
+    char line[USERS_NAME_MAX + 64], name[USERS_NAME_MAX + 1];
+    uint32_t owner = user;
+    uint64_t first, count;
+
+    while (file && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "%255[^:]:%" SCNu64 ":%" SCNu64, name, &first, &count) != 3 ||
+            user < first || user - first >= count)
+            continue;
+        owner = (uint32_t)first;
+        if (!users_find(passwd, name, &owner))
+            (void)sscanf(name, "%" SCNu32, &owner);
+        break;
+    }
+    if (file)
+        (void)fclose(file);
+    return owner;
+}
+
+uint32_t users_owner(uint32_t user)
+{
+    return users_owner_by("/etc/subuid", "/etc/passwd", user);
 }

@@ -1,5 +1,5 @@
 /*
- * Can users be told apart by their numbers?
+ * Can users be told apart by their numbers, and whose are the numbers?
  *
  * In a container with a user namespace of its own, the kernel shows the same number for all users
  * that the namespace does not know (/proc/sys/kernel/overflowuid). If these users shared a memory,
@@ -19,5 +19,14 @@ uint32_t users_unknown(void);
 
 /* The same with these files instead of the kernel's. */
 uint32_t users_unknown_by(const char *uid_map, const char *overflow_uid);
+
+/*
+ * Who may use this number by /etc/subuid, as rootless containers do: subuid(5). Where /etc/passwd
+ * does not have the owner, it is the first number of the range. All others own themselves.
+ */
+uint32_t users_owner(uint32_t user);
+
+/* The same with these files instead. */
+uint32_t users_owner_by(const char *subuid, const char *passwd, uint32_t user);
 
 #endif

@@ -1,0 +1,343 @@
+/*
+ * A holder in a process of its own, programs of several users, and systemd's store.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef TESTS_RINGS_HOLDING_H
+#define TESTS_RINGS_HOLDING_H
+
+#include "check.h"
+#include "store.h"
+#include "tools/rings/holder.h"
+#include "waits.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define USERS 5
+
+/* What the service and the programs tell the test. */
+struct shared {
+    struct holder_counts counts;
+    char keeper[16];
+    uint64_t begun, came, went;
+    uint64_t got[USERS]; /* memories that a program of this user has written to */
+};
+
+static char folder[100], path[150], vault[150];
+static bool has_vault; /* instead of the store, */
+static bool is_dead;   /* and NOTIFY_SOCKET names a socket at which nobody listens */
+static struct shared *shared;
+static struct store store;
+static bool is_root;
+static struct error error;
+
+static const struct memory_size small = {2, RING_BYTES_MIN, RING_BYTES_MIN};
+static const struct memory_size larger = {2, RING_BYTES_MIN * 2, RING_BYTES_MIN};
+static struct holder_options options = {.max_users = USERS * 4,
+                                        .max_bytes = 1 << 26,
+                                        .left_ms = 200,
+                                        .idle_ms = 600000,
+                                        .hold_ms = 600000,
+                                        .size = {2, 1 << 16, 1 << 16}};
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static struct loop *loop;
+static struct holder *holder;
+static struct timer tell;
+
+static inline void tell_counts(void *context)
+{
+    (void)context;
+    shared->counts = holder_counts(holder);
+    (void)snprintf(shared->keeper, sizeof(shared->keeper), "%s", shared->counts.keeper);
+    timer_set(loop, &tell, 5);
+}
+
+static inline void has_come(void *context, struct held *held)
+{
+    (void)context, (void)held;
+    shared->came++;
+}
+
+static inline void has_gone(void *context, struct held *held)
+{
+    (void)context, (void)held;
+    shared->went++;
+}
+
+static inline void end(void *context)
+{
+    (void)context;
+    loop_stop(loop);
+}
+
+static inline void reload(void *context)
+{
+    (void)context;
+    options.size = larger;
+    holder_reload(holder, &options);
+}
+
+static inline void serve(void)
+{
+    const struct loop_signals signals = {end, reload, NULL};
+    const struct holder_callbacks callbacks = {has_come, has_gone, NULL};
+
+    if (!has_vault)
+        store_hand_over(&store);
+    if (is_dead)
+        (void)setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
+    loop = loop_new(&signals);
+    holder = holder_open(loop, &options, &callbacks, &error);
+    if (!holder) {
+        fprintf(stderr, "%s\n", error.text);
+        _exit(1);
+    }
+    tell = (struct timer){.due = tell_counts};
+    tell_counts(NULL);
+    shared->begun++;
+    loop_run(loop);
+    holder_close(holder);
+    loop_free(loop);
+    _exit(0);
+}
+
+static inline pid_t begin(void)
+{
+    const uint64_t before = shared->begun;
+    const pid_t pid = fork();
+
+    if (pid == 0)
+        serve();
+    for (int64_t end_ms = 0; *(volatile uint64_t *)&shared->begun == before &&
+                             waitpid(pid, NULL, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
+        continue;
+    return pid;
+}
+
+static inline int finish(pid_t pid, int signal)
+{
+    int status;
+
+    (void)kill(pid, signal);
+    (void)waitpid(pid, &status, 0);
+    store_drain(&store);
+    return status;
+}
+
+/* ---- programs -------------------------------------------------------------------------------- */
+
+/* Returns a descriptor, or -1: it has to ask again. */
+static inline int ask(void)
+{
+    struct ring_hello hello;
+    struct error ignored;
+    const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
+    struct pollfd wait = {socket, POLLIN, 0};
+    int fd = -1;
+
+    if (socket < 0)
+        return -1;
+    if (poll(&wait, 1, 10000) == 1)
+        (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, 0);
+    (void)close(socket);
+    return fd;
+}
+
+static inline int ask_until(void)
+{
+    int fd = ask();
+
+    for (int64_t end_ms = 0; fd < 0 && wait_up_to(PATIENCE_MS, &end_ms); fd = ask())
+        store_drain(&store); /* no harm in a child: then it is no memory of its user's */
+    return fd;
+}
+
+static unsigned users = USERS;
+
+static uid_t user_of(unsigned number)
+{
+    return is_root ? 41000 + number % users : geteuid();
+}
+
+/* A program of that user asks, and writes down that it has got something. */
+static inline int use_memory(unsigned number, bool waits)
+{
+    struct memory memory;
+    const int fd = waits ? ask_until() : ask();
+
+    if (fd < 0)
+        return 1;
+    if (!memory_open(&memory, fd, &error))
+        return 2;
+    if (((struct ring_memory *)(void *)memory.at)->user != geteuid())
+        return 3;
+    (void)__atomic_fetch_add(&((struct ring_memory *)(void *)memory.at)->lost, 1, __ATOMIC_SEQ_CST);
+    (void)__atomic_fetch_add(&shared->got[number % USERS], 1, __ATOMIC_SEQ_CST);
+    memory_close(&memory);
+    return 0;
+}
+
+static inline pid_t start_program(unsigned number, int (*run)(unsigned number))
+{
+    const pid_t pid = fork();
+
+    if (pid != 0)
+        return pid;
+    (void)close(store.socket); /* it drains nothing */
+    store.socket = -1;
+    if (is_root && seteuid(user_of(number)) != 0)
+        _exit(9);
+    _exit(run(number));
+}
+
+/* The store goes on meanwhile. */
+static inline int result_of(pid_t pid)
+{
+    int status = 0;
+
+    for (int64_t end_ms = 0;
+         waitpid(pid, &status, WNOHANG) == 0 && wait_up_to(PATIENCE_MS, &end_ms);)
+        store_drain(&store);
+    store_drain(&store);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static inline int use_one(unsigned number)
+{
+    return use_memory(number, true);
+}
+
+static inline int use_once(unsigned number)
+{
+    return use_memory(number, false);
+}
+
+/* A program that has a memory until it is killed, and writes so much into each that it gets. */
+static inline void keep_memory(unsigned number, uint64_t bytes)
+{
+    struct memory memory;
+    struct ring_head *heads;
+
+    for (bool is_first = true; memory_open(&memory, ask_until(), &error); is_first = false) {
+        heads = (struct ring_head *)(void *)(memory.at + memory.heads_at);
+        (void)__atomic_add_fetch(&heads[0].committed, bytes, __ATOMIC_SEQ_CST);
+        (void)__atomic_fetch_add(&shared->got[number % USERS], is_first, __ATOMIC_SEQ_CST);
+        while (memory_state(&memory) == RING_ON)
+            (void)poll(NULL, 0, 5);
+        memory_close(&memory);
+    }
+}
+
+static inline int keep_idle(unsigned number)
+{
+    keep_memory(number, 8);
+    return 1;
+}
+
+static inline int keep_busy(unsigned number)
+{
+    keep_memory(number, options.size.event_bytes / 2);
+    return 1;
+}
+
+/* ---- what the store has ---------------------------------------------------------------------- */
+
+static inline uint64_t written_to_all(void)
+{
+    uint64_t sum = 0;
+
+    store_drain(&store);
+    for (int i = 0; i < store.count; i++) {
+        struct memory memory;
+
+        CHECK(memory_open(&memory, dup(store.kept[i].fd), &error));
+        sum += memory_lost(&memory);
+        memory_close(&memory);
+    }
+    return sum;
+}
+
+static inline uint64_t got_by_all(void)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < USERS; i++)
+        sum += shared->got[i];
+    return sum;
+}
+
+static inline enum ring_state state_of(int number)
+{
+    struct memory memory;
+    enum ring_state state;
+
+    CHECK(memory_open(&memory, dup(store.kept[number].fd), &error));
+    state = memory_state(&memory);
+    memory_close(&memory);
+    return state;
+}
+
+static inline void forget_all(void)
+{
+    store_drain(&store);
+    while (store.count)
+        store_remove(&store, store.kept[0].name);
+    memset(shared, 0, sizeof(*shared));
+    options.size = small;
+}
+
+/* The store goes on meanwhile. */
+static inline void drain(void)
+{
+    store_drain(&store);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+#define DRAIN_UNTIL(condition) WORK_UNTIL(condition, drain())
+
+static inline pid_t start_keeper(unsigned number, int (*run)(unsigned number))
+{
+    const uint64_t before = got_by_all();
+    const pid_t pid = start_program(number, run);
+
+    DRAIN_UNTIL(got_by_all() == before + 1);
+    return pid;
+}
+
+static inline void end_program(pid_t pid)
+{
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, NULL, 0);
+}
+
+static inline bool prepare(void)
+{
+    const char *where = getenv("TMPDIR");
+
+    is_root = geteuid() == 0 && seteuid(41000) == 0 && seteuid(0) == 0;
+    (void)snprintf(folder, sizeof(folder), "%s/rings.%ld", where ? where : "/tmp", (long)getpid());
+    (void)snprintf(path, sizeof(path), "%s/rings", folder);
+    (void)snprintf(vault, sizeof(vault), "%s/vault", folder);
+    if (mkdir(folder, 0755) != 0 || chmod(folder, 0755) != 0)
+        return false;
+    if (is_root && chmod(where ? where : "/tmp", 0755) != 0)
+        return false;
+    options.path = path;
+    shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    store_open(&store, folder);
+    return true;
+}
+
+static inline void clean_up(void)
+{
+    store_close(&store);
+    (void)rmdir(folder);
+}
+
+#endif

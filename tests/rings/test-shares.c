@@ -1,0 +1,101 @@
+/*
+ * How much memory users have: what they need, what their share is, and nothing when they have gone.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "holding.h"
+
+/* A memory is small, and is left for a large one when much is written: not that of who writes
+ * little. */
+static void test_large(void)
+{
+    uint64_t first;
+    pid_t service, idle, busy;
+
+    options.size = (struct memory_size){100, 1 << 22, 1 << 16};
+    options.max_bytes = 1 << 30;
+    service = begin();
+    idle = start_keeper(0, keep_idle);
+    DRAIN_UNTIL(shared->counts.made == 1 && store.count == 1);
+    first = shared->counts.bytes;
+    CHECK(first < UINT64_C(16) << 20);
+    busy = start_keeper(0, keep_busy);
+    DRAIN_UNTIL(shared->counts.made == 2 && shared->came == 2);
+    CHECK(store.count >= 1 && state_of(0) == RING_LEFT);
+    CHECK(result_of(start_program(0, use_once)) == 0);
+    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&options.size) && shared->counts.made == 2);
+    end_program(idle);
+    end_program(busy);
+    CHECK(finish(service, SIGTERM) == 0);
+    options.max_bytes = 1 << 26;
+    forget_all();
+}
+
+#define PASSING 100 /* users */
+
+/* Many users come and go: their memories go, too, and not that of who stays. */
+static void test_users_that_go(void)
+{
+    pid_t service, present, pids[PASSING];
+
+    if (!is_root)
+        return;
+    users = PASSING;
+    options.max_users = PASSING;
+    options.idle_ms = 100;
+    service = begin();
+    present = start_keeper(0, keep_idle);
+    for (unsigned i = 1; i < PASSING; i++)
+        pids[i] = start_program(i, keep_idle);
+    DRAIN_UNTIL(got_by_all() == PASSING);
+    CHECK(shared->came == PASSING);
+    for (unsigned i = 1; i < PASSING; i++)
+        end_program(pids[i]);
+    DRAIN_UNTIL(shared->counts.bytes == memory_bytes(&small) && shared->went == PASSING - 1);
+    DRAIN_UNTIL(store.count == 1);
+    CHECK(shared->counts.users == 1 && state_of(0) == RING_ON);
+    CHECK(result_of(start_program(1, use_one)) == 0); /* one of them comes again */
+    end_program(present);
+    DRAIN_UNTIL(shared->counts.bytes == 0 && store.count == 0);
+    CHECK(finish(service, SIGTERM) == 0);
+    users = USERS;
+    options.max_users = USERS * 4;
+    options.idle_ms = 600000;
+    forget_all();
+}
+
+/* A user who has taken all that there was gives back when others come. */
+static void test_shares(void)
+{
+    pid_t service, pids[USERS];
+
+    if (!is_root)
+        return;
+    options.size = (struct memory_size){2, 1 << 24, 1 << 16};
+    options.max_bytes = UINT64_C(3) << 24;
+    service = begin();
+    pids[0] = start_keeper(0, keep_busy);
+    DRAIN_UNTIL(shared->counts.made == 2);
+    for (unsigned i = 1; i < USERS; i++)
+        pids[i] = start_keeper(i, keep_busy);
+    /* four have what they were given first, one has had more and has less now */
+    DRAIN_UNTIL(shared->counts.users == USERS &&
+                shared->counts.bytes <= options.max_bytes - options.max_bytes / 8);
+    CHECK(shared->counts.made > USERS + 1);
+    for (unsigned i = 0; i < USERS; i++)
+        end_program(pids[i]);
+    CHECK(finish(service, SIGTERM) == 0);
+    options.max_bytes = 1 << 26;
+    forget_all();
+}
+
+int main(void)
+{
+    if (!prepare())
+        return 1;
+    test_large();
+    test_users_that_go();
+    test_shares();
+    clean_up();
+    return check_status();
+}

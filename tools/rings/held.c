@@ -1,0 +1,74 @@
+/*
+ * What is seen of memories.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "held.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "users.h"
+
+struct held *held_find(struct held *list, uint32_t user)
+{
+    while (list && (list->user != user || list->is_left))
+        list = list->next;
+    return list;
+}
+
+unsigned held_users(const struct held *list)
+{
+    unsigned users = 0;
+
+    for (; list; list = list->next)
+        users += !list->is_left;
+    return users;
+}
+
+struct held *held_longest_idle(struct held *list)
+{
+    struct held *found = NULL;
+
+    for (; list; list = list->next)
+        if ((!found || list->used_ms < found->used_ms) && !memory_is_shared(&list->memory))
+            found = list;
+    return found;
+}
+
+void held_leave(struct held *held)
+{
+    held->is_left = true;
+    held->since_ms = clock_ms();
+    memory_set_state(&held->memory, RING_LEFT);
+}
+
+void held_begin(struct held *held)
+{
+    held->payer = users_owner(held->user);
+    held->written = held->begun_written = memory_written(&held->memory);
+    held->since_ms = held->used_ms = held->begun_ms = clock_ms();
+}
+
+static void held_look_whether_busy(struct held *held, int64_t hold_ms, int64_t now_ms)
+{
+    const bool is_over = now_ms - held->begun_ms >= hold_ms;
+    const bool is_busy = held->written - held->begun_written >= held->memory.size.event_bytes / 2;
+
+    held->is_busy = is_busy || (held->is_busy && !is_over);
+    if (is_over) {
+        held->begun_ms = now_ms;
+        held->begun_written = held->written;
+    }
+}
+
+void held_look(struct held *held, int64_t hold_ms)
+{
+    const uint64_t written = memory_written(&held->memory);
+    const int64_t now_ms = clock_ms();
+
+    if (written != held->written)
+        held->since_ms = held->used_ms = now_ms;
+    if (memory_is_shared(&held->memory))
+        held->used_ms = now_ms;
+    held->written = written;
+    held_look_whether_busy(held, hold_ms, now_ms);
+}
