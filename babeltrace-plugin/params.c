@@ -64,11 +64,9 @@ static const struct param_rule rules[] = {
     A_TEXT("bearer-token-env", exporter.transport.credentials.bearer_env, NULL),
     A_TEXT("basic-auth-file", exporter.transport.credentials.basic_file, NULL),
     A_TEXT("basic-auth-env", exporter.transport.credentials.basic_env, NULL),
-    A_TEXT("checkpoint", checkpoint, NULL),
-    A_TEXT("checkpoint-trace", checkpoint_trace, NULL),
-    A_BOOLEAN("checkpoint-flush", checkpoint_flush, false),
-    A_BOOLEAN("checkpoint-again", checkpoint_again, false),
-    AN_INTEGER("checkpoint-until", checkpoint_until, 0, INT64_C(9000000000), 0),
+    AN_INTEGER("from-time", from_time, 0, INT64_MAX, 0),
+    AN_INTEGER("from-events", from_events, 0, INT64_MAX, 0),
+    A_TEXT("sent-file", sent_file, NULL),
     A_TEXT("only-traces", only_traces, NULL),
     A_TEXT("only-found", only_found, NULL),
     A_TEXT("rules", rules, NULL),
@@ -276,26 +274,10 @@ void params_end(struct params *params)
 {
     if (is_kafka_url(params->exporter.transport.endpoint))
         params_set_kafka_defaults(params);
-    params->exporter.spool.is_fsync_given = params_is_given(params, "spool-fsync");
 }
 
 /* ---- parameters that go together --------------------------------------------------------------
  */
-
-static bool params_fits_checkpoint(const struct params *params, struct error *error)
-{
-    const bool is_part = params->checkpoint_flush || params->checkpoint_until;
-
-    if (params->checkpoint_trace && !params->checkpoint)
-        error_set(error, "checkpoint-trace needs checkpoint=\"FILE\"");
-    else if (is_part && !params->checkpoint_trace)
-        error_set(error, "checkpoint-flush and checkpoint-until need checkpoint-trace=\"NAME\"");
-    else if (params->checkpoint_again && (!params->checkpoint || params->checkpoint_trace))
-        error_set(error, "checkpoint-again needs the checkpoint of a live session");
-    else
-        return true;
-    return false;
-}
 
 static bool params_fits_only(const struct params *params, struct error *error)
 {
@@ -303,9 +285,6 @@ static bool params_fits_only(const struct params *params, struct error *error)
         error_set(error, "only-found needs only-traces=\"FILE\"");
     else if (params->rules_report && !params->rules)
         error_set(error, "rules-report needs rules=\"PATH\"");
-    else if (params->only_traces && params->checkpoint)
-        error_set(error, "only-traces and checkpoint exclude each other: a run that sends only "
-                         "some traces leaves no place from which another run could go on");
     else
         return true;
     return false;
@@ -331,6 +310,5 @@ static bool params_fits_kafka(const struct params *params, struct error *error)
 
 bool params_fit(const struct params *params, struct error *error)
 {
-    return params_fits_checkpoint(params, error) && params_fits_only(params, error) &&
-           params_fits_kafka(params, error);
+    return params_fits_only(params, error) && params_fits_kafka(params, error);
 }

@@ -22,11 +22,9 @@ struct params {
     int64_t open_timeout_ms;
     int64_t max_open_spans;
     int64_t max_open_bytes;
-    const char *checkpoint;
-    const char *checkpoint_trace;
-    bool checkpoint_flush;
-    bool checkpoint_again;
-    int64_t checkpoint_until; /* s since 1970; 0: not given */
+    int64_t from_time; /* ns since 1970; 0: from the begin of the trace */
+    int64_t from_events;
+    const char *sent_file;
     const char *only_traces;
     const char *only_found;
     const char *rules;

@@ -2,8 +2,8 @@
  * The pipeline: events in, spans through the stages to the exporter, and the account of both. It
  * knows no source: the sink gives it babeltrace2's messages, and `blkin live` records of rings.
  *
- * A source counts what it reads in `intake`, and gives events to the assembler (or to `hold`, where
- * there is one). One thread calls all functions.
+ * A source counts what it reads in `intake`, and gives events to the assembler. One thread calls
+ * all functions.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -11,7 +11,6 @@
 #define BLKIN_PIPELINE_H
 
 #include "babeltrace-plugin/account/account.h"
-#include "babeltrace-plugin/checkpoint/checkpoint.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
@@ -19,6 +18,8 @@
 #include "params.h"
 
 #include <babeltrace2/babeltrace.h>
+#include <pthread.h>
+#include <stdatomic.h>
 
 struct pipeline_calls {
     exporter_interrupted_fn *interrupted;
@@ -32,20 +33,22 @@ struct pipeline {
     bool shows_progress;
     struct intake intake;
     struct assembler *assembler;
-    struct only *only;             /* NULL: all traces are wanted */
-    struct checkpoint *checkpoint; /* NULL: none is asked for */
-    struct hold *hold;             /* the checkpoint's, of a recorded trace; else NULL */
-    struct exporter *exporter;     /* NULL: there is nothing to do */
-    struct chain chain;            /* the stages, from the assembler to the exporter */
-    struct stage *rules, *join, *hosts, *tail; /* of the chain */
+    struct only *only; /* NULL: all traces are wanted */
+    struct exporter *exporter;
+    struct chain chain;                        /* the stages, from the assembler to the exporter */
+    struct stage *rules, *join, *hosts, *tail; /* of the chain; NULL: not wanted */
     FILE *rules_report;                        /* NULL: none is asked for */
     struct account *account;
-    int64_t until_ns;             /* the trace's end, as we were told */
-    bool flushes;                 /* no other trace follows: what is open at the end is given out */
-    bool has_read_all;            /* the trace, to its end */
-    bool is_finishing;            /* and no other run reads it again */
-    struct assembler_counts core; /* see pipeline_core_counts() */
     bool has_ended;
+    struct settling {
+        bool is_asked_for;
+        int fd; /* of sent-file */
+        struct marks marks;
+        struct mark next;      /* settled, once */
+        uint64_t given;        /* so many spans have their outcome */
+        _Atomic uint64_t sent; /* as in the file */
+        pthread_mutex_t lock;  /* of the file */
+    } settling;
 };
 
 /*
@@ -73,8 +76,8 @@ void pipeline_rest(struct pipeline *pipeline);
 bool pipeline_finish(struct pipeline *pipeline, struct error *error);
 
 /*
- * Also when the reading was interrupted or has failed: what was read is delivered all the same. But
- * not what is open in a trace that will be read again. The second time it does nothing.
+ * Also when the reading was interrupted or has failed: what was read is delivered all the same. The
+ * second time it does nothing.
  */
 void pipeline_end(struct pipeline *pipeline);
 

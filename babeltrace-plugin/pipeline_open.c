@@ -1,15 +1,17 @@
 /*
- * Setting up a pipeline: the assembler, the stages, the checkpoint, the exporter and the account.
+ * Setting up a pipeline: the assembler, the stages, the exporter and the account.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "pipeline.h"
 
+#include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/stages/hosts.h"
 #include "babeltrace-plugin/stages/join.h"
 #include "babeltrace-plugin/stages/tail_stage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -44,15 +46,21 @@ static void use_metric(void *context, const struct event *event, int64_t time_ns
 {
     struct pipeline *pipeline = context;
 
-    hosts_stage_add(pipeline->hosts, event, time_ns, assembler_now(pipeline->assembler));
+    if (pipeline->hosts)
+        hosts_stage_add(pipeline->hosts, event, time_ns, assembler_now(pipeline->assembler));
 }
 
-/* On the sender's thread. */
-static void note_settled(void *context, const struct exporter_counts *counts, uint64_t settled)
+/* On a sender's thread. The kernel has the number also when this process is killed. */
+static void note_taken(void *context, uint64_t spans)
 {
-    struct pipeline *pipeline = context;
+    struct settling *settling = &((struct pipeline *)context)->settling;
 
-    checkpoint_settle(pipeline->checkpoint, counts, settled);
+    LOCK_GUARD(&settling->lock);
+    if (spans <= atomic_load(&settling->sent))
+        return; /* another thread has told of more */
+    atomic_store(&settling->sent, spans);
+    if (pwrite(settling->fd, &spans, sizeof(spans), 0) != (ssize_t)sizeof(spans))
+        pipeline_warn(context, "sent-file: cannot be written");
 }
 
 static void pipeline_inform(void *context, const char *message)
@@ -84,9 +92,10 @@ void pipeline_close(struct pipeline *pipeline)
         fclose(pipeline->rules_report);
     chain_free(&pipeline->chain);
     exporter_free(pipeline->exporter);
-    checkpoint_free(pipeline->checkpoint);
     assembler_free(pipeline->assembler);
     only_free(pipeline->only);
+    if (pipeline->settling.is_asked_for)
+        (void)close(pipeline->settling.fd);
 }
 
 static bool open_account(struct pipeline *pipeline, const struct params *params,
@@ -128,16 +137,15 @@ static void use_rule_event(void *context, const struct event *event)
     pairing_take(pipeline->rules, event);
 }
 
-/*
- * The first stage. It is there also without rules: what a run with them has left open is in the
- * checkpoint. What rules make is in no trace that was chosen before.
- */
+/* The first stage. What rules make is in no trace that was chosen before. */
 static bool open_rules(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    const bool has_rules = params->rules && !params->only_traces;
-    struct rules *rules = has_rules ? rules_read(params->rules, error) : NULL;
+    struct rules *rules;
 
-    if (has_rules && !rules)
+    if (!params->rules || params->only_traces)
+        return true;
+    rules = rules_read(params->rules, error);
+    if (!rules)
         return false;
     pipeline->rules =
         pairing_new(&(struct pairing_options){.rules = rules,
@@ -158,81 +166,77 @@ static bool open_rules(struct pipeline *pipeline, const struct params *params, s
     return pipeline->rules_report && pairing_keep_examples(pipeline->rules);
 }
 
-static struct stage *new_join(const struct params *params)
+static bool open_join(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    struct stage *stage =
+    if (params->join_wait_ms <= 0)
+        return true;
+    pipeline->join =
         join_stage_new(&(struct join_options){.wait_ns = params->join_wait_ms * 1000000,
                                               .root_wait_ns = params->open_timeout_ms * 1000000,
                                               .skew_ns = params->join_skew_us * 1000,
                                               .max_bytes = (uint64_t)params->join_max_bytes});
-
-    if (stage)
-        stage->is_off = params->join_wait_ms <= 0;
-    return stage;
+    return pipeline_append(pipeline, pipeline->join, error);
 }
 
 /* Of traces that were chosen by a rule or by hand, every span is of interest. */
-static struct stage *new_hosts(const struct params *params)
+static bool open_hosts(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
     const int64_t min_ms = params->only_traces ? 0 : params->host_min_ms;
-    struct stage *stage =
+
+    if (params->host_min_ms < 0)
+        return true;
+    pipeline->hosts =
         hosts_stage_new(&(struct hosts_options){.min_ns = min_ms * 1000000,
                                                 .max_history_bytes = HOSTS_HISTORY_BYTES,
                                                 .max_held_bytes = HOSTS_HELD_BYTES});
-
-    if (stage)
-        stage->is_off = params->host_min_ms < 0;
-    return stage;
+    return pipeline_append(pipeline, pipeline->hosts, error);
 }
 
-/* But for the last one, which needs the checkpoint, which needs these. */
-static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
+static bool open_tail(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    error->text[0] = '\0';
-    if (!open_rules(pipeline, params, error))
-        return false;
-    if (pipeline->only &&
-        !pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error))
-        return false;
-    pipeline->join = new_join(params);
-    if (!pipeline_append(pipeline, pipeline->join, error))
-        return false;
-    pipeline->hosts = new_hosts(params);
-    if (!pipeline_append(pipeline, pipeline->hosts, error))
-        return false;
-    pipeline->tail = tail_stage_new(
-        &(struct tail_options){.rules = params->only_traces ? NULL : params->tail_sampling,
-                               .wait_ms = params->tail_wait_ms,
-                               .max_bytes = params->tail_max_bytes,
-                               .assembler = pipeline->assembler,
-                               .warn = pipeline_warn,
-                               .context = pipeline},
-        error);
+    if (!params->tail_sampling || params->only_traces)
+        return true;
+    pipeline->tail = tail_stage_new(&(struct tail_options){.rules = params->tail_sampling,
+                                                           .wait_ms = params->tail_wait_ms,
+                                                           .max_bytes = params->tail_max_bytes,
+                                                           .assembler = pipeline->assembler,
+                                                           .warn = pipeline_warn,
+                                                           .context = pipeline},
+                                    error);
     return pipeline_append(pipeline, pipeline->tail, error);
 }
 
-/* Returns true also if there is none. */
-static bool open_checkpoint(struct pipeline *pipeline, const struct params *params,
-                            struct error *error)
+static bool open_only_stage(struct pipeline *pipeline, struct error *error)
 {
-    if (!params->checkpoint)
+    return !pipeline->only ||
+           pipeline_append(pipeline, skip_stage_new("only", only_skips, pipeline), error);
+}
+
+/* In their order. */
+static bool open_stages(struct pipeline *pipeline, const struct params *params, struct error *error)
+{
+    error->text[0] = '\0';
+    return open_rules(pipeline, params, error) && open_only_stage(pipeline, error) &&
+           open_join(pipeline, params, error) && open_hosts(pipeline, params, error) &&
+           open_tail(pipeline, params, error);
+}
+
+/* Returns true also if nobody asks. */
+static bool open_settling(struct pipeline *pipeline, const struct params *params,
+                          struct error *error)
+{
+    struct settling *settling = &pipeline->settling;
+
+    if (!params->sent_file)
         return true;
-    pipeline->checkpoint =
-        checkpoint_open(&(struct checkpoint_options){.path = params->checkpoint,
-                                                     .trace = params->checkpoint_trace,
-                                                     .flush = params->checkpoint_flush,
-                                                     .is_again = params->checkpoint_again,
-                                                     .period_ms = params->stats_period_ms},
-                        &(struct checkpoint_callbacks){pipeline_warn, pipeline},
-                        pipeline->assembler, &pipeline->chain, error);
-    if (!pipeline->checkpoint)
-        return false;
-    pipeline->hold = checkpoint_hold(pipeline->checkpoint);
-    pipeline->flushes = !pipeline->hold || params->checkpoint_flush;
-    pipeline->until_ns = params->checkpoint_until * 1000000000;
-    return !pipeline->hold ||
-           pipeline_append(pipeline, skip_stage_new("skip", checkpoint_skips, pipeline->checkpoint),
-                           error);
+    settling->fd = open(params->sent_file, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    settling->next.at = (struct position){params->from_time, (uint64_t)params->from_events};
+    settling->marks.ring[0] = pipeline->intake.counts.settled = settling->next;
+    settling->is_asked_for = settling->fd >= 0;
+    if (settling->is_asked_for)
+        pthread_mutex_init(&settling->lock, NULL);
+    return settling->is_asked_for || error_set(error, "sent-file \"%s\": cannot be written: %s",
+                                               params->sent_file, strerror(errno));
 }
 
 static bool pipeline_is_interrupted(void *context)
@@ -245,22 +249,17 @@ static bool pipeline_is_interrupted(void *context)
 static bool open_exporter(struct pipeline *pipeline, const struct params *params,
                           struct error *error)
 {
-    if (pipeline->hold && checkpoint_is_done(pipeline->checkpoint)) {
-        pipeline_inform(pipeline, "an earlier run has delivered this trace: nothing to do");
-        chain_hand_over(&pipeline->chain);
-        return true;
-    }
-    pipeline->exporter =
-        exporter_new(&params->exporter,
-                     &(struct exporter_callbacks){pipeline_is_interrupted, pipeline_warn, pipeline,
-                                                  pipeline->hold ? note_settled : NULL},
-                     error);
+    pipeline->exporter = exporter_new(
+        &params->exporter,
+        &(struct exporter_callbacks){pipeline_is_interrupted, pipeline_warn, pipeline,
+                                     pipeline->settling.is_asked_for ? note_taken : NULL},
+        error);
     return pipeline->exporter != NULL;
 }
 
 bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    if (!open_only(pipeline, params, error))
+    if (!open_settling(pipeline, params, error) || !open_only(pipeline, params, error))
         return false;
     pipeline->assembler = assembler_new(
         &(struct assembler_options){
@@ -272,6 +271,7 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
             .correct_clocks = params->clock_correction,
             .wall_clock_ns = pipeline->only ? only_clock(pipeline->only) : 0,
             .is_choice = pipeline->only != NULL,
+            .marks = pipeline->settling.is_asked_for ? &pipeline->settling.marks : NULL,
             .closing = params->closing,
             .metric = use_metric,
             .rule = use_rule_event,
@@ -279,9 +279,9 @@ bool pipeline_open(struct pipeline *pipeline, const struct params *params, struc
         take_span, pipeline);
     if (!pipeline->assembler)
         return error_set(error, "out of memory");
-    pipeline->flushes = true;
     chain_init(&pipeline->chain, export_span, pipeline);
-    if (!open_stages(pipeline, params, error) || !open_checkpoint(pipeline, params, error))
+    pipeline->chain.marks = assembler_marks(pipeline->assembler);
+    if (!open_stages(pipeline, params, error))
         return false;
     return open_exporter(pipeline, params, error) && open_account(pipeline, params, error);
 }

@@ -64,7 +64,6 @@ static bool sink_is_interrupted(void *context)
 static void sink_free(struct sink *sink)
 {
     streams_free(sink->input.streams);
-    buffer_free(&sink->input.packed);
     pipeline_close(&sink->pipeline);
     bt_message_iterator_put_ref(sink->iterator);
     if (sink->has_signals)
@@ -98,15 +97,15 @@ static bool sink_set_up(struct sink *sink, enum format format, const bt_value *m
     pipeline->shows_progress = sink->log_level <= BT_LOGGING_LEVEL_INFO;
     if (!pipeline_open(pipeline, &params, error))
         return false;
-    sink->input = (struct input){.streams = streams_new(pairing_rules(pipeline->rules)),
-                                 .intake = &pipeline->intake,
-                                 .assembler = pipeline->assembler,
-                                 .is_second = params.checkpoint && params.checkpoint_again,
-                                 .hold = pipeline->hold,
-                                 .only = pipeline->only,
-                                 .rules = pipeline->rules,
-                                 .warn = pipeline_warn,
-                                 .context = pipeline};
+    sink->input = (struct input){
+        .streams = streams_new(pipeline->rules ? pairing_rules(pipeline->rules) : NULL),
+        .intake = &pipeline->intake,
+        .assembler = pipeline->assembler,
+        .from = {params.from_time, (uint64_t)params.from_events},
+        .only = pipeline->only,
+        .rules = pipeline->rules,
+        .warn = pipeline_warn,
+        .context = pipeline};
     return sink->input.streams || error_set(error, "out of memory");
 }
 

@@ -61,7 +61,7 @@ static void prepare(void)
 {
     const char *wrong = "no restartable sequences here";
 
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     setenv(RING_VARIABLE, "none", 1);
     blkin_init();
     rings_make(&memory, RING, RING_BYTES_MIN);
@@ -139,7 +139,7 @@ static void mode_off(const char *name, const char *path)
 {
     const struct subject subjects[] = {{"empty", run_empty}, {name, run_bare_root_span}};
 
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     setenv(RING_VARIABLE, path, 1);
     blkin_init();
     measure(&usual_batches, subjects, 2);

@@ -131,7 +131,7 @@ static HOT bool is_loaded(void)
     const int *gate;
     int word;
 
-    if (__builtin_expect(!*blkin_process_mark_, 0))
+    if (__builtin_expect(!blkin_wiped.process_mark, 0))
         blkin_forked_();
     gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
     if (__builtin_expect(gate == &blkin_not_known_yet, 0)) {
@@ -305,6 +305,8 @@ __attribute__((noinline)) static void begin_child_slow(struct blkin_span *span, 
         blkin_span_begin_(span, size, name, name_length, kind, &parent->context);
         return;
     }
+    if (!blkin_wiped.process_mark)
+        blkin_forked_(); /* before the span gets its id */
     set_child(span, name, blkin_cut(name, name_length, room_for_name(size)), kind, parent,
               blkin_id_next(blkin_this_thread()));
     begin_slow(span, size);
@@ -456,7 +458,6 @@ static void stream_usage(const struct blkin_span *span, uint64_t end_ns,
  */
 __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint64_t time_ns)
 {
-    const struct blkin_provider *provider = blkin_provider();
     const uint8_t state = span->state_;
     const uint64_t now = blkin_ticks();
     struct blkin_usage_tags usage;
@@ -474,8 +475,9 @@ __attribute__((noinline)) void blkin_span_end_at_(struct blkin_span *span, uint6
     blkin_end_steps(span, time_ns, true);
     duration_ns = duration_from(span_start_ns(span), time_ns);
     set_state(span, blkin_checks ? BLKIN_HAS_ENDED_ : 0);
-    if (blkin_event_enabled(provider, BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
-        record_copy(span, time_ns, duration_ns, provider, &usage);
+    if (blkin_event_enabled(blkin_provider(),
+                            BLKIN_EVENT_SPAN)) /* else it is streamed, as it seems */
+        record_copy(span, time_ns, duration_ns, blkin_provider(), &usage);
     if (state & SPAN_STREAMED) {
         stream_usage(span, time_ns, &usage);
         blkin_stream_dropped(span, time_ns);

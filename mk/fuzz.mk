@@ -40,11 +40,9 @@ fuzz_both = $(foreach name,$(1),$(BUILD)/fuzz/$(name) $(BUILD)/tests/fuzz/$(name
 fuzz_own =
 $(call fuzz_both,fuzz-context): fuzz_own = $(wildcard libblkin/context/*.c)
 small_spans := $(wildcard babeltrace-plugin/spans/*.c)
-$(call fuzz_both,fuzz-assembler fuzz-checkpoint fuzz-packed fuzz-rules): fuzz_own = $(small_spans)
-$(call fuzz_both,fuzz-assembler fuzz-checkpoint fuzz-packed fuzz-rules): fuzz_flags = \
+$(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_own = $(small_spans)
+$(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_flags = \
 	-DRECENT_PLACES=16 -DRECENT_SHARED_PLACES=16 -DSEQUENCE_PLACES=16 -DALIKE_MAX=4
-$(call fuzz_both,fuzz-checkpoint): fuzz_own += $(addprefix babeltrace-plugin/,stages/tail_stage.c model/statistics.c model/tail.c)
-$(call fuzz_both,fuzz-checkpoint): fuzz_flags += -DNAMES_MAX=64 -DDECIDED_PLACES=64 -DSTATISTICS_ROWS_MAX=16 -DSTATISTICS_EDGES_MAX=16
 $(call fuzz_both,fuzz-foreign): fuzz_own = tools/foreign/store.c
 $(call fuzz_both,fuzz-foreign): fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own

@@ -10,11 +10,12 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
 #include "blkin_events.h"
-#include "descriptors.h"
-#include "fork.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <lttng/ust-fork.h>
 #include <lttng/ust-thread.h>
 
 #define RECORD(event)                                                                            \
@@ -45,17 +46,93 @@ _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missin
 
 extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
 
-/* Threads that open this object at the same time wait in ld.so, which ThreadSanitizer does not see.
- */
-static bool is_ready;
+/* ---- forks ---- */
 
-static bool follow_forks(bool at_once, char *timeout_ms)
+/*
+ * LTTng waits for itself for ever if it is told of a fork twice. That would happen in a program
+ * that has libblkin.a linked in and runs below libblkin-preload.so, which brings libblkin.so.
+ */
+static _Thread_local struct {
+    unsigned depth;
+    sigset_t signals;
+} forking;
+
+static void before_fork(void)
 {
-    if (!__atomic_load_n(&is_ready, __ATOMIC_ACQUIRE))
-        return false;
-    __atomic_store_n(&fork_provider, &blkin_lttng_provider, __ATOMIC_RELAXED);
-    return fork_follow(at_once, timeout_ms);
+    const int saved_errno = errno;
+
+    if (forking.depth++ == 0)
+        lttng_ust_before_fork(&forking.signals);
+    errno = saved_errno;
 }
+
+static void after_fork_parent(void)
+{
+    if (forking.depth && --forking.depth == 0)
+        lttng_ust_after_fork_parent(&forking.signals);
+}
+
+static void after_fork_child(void)
+{
+    if (forking.depth && --forking.depth == 0)
+        lttng_ust_after_fork_child(&forking.signals);
+}
+
+/* ---- descriptors ---- */
+
+/*
+ * Of liblttng-ust-common, as liblttng-ust-fd.so calls them; no header of LTTng's has them. Both
+ * hold LTTng's lock of descriptors and leave its own ones out.
+ */
+int lttng_ust_safe_close_fd(int fd, int (*close_fd)(int fd));
+int lttng_ust_safe_closefrom_fd(int lowest, int (*close_fd)(int fd));
+
+/* Numbers [first, next) are not LTTng's, and not closed yet. */
+static _Thread_local struct {
+    unsigned first, next, last;
+    int flags, result;
+    int (*real)(unsigned first, unsigned last, int flags);
+} range;
+
+static void close_range_until(unsigned last)
+{
+    if (range.first <= last && range.real(range.first, last, range.flags) < 0)
+        range.result = -1;
+    range.flags = 0; /* CLOSE_RANGE_UNSHARE is done */
+}
+
+/* Is called for all numbers in turn that are not LTTng's. */
+static int see_number(int fd)
+{
+    if ((unsigned)fd > range.last)
+        return 0;
+    if ((unsigned)fd > range.next) {
+        if (range.next > range.first)
+            close_range_until(range.next - 1);
+        range.first = (unsigned)fd;
+    }
+    range.next = (unsigned)fd + 1;
+    return 0;
+}
+
+static int close_range_of_program(unsigned first, unsigned last, int flags,
+                                  int (*real)(unsigned first, unsigned last, int flags))
+{
+    if (first > last || first > INT_MAX)
+        return real(first, last, flags);
+    range.first = range.next = first;
+    range.last = last;
+    range.flags = flags;
+    range.result = 0;
+    range.real = real;
+    (void)lttng_ust_safe_closefrom_fd((int)first, see_number);
+    close_range_until(last);
+    return range.result;
+}
+
+/* ---- the table ---- */
+
+extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
 
 const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
@@ -64,13 +141,12 @@ const struct blkin_provider blkin_lttng_provider = {
                [ANNOT_TIMESTAMP] = ORIGINAL(timestamp)},
     .events = {BLKIN_EACH_EVENT(PACKED)},
     .record = packed_record,
-    .follow_forks = follow_forks,
-    .registration = fork_registration,
-    .register_process = fork_register,
-    .is_registered = fork_is_registered,
     .init_thread = lttng_ust_init_thread,
-    .after_bare_fork = fork_after_bare,
-    .find_descriptor = descriptors_find,
+    .before_fork = before_fork,
+    .after_fork_parent = after_fork_parent,
+    .after_fork_child = after_fork_child,
+    .close = lttng_ust_safe_close_fd,
+    .close_range = close_range_of_program,
 };
 
 /*
@@ -80,5 +156,5 @@ const struct blkin_provider blkin_lttng_provider = {
 __attribute__((constructor)) static void register_blkin_events(void)
 {
     packed_register("blkin", blkin_events, BLKIN_EVENTS);
-    __atomic_store_n(&is_ready, true, __ATOMIC_RELEASE);
+    lttng_ust__events_init__zipkin(); /* counted twice: exit(3) does not unregister the events */
 }

@@ -28,8 +28,6 @@ struct account {
     int64_t period_ms;
     bool shows_progress;
     bool has_reported_file;
-    struct counts kept; /* see account_keep() */
-    int64_t kept_wall_ns;
     pthread_mutex_t file_lock; /* of the file and these three */
     struct metrics_server *server;
     int64_t begin_ms;
@@ -119,14 +117,9 @@ static void count_file_error(struct account *account, const struct error *error)
 static bool write_file(struct account *account, bool has_ended, struct error *error)
 {
     struct run_info run;
-    struct counts counts = read_counts(account, &run);
+    const struct counts counts = read_counts(account, &run);
 
     run.has_ended = has_ended;
-    if (account->kept_wall_ns && !has_ended) {
-        counts.input = account->kept.input;
-        counts.core = account->kept.core;
-        run.events_ns = account->kept_wall_ns;
-    }
     return stats_file_write(&account->file, &counts, &run, error);
 }
 
@@ -137,17 +130,6 @@ static void show_file(struct account *account, bool has_ended)
     LOCK_GUARD(&account->file_lock);
     if (account->file.path && !write_file(account, has_ended, &error))
         count_file_error(account, &error);
-}
-
-void account_keep(struct account *account)
-{
-    pthread_mutex_lock(&account->file_lock);
-    pthread_mutex_lock(&account->lock);
-    account->kept = account->published;
-    account->kept_wall_ns = account->published_wall_ns;
-    pthread_mutex_unlock(&account->lock);
-    pthread_mutex_unlock(&account->file_lock);
-    show_file(account, false);
 }
 
 #define DISTANCE_MAX 48

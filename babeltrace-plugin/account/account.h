@@ -56,12 +56,6 @@ void account_publish_now(struct account *account, const struct input_counts *inp
 /* What was published last, with the delivery of now. */
 struct counts account_counts(struct account *account);
 
-/*
- * After account_publish_now(): from now on, up to the next call or the end, the file has these
- * counters of events. It is written at once.
- */
-void account_keep(struct account *account);
-
 /* The trace is a live session's: from now on a word is said when it stands still, see watch.h. */
 void account_watch(struct account *account);
 

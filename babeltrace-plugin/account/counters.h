@@ -39,24 +39,20 @@ struct input_counts {
     uint64_t discarded_packets; /* lost by LTTng: overwritten before they were read */
     uint64_t streams_open;      /* that have begun and not ended */
     int64_t trace_time_ns;      /* the trace was read up to here; 0: nothing yet */
-    uint64_t spans;             /* given to the stages, with those of earlier traces; of these, */
+    struct mark settled;        /* all that began before has its outcome; of a live session */
+    uint64_t spans;             /* given to the stages; of these, */
     uint64_t spans_skipped;     /* left out, */
     uint64_t spans_sampled_out; /* and left out */
     struct rule_counts rules;
     struct join_counts join;
     struct hosts_counts hosts;
     struct tail_counts tail;
-    uint64_t spans_handed_over; /* to the next trace, which counts them */
-    uint64_t events_held;       /* these three are of checkpoint.h */
-    uint64_t spans_taken_over;
-    uint64_t checkpoint_errors;
 };
 
 /* What a source has read so far. */
 struct intake {
     struct input_counts counts;
-    int64_t end_ns;  /* of a recorded trace that is read with a checkpoint: where it ends */
-    bool is_starved; /* an event was lost for want of memory */
+    struct position read; /* until where; only where events have an order */
 };
 
 /* Of the display itself. */

@@ -61,11 +61,13 @@ char *stats_text(const struct counts *counts, const struct run_info *run)
     const int64_t trace_ns = counts->input.trace_time_ns;
     /* "o" of NULL, out of memory, makes the whole NULL */
     json_t *json = json_pack(
-        "{ss, ss, sI, so, so, so, so, ss, ss, so}", "sink", "sink.blkin.zipkin", "version",
-        BLKIN_RELEASE, "pid", (json_int_t)getpid(), "started", json_time(run->start_ns), "written",
-        json_time(run->now_ns), "events_as_of", json_time(run->events_ns), "trace_time",
-        json_time(trace_ns), "state", run->has_ended ? "ended" : "running", "endpoint",
-        run->endpoint, "counters", counts_json(counts));
+        "{ss, ss, sI, so, so, so, so, s{sI, sI, sI}, ss, ss, so}", "sink", "sink.blkin.zipkin",
+        "version", BLKIN_RELEASE, "pid", (json_int_t)getpid(), "started", json_time(run->start_ns),
+        "written", json_time(run->now_ns), "events_as_of", json_time(run->events_ns), "trace_time",
+        json_time(trace_ns), "settled", "time_ns", (json_int_t)counts->input.settled.at.time_ns,
+        "events", (json_int_t)counts->input.settled.at.events, "sent",
+        (json_int_t)counts->input.settled.sent, "state", run->has_ended ? "ended" : "running",
+        "endpoint", run->endpoint, "counters", counts_json(counts));
     struct printer printer = {.has_failed = !json};
 
     if (json && json_dump_callback(json, print_piece, &printer, JSON_INDENT(2)) != 0)

@@ -81,18 +81,28 @@ static void pass_over(struct input *input, const bt_message *message, enum decod
         input->intake->counts.newer++;
         break;
     default:
-        input->intake->is_starved = true;
         input->intake->counts.unreadable++;
         break;
     }
 }
 
-/* Its fields are the message's, which does not wait. */
-static void hold_event(struct input *input, struct event *event)
+/* Has another run read it? */
+static bool input_has_read(struct input *input, const struct event *event)
 {
-    if (event->kind == EVENT_RULE && !pairing_pack(input->rules, event, &input->packed))
-        input->intake->is_starved = true;
-    hold_add(input->hold, event);
+    struct position *read = &input->intake->read;
+
+    if (event->time_ns > read->time_ns)
+        *read = (struct position){.time_ns = event->time_ns};
+    read->events += event->time_ns == read->time_ns;
+    return input->from.time_ns && !position_is_before(&input->from, read);
+}
+
+/* It is in the account of the run before. What it tells of a clock holds for what follows. */
+static void pass_over_read(struct input *input, const struct event *event)
+{
+    input->intake->counts.events--;
+    if (event->kind == EVENT_PROCESS)
+        assembler_note_clock(input->assembler, event);
 }
 
 static void use_event(struct input *input, const bt_message *message)
@@ -106,28 +116,10 @@ static void use_event(struct input *input, const bt_message *message)
         only_note_time(input->only, event->time_ns);
     if (decoded != DECODED)
         pass_over(input, message, decoded);
-    else if (input->is_second && assembler_has_read(input->assembler, event))
-        input->intake->counts.events--; /* in the account of the run before */
-    else if (input->hold)
-        hold_event(input, event);
+    else if (input_has_read(input, event))
+        pass_over_read(input, event);
     else
         assembler_add(input->assembler, event);
-    if (input->hold)
-        *event = (struct event){.log = {NULL, 0}}; /* all of one is kept: of this no text is left */
-}
-
-/* How far the trace goes, also where nothing has happened. */
-static void use_packet_end(struct input *input, const bt_message *message)
-{
-    const bt_stream_class *class = bt_stream_borrow_class_const(
-        bt_packet_borrow_stream_const(bt_message_packet_end_borrow_packet_const(message)));
-    int64_t time_ns;
-
-    if (bt_stream_class_packets_have_end_default_clock_snapshot(class) &&
-        time_of_snapshot(bt_message_packet_end_borrow_default_clock_snapshot_const(message),
-                         &time_ns) &&
-        time_ns > input->intake->end_ns)
-        input->intake->end_ns = time_ns;
 }
 
 static void use_beacon(struct input *input, const bt_message *message)
@@ -135,8 +127,11 @@ static void use_beacon(struct input *input, const bt_message *message)
     int64_t now_ns;
 
     if (time_of_snapshot(
-            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), &now_ns))
+            bt_message_message_iterator_inactivity_borrow_clock_snapshot_const(message), &now_ns)) {
+        if (now_ns > input->intake->read.time_ns)
+            input->intake->read = (struct position){.time_ns = now_ns};
         assembler_advance(input->assembler, now_ns);
+    }
 }
 
 /* What babeltrace2 tells of lost events and of lost packets, by functions of two names. */
@@ -172,10 +167,7 @@ static void note_loss(struct input *input, const bt_stream *stream, struct loss 
         return; /* counted, but no span of ours lacks anything */
     if (decoder)
         loss->origin = stream_decoder_origin(decoder);
-    if (input->hold)
-        hold_note_loss(input->hold, loss);
-    else
-        assembler_note_loss(input->assembler, loss);
+    assembler_note_loss(input->assembler, loss);
 }
 
 /*
@@ -195,8 +187,7 @@ static void use_discarded(struct input *input, const bt_message *message,
     loss->has_times = discarded->has_times(bt_stream_borrow_class_const(stream)) &&
                       time_of_snapshot(discarded->begin(message), &loss->begin_ns) &&
                       time_of_snapshot(discarded->end(message), &loss->end_ns);
-    if (input->is_second && loss->has_times &&
-        assembler_has_read_until(input->assembler, loss->end_ns))
+    if (loss->has_times && loss->end_ns < input->from.time_ns)
         return;
     *counter += is_known ? *lost : 1;
     note_loss(input, stream, loss);
@@ -233,10 +224,6 @@ __attribute__((noinline)) static void use_other(struct input *input, const bt_me
         break;
     case BT_MESSAGE_TYPE_DISCARDED_PACKETS:
         use_discarded_packets(input, message);
-        break;
-    case BT_MESSAGE_TYPE_PACKET_END:
-        if (input->hold)
-            use_packet_end(input, message);
         break;
     case BT_MESSAGE_TYPE_STREAM_BEGINNING:
         input->intake->counts.streams_open++;

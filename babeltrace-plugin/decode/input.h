@@ -9,7 +9,6 @@
 
 #include "babeltrace-plugin/account/counters.h"
 #include "babeltrace-plugin/spans/assembler.h"
-#include "babeltrace-plugin/spans/hold.h"
 #include "babeltrace-plugin/stages/only.h"
 #include "streams.h"
 
@@ -20,15 +19,13 @@ struct input {
     struct streams *streams;
     struct intake *intake; /* all is counted here */
     struct assembler *assembler;
-    bool is_second;      /* a live session is read again from its beginning */
-    struct hold *hold;   /* between the two, of a recorded trace with a checkpoint; else NULL */
-    struct only *only;   /* NULL: all traces are wanted */
-    struct stage *rules; /* see rules/pairing.h */
+    struct position from; /* what is before was read by another run */
+    struct only *only;    /* NULL: all traces are wanted */
+    struct stage *rules;  /* see rules/pairing.h */
     void (*warn)(void *context, const char *message);
     void *context;
 
-    struct event event;   /* the one at hand: too large to be cleared each time */
-    struct buffer packed; /* its fields, where it is to wait; for buffer_free() */
+    struct event event; /* the one at hand: too large to be cleared each time */
 };
 
 /* Uses these messages, and gives back the references to them. */

@@ -56,10 +56,9 @@ __attribute__((format(printf, 3, 4))) void reporter_say(struct reporter *reporte
 struct courier {
     const struct protocol *protocol;
     struct outbox *outbox;
-    struct spool *spool; /* NULL: none */
-    struct tap *tap;     /* gets each body once; NULL: none */
-    /* Called after each batch, see exporter.h; may be NULL. */
-    void (*settled)(void *context, const struct exporter_counts *counts, uint64_t settled);
+    struct spool *spool;                          /* NULL: none */
+    struct tap *tap;                              /* gets each body once; NULL: none */
+    void (*taken)(void *context, uint64_t spans); /* see exporter.h; may be NULL */
     void *context;
     struct reporter *reporter;
     int64_t retry_timeout_ms;

@@ -161,16 +161,3 @@ void dispatch_record(struct courier *courier, struct spool_record *record)
         courier_settle(courier, OUTCOME_UNDELIVERED, record->left);
     courier->record = NULL;
 }
-
-/* Reads the number before the counts, so that the counts include every loss among these spans. */
-void dispatch_say_settled(struct courier *courier)
-{
-    struct exporter_counts counts;
-    uint64_t settled;
-
-    if (!courier->settled)
-        return;
-    settled = outbox_settled(courier->outbox);
-    counts = outbox_counts(courier->outbox);
-    courier->settled(courier->context, &counts, settled);
-}

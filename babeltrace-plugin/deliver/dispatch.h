@@ -20,7 +20,4 @@ bool dispatch_batch(struct courier *courier, struct batch *batch, bool to_spool,
  * tried again when the spool is stopped. */
 void dispatch_record(struct courier *courier, struct spool_record *record);
 
-/* Tells the owner of the exporter how far spans have their outcome. */
-void dispatch_say_settled(struct courier *courier);
-
 #endif

@@ -134,18 +134,6 @@ static struct sender_threads exporter_threads(const struct exporter_options *opt
     };
 }
 
-/* A checkpoint learns of each batch, and must not say more than is on disk. */
-static void exporter_set_fsync(const struct exporter *exporter, struct spool_options *spool)
-{
-    if (!exporter->callbacks.settled || spool->fsync != SPOOL_FSYNC_SECOND)
-        return;
-    spool->fsync = SPOOL_FSYNC_BATCH;
-    if (spool->folder && spool->is_fsync_given)
-        exporter->callbacks.report(exporter->callbacks.context,
-                                   "spool-fsync=\"second\" is used as \"batch\": the checkpoint "
-                                   "must not be ahead of the spool on the disk");
-}
-
 static void exporter_say_found(struct exporter *exporter)
 {
     const uint64_t found = spool_counts(exporter->spool).spool.found;
@@ -189,7 +177,7 @@ static bool exporter_open_sender(struct exporter *exporter, const struct sender_
         .outbox = exporter->outbox,
         .spool = exporter->spool,
         .tap = exporter->tap,
-        .settled = exporter->callbacks.settled,
+        .taken = exporter->callbacks.taken,
         .context = exporter->callbacks.context,
         .reporter = &exporter->reporter,
         .retry_timeout_ms = exporter->options.retry_timeout_ms,
@@ -213,11 +201,9 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
 
     exporter->protocol = options->transport.protocol = exporter_protocol(options);
     options->transport.endpoint = exporter_endpoint(options);
-    options->transport.stores_each = exporter->callbacks.settled != NULL; /* for a checkpoint */
     options->spool.format = exporter->protocol->format;
     exporter->reporter.report = exporter->callbacks.report;
     exporter->reporter.context = exporter->callbacks.context;
-    exporter_set_fsync(exporter, &options->spool);
     threads = exporter_threads(options);
     exporter->outbox = outbox_new(&(struct outbox_options){
         .batch_spans = (uint32_t)options->batch_spans,
@@ -406,6 +392,11 @@ void exporter_flush(struct exporter *exporter)
             break;
     }
     outbox_set_draining(exporter->outbox, false);
+}
+
+uint64_t exporter_settled(struct exporter *exporter)
+{
+    return outbox_settled(exporter->outbox);
 }
 
 struct exporter_counts exporter_counts(struct exporter *exporter)

@@ -57,15 +57,15 @@ typedef bool exporter_interrupted_fn(void *context);
 /* Any thread calls this with a message for the operator. */
 typedef void exporter_report_fn(void *context, const char *message);
 
-/* A thread that delivers calls this after each batch: the first `settled` spans have an outcome. */
-typedef void exporter_settled_fn(void *context, const struct exporter_counts *counts,
-                                 uint64_t settled);
+/* A thread that delivers calls this before it sends a batch: of so many spans, or fewer, the
+ * sending has begun. */
+typedef void exporter_taken_fn(void *context, uint64_t spans);
 
 struct exporter_callbacks {
     exporter_interrupted_fn *interrupted;
     exporter_report_fn *report;
     void *context;
-    exporter_settled_fn *settled; /* may be NULL */
+    exporter_taken_fn *taken; /* may be NULL */
 };
 
 struct exporter;
@@ -110,6 +110,9 @@ void exporter_flush(struct exporter *exporter);
  * spans may be lost: the exporter counts them as unsure.
  */
 bool exporter_close(struct exporter *exporter, struct error *error);
+
+/* The first so many spans have their outcome. */
+uint64_t exporter_settled(struct exporter *exporter);
 
 struct exporter_counts exporter_counts(struct exporter *exporter);
 

@@ -28,10 +28,9 @@ struct file_transport {
     int fd;        /* -1: a FIFO without a reader yet */
     int cancel_fd; /* readable: do not wait any more */
     bool seekable;
-    bool stores_each; /* batch, before it is accepted */
-    off_t length;     /* without the end */
-    bool is_begun;    /* the text before the first batch is written */
-    bool has_spans;   /* the next batch needs the joint */
+    off_t length;   /* without the end */
+    bool is_begun;  /* the text before the first batch is written */
+    bool has_spans; /* the next batch needs the joint */
     char path[];
 };
 
@@ -123,14 +122,10 @@ static void file_send(struct transport *transport, const struct payload *payload
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
         file_write_all(file, payload->spans, &reply->error) &&
         (!file->seekable || file_write_tail(file, &reply->error))) {
-        if (!file->seekable || !file->stores_each || file_store(file, &reply->error)) {
-            file->has_spans = true;
-            return;
-        }
-        reply->delivery = DELIVERY_RETRY;
-    } else {
-        reply->delivery = file_judge(file, errno);
+        file->has_spans = true;
+        return;
     }
+    reply->delivery = file_judge(file, errno);
     file_take_back(file, before);
 }
 
@@ -244,9 +239,6 @@ static bool file_start(struct file_transport *file, struct error *error)
     /* only the sender's thread writes to a pipe, as it blocks SIGPIPE */
     if (!file->seekable)
         return true;
-    if (file->stores_each && !store_name(file->path))
-        return error_set(error, "file:%s: its name cannot be stored: %s", file->path,
-                         strerror(errno));
     return file_begin_output(file, error) && file_write_tail(file, error);
 }
 
@@ -262,7 +254,6 @@ struct transport *file_transport_open(const struct transport_options *options, c
         return error_null(error, "file:%s: out of memory", path);
     strcpy(file->path, path);
     file->protocol = options->protocol;
-    file->stores_each = options->stores_each;
     file->fd = file->cancel_fd = -1;
     file->base = (struct transport){.probe = file_probe,
                                     .send = file_send,

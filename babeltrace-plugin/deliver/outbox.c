@@ -25,6 +25,7 @@ struct outbox {
     struct exporter_counts counts;
     struct batch *in_flight[TAKERS]; /* lists of those that were taken */
     size_t in_flight_bytes;
+    uint64_t taken; /* spans */
     enum outbox_way way;
     bool is_spool_failing;
     int64_t spool_retry_ms; /* while it is failing */
@@ -155,6 +156,12 @@ uint64_t outbox_settled(struct outbox *outbox)
     if (outbox->queue.open)
         spans = outbox_min(spans, outbox->queue.open->first);
     return spans;
+}
+
+uint64_t outbox_taken(struct outbox *outbox)
+{
+    LOCK_GUARD(&outbox->lock);
+    return outbox->taken;
 }
 
 void outbox_count_cut(struct outbox *outbox, uint32_t spans)
@@ -376,6 +383,7 @@ static struct batch *outbox_take_from_queue(struct outbox *outbox, enum taker ta
     if (!batch)
         return NULL;
     batch->taken = batch->count;
+    outbox->taken += batch->count;
     batch->next = outbox->in_flight[taker];
     outbox->in_flight[taker] = batch;
     outbox->in_flight_bytes += batch->buffer.length;

@@ -44,6 +44,9 @@ struct exporter_counts outbox_counts(struct outbox *outbox);
  */
 uint64_t outbox_settled(struct outbox *outbox);
 
+/* How many spans the threads have taken so far: what was put back counts each time. */
+uint64_t outbox_taken(struct outbox *outbox);
+
 /* ---- for the thread that fills it ------------------------------------------------------------ */
 
 enum outbox_added {

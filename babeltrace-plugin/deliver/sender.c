@@ -41,13 +41,19 @@ static void sender_give_up(struct courier *courier, int64_t since_ms, const stru
         outbox_fail(courier->outbox, error);
 }
 
+/* Before anything of it is on its way. */
+static void sender_say_taken(struct courier *courier)
+{
+    if (courier->taken)
+        courier->taken(courier->context, outbox_taken(courier->outbox));
+}
+
 static void sender_put_in(struct courier *courier, struct batch *batch, int64_t *failing_since_ms)
 {
     struct error error;
 
     if (dispatch_batch(courier, batch, true, &error)) {
         outbox_finish(courier->outbox, batch);
-        dispatch_say_settled(courier);
         sender_say_lost(courier);
         *failing_since_ms = CLOCK_NEVER;
         return;
@@ -76,8 +82,10 @@ static void sender_fill_spool(struct courier *courier)
         const int64_t sync_due_ms = spool_sync_due_ms(courier->spool);
         struct batch *batch = outbox_take_aside(courier->outbox, sync_due_ms);
 
-        if (batch)
+        if (batch) {
+            sender_say_taken(courier);
             sender_put_in(courier, batch, &failing_since_ms);
+        }
         if (clock_ms() >= sync_due_ms)
             sender_store(courier);
     }
@@ -115,9 +123,9 @@ static void sender_deliver(struct courier *courier)
             sender_drain_spool(courier, true);
         batch = outbox_take(courier->outbox);
         if (batch) {
+            sender_say_taken(courier);
             (void)dispatch_batch(courier, batch, false, NULL);
             outbox_finish(courier->outbox, batch);
-            dispatch_say_settled(courier);
         }
     } while (batch || !outbox_is_done(courier->outbox));
 }

@@ -32,8 +32,7 @@ struct spool_options {
     int64_t bytes;      /* the limit of all files; then the spool removes the oldest file */
     int64_t age_ms;     /* older records are not sent, see spool_time.h */
     enum spool_fsync fsync;
-    bool is_fsync_given; /* the operator has set fsync, and is told if another value holds */
-    int64_t senders;     /* how many threads send records at once */
+    int64_t senders; /* how many threads send records at once */
 };
 
 struct spool;

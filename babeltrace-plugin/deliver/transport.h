@@ -100,7 +100,6 @@ struct transport_options {
     const char *tls_key;
     struct credential_sources credentials;
     const char *kafka_file;
-    bool stores_each; /* a batch is on disk before a file accepts it */
 };
 
 /*

@@ -15,7 +15,6 @@
 #define BLKIN_CORE_HOST_HISTORY_H
 
 #include "babeltrace-plugin/spans/event.h"
-#include "babeltrace-plugin/spans/state.h"
 #include "host_view.h"
 
 #define HISTORY_SAMPLES    64
@@ -131,10 +130,5 @@ struct range {
 #define HISTORY_STEP_PERIODS 4
 struct range history_range(struct history *history, unsigned view, int64_t start_ns,
                            int64_t end_ns);
-
-/* ---- from one trace to the next -------------------------------------------------------------- */
-
-void history_save(struct history *history, struct state *state);
-void history_restore(struct history *history, struct layouts *layouts, struct state *state);
 
 #endif

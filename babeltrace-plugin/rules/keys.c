@@ -153,20 +153,6 @@ bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule
     return true;
 }
 
-bool pair_key_set(struct pairing *pairing, struct text bytes)
-{
-    struct pair_key *key = &pairing->key;
-
-    if (bytes.length % (2 * sizeof(uint64_t)) || bytes.length < KEY_HEAD * sizeof(uint64_t) ||
-        bytes.length > sizeof(key->words))
-        return false;
-    memcpy(key->words, bytes.data, bytes.length);
-    key->form = RULE_NO_FORM;
-    key_finish(pairing, bytes.length / sizeof(uint64_t), key->words[0] & KEY_TYPES,
-               key->words[0] >> 48);
-    return true;
-}
-
 /* ---- conditions ------------------------------------------------------------------------------ */
 
 /* -1, 0 or 1; what is of two types, or no number (NaN), is never equal and has no order: 2. */

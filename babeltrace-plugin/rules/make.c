@@ -63,7 +63,6 @@ void pair_lookup_add(struct pairing *pairing, struct text value)
 
     if (!lookup) {
         pairing->runs[0].counts.no_room++;
-        pairing->is_starved |= has_room;
         return;
     }
     lookup->key_bytes = bytes;
@@ -307,6 +306,7 @@ static struct text pair_service(struct pairing *pairing, struct text thread_name
 
 static void pair_give(struct pair_view *view)
 {
+    view->pairing->span.mark = view->open->mark;
     assembler_give_span(view->pairing->assembler, &view->pairing->span, view->open->source,
                         view->open->process);
 }
@@ -397,5 +397,4 @@ void pair_make(struct pairing *pairing, struct pair_open *open, int64_t end_ns)
     } else {
         run->counts.unusable++;
     }
-    pairing->is_starved |= pairing->span.is_starved;
 }

@@ -48,10 +48,8 @@ void open_keep(struct pairing *pairing, struct pair_open *open, const struct kep
 
     if (kept->value.type == VALUE_NONE)
         return;
-    if (!kept_put(&open->data, kept)) {
+    if (!kept_put(&open->data, kept))
         open->run->counts.no_room++;
-        pairing->is_starved |= kept_size(kept) <= PAIR_KEPT_MAX - open->data.length;
-    }
     pairing->open_bytes += open->data.capacity - before;
 }
 

@@ -28,7 +28,6 @@ static void pairing_free(struct stage *stage)
     rules_free(pairing->rules);
     free(pairing->runs);
     free(pairing->examples);
-    free(pairing->unpacked_values);
     free(pairing->span.log);
     free(pairing);
 }
@@ -38,31 +37,9 @@ static void pairing_pass(struct stage *stage, struct span *span)
     stage_pass(stage, span);
 }
 
-/* It holds no spans: what is open is none yet. */
-static uint64_t pairing_held(const struct stage *stage)
-{
-    (void)stage;
-    return 0;
-}
-
-/* What is open is the next run's, and counted there. */
-static void pairing_hand_over(struct stage *stage)
-{
-    struct pairing *pairing = pairing_of(stage);
-
-    for (size_t i = 0; i < pairing->run_count; i++) {
-        pairing->runs[i].counts.begins -= pairing->runs[i].counts.open;
-        pairing->runs[i].counts.open = 0;
-    }
-}
-
 static const struct stage_kind pairing_kind = {
     .name = "rules",
     .take = pairing_pass,
-    .held = pairing_held,
-    .hand_over = pairing_hand_over,
-    .save = pairing_save,
-    .restore = pairing_restore,
     .free = pairing_free,
 };
 
@@ -75,9 +52,7 @@ static bool pairing_init(struct pairing *pairing)
         !table_init(&pairing->lookups))
         return false;
     pairing->runs = calloc(count + 1, sizeof(*pairing->runs));
-    pairing->unpacked_values =
-        calloc((rules ? rules->field_count : 0) + 1, sizeof(*pairing->unpacked_values));
-    if (!pairing->runs || !pairing->unpacked_values)
+    if (!pairing->runs)
         return false;
     for (size_t i = 0; i < count; i++) {
         pairing->runs[i].rule = &rules->rules[i];
@@ -101,7 +76,6 @@ struct stage *pairing_new(const struct pairing_options *options)
     pairing->now_ns = INT64_MIN;
     pairing->next_expiry_ns = INT64_MAX;
     pairing->stage.kind = &pairing_kind;
-    pairing->stage.is_off = !options->rules; /* then no span takes the way through it */
     if (pairing_init(pairing))
         return &pairing->stage;
     pairing_free(&pairing->stage);
@@ -121,11 +95,6 @@ struct rules *pairing_rules(struct stage *stage)
 void pairing_flush(struct stage *stage)
 {
     open_flush(pairing_of(stage));
-}
-
-bool pairing_is_starved(const struct stage *stage)
-{
-    return caa_container_of(stage, const struct pairing, stage)->is_starved;
 }
 
 struct rule_counts pairing_counts_of(const struct stage *stage, size_t rule)
@@ -330,7 +299,6 @@ static void pair_whole(struct pairing *pairing, struct rule_run *run,
     pairing->key.count = 0;
     pairing->key.form = RULE_NO_FORM;
     open = open_new(pairing, run);
-    pairing->is_starved |= !open;
     if (!open || !pair_read_times(pairing->event, point, pair_value(pairing, point->time_field),
                                   rule->timeout_ns, &start_ns, &end_ns)) {
         run->counts.unusable++;

@@ -59,15 +59,6 @@ struct rules *pairing_rules(struct stage *stage);
 /* An EVENT_RULE, when the assembler's time has reached it. */
 void pairing_take(struct stage *stage, const struct event *event);
 
-/*
- * Makes an event whose fields are read one that can be kept: they are put into the buffer, to which
- * log points then. False: there is no memory.
- */
-bool pairing_pack(struct stage *stage, struct event *event, struct buffer *buffer);
-
-/* Was anything lost for want of memory, which another run might have? */
-bool pairing_is_starved(const struct stage *stage);
-
 /* No other event will come: what is open is counted as unmatched. */
 void pairing_flush(struct stage *stage);
 

@@ -68,6 +68,7 @@ struct pair_open {
     struct rule_run *run;
     bool has_notes;   /* stages or marks are kept */
     uint32_t ordinal; /* of what began at the same time */
+    uint8_t mark;     /* see marks.h */
     uint64_t serial;  /* of all that have begun */
     struct source *source;
     uint64_t host;
@@ -110,7 +111,6 @@ struct pairing {
     int64_t next_expiry_ns; /* before this nothing is too old */
     int64_t last_begin_ns;
     uint32_t ordinal;
-    bool is_starved; /* something was lost for want of memory */
     /* the event at hand */
     const struct event *event;
     struct rule_event *ruled;
@@ -118,11 +118,6 @@ struct pairing {
     struct pair_key key;
     struct span span;               /* that is being made: its log is kept */
     struct pair_examples *examples; /* of all rules, for free() */
-    /* of an event that was packed */
-    struct rule_event unpacked;
-    struct rule_value *unpacked_values;
-    struct text packed; /* its fields; the ones that are left, while members are asked for */
-    struct text packed_left;
 };
 
 static inline struct text open_kept(const struct pair_open *open)
@@ -195,9 +190,6 @@ static inline bool pair_key_of(struct pairing *pairing, struct rule_run *run)
 bool pair_key_lookup(struct pairing *pairing, uint16_t lookup, const struct rule_value *value,
                      const struct pair_open *of);
 
-/* One that was saved, of so many bytes. */
-bool pair_key_set(struct pairing *pairing, struct text bytes);
-
 bool pair_condition_holds(const struct rule_condition *condition,
                           const struct rule_value *(*value)(void *context, uint16_t field),
                           void *context);
@@ -223,6 +215,7 @@ static inline struct pair_open *open_take(struct pairing *pairing)
         if (!open)
             return NULL;
     }
+    open->mark = marks_hold(assembler_marks(pairing->assembler), 0);
     pairing->open_bytes += sizeof(*open) + open->data.capacity;
     return open;
 }
@@ -231,6 +224,7 @@ static inline struct pair_open *open_take(struct pairing *pairing)
 static inline void open_give(struct pairing *pairing, struct pair_open *open)
 {
     pairing->open_bytes -= sizeof(*open) + open->data.capacity;
+    marks_release(assembler_marks(pairing->assembler), open->mark);
     if (pairing->pool_length >= POOL_MAX || open->data.capacity > 4 * (size_t)DATA_FIRST) {
         open_free(open);
         return;
@@ -350,13 +344,5 @@ void pair_lookup_free(struct table_link *link);
 void report_note_span(const struct pair_open *open, const struct span *span);
 void report_note_begin(const struct pair_open *open);
 void report_note_end(const struct rule_run *run, const struct event *event);
-
-/* ---- pairing_save.c ---- */
-
-void pairing_save(struct stage *stage, struct assembler *assembler, struct state *state);
-void pairing_restore(struct stage *stage, struct assembler *assembler, struct state *state);
-
-/* Sets pairing->ruled; false: the event is of other rules, or damaged. */
-bool pairing_unpack(struct pairing *pairing, const struct event *event);
 
 #endif

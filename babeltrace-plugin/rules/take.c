@@ -128,7 +128,6 @@ static inline void pair_begin(struct pairing *pairing, struct rule_run *run)
     open = open_begin(pairing, run);
     if (!open) {
         run->counts.unusable++;
-        pairing->is_starved = true;
         return;
     }
     if (rule->parent != PARENT_NONE) {
@@ -138,10 +137,8 @@ static inline void pair_begin(struct pairing *pairing, struct rule_run *run)
     open_enter(pairing, open);
     if (rule->kept.count || rule->tags_all)
         pair_keep_values(pairing, open);
-    if (rule->encloses && open->tid && !open_push(pairing, open)) {
+    if (rule->encloses && open->tid && !open_push(pairing, open))
         run->counts.no_room++;
-        pairing->is_starved = true;
-    }
     if (pairing->open_count > pairing->options.max_open ||
         pairing->open_bytes > pairing->options.max_open_bytes)
         open_make_room(pairing);
@@ -190,8 +187,6 @@ void pairing_take(struct stage *stage, const struct event *event)
     const struct rule_class *class;
 
     pairing->ruled = event->ruled;
-    if (!event->ruled && !pairing_unpack(pairing, event))
-        return;
     pairing->event = event;
     pairing->key.form = RULE_NO_FORM;
     pairing->renaming = NULL;

@@ -1,6 +1,5 @@
 /*
- * Values of events' fields, and how some are kept as bytes: in an open span, and in what waits in
- * hold.h.
+ * Values of events' fields, and how some are kept as bytes: in an open span.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

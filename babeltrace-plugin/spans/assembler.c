@@ -23,7 +23,7 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
     queue_init(&assembler->idle, options->idle_timeout_ns);
     queue_init(&assembler->closing, options->end_timeout_ns);
     queue_init(&assembler->streaming, options->open_timeout_ns);
-    assembler->now_ns = assembler->read_ns = INT64_MIN;
+    assembler->now_ns = INT64_MIN;
     assembler->has_offsets = options->correct_clocks && options->wall_clock_ns;
     assembler->sink = sink;
     assembler->sink_context = context;
@@ -33,6 +33,7 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
         assembler_free(assembler);
         return NULL;
     }
+    assembler->open.marks = options->marks;
     return assembler;
 }
 
@@ -57,15 +58,14 @@ const struct assembler_counts *assembler_counts(struct assembler *assembler)
     return &assembler->counts;
 }
 
+struct marks *assembler_marks(const struct assembler *assembler)
+{
+    return assembler->options.marks;
+}
+
 int64_t assembler_now(const struct assembler *assembler)
 {
     return assembler->now_ns;
-}
-
-bool assembler_is_starved(const struct assembler *assembler)
-{
-    return assembler->is_starved || assembler->open.is_starved ||
-           endpoint_table_is_starved(assembler->endpoints);
 }
 
 static void finish_expired(struct assembler *assembler, struct queue *queue)
@@ -123,8 +123,7 @@ static bool has_ids(const struct event *event)
     return ((event->trace_id | event->trace_id_high) != 0 || is_detail) && event->span_id != 0;
 }
 
-/* What an event of a process tells of its host's clock. */
-static void note_clock(struct assembler *assembler, const struct event *event)
+void assembler_note_clock(struct assembler *assembler, const struct event *event)
 {
     struct source *source;
 
@@ -163,7 +162,7 @@ __attribute__((noinline)) static void add_ours(struct assembler *assembler,
         hand_on_metric(assembler, event);
     } else if (event->kind == EVENT_PROCESS) {
         assembler->counts.events_process++;
-        note_clock(assembler, event);
+        assembler_note_clock(assembler, event);
     } else if (!has_ids(event)) {
         assembler->counts.events_invalid++;
     } else if (is_of_span_api) {

@@ -33,8 +33,8 @@
 
 #include "closing.h"
 #include "event.h"
+#include "marks.h"
 #include "span.h"
-#include "state.h"
 
 /* Takes a sample of a host's metrics, of that time by the clock that spans have. */
 typedef void assembler_metric_fn(void *context, const struct event *event, int64_t time_ns);
@@ -51,6 +51,7 @@ struct assembler_options {
     bool correct_clocks;     /* times are those of the wall clock: see clock.h */
     int64_t wall_clock_ns;   /* what it is ahead of CLOCK_MONOTONIC; 0: as blkin:process tells */
     bool is_choice;          /* events are left out on purpose: gaps in their numbers are none */
+    struct marks *marks;     /* NULL: nobody asks */
     struct closing closing;  /* what closes a span of the original's; none: "cr" and "ss" */
     assembler_metric_fn *metric; /* gets the sink's context; NULL: metrics are counted only */
     assembler_rule_fn *rule;     /* the same */
@@ -101,16 +102,11 @@ void assembler_free(struct assembler *assembler);
 void assembler_tag(struct assembler *assembler, struct span *span, const char *key,
                    struct text value);
 
+/* What an event of a process tells of its host's clock: assembler_add() does it, too. */
+void assembler_note_clock(struct assembler *assembler, const struct event *event);
+
 /* Adds an event, after finishing what its time shows to be over. What fails is counted. */
 void assembler_add(struct assembler *assembler, const struct event *event);
-
-/*
- * Has the run that the restored state is of read the event already? Only where the same live
- * session is read a second time: elsewhere clocks and numbers may have begun anew. An event of
- * blkin.h is known by its thread's number, any other one by its time.
- */
-bool assembler_has_read(const struct assembler *assembler, const struct event *event);
-bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns);
 
 /* Trace time has reached now_ns: finishes what is over by then. Time that goes back is ignored. */
 void assembler_advance(struct assembler *assembler, int64_t now_ns);
@@ -167,34 +163,13 @@ const struct endpoint *assembler_service(struct assembler *assembler, struct tex
 void assembler_give_span(struct assembler *assembler, struct span *span,
                          const struct source *source, uint64_t process);
 
-/* A reference to a source, both ways: see source.h. */
-void assembler_save_source(struct assembler *assembler, struct source *source, struct state *state);
-struct source *assembler_restore_source(struct assembler *assembler, struct state *state);
+/* As in the options. */
+struct marks *assembler_marks(const struct assembler *assembler);
 
 /* Trace time; 0 before any. */
 int64_t assembler_now(const struct assembler *assembler);
 
-/* Was anything lost for want of memory, which another run might have? */
-bool assembler_is_starved(const struct assembler *assembler);
-
 /* Valid until the next call. */
 const struct assembler_counts *assembler_counts(struct assembler *assembler);
-
-/* ---- from one run to the next: save.c -------------------------------------------------------- */
-
-/*
- * Saves what an assembler carries from one trace to the next, where a recording is cut into several
- * that are read one by one: open spans, the last sequence numbers of threads, what is known of
- * clocks and losses, and which spans were given out last. is_live: the trace is a live session, so
- * open spans are left out: the next run does not see the events in between, so it cannot end them.
- */
-void assembler_save(struct assembler *assembler, bool is_live, struct state *state);
-
-/* Into a new assembler, which is to be thrown away if the state is not good then. */
-void assembler_restore(struct assembler *assembler, struct state *state);
-
-/* All of a finished span that waits; and back, for free(): NULL if the state is not good then. */
-void span_save(const struct span *span, struct assembler *assembler, struct state *state);
-struct kept_span *span_restore(struct assembler *assembler, size_t spare, struct state *state);
 
 #endif

@@ -39,17 +39,14 @@ struct assembler {
     struct queue streaming;
     struct endpoint_table *endpoints;
     struct source_table *sources;
-    bool is_starved;   /* an event, or a part of one, was lost for want of memory */
     bool has_offsets;  /* any clock that is off */
     bool has_losses;   /* any that LTTng tells of, from anywhere */
     bool has_gaps;     /* any in sequence numbers */
     bool has_original; /* any event of the original's */
     int64_t now_ns;
-    int64_t read_ns; /* until then an earlier run has read this session; INT64_MIN: none has */
     assembler_sink_fn *sink;
     void *sink_context;
     struct assembler_counts counts;
-    uint64_t saves; /* states that were written: the last one's serial */
     struct recent recent;
     struct sequences sequences;
 };
@@ -59,11 +56,10 @@ struct assembler {
 void assembler_count_missing(struct assembler *assembler, int64_t since_ns);
 void assembler_count_late(struct assembler *assembler);
 
-/* A part of the span had no room. */
-static inline void assembler_lose_part(struct assembler *assembler, const struct span *span)
+/* A part of a span had no room. */
+static inline void assembler_lose_part(struct assembler *assembler)
 {
     assembler->counts.log_errors++;
-    assembler->is_starved |= span->is_starved;
 }
 
 /* The event's endpoint, or NULL when out of memory. */
@@ -89,9 +85,6 @@ void assembler_account(struct assembler *assembler, const struct open_span *open
 
 /* Gives the span out, if it is no duplicate, and drops it from the table and its queue. */
 void assembler_finish(struct assembler *assembler, struct open_span *open);
-
-void sequences_save(struct sequences *sequences, struct state *state);
-void sequences_restore(struct sequences *sequences, struct state *state);
 
 /* Counts and notes events of its thread that are missing before this event of the span API, or of a
  * host. */

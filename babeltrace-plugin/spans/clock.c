@@ -167,36 +167,3 @@ bool clock_is_of_use(const struct clock *clock, int64_t since_ns)
     }
     return false;
 }
-
-/* INT64_MIN is none: see clock_distance(). */
-static void offset_state(int64_t *offset_ns, struct state *state)
-{
-    state_signed(state, offset_ns);
-    if (*offset_ns == INT64_MIN)
-        state_set_damaged(state);
-}
-
-static void voice_state(struct clock_voice *voice, struct state *state)
-{
-    voice->count = (unsigned)state_limited(state, voice->count, CLOCK_SAMPLES + 1);
-    if (!voice->count)
-        return;
-    voice->next = (unsigned)state_limited(state, voice->next, CLOCK_SAMPLES - 1);
-    state_number(state, &voice->process);
-    state_time(state, &voice->last_ns);
-    for (unsigned i = 0; i < CLOCK_SAMPLES; i++) {
-        state_time(state, &voice->samples[i].time_ns);
-        offset_state(&voice->samples[i].offset_ns, state);
-    }
-}
-
-void clock_state(struct clock *clock, struct state *state)
-{
-    state_bool(state, &clock->is_settled);
-    offset_state(&clock->base_ns, state);
-    offset_state(&clock->offset_ns, state);
-    state_time(state, &clock->since_ns);
-    offset_state(&clock->before_offset_ns, state);
-    for (unsigned i = 0; i < CLOCK_VOICES; i++)
-        voice_state(&clock->voices[i], state);
-}

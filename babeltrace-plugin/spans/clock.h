@@ -28,8 +28,6 @@
 #ifndef BLKIN_CORE_CLOCK_H
 #define BLKIN_CORE_CLOCK_H
 
-#include "state.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -70,9 +68,6 @@ struct clock {
  * the offset has changed; nonsense changes nothing.
  */
 bool clock_note(struct clock *clock, uint64_t process, int64_t time_ns, uint64_t realtime_ns);
-
-/* Writes it, or reads it into one of all zeros. */
-void clock_state(struct clock *clock, struct state *state);
 
 /* Whether it knows of an offset, or something of a process that was heard of after since_ns. */
 bool clock_is_of_use(const struct clock *clock, int64_t since_ns);

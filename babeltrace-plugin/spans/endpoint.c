@@ -18,15 +18,12 @@ struct entry {
     struct endpoint endpoint;
     struct text ip; /* as the service: points to the bytes after the struct */
     int64_t port;
-    uint64_t saved_in; /* a state's serial, */
-    uint32_t number;   /* and its number in there */
 };
 
 struct endpoint_table {
     struct table entries;
     const struct entry *last; /* events of one service come in bursts */
     struct entry overflow;
-    bool is_starved; /* there was no memory for one */
 };
 
 static const struct entry *entry_of(const struct endpoint *endpoint)
@@ -131,7 +128,6 @@ static const struct entry *endpoint_add(struct endpoint_table *table, struct tex
     if (table->entries.count >= ENDPOINTS_MAX)
         return &table->overflow;
     entry = entry_new(service, ip, port);
-    table->is_starved |= !entry;
     if (entry)
         table_add(&table->entries, &entry->in_table, hash);
     return entry;
@@ -157,76 +153,7 @@ const struct endpoint *endpoint_get(struct endpoint_table *table, struct text se
     return &entry->endpoint;
 }
 
-bool endpoint_table_is_starved(const struct endpoint_table *table)
-{
-    return table->is_starved;
-}
-
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint)
 {
     return endpoint == &table->overflow.endpoint;
-}
-
-/* ---- from one run to the next ---------------------------------------------------------------- */
-
-/* What a reference is: one of these, or FIRST + the endpoint's number. */
-enum { NONE, OVERFLOW, FIRST };
-
-static void endpoint_save(const struct endpoint_table *table, const struct endpoint *endpoint,
-                          struct state *state)
-{
-    struct entry *entry;
-
-    if (!endpoint || endpoint_is_overflow(table, endpoint)) {
-        state_put_number(state, endpoint ? OVERFLOW : NONE);
-        return;
-    }
-    entry = (struct entry *)(uintptr_t)entry_of(endpoint);
-    if (entry->saved_in == state->serial) {
-        state_put_number(state, FIRST + (uint64_t)entry->number);
-        return;
-    }
-    entry->saved_in = state->serial;
-    entry->number = state->endpoints_written++;
-    state_put_number(state, FIRST + (uint64_t)entry->number);
-    state_put_text(state, endpoint->service);
-    state_put_text(state, entry->ip);
-    state_put_signed(state, entry->port);
-}
-
-static const struct endpoint *endpoint_restore_new(struct endpoint_table *table,
-                                                   struct state *state)
-{
-    const struct text service = state_get_text(state), ip = state_get_text(state);
-    const int64_t port = state_get_signed(state);
-    const struct endpoint *endpoint;
-
-    if (!state_is_good(state))
-        return NULL;
-    endpoint = endpoint_get(table, service, ip, port);
-    if (!endpoint || !state_number_thing(&state->endpoints, endpoint))
-        state_set_no_memory(state);
-    return endpoint;
-}
-
-static const struct endpoint *endpoint_restore(struct endpoint_table *table, struct state *state)
-{
-    const uint64_t reference = state_get_limited(state, FIRST + (uint64_t)state->endpoints.count);
-
-    if (!state_is_good(state) || reference == NONE)
-        return NULL;
-    if (reference == OVERFLOW)
-        return &table->overflow.endpoint;
-    if (reference - FIRST < state->endpoints.count)
-        return state->endpoints.things[reference - FIRST];
-    return endpoint_restore_new(table, state);
-}
-
-void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
-                    struct state *state)
-{
-    if (state->write)
-        endpoint_save(table, *endpoint, state);
-    else
-        *endpoint = endpoint_restore(table, state);
 }

@@ -7,7 +7,6 @@
 #define BLKIN_CORE_ENDPOINT_H
 
 #include "babeltrace-plugin/base/text.h"
-#include "state.h"
 
 #include <stdint.h>
 
@@ -47,16 +46,9 @@ void endpoint_table_free(struct endpoint_table *table);
 const struct endpoint *endpoint_get(struct endpoint_table *table, struct text service,
                                     struct text ip, int64_t port);
 
-/* Was there no memory for one? */
-bool endpoint_table_is_starved(const struct endpoint_table *table);
-
 /* Whether the endpoint is that of these values: an endpoint made by any table. */
 bool endpoint_is(const struct endpoint *endpoint, struct text service, struct text ip,
                  int64_t port);
-
-/* Writes or reads a reference to an endpoint of the table, or to none: NULL. */
-void endpoint_state(struct endpoint_table *table, const struct endpoint **endpoint,
-                    struct state *state);
 
 bool endpoint_is_overflow(const struct endpoint_table *table, const struct endpoint *endpoint);
 

@@ -6,8 +6,8 @@
 #ifndef BLKIN_CORE_LOSS_H
 #define BLKIN_CORE_LOSS_H
 
-#include "state.h"
-
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct loss_interval {
@@ -49,9 +49,6 @@ bool losses_add(struct losses *losses, const struct loss_interval *interval);
 /* Sums up what overlaps the times of a span of the process (0: not known). False: nothing does. */
 bool losses_overlap(const struct losses *losses, int64_t start_ns, int64_t end_ns, uint64_t process,
                     struct loss_sum *sum);
-
-void losses_save(struct losses *losses, struct state *state);
-void losses_restore(struct losses *losses, struct state *state);
 
 /* Cheap enough for every span: most never get further. */
 static inline bool losses_may_touch(const struct losses *losses, int64_t start_ns)

@@ -25,7 +25,7 @@ bool open_spans_init(struct open_spans *spans)
 {
     CDS_INIT_LIST_HEAD(&spans->pool);
     spans->pool_length = 0;
-    spans->has_halves = spans->is_starved = false;
+    spans->has_halves = false;
     return table_init(&spans->table);
 }
 
@@ -173,17 +173,14 @@ void open_spans_remove(struct open_spans *spans, struct open_span *open)
     table_remove(&spans->table, &open->in_table);
 }
 
-struct open_span *open_spans_take(struct open_spans *spans)
+static struct open_span *open_spans_clear(struct open_spans *spans)
 {
     struct open_span *open;
     char *log;
     uint32_t log_capacity;
 
-    if (cds_list_empty(&spans->pool)) {
-        open = calloc(1, sizeof(*open));
-        spans->is_starved |= !open;
-        return open;
-    }
+    if (cds_list_empty(&spans->pool))
+        return calloc(1, sizeof(*open));
     open = cds_list_first_entry(&spans->pool, struct open_span, in_queue);
     cds_list_del(&open->in_queue);
     spans->pool_length--;
@@ -196,8 +193,18 @@ struct open_span *open_spans_take(struct open_spans *spans)
     return open;
 }
 
+struct open_span *open_spans_take(struct open_spans *spans)
+{
+    struct open_span *open = open_spans_clear(spans);
+
+    if (open)
+        open->span.mark = marks_hold(spans->marks, 0);
+    return open;
+}
+
 void open_spans_give(struct open_spans *spans, struct open_span *open)
 {
+    marks_release(spans->marks, open->span.mark);
     if (spans->pool_length >= POOL_MAX || open->span.log_capacity > POOL_LOG_MAX) {
         free_open_span(open);
         return;
@@ -239,26 +246,13 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     open->process = origin_process(&event->origin);
     open->thread = event->thread;
     if (!span_set_name(&open->span, event->span_name)) {
-        spans->is_starved |= open->span.is_starved;
-        free_open_span(open);
+        open_spans_give(spans, open);
         return NULL;
     }
     *surplus = find_surplus(spans, event->trace_id, event->span_id);
     table_add(&spans->table, &open->in_table, hash);
     CDS_INIT_LIST_HEAD(&open->in_queue);
     return open;
-}
-
-bool open_spans_put(struct open_spans *spans, struct open_span *open)
-{
-    const struct span *span = &open->span;
-    const uint64_t hash = open_spans_hash(spans->table.seed, span->trace_id, span->id);
-
-    if (find_surplus(spans, span->trace_id, span->id))
-        return false;
-    table_add(&spans->table, &open->in_table, hash);
-    CDS_INIT_LIST_HEAD(&open->in_queue);
-    return true;
 }
 
 void queue_init(struct queue *queue, int64_t timeout_ns)

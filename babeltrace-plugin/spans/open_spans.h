@@ -8,6 +8,7 @@
 
 #include "babeltrace-plugin/base/table.h"
 #include "event.h"
+#include "marks.h"
 #include "source.h"
 #include "span.h"
 
@@ -32,9 +33,9 @@ struct open_span {
 
 struct open_spans {
     struct table table;
+    struct marks *marks;       /* NULL: nobody asks */
     struct cds_list_head pool; /* finished ones, whose memory is kept for the next */
     size_t pool_length;
-    bool is_starved; /* there was no memory for one */
     bool has_halves; /* there may have been two spans of the same ids */
 };
 
@@ -89,9 +90,6 @@ bool open_spans_has_client(struct open_spans *spans, const struct span *span);
 struct open_span *open_spans_add(struct open_spans *spans, const struct event *event,
                                  const struct endpoint *endpoint, struct source *source,
                                  struct open_span **surplus);
-
-/* A span that is filled already. Returns false if there are ALIKE_MAX of its ids. */
-bool open_spans_put(struct open_spans *spans, struct open_span *open);
 
 /* Takes it out of the table. */
 void open_spans_remove(struct open_spans *spans, struct open_span *open);

@@ -66,7 +66,4 @@ void recent_note_shared(struct recent *recent, const struct span *span);
 /* Whether one of the same ids and endpoint was noted. */
 bool recent_has_shared(const struct recent *recent, const struct span *span);
 
-void recent_save(struct recent *recent, struct endpoint_table *endpoints, struct state *state);
-void recent_restore(struct recent *recent, struct endpoint_table *endpoints, struct state *state);
-
 #endif

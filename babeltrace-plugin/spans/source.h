@@ -22,8 +22,6 @@ struct source {
     struct losses losses; /* that LTTng tells of */
     struct losses gaps;   /* in sequence numbers */
     struct clock correction;
-    uint64_t saved_in; /* a state's serial, */
-    uint32_t number;   /* and its number in there */
 };
 
 struct source_table;
@@ -39,13 +37,5 @@ void source_table_free(struct source_table *table);
 #define SOURCES_MAX 4096
 
 struct source *source_get(struct source_table *table, const struct origin *origin);
-
-/* A reference to a source of the table, and back: NULL if that fails. */
-void source_save(const struct source_table *table, struct source *source, struct state *state);
-struct source *source_restore(struct source_table *table, struct state *state);
-
-/* Those that are not saved yet, and tell of what was not before since_ns. */
-void sources_save(const struct source_table *table, int64_t since_ns, struct state *state);
-void sources_restore(struct source_table *table, struct state *state);
 
 #endif

@@ -26,7 +26,6 @@ __attribute__((noinline)) static bool span_grow(struct span *span, size_t needed
     if (capacity > SPAN_LOG_MAX)
         capacity = SPAN_LOG_MAX;
     log = realloc(span->log, capacity);
-    span->is_starved |= !log;
     if (!log)
         return false;
     span->log = log;

@@ -72,7 +72,7 @@ struct span {
     enum span_kind kind;
     bool debug;          /* recorded against sampling */
     bool shared;         /* a server's half, under the id that the client's half has too */
-    bool is_starved;     /* something was left out of it, for want of memory */
+    uint8_t mark;        /* see marks.h; 0: none */
     bool is_foreign;     /* of another tracer: its tags are OpenTelemetry's, and keep their keys */
     int64_t start_ns;    /* since the Unix epoch */
     int64_t end_ns;      /* >= start_ns */

@@ -40,7 +40,6 @@ void assembler_count(struct assembler *assembler, struct open_span *open, bool i
 {
     if (!in_span) {
         assembler->counts.events_no_room++;
-        assembler->is_starved |= open && open->span.is_starved;
         return;
     }
     assembler->counts.events_in_span++;
@@ -58,14 +57,14 @@ void assembler_tag(struct assembler *assembler, struct span *span, const char *k
                    struct text value)
 {
     if (value.length && !span_add(span, SPAN_TAG_TEXT, text_of(key), value, 0))
-        assembler_lose_part(assembler, span);
+        assembler_lose_part(assembler);
 }
 
 static void assembler_tag_number(struct assembler *assembler, struct span *span, const char *key,
                                  int64_t value)
 {
     if (value && !span_add(span, SPAN_TAG_INTEGER, text_of(key), (struct text){NULL, 0}, value))
-        assembler_lose_part(assembler, span);
+        assembler_lose_part(assembler);
 }
 
 void assembler_tag_origin(struct assembler *assembler, struct span *span,

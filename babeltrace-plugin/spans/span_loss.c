@@ -22,31 +22,6 @@
 
 #include <inttypes.h>
 
-static void sequence_state(struct sequence_place *place, struct state *state)
-{
-    state_number(state, &place->first);
-    state_number(state, &place->sequence);
-    state_signed(state, &place->time_ns);
-    state_number(state, &place->seen);
-    state_number(state, &place->awaited);
-    state_signed(state, &place->since_ns);
-    state_number(state, &place->missing);
-}
-
-/* Ends with series 0, which there is none of. */
-void sequences_save(struct sequences *sequences, struct state *state)
-{
-    for (size_t i = 0; i < SEQUENCE_PLACES; i++) {
-        struct sequence_place *place = &sequences->places[i];
-
-        if (!place->series)
-            continue;
-        state_put_number(state, place->series);
-        sequence_state(place, state);
-    }
-    state_put_number(state, 0);
-}
-
 static struct sequence_place *sequence_place_of(struct sequences *sequences, uint64_t series)
 {
     return &sequences->places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
@@ -72,36 +47,6 @@ static enum sequence_kind sequence_kind(const struct event *event)
 static uint64_t sequence_series(const struct event *event)
 {
     return event->thread ^ (uint64_t)sequence_kind(event) << BLKIN_THREAD_BITS;
-}
-
-void sequences_restore(struct sequences *sequences, struct state *state)
-{
-    uint64_t series;
-
-    while ((series = state_get_number(state))) {
-        struct sequence_place *place = sequence_place_of(sequences, series);
-
-        sequences->awaited -= place->awaited;
-        place->series = series;
-        sequence_state(place, state);
-        sequences->awaited += place->awaited;
-    }
-}
-
-bool assembler_has_read_until(const struct assembler *assembler, int64_t time_ns)
-{
-    return time_ns <= assembler->read_ns;
-}
-
-bool assembler_has_read(const struct assembler *assembler, const struct event *event)
-{
-    const uint64_t series = sequence_series(event);
-    const struct sequence_place *place =
-        &assembler->sequences.places[hash_mix(series) & (SEQUENCE_PLACES - 1)];
-
-    if (event->kind < EVENT_SPAN || event->kind == EVENT_RULE)
-        return assembler_has_read_until(assembler, event->time_ns);
-    return place->series == series && event->sequence <= place->sequence;
 }
 
 static bool loss_note(struct assembler *assembler, const struct source *source,
@@ -280,7 +225,7 @@ static void tag(struct assembler *assembler, struct span *span, const struct sou
     assembler->counts.spans_with_loss++;
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.lost"),
                   (struct text){text, line.buffer.length}, 0))
-        assembler_lose_part(assembler, span);
+        assembler_lose_part(assembler);
 }
 
 void assembler_tag_loss_in(struct assembler *assembler, struct open_span *open)

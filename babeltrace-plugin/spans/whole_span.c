@@ -38,7 +38,7 @@ static void add_dropped(struct assembler *assembler, struct span *span, uint64_t
     assembler->counts.log_errors += dropped;
     snprintf(text, sizeof(text), "%" PRIu64, dropped);
     if (!span_add(span, SPAN_TAG_TEXT, text_of("blkin.dropped"), text_of(text), 0))
-        assembler_lose_part(assembler, span);
+        assembler_lose_part(assembler);
 }
 
 /* The span through which its trace came into the process: see assembler_note_loss(). */
@@ -100,7 +100,6 @@ static struct open_span *take_named(struct open_spans *spans, struct text name)
 
     if (!open || span_set_name(&open->span, name))
         return open;
-    spans->is_starved |= open->span.is_starved;
     open_spans_give(spans, open);
     return NULL;
 }
@@ -145,7 +144,7 @@ static void begin_step(struct whole *whole, const struct log_record *record)
         whole->open[++whole->depth] = step;
     } else {
         whole->lost_depth++;
-        assembler_lose_part(whole->assembler, &whole->open[whole->depth]->span);
+        assembler_lose_part(whole->assembler);
     }
 }
 
@@ -209,7 +208,7 @@ static bool use_record(struct whole *whole, const struct log_record *record)
             return true;
         if (whole->lost_depth ||
             !assembler_add_record(assembler, innermost, record, whole->from_ns))
-            assembler_lose_part(assembler, &innermost->span);
+            assembler_lose_part(assembler);
         return true;
     }
 }

@@ -38,14 +38,13 @@ void chain_free(struct chain *chain)
 
 static void chain_give(struct chain *chain, struct stage *stage, struct span *span)
 {
-    while (stage && stage->is_off)
-        stage = stage->next;
     if (stage) {
         stage->counts.in++;
         stage->kind->take(stage, span);
     } else {
         chain->counts.out++;
         chain->deliver(chain->context, span);
+        marks_release(chain->marks, span->mark);
     }
 }
 
@@ -55,16 +54,18 @@ void stage_pass(struct stage *stage, struct span *span)
     chain_give(stage->chain, stage->next, span);
 }
 
-void stage_leave_out(struct stage *stage, enum stage_reason reason, uint64_t spans)
+void stage_leave_out(struct stage *stage, enum stage_reason reason, const struct span *span)
 {
-    stage->counts.left_out[reason] += spans;
-    stage->chain->counts.left_out[reason] += spans;
+    stage->counts.left_out[reason]++;
+    stage->chain->counts.left_out[reason]++;
+    marks_release(stage->chain->marks, span->mark);
 }
 
 void chain_take(struct chain *chain, struct span *span, int64_t now_ns)
 {
     chain->now_ns = now_ns;
     chain->counts.in++;
+    span->mark = marks_hold(chain->marks, span->mark);
     chain_give(chain, chain->first, span);
 }
 
@@ -73,83 +74,20 @@ void chain_advance(struct chain *chain, int64_t now_ns)
 {
     chain->now_ns = now_ns;
     for (struct stage *stage = chain->first; stage; stage = stage->next) {
-        if (stage->kind->advance && !stage->is_off)
+        if (stage->kind->advance)
             stage->kind->advance(stage);
     }
 }
 
-static bool chain_flush_first(struct chain *chain, unsigned most, bool only_off)
+bool chain_flush_some(struct chain *chain, unsigned most)
 {
     for (struct stage *stage = chain->first; stage; stage = stage->next) {
-        if (stage->kind->flush_some && (stage->is_off || !only_off) && stage->kind->held(stage)) {
+        if (stage->kind->flush_some && stage->kind->held(stage)) {
             (void)stage->kind->flush_some(stage, most);
             return true;
         }
     }
     return false;
-}
-
-bool chain_flush_some(struct chain *chain, unsigned most)
-{
-    return chain_flush_first(chain, most, false);
-}
-
-bool chain_flush_some_off(struct chain *chain, unsigned most)
-{
-    return chain_flush_first(chain, most, true);
-}
-
-/* ---- from one run to the next ---------------------------------------------------------------- */
-
-void chain_hand_over(struct chain *chain)
-{
-    for (struct stage *stage = chain->first; stage; stage = stage->next) {
-        if (!stage->kind->held)
-            continue;
-        stage->counts.in -= stage->kind->held(stage);
-        chain->counts.in -= stage->kind->held(stage);
-        chain->handed_over += stage->kind->held(stage);
-        stage->kind->hand_over(stage);
-    }
-}
-
-void chain_save(struct chain *chain, struct assembler *assembler, struct state *state)
-{
-    state_put_signed(state, chain->now_ns);
-    for (struct stage *stage = chain->first; stage; stage = stage->next) {
-        if (!stage->kind->save)
-            continue;
-        state_put_bool(state, true);
-        state_put_text(state, text_of(stage->kind->name));
-        stage->kind->save(stage, assembler, state);
-    }
-    state_put_bool(state, false);
-}
-
-static struct stage *chain_find_stage(const struct chain *chain, struct text name)
-{
-    for (struct stage *stage = chain->first; stage; stage = stage->next) {
-        if (stage->kind->restore && text_equal(text_of(stage->kind->name), name))
-            return stage;
-    }
-    return NULL;
-}
-
-void chain_restore(struct chain *chain, struct assembler *assembler, struct state *state)
-{
-    chain->now_ns = state_get_signed(state);
-    while (state_get_bool(state)) {
-        const struct text name = state_get_text(state);
-        struct stage *stage = state_is_good(state) ? chain_find_stage(chain, name) : NULL;
-
-        if (!stage || stage->kind->held(stage)) { /* not there, or twice in one state */
-            state_set_damaged(state);
-            return;
-        }
-        stage->kind->restore(stage, assembler, state);
-        stage->counts.in += stage->kind->held(stage);
-        chain->counts.in += stage->kind->held(stage);
-    }
 }
 
 /* ---- the account ----------------------------------------------------------------------------- */
@@ -200,7 +138,7 @@ static void skip_stage_take(struct stage *stage, struct span *span)
     const struct skip_stage *skip = (const struct skip_stage *)stage;
 
     if (skip->skips(skip->context, span))
-        stage_leave_out(stage, STAGE_SKIPPED, 1);
+        stage_leave_out(stage, STAGE_SKIPPED, span);
     else
         stage_pass(stage, span);
 }

@@ -2,7 +2,7 @@
  * The chain: the stages that a finished span passes between the assembler and the exporter.
  *
  * A stage takes a span and passes it on, holds it, or leaves it out. It knows no other stage. The
- * chain knows their order, tells them the time, empties them, saves and restores them, and counts:
+ * chain knows their order, tells them the time, empties them, and counts:
  *
  *     in = out + left out + held        for each stage, and for the chain, at all times
  *
@@ -16,8 +16,8 @@
 #ifndef BLKIN_STAGES_CHAIN_H
 #define BLKIN_STAGES_CHAIN_H
 
+#include "babeltrace-plugin/spans/marks.h"
 #include "babeltrace-plugin/spans/span.h"
-#include "babeltrace-plugin/spans/state.h"
 
 struct assembler;
 struct stage;
@@ -30,7 +30,7 @@ enum stage_reason {
 };
 
 struct stage_kind {
-    const char *name; /* "join": what its state is saved under */
+    const char *name;
 
     /* stage_pass() or stage_leave_out(), now or later. The span is the caller's: copy what is held.
      * The stage may change it, and may replace its log by one of malloc(). */
@@ -45,24 +45,18 @@ struct stage_kind {
     bool (*flush_some)(struct stage *stage, unsigned most);
     /* How many spans it holds, as it knows it itself: chain_check() compares. */
     uint64_t (*held)(const struct stage *stage);
-    /* What is held is another run's: it is saved, and not counted here any more. */
-    void (*hand_over)(struct stage *stage);
-    void (*save)(struct stage *stage, struct assembler *assembler, struct state *state);
-    /* Into a new one. */
-    void (*restore)(struct stage *stage, struct assembler *assembler, struct state *state);
     void (*free)(struct stage *stage);
 };
 
 /* Spans. */
 struct stage_counts {
-    uint64_t in; /* with those that were restored, without those that were handed over */
+    uint64_t in;
     uint64_t out;
     uint64_t left_out[STAGE_REASONS];
 };
 
 struct stage {
     const struct stage_kind *kind;
-    bool is_off; /* it takes no span, and gives out only what was restored */
     /* the chain's */
     struct chain *chain;
     struct stage *next;
@@ -75,9 +69,9 @@ struct chain {
     struct stage *first;
     chain_deliver_fn *deliver; /* behind the last stage */
     void *context;
+    struct marks *marks; /* NULL: nobody asks */
     int64_t now_ns;
     struct stage_counts counts;
-    uint64_t handed_over; /* spans that wait for another run */
 };
 
 void chain_init(struct chain *chain, chain_deliver_fn *deliver, void *context);
@@ -99,21 +93,6 @@ void chain_advance(struct chain *chain, int64_t now_ns);
  */
 bool chain_flush_some(struct chain *chain, unsigned most);
 
-/* The same of the stages that are off. */
-bool chain_flush_some_off(struct chain *chain, unsigned most);
-
-/* What is held waits for another run: only chain_save() and chain_free() may follow. */
-void chain_hand_over(struct chain *chain);
-
-/* The names and the states of all stages. */
-void chain_save(struct chain *chain, struct assembler *assembler, struct state *state);
-
-/*
- * Into a new chain with all the stages of that one, in any order; the assembler is restored
- * already. One that is not there makes the state damaged.
- */
-void chain_restore(struct chain *chain, struct assembler *assembler, struct state *state);
-
 uint64_t chain_held(const struct chain *chain);
 
 /* Whether the sums hold, for each stage and for the chain. */
@@ -128,7 +107,7 @@ static inline int64_t stage_now(const struct stage *stage)
 
 void stage_pass(struct stage *stage, struct span *span);
 
-void stage_leave_out(struct stage *stage, enum stage_reason reason, uint64_t spans);
+void stage_leave_out(struct stage *stage, enum stage_reason reason, const struct span *span);
 
 /* A stage whose take() needs no state: whether a span is left out, as delivered before. */
 typedef bool stage_skip_fn(void *context, struct span *span);

@@ -387,8 +387,7 @@ void hosts_stage_add(struct stage *stage, const struct event *event, int64_t tim
                      int64_t now_ns)
 {
     stage->chain->now_ns = now_ns; /* it may pass spans on */
-    if (!stage->is_off)
-        hosts_add(hosts_of(stage), event, time_ns, now_ns);
+    hosts_add(hosts_of(stage), event, time_ns, now_ns);
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
@@ -439,9 +438,6 @@ static const struct stage_kind hosts_kind = {
     .advance = hosts_advance,
     .flush_some = hosts_flush_some,
     .held = hosts_held,
-    .hand_over = hosts_hand_over,
-    .save = hosts_save,
-    .restore = hosts_restore,
     .free = hosts_free,
 };
 

@@ -68,11 +68,6 @@ static inline struct hosts *hosts_of(const struct stage *stage)
     return (struct hosts *)(uintptr_t)stage;
 }
 
-/* Of the stage: see struct stage_kind. */
-void hosts_hand_over(struct stage *stage);
-void hosts_save(struct stage *stage, struct assembler *assembler, struct state *state);
-void hosts_restore(struct stage *stage, struct assembler *assembler, struct state *state);
-
 /* The host that the span is of. */
 bool hosts_knows(const struct hosts *hosts, const struct span *span);
 

@@ -327,9 +327,6 @@ static const struct stage_kind join_kind = {
     .advance = join_advance,
     .flush_some = join_flush_some,
     .held = join_held,
-    .hand_over = join_hand_over,
-    .save = join_save,
-    .restore = join_restore,
     .free = join_free,
 };
 

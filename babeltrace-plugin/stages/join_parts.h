@@ -87,9 +87,6 @@ static inline struct join *join_of(const struct stage *stage)
 /* Of the stage: see struct stage_kind. */
 void join_advance(struct stage *stage);
 bool join_flush_some(struct stage *stage, unsigned traces);
-void join_hand_over(struct stage *stage);
-void join_save(struct stage *stage, struct assembler *assembler, struct state *state);
-void join_restore(struct stage *stage, struct assembler *assembler, struct state *state);
 
 static inline size_t kept_bytes(const struct kept_span *kept)
 {

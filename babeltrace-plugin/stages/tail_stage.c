@@ -41,7 +41,6 @@ struct tail_stage {
     struct statistics *statistics;
     int64_t period_end_ns;
     struct open_traces *open;
-    bool has_handed_over;
     struct tail_counts counts;
     uint64_t decided[DECIDED_PLACES]; /* hashes of the ids; the last bit: it was kept */
 };
@@ -175,7 +174,8 @@ static void tail_decide(void *context, const struct closed_trace *closed)
         tail_pass_trace(tail, model, closed->is_linked ? model->first_top : 0, why);
     } else {
         tail->counts.traces_sampled_out++;
-        stage_leave_out(&tail->stage, STAGE_SAMPLED_OUT, model->count);
+        for (uint32_t i = 0; i < model->count; i++)
+            stage_leave_out(&tail->stage, STAGE_SAMPLED_OUT, &tail_kept_of(&model->spans[i])->span);
     }
     for (uint32_t i = 0; i < model->count; i++)
         free(tail_kept_of(&model->spans[i]));
@@ -254,7 +254,7 @@ static void tail_stage_take(struct stage *stage, struct span *span)
     tail->counts.spans_late += decision != UNDECIDED;
     tail->counts.spans_unheld += decision == UNDECIDED;
     if (decision == SAMPLED_OUT)
-        stage_leave_out(stage, STAGE_SAMPLED_OUT, 1);
+        stage_leave_out(stage, STAGE_SAMPLED_OUT, span);
     else
         stage_pass(stage, span);
 }
@@ -266,9 +266,7 @@ static bool tail_stage_flush_some(struct stage *stage, unsigned traces)
 
 static uint64_t tail_stage_held(const struct stage *stage)
 {
-    const struct tail_stage *tail = tail_of(stage);
-
-    return tail->has_handed_over ? 0 : open_traces_counts(tail->open).open_spans;
+    return open_traces_counts(tail_of(stage)->open).open_spans;
 }
 
 /* ---- the file */
@@ -318,172 +316,6 @@ static void tail_stage_advance(struct stage *stage)
     tail_look_after_file(tail);
 }
 
-/* ---- from one run to the next */
-
-static void tail_stage_hand_over(struct stage *stage)
-{
-    tail_of(stage)->has_handed_over = true;
-}
-
-static void tail_range_state(struct histogram *histogram, struct state *state)
-{
-    uint64_t sum;
-
-    memcpy(&sum, &histogram->sum, sizeof(sum));
-    state_number(state, &histogram->zeros);
-    state_signed(state, &histogram->min);
-    state_signed(state, &histogram->max);
-    state_number(state, &sum);
-    memcpy(&histogram->sum, &sum, sizeof(sum));
-}
-
-static void tail_save_histogram(struct histogram *histogram, struct state *state)
-{
-    struct histogram_bucket bucket = {0};
-
-    tail_range_state(histogram, state);
-    while (histogram_next(histogram, HISTOGRAM_SCALE, &bucket)) {
-        state_put_bool(state, true);
-        state_put_signed(state, bucket.index);
-        state_put_number(state, bucket.count);
-    }
-    state_put_bool(state, false);
-}
-
-static void tail_restore_histogram(struct histogram *histogram, struct state *state)
-{
-    histogram_clear(histogram);
-    tail_range_state(histogram, state);
-    histogram->count = histogram->zeros;
-    while (state_get_bool(state)) {
-        const int64_t index = state_get_signed(state);
-        const struct histogram_bucket bucket = {(int32_t)index, state_get_number(state)};
-
-        if (index != bucket.index || !bucket.count ||
-            !histogram_add_bucket(histogram, HISTOGRAM_SCALE, &bucket))
-            state_set_damaged(state);
-    }
-}
-
-static void tail_counts_state(struct statistics_row *row, struct state *state)
-{
-    state_number(state, &row->spans);
-    state_number(state, &row->errors);
-    state_number(state, &row->ever);
-}
-
-/* What the rules ask: how long spans of an operation took, and how many there were. */
-static void tail_save_statistics(const struct tail_stage *tail, struct state *state)
-{
-    for (size_t i = 0; i < statistics_rows(tail->statistics); i++) {
-        struct statistics_row *row =
-            (struct statistics_row *)(uintptr_t)statistics_row(tail->statistics, i);
-
-        state_put_bool(state, true);
-        state_put_bool(state, statistics_row_is_other(row));
-        state_put_text(state, names_text(tail->names, row->service));
-        state_put_text(state, names_text(tail->names, row->name));
-        tail_counts_state(row, state);
-        tail_save_histogram(&row->duration, state);
-        tail_save_histogram(&row->past, state);
-    }
-    state_put_bool(state, false);
-}
-
-static void tail_restore_row(struct tail_stage *tail, struct state *state)
-{
-    const bool is_other = state_get_bool(state);
-    const struct text service = state_get_text(state), name = state_get_text(state);
-    struct statistics_row *row =
-        statistics_row_of(tail->statistics, is_other ? NAMES_OTHER : names_id(tail->names, service),
-                          is_other ? NAMES_OTHER : names_id(tail->names, name));
-
-    if (!row) {
-        state_set_no_memory(state);
-        return;
-    }
-    tail_counts_state(row, state);
-    tail_restore_histogram(&row->duration, state);
-    tail_restore_histogram(&row->past, state);
-}
-
-struct saving {
-    struct assembler *assembler;
-    struct state *state;
-};
-
-static void tail_save_trace(void *context, int64_t last, const struct trace_span *spans,
-                            uint32_t count)
-{
-    const struct saving *saving = context;
-
-    state_put_bool(saving->state, true);
-    state_put_signed(saving->state, last);
-    for (uint32_t i = 0; i < count; i++) {
-        state_put_bool(saving->state, true);
-        span_save(&tail_kept_of(&spans[i])->span, saving->assembler, saving->state);
-    }
-    state_put_bool(saving->state, false);
-}
-
-static void tail_restore_span(struct tail_stage *tail, int64_t last, struct assembler *assembler,
-                              struct state *state)
-{
-    struct kept_span *held = span_restore(assembler, 0, state);
-    struct trace_span for_model;
-
-    if (!held)
-        return;
-    for_model = tail_for_model(tail, &held->span);
-    for_model.of = held;
-    if (open_traces_put_back(tail->open, held->span.trace_id_high, held->span.trace_id, last,
-                             &for_model, sizeof(*held) + held->span.log_length))
-        return;
-    free(held);
-    state_set_no_memory(state);
-}
-
-static void tail_stage_save(struct stage *stage, struct assembler *assembler, struct state *state)
-{
-    const struct tail_stage *tail = tail_of(stage);
-
-    state_put_signed(state, tail->period_end_ns);
-    state_put_signed(state, open_traces_now(tail->open));
-    tail_save_statistics(tail, state);
-    for (size_t i = 0; i < DECIDED_PLACES; i++) {
-        if (tail->decided[i])
-            state_put_number(state, tail->decided[i]);
-    }
-    state_put_number(state, 0); /* a place that is free */
-    open_traces_each(tail->open, tail_save_trace, &(struct saving){assembler, state});
-    state_put_bool(state, false);
-}
-
-static void tail_stage_restore(struct stage *stage, struct assembler *assembler,
-                               struct state *state)
-{
-    struct tail_stage *tail = tail_of(stage);
-    uint64_t decided;
-    int64_t now_ns;
-
-    tail->period_end_ns = state_get_signed(state);
-    now_ns = state_get_signed(state);
-    while (state_get_bool(state))
-        tail_restore_row(tail, state);
-    while ((decided = state_get_number(state)))
-        tail_remember(tail, decided, decided & 1);
-    while (state_get_bool(state)) {
-        const int64_t last = state_get_signed(state);
-
-        if (last > now_ns)
-            state_set_damaged(state);
-        while (state_get_bool(state))
-            tail_restore_span(tail, last, assembler, state);
-    }
-    if (state_is_good(state))
-        open_traces_set_now(tail->open, now_ns);
-}
-
 /* ---- beginning and end */
 
 struct tail_counts tail_stage_counts(const struct stage *stage)
@@ -492,10 +324,8 @@ struct tail_counts tail_stage_counts(const struct stage *stage)
     const struct open_traces_counts open = open_traces_counts(tail->open);
     struct tail_counts counts = tail->counts;
 
-    if (!tail->has_handed_over) {
-        counts.traces_held = open.open;
-        counts.held_bytes = open.open_bytes;
-    }
+    counts.traces_held = open.open;
+    counts.held_bytes = open.open_bytes;
     return counts;
 }
 
@@ -556,9 +386,6 @@ static const struct stage_kind tail_stage_kind = {
     .advance = tail_stage_advance,
     .flush_some = tail_stage_flush_some,
     .held = tail_stage_held,
-    .hand_over = tail_stage_hand_over,
-    .save = tail_stage_save,
-    .restore = tail_stage_restore,
     .free = tail_stage_free,
 };
 
@@ -569,7 +396,6 @@ struct stage *tail_stage_new(const struct tail_options *options, struct error *e
     if (!tail)
         return error_null(error, "out of memory");
     tail->stage.kind = &tail_stage_kind;
-    tail->stage.is_off = !options->rules;
     tail->options = *options;
     if (tail_set_up(tail, error))
         return &tail->stage;

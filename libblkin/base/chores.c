@@ -5,5 +5,5 @@
  */
 #include "chores.h"
 
-uint64_t blkin_chores_due_ticks;
+struct blkin_wiped blkin_wiped;
 bool blkin_checks;

@@ -9,9 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Cached copy of the deadline; BLKIN_CHORES_ALWAYS forces the slow path while usage is measured or
- * spans are checked. */
-extern __attribute__((visibility("hidden"))) uint64_t blkin_chores_due_ticks;
+#ifdef __x86_64__
+#define BLKIN_PAGE_SIZE 4096
+#else
+#define BLKIN_PAGE_SIZE 65536 /* the largest of all */
+#endif
+
+/*
+ * A page that the kernel fills with zeros in a child that does not share this memory. So the first
+ * span that a child of _Fork(3) or clone(2) begins or ends takes the slow path, which looks at the
+ * mark: fast paths need not.
+ */
+struct blkin_wiped {
+    /* Cached copy of the deadline; BLKIN_CHORES_ALWAYS forces the slow path while usage is measured
+     * or spans are checked. */
+    uint64_t chores_due_ticks;
+    uint32_t process_mark; /* 0: no handler of forks has run here; see blkin_forked_() */
+} __attribute__((aligned(BLKIN_PAGE_SIZE)));
+
+extern __attribute__((visibility("hidden"))) struct blkin_wiped blkin_wiped;
 
 #define BLKIN_CHORES_ALWAYS UINT64_C(0)
 
@@ -29,7 +45,7 @@ static inline bool blkin_is_due(uint64_t now_ticks, uint64_t due_ticks)
 
 static inline bool blkin_chores_are_due(uint64_t now_ticks)
 {
-    const uint64_t due = __atomic_load_n(&blkin_chores_due_ticks, __ATOMIC_RELAXED);
+    const uint64_t due = __atomic_load_n(&blkin_wiped.chores_due_ticks, __ATOMIC_RELAXED);
 
     return __builtin_expect(blkin_is_due(now_ticks, due), 0);
 }

@@ -27,38 +27,8 @@ static void record_no_event(struct packed_event *event, const void *payload, siz
     (void)thread_slot;
 }
 
-static bool follow_no_forks(bool at_once, char *timeout_ms)
-{
-    (void)at_once;
-    (void)timeout_ms;
-    return false;
-}
-
-static enum blkin_registration is_as_registered(void)
-{
-    return BLKIN_REGISTERED;
-}
-
-static bool register_nothing(bool may_wait)
-{
-    (void)may_wait;
-    return true;
-}
-
-static bool is_not_registered(void)
-{
-    return false;
-}
-
 static void do_nothing(void)
 {
-}
-
-static int find_no_descriptor(unsigned from, unsigned to)
-{
-    (void)from;
-    (void)to;
-    return -1;
 }
 
 const struct blkin_provider blkin_no_provider = {
@@ -66,13 +36,10 @@ const struct blkin_provider blkin_no_provider = {
     .zipkin = {[0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&never, record_nothing}},
     .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
     .record = record_no_event,
-    .follow_forks = follow_no_forks,
-    .registration = is_as_registered,
-    .register_process = register_nothing,
-    .is_registered = is_not_registered,
     .init_thread = do_nothing,
-    .find_descriptor = find_no_descriptor,
-    .after_bare_fork = do_nothing,
+    .before_fork = do_nothing,
+    .after_fork_parent = do_nothing,
+    .after_fork_child = do_nothing,
 };
 
 const struct blkin_provider *blkin_provider_table = &blkin_no_provider;

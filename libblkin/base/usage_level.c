@@ -18,5 +18,5 @@ void blkin_usage_set(unsigned level)
     __atomic_store_n(&blkin_usage_state, (state | BLKIN_USAGE_LEVEL_MAX) + 1 + level,
                      __ATOMIC_SEQ_CST);
     if (level)
-        __atomic_store_n(&blkin_chores_due_ticks, BLKIN_CHORES_ALWAYS, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&blkin_wiped.chores_due_ticks, BLKIN_CHORES_ALWAYS, __ATOMIC_SEQ_CST);
 }

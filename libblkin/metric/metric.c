@@ -19,7 +19,7 @@ static uint32_t sequence;
 
 void blkin_metric_open(void)
 {
-    blkin_process_load();
+    blkin_process_start();
 }
 
 /* Of the chores it needs one: rings come and go. */

@@ -192,6 +192,7 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     struct worker *worker = interaction_thread.worker;
     struct interaction *opener = connection->opener, *only, *alike = NULL;
     struct survey survey;
+    bool is_decided_now;
 
     if (cause_is_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
@@ -202,12 +203,13 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     interaction_tidy(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, head);
-    /* what is written to a connection that was being made was decided when that began */
-    only = cause_only_one(worker, &survey, !connection->is_fresh);
+    /* else it was when the connection began, or was asked for */
+    is_decided_now = !connection->is_fresh && !connection->is_awaited;
+    only = cause_only_one(worker, &survey, is_decided_now);
     if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
         !worker->has_overflowed)
         alike = survey.alike;
-    if (!connection->is_fresh)
+    if (is_decided_now)
         cause_learn_order(worker, only ? only : alike);
     if (only)
         return cause_found(PRELOAD_BY_BEING_ONLY, only);

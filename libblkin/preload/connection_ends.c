@@ -292,10 +292,12 @@ void connection_fill_quietly(struct connection *connection, int listener,
         connection_name_by_path(connection, (const void *)named, named_length);
         connection->is_whole = false;
     } else {
-        connection->is_whole =
-            connection_take_known(peer, length, connection->peer_ip, &connection->peer_port) &
+        const bool has_peer =
+            connection_take_known(peer, length, connection->peer_ip, &connection->peer_port);
+        const bool has_own =
             connection_take_known(own, at ? at->length : 0, connection->ip, &connection->port);
-        connection->is_whole &= !connection_is_any(connection->ip);
+
+        connection->is_whole = has_peer && has_own && !connection_is_any(connection->ip);
         connection_name_by_port(connection);
     }
     connection_set_prepared(connection);

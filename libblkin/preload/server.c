@@ -1,9 +1,8 @@
 /*
- * Nothing of LTTng is loaded at the start: many programs drop privileges, close all descriptors or
- * fork before they serve their first request, and most that a preload reaches never serve one. A
- * server loads it when it first waits for connections, which no client waits for: it has made its
- * preparations then, and children that it forks for connections have it already. Other programs
- * load it with their first request.
+ * A server looks for the agent's rings when it first waits for connections: no client waits for
+ * that, the server has its final user by then, and children that it forks for connections have the
+ * rings already. Other programs look with their first request: most programs that a preload reaches
+ * never serve one.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -14,14 +13,7 @@
 #include "libblkin/base/signals.h"
 #include "real.h"
 
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-
-#define LOAD_MS 10000 /* the most that is waited for another thread that loads it */
-
 int server_state;
-static pid_t server_loader; /* the process: in a child that is forked meanwhile nobody goes on */
 
 /* Returns false if it is not `from`, or another thread was faster. */
 static bool server_turn(int from, int to)
@@ -35,36 +27,6 @@ void server_listens(void)
     (void)server_turn(SERVER_NONE, SERVER_NEW);
 }
 
-/* ---- the address space ---- */
-
-static rlim_t server_size_before; /* 0: LTTng was not loaded by a server's wait */
-
-/* In bytes; 0: cannot be seen, as in a root folder of its own. */
-static rlim_t server_size(void)
-{
-    char text[64];
-
-    (void)preload_read_file("/proc/self/statm", text, sizeof(text));
-    return strtoul(text, NULL, 10) * (rlim_t)getpagesize();
-}
-
-rlim_t server_growth(void)
-{
-    const rlim_t size = server_size_before ? server_size() : 0;
-
-    return size > server_size_before ? size - server_size_before : 0;
-}
-
-/* ---- the begin ---- */
-
-/* LTTng's provider asks when it is loaded: no client waits. */
-PRELOAD_PUBLIC bool blkin_preload_begins_server(void);
-bool blkin_preload_begins_server(void)
-{
-    return __atomic_load_n(&server_state, __ATOMIC_ACQUIRE) == SERVER_LOADS &&
-           __atomic_load_n(&server_loader, __ATOMIC_RELAXED) == getpid();
-}
-
 bool server_begin(bool may_restart)
 {
     sigset_t before;
@@ -72,28 +34,13 @@ bool server_begin(bool may_restart)
 
     blkin_block_signals(&before);
     saved_errno = preload_enter();
-    __atomic_store_n(&server_loader, getpid(), __ATOMIC_RELAXED); /* all threads write the same */
-    if (server_turn(SERVER_NEW, SERVER_LOADS)) {
-        if (preload_config()->is_traced) {
-            server_size_before = server_size();
-            blkin_server_begins_();
-        }
-        __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
-    }
+    if (server_turn(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
+        blkin_server_begins_();
     preload_leave(saved_errno);
     return interrupt_let_in(&before, may_restart);
 }
 
-void server_never_loads(void)
+void server_never_begins(void)
 {
-    server_size_before = 0;
-    __atomic_store_n(&server_state, SERVER_HAS_LOADED, __ATOMIC_RELEASE);
-}
-
-void server_await_load(void)
-{
-    const struct timespec pause = {0, 1000000};
-
-    for (int i = 0; i < LOAD_MS && blkin_preload_begins_server(); i++)
-        (void)nanosleep(&pause, NULL);
+    __atomic_store_n(&server_state, SERVER_HAS_BEGUN, __ATOMIC_RELEASE);
 }

@@ -1,5 +1,5 @@
 /*
- * When a server loads LTTng: at its first wait for connections or requests.
+ * What a server does at its first wait for connections or requests.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,14 +8,11 @@
 
 #include "preload.h"
 
-#include <sys/resource.h>
-
 extern int server_state;
 enum {
     SERVER_NONE,
-    SERVER_NEW,   /* the program listens: its next wait loads LTTng */
-    SERVER_LOADS, /* some thread does */
-    SERVER_HAS_LOADED,
+    SERVER_NEW, /* the program listens, and has not waited since */
+    SERVER_HAS_BEGUN,
 };
 
 /* The program listens for connections. */
@@ -34,14 +31,7 @@ static inline bool server_before_wait(bool may_restart)
            server_begin(may_restart);
 }
 
-/* Returns when no other thread loads LTTng, or after 10 s: for a call that would hinder it. */
-void server_await_load(void);
-
 /* Not in this process: it is about to be under a filter. */
-void server_never_loads(void);
-
-/* What the address space has grown by since LTTng was loaded there; 0: it was not, or not at all.
- */
-rlim_t server_growth(void);
+void server_never_begins(void);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "file.h"
+#include "libblkin/process/lttng.h"
 #include "message.h"
 #include "preload.h"
 #include "server.h"
@@ -64,6 +65,8 @@ static const struct preload_hooks start_hooks = {
     .connection_ends = message_connection_ends,
 };
 
+PRELOAD_PUBLIC const char blkin_preload_decides_ = 1;
+
 bool start_be_quiet(void)
 {
     if (!preload_config()->is_traced || preload_config()->filters == PRELOAD_FILTERS_LEAVE ||
@@ -71,7 +74,7 @@ bool start_be_quiet(void)
         return false;
     (void)blkin_set_usage(0);
     preload_config_fix();
-    server_never_loads();
+    server_never_begins();
     connection_reserve();
     interaction_reserve();
     file_reserve();
@@ -102,8 +105,10 @@ __attribute__((constructor(103))) static void start(void)
     preload_has_filter = start_is_filtered();
     if (preload_has_filter && preload_config()->filters == PRELOAD_FILTERS_LEAVE)
         preload_is_filtered = true;
-    else if (preload_has_filter && preload_config()->filters == PRELOAD_FILTERS_RINGS)
-        blkin_leave_lttng_();
-    errno = saved_errno;
     (void)pthread_atfork(NULL, NULL, start_after_fork);
+    if (preload_has_filter && preload_config()->filters != PRELOAD_FILTERS_TRACE)
+        blkin_lttng_start_(false);
+    else if (preload_config()->is_traced)
+        blkin_lttng_start_(true);
+    errno = saved_errno;
 }

@@ -5,7 +5,7 @@
  */
 #include "called.h"
 #include "file.h"
-#include "libblkin/process/loader.h"
+#include "libblkin/process/lttng.h"
 #include "message.h"
 #include "preload.h"
 #include "real.h"
@@ -115,15 +115,18 @@ static void descriptor_closes(int fd)
         connection_fd_is_new(fd);
 }
 
-/* LTTng's is none of the program's: as if there were no such number. */
+/* LTTng's table, if the program must not close LTTng's descriptors: it does not know them. */
+static const struct blkin_provider *descriptor_lttng(void)
+{
+    return __atomic_load_n(&preload_is_filtered, __ATOMIC_RELAXED) ? NULL : blkin_lttng_();
+}
+
 PRELOAD_PUBLIC int close(int fd)
 {
-    if (fd >= 0 && blkin_lttng_descriptor_((unsigned)fd, (unsigned)fd) >= 0) {
-        errno = EBADF;
-        return -1;
-    }
+    const struct blkin_provider *lttng = descriptor_lttng();
+
     descriptor_closes(fd);
-    return real()->close(fd);
+    return lttng ? lttng->close(fd, real()->close) : real()->close(fd);
 }
 
 static void descriptor_closes_range(unsigned first, unsigned last)
@@ -137,23 +140,13 @@ static void descriptor_closes_range(unsigned first, unsigned last)
     preload_leave(saved_errno);
 }
 
-/* All but LTTng's, which an exec closes anyway. */
-static int descriptor_close_around(unsigned first, unsigned last, int flags)
+static int descriptor_close_range(unsigned first, unsigned last, int flags)
 {
-    int lttngs;
+    const struct blkin_provider *lttng = descriptor_lttng();
 
-    if (flags & CLOSE_RANGE_CLOEXEC)
+    if (!lttng || flags & CLOSE_RANGE_CLOEXEC)
         return real()->close_range(first, last, flags);
-    for (; (lttngs = blkin_lttng_descriptor_(first, last)) >= 0; first = (unsigned)lttngs + 1) {
-        if ((unsigned)lttngs > first) {
-            if (real()->close_range(first, (unsigned)lttngs - 1, flags) < 0)
-                return -1;
-            flags = 0; /* CLOSE_RANGE_UNSHARE is done */
-        }
-        if ((unsigned)lttngs == last)
-            return 0;
-    }
-    return real()->close_range(first, last, flags);
+    return lttng->close_range(first, last, flags, real()->close_range);
 }
 
 PRELOAD_PUBLIC int close_range(unsigned first, unsigned last, int flags)
@@ -164,14 +157,14 @@ PRELOAD_PUBLIC int close_range(unsigned first, unsigned last, int flags)
     }
     if (!(flags & (CLOSE_RANGE_CLOEXEC | CLOSE_RANGE_UNSHARE)))
         descriptor_closes_range(first, last);
-    return descriptor_close_around(first, last, flags);
+    return descriptor_close_range(first, last, flags);
 }
 
 PRELOAD_PUBLIC void closefrom(int first)
 {
     descriptor_closes_range(first > 0 ? (unsigned)first : 0, INT_MAX);
     if (real()->close_range &&
-        descriptor_close_around(first > 0 ? (unsigned)first : 0, UINT_MAX, 0) == 0)
+        descriptor_close_range(first > 0 ? (unsigned)first : 0, UINT_MAX, 0) == 0)
         return;
     if (real()->closefrom)
         real()->closefrom(first);

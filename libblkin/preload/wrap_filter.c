@@ -15,26 +15,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* LTTng's provider asks at exit(3). */
-PRELOAD_PUBLIC bool blkin_preload_is_filtered(void);
-bool blkin_preload_is_filtered(void)
-{
-    return preload_is_filtered || preload_is_quiet();
-}
-
-static bool filter_has_parents_threads;
-
-/*
- * At exit(3), by LTTng's provider in a child that has not registered: what LTTng takes for its
- * threads are its parent's. True: they will not be cancelled.
- */
-PRELOAD_PUBLIC bool blkin_preload_spare_threads(void);
-bool blkin_preload_spare_threads(void)
-{
-    __atomic_store_n(&filter_has_parents_threads, true, __ATOMIC_RELEASE);
-    return true;
-}
-
 static void filter_expect(void)
 {
     int saved_errno;
@@ -79,15 +59,12 @@ static bool filter_is_code_of_lttng(const void *caller)
  */
 static bool filter_is_end_of_lttng(const void *caller)
 {
-    return blkin_preload_is_filtered() && filter_is_code_of_lttng(caller);
+    return (preload_is_filtered || preload_is_quiet()) && filter_is_code_of_lttng(caller);
 }
 
 PRELOAD_PUBLIC int pthread_cancel(pthread_t thread)
 {
-    const bool is_spared = blkin_preload_is_filtered() ||
-                           __atomic_load_n(&filter_has_parents_threads, __ATOMIC_ACQUIRE);
-
-    if (is_spared && filter_is_code_of_lttng(__builtin_return_address(0)))
+    if (filter_is_end_of_lttng(__builtin_return_address(0)))
         return 0;
     return real()->pthread_cancel(thread);
 }

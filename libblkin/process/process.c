@@ -16,6 +16,7 @@
 #include "libblkin/policy/slow.h"
 #include "libblkin/usage/usage.h"
 #include "loader.h"
+#include "lttng.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
 
@@ -73,7 +74,7 @@ static void set_chores_due(uint64_t due)
 
     do {
         state = __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST);
-        __atomic_store_n(&blkin_chores_due_ticks,
+        __atomic_store_n(&blkin_wiped.chores_due_ticks,
                          blkin_usage_is_on() || blkin_checks ? BLKIN_CHORES_ALWAYS : due,
                          __ATOMIC_SEQ_CST);
     } while (state != __atomic_load_n(&blkin_usage_state, __ATOMIC_SEQ_CST));
@@ -102,6 +103,8 @@ void blkin_do_chores(uint64_t now_ticks)
     uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), then = next;
     int cancel_state;
 
+    if (!blkin_wiped.process_mark)
+        blkin_forked_();
     /* who moves the time on does the work: the others are not held up */
     if (!blkin_is_due(now_ticks, due)) {
         if (!blkin_usage_is_on() && !blkin_checks)
@@ -143,23 +146,19 @@ void blkin_heartbeat(void)
 
 void blkin_process_load(void)
 {
-    blkin_provider_load();
+    blkin_provider_load(false);
 }
 
 void blkin_process_start(void)
 {
-    blkin_provider_load_at_start();
+    blkin_lttng_load();
+    blkin_provider_load(true);
 }
 
 void blkin_server_begins_(void)
 {
-    blkin_provider_load_at_start();
+    blkin_provider_load(true);
     blkin_do_chores_if_due(blkin_ticks());
-}
-
-void blkin_leave_lttng_(void)
-{
-    blkin_provider_leave_lttng();
 }
 
 bool blkin_be_quiet_(void)
@@ -177,32 +176,12 @@ void blkin_init_thread(void)
     (void)blkin_this_thread();
 }
 
-static const uint32_t is_process = 1;
-const uint32_t *blkin_process_mark_ = &is_process;
-
-/*
- * The kernel fills the mark's page with zeros in a child that does not share this memory. The page
- * stays: threads may look at it to the very end of the process.
- */
-static void make_mark(void)
-{
-    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    uint32_t *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (page == MAP_FAILED)
-        return;
-    *page = 1;
-    if (madvise(page, size, MADV_WIPEONFORK) == 0)
-        blkin_process_mark_ = page;
-    else
-        (void)munmap(page, size);
-}
+const uint32_t *blkin_process_mark_ = &blkin_wiped.process_mark;
 
 /* In each forked child, whose one thread is a copy of the parent's. */
 static void after_fork(void)
 {
-    if (blkin_process_mark_ != &is_process)
-        *(uint32_t *)(uintptr_t)blkin_process_mark_ = 1;
+    blkin_wiped.process_mark = 1;
     blkin_thread.id_counter = BLKIN_ID_COUNTER_UNSEEDED;
     blkin_thread.number = 0;
     blkin_clock_forked();
@@ -215,13 +194,15 @@ static void after_fork(void)
 
 void blkin_forked_(void)
 {
-    blkin_provider_after_bare_fork();
+    blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
     after_fork();
 }
 
 /* At load time, when no thread of this library can be in fork() yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
-    make_mark();
+    blkin_wiped.process_mark = 1;
+    (void)madvise(&blkin_wiped, sizeof(blkin_wiped), MADV_WIPEONFORK); /* Linux 4.14 */
     (void)pthread_atfork(NULL, NULL, after_fork);
+    blkin_lttng_at_start();
 }

@@ -1,6 +1,6 @@
 /*
- * The life of the process: the loading of the provider at the first need, what is due once a
- * second, children of fork(2).
+ * The life of the process: its first need of the library, what is due once a second, children of
+ * fork(2).
  *
  * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below it
  * find what they need in base/: data, and one function pointer, both of which process/ sets.
@@ -32,22 +32,18 @@ BLKIN_PUBLIC bool blkin_be_quiet_(void);
  * recorder's rings are waited for as long as its agent may take. */
 BLKIN_PUBLIC void blkin_server_begins_(void);
 
-/* For libblkin-preload.so, at the start: a filter may forbid what LTTng does, so it is not loaded.
- */
-BLKIN_PUBLIC void blkin_leave_lttng_(void);
-
 /* Returns whether spans are wanted, by LTTng or by the recorder, whose rings it looks for if told
  * so and if it is time. For libblkin-preload.so. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
 /*
- * Loads the provider at the first need: see loader.h. Callers outside of process/ use this function
- * and not blkin_provider_load(): it makes the linker of a static program take process.c, with the
- * handlers of fork(2).
+ * At the first need: see loader.h. Callers outside of process/ use this function and not
+ * blkin_provider_load(): it makes the linker of a static program take process.c, with the handlers
+ * of fork(2).
  */
 void blkin_process_load(void);
 
-/* The same at the program's start, where no request waits. */
+/* blkin_init(): the same at the program's start, where no request waits, and with LTTng. */
 void blkin_process_start(void);
 
 /* The process event, the files of sampling and of slow requests. One thread at a time does it. */

@@ -126,6 +126,20 @@ void ring_find_begin(void)
     ring_leave();
 }
 
+void ring_find_report(void)
+{
+    if (ring_map())
+        blkin_debug_say("libblkin: the agent's rings are used");
+    else if (ring_find_state() != RING_NEVER)
+        blkin_debug_say("libblkin: no rings so far: no agent has answered at %s", ring_path);
+    else if (ring_path[0] == '\0')
+        blkin_debug_say(
+            "libblkin: no rings: this processor, C library or kernel cannot write them, "
+            "or BLKIN_RINGS=none is in the environment");
+    else
+        blkin_debug_say("libblkin: no rings: there is no folder %s", ring_path);
+}
+
 #define RING_WAIT_NS 5000000
 
 void ring_find_wait(bool is_at_start)

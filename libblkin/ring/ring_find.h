@@ -42,6 +42,9 @@ void ring_find_wait(bool is_at_start);
  */
 enum ring_found ring_find(void);
 
+/* Says whether there are rings, or why not: for BLKIN_DEBUG. */
+void ring_find_report(void);
+
 /* What it has found, without looking. */
 enum ring_found ring_find_state(void);
 

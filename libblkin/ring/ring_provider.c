@@ -170,8 +170,10 @@ static void ring_make(struct ring_over *over, const struct blkin_provider *below
 
 void ring_provider_init(const struct blkin_provider *below)
 {
-    ring_make(&ring_over_nothing, &blkin_no_provider, ring_record_over_nothing);
-    ring_make(&ring_over_lttng, below, ring_record_over_lttng);
+    if (below == &blkin_no_provider)
+        ring_make(&ring_over_nothing, below, ring_record_over_nothing);
+    else
+        ring_make(&ring_over_lttng, below, ring_record_over_lttng);
 }
 
 const struct blkin_provider *ring_provider_over(const struct blkin_provider *below)

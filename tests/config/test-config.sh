@@ -81,7 +81,7 @@ says 2 'it is too long' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
 says 2 'it has a byte of zero: is this a text file?' < <(printf 'session = a\nfilter = a\0b\n')
 says 1 'key "a???b" is not known: see "blkin config keys"' < <(printf 'a\033\007\177b = 1\n')
 says 1 'endpoint "x://host": expected http://HOST[:PORT]/api/v2/spans: Unsupported URL scheme' <<<'endpoint = x://host'
-says 1 '"checkpoint" is not for a configuration: the services set it themselves' <<<'checkpoint = /x'
+says 1 '"sent-file" is not for a configuration: the services set it themselves' <<<'sent-file = /x'
 says 2 'parameter "disk": expected a period from 100ms to 5m, or off, and names of instances, got "50ms"' \
     <<<$'[host]\ndisk = 50ms'
 says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "10sec"' <<<'run-queue = 10sec'

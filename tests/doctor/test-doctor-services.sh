@@ -193,4 +193,23 @@ runs_again() {
 wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
 wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
 
+# users that have no rings, as others have them all
+if can_be_other; then
+    start_part record "$BUILD/bin/blkin" record --ring-users=1
+    wait_for 20 record "the recorder's third start" runs_again || exit 1
+    mkdir -m 700 "$WORK/their-store" && chown nobody "$WORK/their-store"
+    start_part nobodys "${other[@]}" "$BUILD/examples/store" --name nobodys --dir "$WORK/their-store"
+    wait_for 10 nobodys "the program's start" part_address nobodys >/dev/null || exit 1
+    tells_limit() {
+        run_client 1
+        has_limit=$(BLKIN_RING_USERS=1 doctor --section=record; said ring.refused bad)
+        [[ $has_limit == *'1 users have rings (ring-users = 1)'* ]]
+    }
+    wait_for 20 record "that the limit of users is named" tells_limit || {
+        show_doctor
+        exit 1
+    }
+    cases=$((cases + 1))
+fi
+
 enough_cases 15

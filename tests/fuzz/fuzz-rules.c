@@ -1,7 +1,6 @@
 /*
  * Fuzzes rules: any text is read or refused with its line; any events for good rules keep the sums,
- * with losses of memory bounds and of all that is kept at random moments; and any bytes for a saved
- * state are restored or called damaged.
+ * with losses of memory bounds.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -104,7 +103,7 @@ static struct rule_value take_value(void)
     return value;
 }
 
-static void give_event(struct run *run, int64_t *now_ns, struct buffer *packed)
+static void give_event(struct run *run, int64_t *now_ns)
 {
     static const char *const names[] = {"a:n", "a:b", "a:e", "a:m"};
     struct rule_value values[16];
@@ -124,65 +123,19 @@ static void give_event(struct run *run, int64_t *now_ns, struct buffer *packed)
                                    .pid = choice / 64 % 2,
                                    .pid_ns = choice % 3,
                                    .tid = choice / 128 % 2 + (choice % 7 ? 1 : 0)};
-    if (choice % 5 == 0)
-        REQUIRE(pairing_pack(run->rules, &event, packed));
     assembler_add(run->assembler, &event);
     run_check(run);
-}
-
-/* ---- states ---------------------------------------------------------------------------------- */
-
-static bool write_bytes(void *context, const void *data, size_t length)
-{
-    struct buffer *buffer = context;
-
-    if (!buffer_reserve(buffer, length))
-        return false;
-    buffer_put(buffer, data, length);
-    return true;
-}
-
-/* Into a new run; some of its bytes may be other ones. */
-static void move_on(struct run *run)
-{
-    struct buffer bytes = {.data = NULL};
-    struct state state = {.write = write_bytes, .context = &bytes};
-    const unsigned changes = (unsigned)take(&source, 1) % 4;
-
-    assembler_save(run->assembler, false, &state);
-    chain_save(&run->chain, run->assembler, &state);
-    for (unsigned i = 0; i < changes && bytes.length; i++)
-        bytes.data[take(&source, 2) % bytes.length] ^= (char)take(&source, 1);
-    run_close(run);
-    run_open(run);
-    state = (struct state){.left = {bytes.data, bytes.length}};
-    assembler_restore(run->assembler, &state);
-    chain_restore(&run->chain, run->assembler, &state);
-    REQUIRE(changes || (state_is_good(&state) && !state.left.length));
-    if (!state_is_good(&state)) { /* thrown away, as its user does */
-        chain_free(&run->chain);
-        assembler_free(run->assembler);
-        run_open(run);
-    }
-    state_free(&state);
-    buffer_free(&bytes);
 }
 
 static void try_events(void)
 {
     struct run run;
-    struct buffer packed = {.data = NULL};
     int64_t now_ns = 1000;
 
     run_open(&run);
-    while (source.at < source.end) {
-        if (take(&source, 1) % 16 == 0)
-            move_on(&run);
-        else
-            give_event(&run, &now_ns, &packed);
-    }
+    while (source.at < source.end)
+        give_event(&run, &now_ns);
     run_close(&run);
-    buffer_free(&packed);
 }
 
 static void try_text(void)

@@ -5,8 +5,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 . "$SRC/tests/lib.sh"
-# shellcheck source=tests/plugin/chunks.sh
-. "$SRC/tests/plugin/chunks.sh"
+# shellcheck source=tests/plugin/convert.sh
+. "$SRC/tests/plugin/convert.sh"
 private_begin
 processes=5 requests=200
 

@@ -368,7 +368,7 @@ static void run(const char *name, void (*scenario)(void))
 int main(void)
 {
     (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     RUN(no_folder);
     RUN(none);
     RUN(late);

@@ -8,7 +8,7 @@ set -u
 # shellcheck source=tests/preload/session.sh
 . "$SRC/tests/preload/session.sh"
 private_begin
-export BLKIN_PROVIDER=none
+export BLKIN_LTTNG=no
 
 # agent_begins NAME: its socket is what the programs ask
 agent_begins() {
@@ -103,7 +103,7 @@ agent_found doctor 20 40 2
 # the folder of the socket is there, and nobody in it: LTTng has the requests
 mkdir "$WORK/nobody"
 export BLKIN_RINGS=$WORK/nobody/socket
-unset BLKIN_PROVIDER
+unset BLKIN_LTTNG
 start_sessiond || exit 1
 session lttng blkin:span
 serves server 7705 epoll 5

@@ -348,7 +348,7 @@ static void test_signals(void)
 
 int main(void)
 {
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     rings_make(&memory, 1 << 26, 1 << 16);
     agent_prepare(&agent);
     agent_start(&agent, &memory);

@@ -2,6 +2,7 @@
  * Where programs meet libblkin for the first time, for test-corners.sh and test-setuid.sh.
  *
  *     corners init          blkin_init() and no more
+ *     corners span          a span and no more
  *     corners chroot DIR    after blkin_init(), the program's root becomes DIR
  *     corners stack SIZE    the first span is made on a thread with a stack of so many bytes
  *     corners coroutine     ... on a stack that the C library knows nothing of
@@ -68,6 +69,10 @@ int main(int argc, char **argv)
 
     if (strcmp(what, "init") == 0)
         return blkin_init();
+    if (strcmp(what, "span") == 0) {
+        make_span();
+        return 0;
+    }
     if (strcmp(what, "chroot") == 0 && argc == 3) {
         CHECK(blkin_init() == 0);
         CHECK(chroot(argv[2]) == 0 && chdir("/") == 0);

@@ -15,21 +15,21 @@ runs() {
 }
 
 runs "no session daemon"
-runs "tracing switched off" BLKIN_PROVIDER=none
-runs "provider missing" BLKIN_PROVIDER=/nowhere/libblkin-lttng.so.1
-runs "provider is something else" BLKIN_PROVIDER="$program"
+runs "tracing switched off" BLKIN_LTTNG=no
+runs "provider missing" BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/libblkin-lttng.so.1
+runs "provider is something else" BLKIN_LTTNG=yes BLKIN_PROVIDER="$program"
 
 # LTTng not installed: what the provider links is not found
 mkdir "$TMPDIR/without" || exit 1
 cp "$BUILD/lib/libblkin.so.1" "$TMPDIR/without/"
 sed 's/liblttng-ust\.so\.1/liblttng-ust.so.0/' "$BUILD/lib/libblkin-lttng.so.1" \
     >"$TMPDIR/without/libblkin-lttng.so.1"
-runs "LTTng not installed" LD_LIBRARY_PATH="$TMPDIR/without" LD_PRELOAD="$TMPDIR/without/libblkin.so.1"
+runs "LTTng not installed" BLKIN_LTTNG=yes LD_LIBRARY_PATH="$TMPDIR/without" LD_PRELOAD="$TMPDIR/without/libblkin.so.1"
 
 # asked, it says why
-said=$(BLKIN_DEBUG=1 BLKIN_PROVIDER=/nowhere/x.so "$program" 2>&1)
+said=$(BLKIN_DEBUG=1 BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/x.so "$program" 2>&1)
 case $said in
-*"LTTng records nothing"*/nowhere/x.so*) ;;
+*"LTTng is not loaded"*/nowhere/x.so*) ;;
 *) fail "BLKIN_DEBUG says nothing of the missing file: $said" ;;
 esac
 rm -r "$TMPDIR/without"

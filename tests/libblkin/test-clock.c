@@ -14,7 +14,7 @@
 
 #define EXACT_NS 20000 /* what a busy host may add to a reading */
 
-uint64_t blkin_chores_due_ticks;
+struct blkin_wiped blkin_wiped;
 
 static uint64_t difference(uint64_t one, uint64_t other)
 {
@@ -192,7 +192,7 @@ static void test_chores(void)
     const uint64_t due_times[] = {0, 1, second, UINT64_C(1) << 62, UINT64_C(1) << 63, -second};
 
     for (size_t i = 0; i < sizeof(due_times) / sizeof(due_times[0]); i++) {
-        const uint64_t due = blkin_chores_due_ticks = due_times[i];
+        const uint64_t due = blkin_wiped.chores_due_ticks = due_times[i];
 
         CHECK(!blkin_chores_are_due(due - 1));
         CHECK(!blkin_chores_are_due(due - second));

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What recording does not do: allocate, call the kernel, write shared memory, change errno; and a
-# program that only links libblkin starts without LTTng.
+# What recording does not do: allocate, call the kernel, write shared memory, change errno; and where no session
+# daemon runs, a program that links libblkin starts without LTTng.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
@@ -19,9 +19,9 @@ else
     echo "not tested: system calls of forks: there is no strace that may trace"
 fi
 
-start_sessiond || exit 1
 said=$("$cost" start) || fail "cost start: status $?"
 [ "$said" = "1 threads" ] || fail "a program that only links libblkin has: $said"
+start_sessiond || exit 1
 
 # Not read while it is written: what does not fit replaces the oldest, and nobody is woken up.
 {

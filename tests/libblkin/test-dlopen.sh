@@ -29,7 +29,7 @@ mkdir "$WORK/rings" && mkfifo "$WORK/rings/end"
 "$BUILD/tests/libblkin-ring/agent" "$WORK/rings" <"$WORK/rings/end" >"$WORK/found" &
 agent=$!
 exec 9>"$WORK/rings/end"
-export BLKIN_RINGS=$WORK/rings/socket BLKIN_PROVIDER=none
+export BLKIN_RINGS=$WORK/rings/socket BLKIN_LTTNG=no
 wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
 opens 200
 "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -shared -fPIC -I"$BUILD/include" \
@@ -38,7 +38,7 @@ opens 200
 opens 200
 exec 9>&-
 wait $agent && grep -qx 'spans 400' "$WORK/found" || fail "of 400 spans in the rings: $(cat "$WORK/found")"
-unset BLKIN_RINGS BLKIN_PROVIDER
+unset BLKIN_RINGS BLKIN_LTTNG
 
 "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -DPLUGIN -DCONSTRUCTOR -shared -fPIC -I"$BUILD/include" -I"$SRC/tests" \
     -o "$WORK/early.so" "$SRC/tests/libblkin/plugin.c" -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib" ||

@@ -79,7 +79,7 @@ symbols() {
 # enabled: runs, the arguments of the macros are not evaluated; disabled: refers to nothing of it
 program() {
     builds "$1" "$2" "$3" "$work/program" -O1 "${link[@]}"
-    BLKIN_PROVIDER=none timeout 10 "$work/program" || fail "$3 built with $1 -std=$2: status $?"
+    BLKIN_LTTNG=no timeout 10 "$work/program" || fail "$3 built with $1 -std=$2: status $?"
     for level in -O0 -O1; do
         builds "$1" "$2" "$3" "$work/object.o" -c "$level" -DBLKIN_DISABLE
         symbols "$work/object.o" && fail "$1 $level -DBLKIN_DISABLE: $3 still refers to these"
@@ -142,7 +142,7 @@ C
 builds "${c_compilers[0]}" c11 "$work/mixed.c" "$work/mixed.o" -c -O1 -DBLKIN_DISABLE
 builds "${c_compilers[0]}" c11 "$work/mixed.c" "$work/mixed2.o" -c -O1
 "${c_compilers[0]}" -o "$work/mixed" "$work/mixed.o" "$work/mixed2.o" "${link[@]}" &&
-    BLKIN_PROVIDER=none timeout 10 "$work/mixed" || fail "files that disagree on BLKIN_DISABLE: status $?"
+    BLKIN_LTTNG=no timeout 10 "$work/mixed" || fail "files that disagree on BLKIN_DISABLE: status $?"
 
 # the example at the top of blkin.h compiles
 {
@@ -187,7 +187,7 @@ if type -P valgrind >/dev/null; then
     builds "${c_compilers[0]}" c11 "$here/disable/disagree.c" "$work/disabled.o" -c -g -DBLKIN_DISABLE
     "${c_compilers[0]}" -o "$work/disagree" "$work/enabled.o" "$work/disabled.o" "${link[@]}" ||
         fail "disagree.c does not link"
-    BLKIN_PROVIDER=none timeout 60 valgrind -q --error-exitcode=9 "$work/disagree" ||
+    BLKIN_LTTNG=no timeout 60 valgrind -q --error-exitcode=9 "$work/disagree" ||
         fail "files that disagree on BLKIN_DISABLE: status $?"
 else
     echo "not tested: bytes that nobody wrote: there is no valgrind"

@@ -55,7 +55,7 @@ flock "$BUILD" make -s -C "$SRC" BUILD="$asan" SANITIZE=address,undefined "${asa
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -iquote "$SRC" -I"$BUILD/include" -I"$SRC/libblkin" -o "$WORK/provider.so" \
     "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
 for mode in "" 1; do
-    BLKIN_PROVIDER=$WORK/provider.so UBSAN_OPTIONS=halt_on_error=1 timeout 100 env ${mode:+STREAMING=1} \
+    BLKIN_LTTNG=yes BLKIN_PROVIDER=$WORK/provider.so UBSAN_OPTIONS=halt_on_error=1 timeout 100 env ${mode:+STREAMING=1} \
         "$asan/tests/libblkin/nestings" "$seed" 10000 >"$WORK/events" || fail "with sanitizers, seed $seed: status $?"
     [ "$(grep -c '^0: ' "$WORK/events")" -ge 10000 ] || fail "with sanitizers: too few events"
     if ! type -P valgrind >/dev/null; then
@@ -63,13 +63,13 @@ for mode in "" 1; do
         continue
     fi
     # no byte is recorded that nobody wrote
-    BLKIN_PROVIDER=$WORK/provider.so timeout 100 env ${mode:+STREAMING=1} \
+    BLKIN_LTTNG=yes BLKIN_PROVIDER=$WORK/provider.so timeout 100 env ${mode:+STREAMING=1} \
         valgrind -q --error-exitcode=9 "$programs/nestings" "$seed" 200 >/dev/null || fail "valgrind, seed $seed: status $?"
 done
 
 # ---- no number is given to two steps of a span ----
 
-BLKIN_PROVIDER=$WORK/provider.so "$programs/nestings" "$seed" all >"$WORK/events" || fail "all steps: status $?"
+BLKIN_LTTNG=yes BLKIN_PROVIDER=$WORK/provider.so "$programs/nestings" "$seed" all >"$WORK/events" || fail "all steps: status $?"
 "$PYTHON" - "$WORK/events" "$SRC/tests/libblkin" <<'PY' || fail "more steps than a span may have, or not all are counted"
 import sys
 sys.path.append(sys.argv[2])

@@ -185,7 +185,7 @@ static void test_severity(void)
 
 int main(void)
 {
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     setenv("BLKIN_SAMPLING_FILE", "/nowhere", 1);
     blkin_init();
     test_texts();

@@ -65,8 +65,8 @@ events() {
 }
 # same_events PROGRAM ARGUMENT...
 same_events() {
-    BLKIN_PROVIDER=$portable/provider.so "$BUILD/tests/libblkin/$1" "${@:2}" >"$TMPDIR/here" &&
-        BLKIN_PROVIDER=$other/provider.so "${emulate[@]}" "$other/$1" "${@:2}" >"$TMPDIR/there" ||
+    BLKIN_LTTNG=yes BLKIN_PROVIDER=$portable/provider.so "$BUILD/tests/libblkin/$1" "${@:2}" >"$TMPDIR/here" &&
+        BLKIN_LTTNG=yes BLKIN_PROVIDER=$other/provider.so "${emulate[@]}" "$other/$1" "${@:2}" >"$TMPDIR/there" ||
         fail "$1: status $?"
     [ "$(events "$TMPDIR/here" | wc -l)" -ge 6 ] || fail "no events: $(cat "$TMPDIR/here")"
     diff <(events "$TMPDIR/here") <(events "$TMPDIR/there") || fail "the events of $1 on aarch64 differ"

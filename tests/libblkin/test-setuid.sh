@@ -63,20 +63,20 @@ cp "$(type -P id)" $place/id && chmod 4755 $place/id
 
 # all of it works where it may
 echo never >&3
-said=$(as_nobody shared BLKIN_PROVIDER=$place/evil/libblkin-lttng.so.1) || fail "shared: status $?"
+said=$(as_nobody shared BLKIN_LTTNG=yes BLKIN_PROVIDER=$place/evil/libblkin-lttng.so.1) || fail "shared: status $?"
 [[ $said == *"evil code runs as user 65534"* ]] || fail "BLKIN_PROVIDER is not heeded: $said"
 policy_is_read || fail "BLKIN_SAMPLING_FILE is not read"
 
 for program in static-setuid shared-setuid; do
     for chosen in "" $place/evil/libblkin-lttng.so.1; do
         echo never >&3
-        said=$(as_nobody $program ${chosen:+"BLKIN_PROVIDER=$chosen"} BLKIN_DEBUG=1 \
+        said=$(as_nobody $program BLKIN_LTTNG=yes ${chosen:+"BLKIN_PROVIDER=$chosen"} BLKIN_DEBUG=1 \
             BLKIN_SLOW_FILE=$place/evil/sampling) || fail "$program: status $?"
         [ -z "$said" ] || fail "$program with BLKIN_PROVIDER=$chosen: $said"
         policy_is_read && fail "$program reads a file that its caller names"
     done
 done
 # nor does a static build believe argv[0] without that
-said=$(as_nobody static) || fail "static: status $?"
+said=$(as_nobody static BLKIN_LTTNG=yes) || fail "static: status $?"
 [ -z "$said" ] || fail "static: $said"
 exit 0

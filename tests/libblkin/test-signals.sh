@@ -10,7 +10,7 @@ private_begin
 start_sessiond || exit 1
 timeout 60 "$programs/signals" 100000 >/dev/null || fail "without a session: status $?"
 for ((i = 0; i < 5; i++)); do
-    timeout 20 "$programs/signals" loading || fail "while the provider is loaded: status $?"
+    timeout 20 "$programs/signals" loading || fail "while the library starts: status $?"
 done
 session signals blkin:span blkin:process
 said=$(timeout 60 "$programs/signals" 100000) || fail "status $?"

@@ -210,7 +210,7 @@ rm "$WORK/slow"
 "${CC:-cc}" -std=c11 -D_GNU_SOURCE -shared -fPIC -iquote "$SRC" -I"$BUILD/include" -I"$SRC/libblkin" \
     -o "$WORK/provider.so" "$SRC/tests/libblkin/portable/provider.c" || fail "provider.c does not compile"
 : >"$WORK/go"
-start_part steady env BLKIN_PROVIDER="$WORK/provider.so" stdbuf -oL "$slow" steady "$WORK/go"
+start_part steady env BLKIN_LTTNG=yes BLKIN_PROVIDER="$WORK/provider.so" stdbuf -oL "$slow" steady "$WORK/go"
 # raises RULE: the last spans; '': they raise nothing
 raises() {
     [ "$(tail -n 12 "$WORK/steady.log" | sed -n 's/^5: \([^|]*\).*/\1/p' | sort -u)" = "$1" ] && has_spans 4

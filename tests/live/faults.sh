@@ -1,7 +1,7 @@
 #!/bin/bash
 # faults.sh SCENARIO COUNT: kills a part under `blkin live` COUNT times while a program records. Each time it must be
-# back at work at most 2 s after the part is (spans made from then on arrive), and what was lost must be counted and
-# said. Prints a line of JSON.
+# back at work at most 2 s after the part is (spans made from then on arrive). A reader that dies loses nothing; what else is
+# lost, and why, must be said. Prints a line of JSON.
 #
 #   reader     the child that runs babeltrace2: SIGKILL       abort    the same: SIGABRT, as by a corrupted packet
 #   relayd     its relay daemon                               live     `blkin live` itself, started again
@@ -150,8 +150,7 @@ print(max((n for n in numbers if n < 10**9), default=-1))
 END
 }
 wait_for 20 live "the first spans" got_from 100 || exit 1
-# Of threads that no checkpoint knows yet a gap cannot be seen.
-wait_for 20 live "the first checkpoint" counter_is events_in_spans 100 || exit 1
+wait_for 20 live "the first account" counter_is events_in_spans 100 || exit 1
 
 longest=0 late=0
 for ((i = 0; i < count; i++)); do
@@ -195,14 +194,15 @@ known=$(sed -n 's/^BK1002 blkin live: events: [0-9]* = \([0-9]*\) in spans.* mis
     tail -n 1)
 known=$((known))
 lost=$((made - got)) unrecorded=$((made - $(number "$WORK/made" 1)))
-printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d, "made": %d, "unrecorded": %d, "delivered": %d, "twice": %d, "lost": %d, "counted": %d, "in_account": %d}\n' \
-    "$scenario" "$count" "$longest" "$late" "$made" "$unrecorded" "$got" "$twice" "$lost" "$said_lost" "$known"
-# A part that is killed while spans are sent may have sent some that are counted as lost. One may be made as it changes.
-[ $((lost - unrecorded)) -le $((said_lost + count)) ] ||
-    fail "$lost spans of $made did not arrive, $unrecorded of which no session recorded; $said_lost are counted"
+said_twice=$(($(sed -n 's/.*at most \([0-9]*\) spans come twice$/\1/p' "$WORK/earlier.log" | paste -sd +) + 0))
+printf '{"scenario": "%s", "faults": %d, "longest_ms": %d, "later_than_2_s": %d, "made": %d, "unrecorded": %d, "delivered": %d, "twice": %d, "twice_at_most": %d, "lost": %d, "counted": %d, "in_account": %d}\n' \
+    "$scenario" "$count" "$longest" "$late" "$made" "$unrecorded" "$got" "$twice" "$said_twice" "$lost" "$said_lost" "$known"
+# What was recorded while nobody read, and is gone with a daemon, is counted by nobody: the log says how long that was.
 case $scenario in
-collector | traced) [ "$lost" = 0 ] || fail "$lost spans did not arrive, though nothing was away that had them" ;;
-away) [ "$lost" -ge 500 ] || fail "only $lost spans were lost with the reader: nothing is shown" ;;
+reader | abort | away | collector | traced)
+    [ "$lost" = 0 ] || fail "$lost spans did not arrive, though nothing was away that had them"
+    [ "$twice" -le "$said_twice" ] || fail "$twice spans came twice, and the log says $said_twice at most"
+    ;;
 esac
 [ -z "${KEEP_LOG-}" ] || cp "$WORK/earlier.log" "$KEEP_LOG"
 says() {
@@ -211,14 +211,14 @@ says() {
 case $scenario in
 reader | abort | away) says 'its reader was killed by signal .* it is started again, and reads what it missed' ;;
 relayd) says 'lttng-relayd was killed by signal 9: it is started again' ;;
-live) says 'nobody has read for .* s: the events of that time are lost' ;;
+live) says 'the last reader, process .* of an earlier run, .* what was recorded since' ;;
 sessiond) says "session daemon was restarted: it is made again\|session daemon is gone" ;;
 consumerd) says "consumer daemon has died\|session daemon is gone\|the relay daemon does not have it any more" ;;
 esac
 case $scenario in
-reader | abort | away | collector) # the session was never away: each event is in the account once
+reader | abort | away | collector) # the session was never away: each event is in the account, some twice
     off=$((known - made))
-    ((off < 50 && off > -50)) || {
+    ((off < 50 + said_twice && off > -50)) || {
         show_log live 40
         fail "$made spans were made, and $known are in the account"
     }

@@ -175,6 +175,7 @@ for ((i = 0; i < 2; i++)); do # before it is attached: each time it is started l
     kill -KILL "$reader"
 done
 stop_part live TERM 30 || fail "exit status $? after SIGTERM"
-[ "$(cat "$WORK"/last.json* | grep -o '"name":"n"' | wc -l)" = 1000 ] ||
-    fail "$(cat "$WORK"/last.json* | grep -o '"name":"n"' | wc -l) of 1000 spans were delivered after readers that died"
+# some came twice
+different=$(cat "$WORK"/last.json* | grep -o '"i":"[0-9]*"' | sort -u | wc -l)
+[ "$different" = 1000 ] || fail "$different of 1000 spans were delivered after readers that died"
 check_sum

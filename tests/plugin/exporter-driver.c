@@ -51,7 +51,6 @@ static int64_t pace_us;
 static int64_t noise;
 static int64_t services = 1;
 static bool says_settled;
-static _Atomic uint64_t settled;
 static bool is_interrupted;
 static int64_t slowest_add_ms, slowest_counts_ms;
 
@@ -80,17 +79,6 @@ static void report(void *context, const char *message)
 {
     (void)context;
     fprintf(stderr, "%s\n", message);
-}
-
-/* From the threads that deliver: the one that knows more may be the first to say it. */
-static void note_settled(void *context, const struct exporter_counts *counts, uint64_t so_far)
-{
-    uint64_t known = settled;
-
-    (void)context;
-    (void)counts;
-    while (known < so_far && !atomic_compare_exchange_weak(&settled, &known, so_far))
-        ;
 }
 
 static void check_spool(const struct exporter_counts *counts)
@@ -146,7 +134,7 @@ static bool is_listed(const char *list, uint64_t number, unsigned long *value)
 static void say_settled(void)
 {
     static uint64_t said;
-    const uint64_t so_far = settled;
+    const uint64_t so_far = exporter_settled(exporter);
 
     if (so_far == said)
         return;
@@ -269,7 +257,7 @@ static void take_step(const char *step)
         while (checked_counts().requests < (uint64_t)integer_of(step))
             wait_more(&end_ms, step);
     } else if (strncmp(step, "settled:", 8) == 0) {
-        while (settled < (uint64_t)integer_of(step))
+        while (exporter_settled(exporter) < (uint64_t)integer_of(step))
             wait_more(&end_ms, step);
     } else if (strncmp(step, "sleep:", 6) == 0) {
         usleep((useconds_t)integer_of(step) * 1000);
@@ -354,7 +342,6 @@ static void set_option(const char *name, const char *value)
     }
     if (strcmp(name, "spool-fsync") == 0) {
         options.spool.fsync = (enum spool_fsync)choice_of(value, spool_fsync);
-        options.spool.is_fsync_given = true;
         return;
     }
     if (strcmp(name, "interrupted") == 0) {
@@ -409,15 +396,10 @@ static void print(void)
 
 int main(int argc, char **argv)
 {
-    struct exporter_callbacks callbacks = {interrupted, report, NULL, NULL};
+    const struct exporter_callbacks callbacks = {interrupted, report, NULL, NULL};
     struct error error;
     bool is_stored;
     int i = 1;
-
-    for (int step = 1; step < argc; step++) {
-        if (strcmp(argv[step], "settled") == 0)
-            callbacks.settled = note_settled; /* as with a checkpoint */
-    }
 
     for (; i < argc; i++) {
         char *equals = strchr(argv[i], '=');

@@ -19,10 +19,8 @@ struct driver {
     struct assembler *assembler;
     struct chain chain;
     struct stage *rules;
-    struct buffer packed;
     struct rule_value values[64];
     struct rule_event ruled;
-    bool packs; /* events wait, as in hold.h */
     /* spans since they were last forgotten */
     struct kept_span *spans[DRIVER_SPANS];
     size_t count;
@@ -89,7 +87,6 @@ static void driver_close(struct driver *driver)
     driver_forget(driver);
     chain_free(&driver->chain);
     assembler_free(driver->assembler);
-    buffer_free(&driver->packed);
 }
 
 /* The event of this name; false: no rule names it. Its values are set then, and it is given. */
@@ -135,8 +132,6 @@ static void driver_give(struct driver *driver, int64_t time_ns, int64_t pid, int
         .origin = {.host = text_of("h"), .process = text_of("prog"), .pid = pid, .tid = tid},
         .ruled = &driver->ruled};
 
-    if (driver->packs)
-        CHECK(pairing_pack(driver->rules, &event, &driver->packed));
     assembler_add(driver->assembler, &event);
 }
 

@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/spans/assembler_parts.h"
 #include "babeltrace-plugin/stages/hosts_parts.h"
 #include "host_metrics.h"
-#include "moved.h"
+#include "babeltrace-plugin/spans/assembler_parts.h"
 
 #include <string.h>
 
@@ -521,61 +521,6 @@ static void test_instances_without_end(void)
     end(hosts);
 }
 
-/* ---- from one trace to the next -------------------------------------------------------------- */
-
-static struct stage *moved_hosts(struct stage *from, struct assembler **assembler)
-{
-    struct buffer buffer = {.length = 0};
-    struct state writer = {.write = append_bytes, .context = &buffer};
-    const struct hosts_counts before = hosts_stage_counts(from);
-    struct hosts_counts after;
-    struct stage *to;
-    struct state reader;
-
-    assembler_save(*assembler, false, &writer);
-    chain_save(&chain, *assembler, &writer);
-    CHECK(!writer.has_failed);
-    chain_hand_over(&chain);
-    CHECK(hosts_stage_counts(from).spans_held == 0);
-    chain_free(&chain);
-    to = append_new(&options, &chain);
-    assembler_free(*assembler);
-    *assembler = assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
-    reader = (struct state){.left = {buffer.data, buffer.length}};
-    assembler_restore(*assembler, &reader);
-    chain_restore(&chain, *assembler, &reader);
-    CHECK(state_is_good(&reader) && reader.left.length == 0);
-    after = hosts_stage_counts(to);
-    CHECK(after.spans_held == before.spans_held && after.held_bytes == before.held_bytes &&
-          after.history_bytes == before.history_bytes);
-    state_free(&reader);
-    free(buffer.data);
-    return to;
-}
-
-static void test_moved(void)
-{
-    struct assembler *assembler =
-        assembler_new(&(struct assembler_options){.max_open_spans = 1}, NULL, NULL);
-    struct stage *hosts = begin();
-
-    endpoint = endpoint_get(assembler->endpoints, text_of("store-2"), text_of(""), 0);
-    for (int64_t i = 0; i < 3; i++)
-        sample_disk(hosts, "vdb", 1000 + i * TENTH, i * 90, 0);
-    CHECK(give(hosts, "store-2", 1, 1100, 1250));
-    hosts = moved_hosts(hosts, &assembler);
-    endpoint = NULL;
-    chain_advance(&chain, 1300 * MS);
-    CHECK(out_count == 0);
-    /* names need not come again */
-    sample(hosts,
-           &(struct made_sample){"store-2", "disk", "vdb", "", "90 0 0 0 270000000 0", 1300, 0, 0});
-    CHECK(out_count == 1 && shows("1 system.device=\"vdb\" system.disk.busy.min=90 "
-                                  "system.disk.busy.max=90"));
-    CHECK(end(hosts).unnamed == 0);
-    assembler_free(assembler);
-}
-
 int main(void)
 {
     test_disk();
@@ -593,6 +538,5 @@ int main(void)
     test_long_span();
     test_memory();
     test_instances_without_end();
-    test_moved();
     return check_status();
 }

@@ -408,7 +408,6 @@ def refused(folder):
     """What is wrong is named, before anything is read."""
     record(folder + "/trace")
     for parameters, lines, words in (
-            (['checkpoint="c"'], ["* 0 0 x"], "only-traces and checkpoint exclude each other"),
             (['only-found="f"'], None, 'only-found needs only-traces="FILE"'),
             (['only-traces="/nowhere"'], None, 'only-traces "/nowhere": cannot be opened: No such file'),
             (["only-traces=5"], None, 'parameter "only-traces": expected a string, got an integer'),

@@ -3,8 +3,6 @@
 # Spans by rules, in the plugin: every form of a rule; fields of all types; a recording in several traces; other events
 # and spans are what they are without rules. Rules against a model: test-pairing.c.
 # SPDX-License-Identifier: BSD-2-Clause
-import collections
-import json
 import os
 import unittest
 
@@ -13,20 +11,6 @@ from recorded import Recorded
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 US = 1000
-
-
-def canonical(spans):
-    """A line for each: all but ids, which differ, so a parent is known by its name and time."""
-    ids = {span["id"]: span for span in spans}
-    lines = []
-    for span in spans:
-        parent = ids.get(span.get("parentId"), {})
-        tags = sorted((key, value) for key, value in span.get("tags", {}).items() if not key.startswith("lttng."))
-        lines.append(json.dumps([
-            span["name"], span["timestamp"], span["duration"], span.get("kind"),
-            span["localEndpoint"]["serviceName"], tags, "parentId" in span, parent.get("timestamp"),
-            parent.get("duration")]))
-    return sorted(lines)
 
 
 class Rules(Recorded):
@@ -120,35 +104,6 @@ class Rules(Recorded):
         tags = {key: value for key, value in spans[0]["tags"].items() if not key.startswith("lttng.")}
         self.assertEqual(tags, {"k": "0xff", "x": "begin", "y": "1.25"})
 
-    def test_parts(self):
-        """A recording in three traces, with a checkpoint, gives what it gives as one: also what waits in hold.h."""
-        classes = {"t:a": {"k": Integer(64), "x": String()}, "t:b": {"k": Integer(64)}, "t:in": {}, "t:out": {}}
-        events, now = [], 10**9
-        for i in range(3000):
-            now += 100 * US
-            thread = {"vpid": 10, "vtid": 11 + i % 3, "procname": "prog"}
-            events += [(now, "t:in", {}, thread), (now + 10, "t:a", {"k": i, "x": f"x{i}"}, thread)]
-            if i >= 700:  # open for 70 ms: some are open, and some ends wait, where a trace ends
-                events.append((now + 20, "t:b", {"k": i - 700}, thread))
-            events.append((now + 30, "t:out", {}, thread))
-        rules = self.rules("[span {x}]\nbegin = t:a\nend = t:b\nkey = k\nparent = thread\ntags = all\n"
-                           "[span in]\nbegin = t:in\nend = t:out\nparent = thread\n")
-        whole, counters = self.convert(self.record(classes, events), rules=rules)
-        self.assertEqual(counters["rule_spans"], 3000 + 2300)
-        parts, sums = [], collections.Counter()
-        pieces = [events[:4001], events[4001:8002], events[8002:]]
-        for i, piece in enumerate(pieces):
-            spans, part = self.convert(
-                self.record(classes, piece), rules=rules,
-                parameters=(f'checkpoint="{self.folder}/checkpoint"', f'checkpoint-trace="{i}"',
-                            f"checkpoint-flush={'yes' if piece is pieces[-1] else 'no'}"))
-            parts += spans
-            sums.update(part)
-        self.assertEqual(canonical(parts), canonical(whole))
-        for counter in ("events", "events_of_rules", "rule_begins", "rule_spans", "rule_begins_unmatched"):
-            self.assertEqual(sums[counter], counters[counter], counter)
-        self.assertEqual(sorted(span["id"] for span in parts), sorted(span["id"] for span in whole))
-
     def test_join(self):
         """Both sides of a request, on two hosts: one trace."""
         fields = {"id": Integer(64)}
@@ -169,17 +124,6 @@ class Rules(Recorded):
                 self.assertEqual((call["name"], call["traceId"]),
                                  (span["name"].replace("serve", "call"), span["traceId"]))
         self.assertEqual(len(spans), 100)
-
-    def test_other_rules_in_next_run(self):
-        classes = {"t:a": {"k": Integer(64)}, "t:b": {"k": Integer(64)}}
-        first = self.record(classes, [(1000, "t:a", {"k": 1}), (10**9, "t:a", {"k": 2})])
-        second = self.record(classes, [(2 * 10**9, "t:b", {"k": 1}), (3 * 10**9, "t:b", {"k": 2})])
-        checkpoint = f'checkpoint="{self.folder}/checkpoint"'
-        self.convert(first, rules=self.rules("[span a]\nbegin = t:a\nend = t:b\nkey = k\n"),
-                     parameters=(checkpoint, 'checkpoint-trace="1"'))
-        spans, counters = self.convert(second, rules=self.rules("[span b]\nbegin = t:a\nend = t:b\nkey = k\n"),
-                                       parameters=(checkpoint, 'checkpoint-trace="2"', "checkpoint-flush=yes"))
-        self.assertEqual((spans, counters["rule_begins_unmatched"]), ([], 1))
 
     def test_beside_others(self):
         folder = os.path.join(self.folder, "old")

@@ -11,7 +11,8 @@
 #include "babeltrace-plugin/spans/assembler.h"
 
 #include "check.h"
-#include "moved.h"
+#include "babeltrace-plugin/spans/assembler_parts.h"
+#include "check.h"
 #include "script_log.h"
 #include "span_text.h"
 
@@ -29,11 +30,7 @@ struct run {
     uint64_t copies;
     bool hide; /* spans are counted only */
     uint64_t hidden;
-    bool is_moved; /* the assembler, to a new one after each line */
-    uint64_t lines;
 };
-
-#define MOVES 20
 
 /* ---- attributes: key=value ---- */
 
@@ -279,8 +276,6 @@ static void set_option(struct run *run, const struct script_word *word)
         run->options.max_open_spans = number;
     else if (strcmp(key, "max-bytes") == 0)
         run->options.max_open_bytes = number;
-    else if (strcmp(key, "moves") == 0)
-        run->is_moved &= number != 0;
     else
         script_fail(&run->line, "no such option", key);
 }
@@ -347,9 +342,6 @@ static void run_line(struct run *run)
         add_event(run);
     }
     check_account(run);
-    /* a state has all that there is room for in some tables: not for each of thousands of lines */
-    if (run->is_moved && (run->lines++ < MOVES || run->lines % (100 * MOVES) == 0))
-        run->assembler = moved(run->assembler, NULL);
 }
 
 /* ---- files ---- */
@@ -387,10 +379,9 @@ static void run_source(struct run *run, const char *source)
     }
 }
 
-static void run_script(const char *path, FILE *out, bool is_moved)
+static void run_script(const char *path, FILE *out)
 {
     struct run run = {
-        .is_moved = is_moved,
         .line = {.file = path},
         .options = {.idle_timeout_ns = INT64_C(10000000000),
                     .end_timeout_ns = 1000000000,
@@ -422,7 +413,7 @@ static void run_script(const char *path, FILE *out, bool is_moved)
 }
 
 /* diff says what is different, and its status that something is. */
-static void test_script(const char *path, bool is_moved)
+static void test_script(const char *path)
 {
     const int stem = (int)(strlen(path) - strlen(".events"));
     char command[4096];
@@ -433,10 +424,9 @@ static void test_script(const char *path, bool is_moved)
     diff = popen(command, "w");
     if (!diff)
         script_fail(&(struct script_line){.file = path}, "cannot run", command);
-    run_script(path, diff, is_moved);
+    run_script(path, diff);
     if (pclose(diff) != 0) {
-        fprintf(stderr, "%s: other spans than expected%s\n", path,
-                is_moved ? " of an assembler that is saved and restored in between" : "");
+        fprintf(stderr, "%s: other spans than expected\n", path);
         check_failures++;
     }
 }
@@ -450,10 +440,8 @@ static void test_all(void)
     snprintf(pattern, sizeof(pattern), "%s/tests/plugin/scripts/*.events", root ? root : ".");
     if (glob(pattern, 0, NULL, &files) != 0)
         script_fail(&(struct script_line){.file = pattern}, "no scripts", pattern);
-    for (size_t i = 0; i < files.gl_pathc; i++) {
-        test_script(files.gl_pathv[i], false);
-        test_script(files.gl_pathv[i], true);
-    }
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        test_script(files.gl_pathv[i]);
     printf("%zu scripts\n", files.gl_pathc);
     globfree(&files);
 }
@@ -463,6 +451,6 @@ int main(int argc, char **argv)
     if (argc == 1)
         test_all();
     for (int i = 1; i < argc; i++)
-        run_script(argv[i], stdout, false);
+        run_script(argv[i], stdout);
     return check_status();
 }

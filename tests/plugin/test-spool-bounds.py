@@ -359,19 +359,5 @@ def fsync_each_way():
             drain(spool, collector, spool_fsync=way).has(spool_accepted=1000)
 
 
-@scenario
-def fsync_beside_a_checkpoint():
-    """Who has set it to "second" is told, once, that it is "batch"; who has not set it is not."""
-    words = 'spool-fsync="second" is used as "batch"'
-    for way, count in (("second", 1), ("batch", 0), ("never", 0), (None, 0)):
-        with folder() as spool:
-            options = {"spool_fsync": way} if way else {}
-            run = Run(AWAY, "settled", "live", "add:100", "flush", "close", spool=spool, **options)
-            expect(run.messages.count(words) == count, "%s: %s" % (way, run.messages))
-    with folder() as spool:
-        run = Run(AWAY, "live", "add:100", "flush", "close", spool=spool, spool_fsync="second")
-        expect(words not in run.messages, run.messages)
-
-
 if __name__ == "__main__":
     sys.exit(run_scenarios(4))

@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import signal
-import subprocess
 import tempfile
 import unittest
 
@@ -264,52 +263,6 @@ class Tail(unittest.TestCase):
             said = self.start(f'tail-sampling="{self.rules}"').end(1).said
             self.assertIn(message, said)
         self.assertIn("No such file", self.start('tail-sampling="/nowhere"').end(1).said)
-
-    def test_cut(self):
-        """A recording in several traces gives what it gives as one: what waits, waits for the next trace."""
-        for number in range(TRACES // 4):
-            self.recording.request(number, duration=(5 + number % 40 * 5) * MS, log=tag("error", "EIO") if number % 9 == 0 else "",
-                                   root=number % 11 != 0)
-        rules = "error\nincomplete\n> 150ms\nrare 20\n1/5\n"
-        self.recording.write()
-        self.run_sink(rules)
-        whole, reasons = self.delivered()
-        expected = sorted((span["traceId"], span["id"], span["tags"].get("blkin.sampled", "")) for span in self.spans())
-        self.assertGreater(len(reasons), TRACES // 20)
-        events = sorted(self.recording.todo, key=lambda todo: todo[0])
-        spans, sent = [], collections.Counter()
-        cuts = [0, 101, 102, 350, len(events)]
-        again = Recording(self.folder)  # its threads count on from one trace to the next
-        for first, end in zip(cuts, cuts[1:]):
-            again.todo = events[first:end]
-            for at, todo in enumerate(again.todo):
-                again.todo[at] = (todo[0], again.gateway if todo[1] is self.recording.gateway else again.osd, *todo[2:])
-            subprocess.run(["rm", "-rf", self.folder + "/trace"], check=True)
-            again.renew()
-            again.write()
-            self.run_sink(rules, f'checkpoint="{self.folder}/checkpoint"', f'checkpoint-trace="{first}"',
-                          f'checkpoint-flush={"true" if end == cuts[-1] else "false"}')
-            spans += self.spans()
-            counters = self.counters()
-            sent.update({name: counters[name] for name in ("spans_accepted", "spans_sampled_out")})
-        self.assertEqual(sorted((span["traceId"], span["id"], span["tags"].get("blkin.sampled", "")) for span in spans), expected)
-        self.assertEqual(sent["spans_accepted"], len(expected))
-        self.assertEqual(sum(whole.values()), len(expected))
-        self.assertEqual(sent["spans_accepted"] + sent["spans_sampled_out"], len(events))
-
-    def test_left_without_rules(self):
-        """What waits for tail sampling is sent if the next run has no rules."""
-        self.recording.request(1, duration=8 * MS, root=True)
-        self.recording.write()
-        checkpoint = f'checkpoint="{self.folder}/checkpoint"'
-        self.run_sink("", checkpoint, 'checkpoint-trace="a"')
-        self.assertEqual(len(self.spans()), 0)
-        again = Recording(self.folder)
-        again.request(2, at=60 * S)
-        subprocess.run(["rm", "-rf", self.folder + "/trace"], check=True)
-        again.write()
-        self.start(checkpoint, 'checkpoint-trace="b"', "checkpoint-flush=true").end()
-        self.assertEqual(len(self.spans()), 6)
 
 
 if __name__ == "__main__":

@@ -230,25 +230,6 @@ def spool():
     return cut(Spool())
 
 
-class File(Spool):
-    """What a checkpoint takes for delivered."""
-
-    def command(self, folder):
-        return self.driver + [f"endpoint=file:{folder}/spans.json", "batch-spans=20", "batch-timeout-ms=5", "settled", "pace:2000",
-                              "add:1000000"]
-
-    def check(self, folder, word):
-        with contextlib.suppress(FileNotFoundError), open(folder + "/spans.json", encoding="utf-8", errors="replace") as file:
-            found = {int(name, 16) for name in re.findall('"id":"([0-9a-f]{16})"', file.read())}
-            return word, len(set(range(1, word + 1)) - found)
-        return word, word
-
-
-@scenario
-def file_of_a_checkpoint():
-    return cut(File())
-
-
 # ---- is it possible here? -----------------------------------------------------------------------------
 
 

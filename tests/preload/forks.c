@@ -8,21 +8,16 @@
  * the same, but the first time without a fork. Each child closes all that it has from 4 on, opens
  * FILES files, and they are its own until it ends, or it says so and fails.
  *
- *     forks syscall PORT COUNT FILES
- * the same. The children close by a system call, which nobody wraps.
- *
  *     forks bare PORT COUNT
  * answers by turns itself, in a child of _Fork(3), and in one of clone(2).
  *
  *     forks twice PORT COUNT
  * each connection is a grandchild's. The process in between ends at once, or after the grandchild,
- * by turns. The grandchild sees no files, where it may do so: then it cannot register.
+ * by turns.
  *
- *     forks threaded PORT COUNT
- * as serve, and each child has a second thread. It fails if a third one is ever started in it.
- *
- *     forks orphan PORT
- * a grandchild answers all that comes on one connection. The server is killed before.
+ *     forks busy PORT COUNT
+ * two threads ask and answer each other all the time. Meanwhile COUNT children are forked, which
+ * call exit(3). It fails if one has not ended after a minute.
  *
  *     forks ask PORT COUNT
  * asks COUNT times. Prints how long the slowest took, in us.
@@ -37,7 +32,6 @@
 #include "wire.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -59,16 +53,13 @@ static double now_us(void)
 /* ---- servers ---- */
 
 /* Descriptor 3 is the connection. */
-static void use_files(int count, bool by_syscall)
+static void use_files(int count)
 {
     struct stat status[256], again;
     int fds[256];
     char byte = 'f';
 
-    if (by_syscall)
-        syscall(SYS_close_range, 4, ~0U, 0);
-    else
-        closefrom(4);
+    closefrom(4);
     for (int i = 0; i < count; i++) {
         fds[i] = open("/tmp", O_TMPFILE | O_RDWR, 0600);
         if (fds[i] < 0 || write(fds[i], &byte, 1) != 1 || fstat(fds[i], &status[i]) < 0)
@@ -97,7 +88,7 @@ static void answer(int fd)
         fail("answer");
 }
 
-static void serve(const char *address, int connections, int files, bool by_syscall)
+static void serve(const char *address, int connections, int files)
 {
     const int listener = listen_at(address);
     int status, fd;
@@ -116,7 +107,7 @@ static void serve(const char *address, int connections, int files, bool by_sysca
                 srand((unsigned)i);
                 if (dup2(fd, 3) != 3)
                     fail("dup2");
-                use_files(files, by_syscall);
+                use_files(files);
             } else {
                 answer(fd);
             }
@@ -151,39 +142,56 @@ static void serve_bare(const char *address, int connections)
     }
 }
 
-static void *watch_threads(void *unused)
-{
-    struct stat tasks;
+/* ---- forks of a busy process ---- */
 
-    while (stat("/proc/self/task", &tasks) == 0) {
-        if (tasks.st_nlink > 4) {
-            (void)fputs("a child starts threads of LTTng's\n", stderr);
-            _exit(1);
-        }
-    }
+static const char *busy_address;
+static int busy_listener;
+
+static void *answer_all(void *unused)
+{
+    const int fd = accept(busy_listener, NULL, NULL);
+    char byte;
+
+    while (read(fd, &byte, 1) == 1 && write(fd, &byte, 1) == 1)
+        continue;
     return unused;
 }
 
-static void serve_threaded(const char *address, int connections)
+static void *ask_all(void *unused)
 {
-    const int listener = listen_at(address);
-    pthread_t thread;
+    const int fd = connect_to(busy_address, 0);
+    char byte = 'x';
+
+    while (write(fd, &byte, 1) == 1 && read(fd, &byte, 1) == 1)
+        continue;
+    return unused;
+}
+
+static void fork_while_busy(const char *address, int children)
+{
+    pthread_t threads[2];
     int status;
 
-    for (int i = 0; i < connections; i++) {
-        const int fd = accept(listener, NULL, NULL);
+    busy_address = address;
+    busy_listener = listen_at(address);
+    if (pthread_create(&threads[0], NULL, answer_all, NULL) != 0 ||
+        pthread_create(&threads[1], NULL, ask_all, NULL) != 0)
+        fail("pthread_create");
+    for (int i = 0; i < children; i++) {
         const pid_t child = fork();
 
-        if (child == 0) {
-            if (pthread_create(&thread, NULL, watch_threads, NULL) != 0)
-                fail("pthread_create");
-            answer(fd);
+        if (child == 0)
             exit(0);
+        for (int64_t end_ms = 0; waitpid(child, &status, WNOHANG) == 0;) {
+            if (!wait_up_to(PATIENCE_MS, &end_ms)) {
+                (void)kill(child, SIGKILL);
+                fail("a child hangs");
+            }
         }
-        close(fd);
-        if (child < 0 || waitpid(child, &status, 0) != child || status)
+        if (status)
             fail("a child has failed");
     }
+    exit(0);
 }
 
 static void in_between(int fd, bool ends_first)
@@ -192,8 +200,6 @@ static void in_between(int fd, bool ends_first)
     int status;
 
     if (child == 0) {
-        if ((chroot("/proc/self/fdinfo") < 0 || chdir("/") < 0) && errno != EPERM)
-            fail("chroot");
         for (int64_t end_ms = 0; ends_first && getppid() == parent;)
             if (!wait_up_to(PATIENCE_MS, &end_ms))
                 fail("the parent does not end");
@@ -222,27 +228,6 @@ static void serve_twice(const char *address, int connections)
     }
     while (wait(NULL) > 0) /* grandchildren */
         continue;
-}
-
-static void serve_as_orphan(const char *address)
-{
-    const int listener = listen_at(address);
-    const int fd = accept(listener, NULL, NULL);
-    const pid_t server = getpid();
-    struct pollfd ended = {.events = POLLIN};
-    char byte;
-
-    if (fork() == 0) {
-        if (fork() != 0)
-            exit(0);
-        ended.fd = (int)syscall(SYS_pidfd_open, server, 0);
-        if (kill(server, SIGKILL) < 0 || syscall(SYS_ppoll, &ended, 1, NULL, NULL, 0) != 1)
-            fail("the end of the server");
-        while (read(fd, &byte, 1) == 1 && write(fd, &byte, 1) == 1)
-            continue;
-        exit(0);
-    }
-    pause();
 }
 
 /* ---- the client ---- */
@@ -305,18 +290,15 @@ int main(int count, char **arguments)
     double slowest = 0;
 
     if (count == 4 && strcmp(arguments[1], "serve") == 0) {
-        serve(arguments[2], atoi(arguments[3]), 0, false);
+        serve(arguments[2], atoi(arguments[3]), 0);
     } else if (count == 5 && strcmp(arguments[1], "compare") != 0) {
-        serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]),
-              strcmp(arguments[1], "syscall") == 0);
+        serve(arguments[2], atoi(arguments[3]), atoi(arguments[4]));
     } else if (count == 4 && strcmp(arguments[1], "bare") == 0) {
         serve_bare(arguments[2], atoi(arguments[3]));
-    } else if (count == 4 && strcmp(arguments[1], "threaded") == 0) {
-        serve_threaded(arguments[2], atoi(arguments[3]));
+    } else if (count == 4 && strcmp(arguments[1], "busy") == 0) {
+        fork_while_busy(arguments[2], atoi(arguments[3]));
     } else if (count == 4 && strcmp(arguments[1], "twice") == 0) {
         serve_twice(arguments[2], atoi(arguments[3]));
-    } else if (count == 3 && strcmp(arguments[1], "orphan") == 0) {
-        serve_as_orphan(arguments[2]);
     } else if (count == 4 && strcmp(arguments[1], "ask") == 0) {
         for (int i = atoi(arguments[3]); i > 0; i--) {
             const double time = ask(arguments[2]);

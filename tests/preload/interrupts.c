@@ -1,10 +1,10 @@
 /*
- * Signals and limits that meet the library's own work: the load of LTTng, for which "late.so"
- * (built with -DLATE) stands, and the recording in the middle of a wait.
+ * Signals that meet the library's own work: its look for rings at a server's first wait, and the
+ * recording in the middle of a wait.
  *
  *     interrupts WAY PORT
  * A server that only sets a flag at SIGUSR1, and waits until it is set. WAY: poll, ppoll, select,
- * pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal comes in the load.
+ * pselect, epoll_wait, epoll_pwait, epoll_pwait2, accept or accept4. The signal comes in the look.
  *
  *     interrupts idle PORT
  * The same, and the signal comes while the answer to a request is recorded in the middle of
@@ -14,41 +14,15 @@
  * A signal that does not end the call: accept(2) goes on after a handler of SA_RESTART, and poll(2)
  * if the signal is ignored.
  *
- *     interrupts limit PORT
- * While a thread loads LTTng, RLIMIT_NPROC waits for that; in a child that is forked meanwhile it
- * does not.
- *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifdef LATE
-
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-/* Is loaded in place of LTTng's provider. */
-__attribute__((constructor)) static void begin(void)
-{
-    const char *ms = getenv("LATE_MS");
-
-    if (!ms)
-        (void)kill(getpid(), SIGUSR1);
-    else
-        (void)usleep((useconds_t)atoi(ms) * 1000);
-    (void)setenv("IS_LOADED", "", 1);
-}
-
-#else
-
 #include "waits.h"
 #include "wire.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -70,6 +44,20 @@ static int64_t now_ms(void)
 
     syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* ---- the signal ---- */
+
+static int64_t tell_after_ms; /* 0: not at all */
+
+/* The library takes the time when it looks for what is over. Threads of LTTng take it, too. */
+__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    if (tell_after_ms && now_ms() >= tell_after_ms && gettid() == getpid()) {
+        tell_after_ms = 0;
+        (void)kill(getpid(), SIGUSR1);
+    }
+    return (int)syscall(SYS_clock_gettime, clock, now);
 }
 
 /* ---- what waits ---- */
@@ -116,6 +104,7 @@ static void handle(void (*handler)(int), int flags)
 static void wait_for_flag(const char *way, int listener)
 {
     handle(on_signal, 0);
+    tell_after_ms = now_ms();
     while (!is_told) {
         if (wait_by(way, listener) >= 0 || errno != EINTR)
             fail(way);
@@ -124,18 +113,6 @@ static void wait_for_flag(const char *way, int listener)
 }
 
 /* ---- the signal comes in the middle of a wait ---- */
-
-static int64_t tell_after_ms; /* 0: not at all */
-
-/* The library takes the time when it looks for what is over. Threads of LTTng take it, too. */
-__attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *now)
-{
-    if (tell_after_ms && now_ms() >= tell_after_ms && gettid() == getpid()) {
-        tell_after_ms = 0;
-        (void)kill(getpid(), SIGUSR1);
-    }
-    return (int)syscall(SYS_clock_gettime, clock, now);
-}
 
 static void wait_idle(const char *port, int listener)
 {
@@ -176,6 +153,7 @@ static void accept_after_restart(const char *port, int listener)
         _exit(0);
     }
     handle(on_signal, SA_RESTART);
+    tell_after_ms = now_ms();
     if (accept(listener, NULL, NULL) < 0 || !is_told)
         fail("accept");
     if (waitpid(client, &status, 0) != client || status)
@@ -188,66 +166,10 @@ static void poll_ignoring(int listener)
     struct pollfd polled[2] = {{listener, POLLIN, 0}, {listener, POLLIN, 0}};
 
     handle(SIG_IGN, 0);
+    tell_after_ms = now_ms();
     if (poll(polled, 2, 300) != 0)
         fail("poll");
     printf("ignored: goes on\n");
-}
-
-/* ---- limits ---- */
-
-static void *load(void *listener)
-{
-    struct pollfd polled = {*(int *)listener, POLLIN, 0};
-
-    (void)poll(&polled, 1, 1);
-    return listener;
-}
-
-static bool is_loading(void)
-{
-    char line[512];
-    bool is = false;
-    FILE *file = fopen("/proc/self/maps", "r");
-
-    while (file && fgets(line, sizeof(line), file))
-        is |= strstr(line, "/late.so") != NULL;
-    if (file)
-        fclose(file);
-    return is && !getenv("IS_LOADED");
-}
-
-/* Returns how long that took. */
-static int64_t limit_threads(void)
-{
-    const int64_t begin_ms = now_ms();
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
-        fail("RLIMIT_NPROC");
-    return now_ms() - begin_ms;
-}
-
-static void limit_while_loading(int listener)
-{
-    pthread_t thread;
-    int status;
-    pid_t child;
-
-    if (pthread_create(&thread, NULL, load, &listener) != 0)
-        fail("thread");
-    for (int64_t end_ms = 0; !is_loading();)
-        if (!wait_up_to(PATIENCE_MS, &end_ms))
-            fail("nothing is loaded");
-    child = fork();
-    if (child == 0)
-        _exit(limit_threads() < 5000 ? 0 : 1);
-    if (waitpid(child, &status, 0) != child || status)
-        fail("the child has waited for a thread that it does not have");
-    (void)limit_threads();
-    if (!getenv("IS_LOADED"))
-        fail("the limit has not waited for the load");
-    pthread_join(thread, NULL);
-    printf("limit: waits\n");
 }
 
 int main(int count, char **arguments)
@@ -262,11 +184,7 @@ int main(int count, char **arguments)
         accept_after_restart(arguments[2], listener);
     else if (strcmp(way, "ignored") == 0)
         poll_ignoring(listener);
-    else if (strcmp(way, "limit") == 0)
-        limit_while_loading(listener);
     else
         wait_for_flag(way, listener);
     return 0;
 }
-
-#endif

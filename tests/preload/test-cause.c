@@ -244,6 +244,7 @@ static void test_will_write(void)
     CHECK(client.opener == one && other->calls == 0);
     called_forget_opener(&client);
     CHECK(one->calls == 0);
+    client.is_awaited = false;
     is_over(one);
     is_over(other);
 }

@@ -19,9 +19,9 @@ wait_for 20 - "the proxy" listening 7602 || exit 1
 begins client "$programs/request" 7602 8 1000000 0 100 1
 client=$!
 
-# each loads LTTng when it first serves or asks
+# with timeout(1), which runs each of them
 all_registered() {
-    (($(lttng_programs | grep -c ' blkin:span') == 3))
+    (($(lttng_programs | grep -c ' blkin:span') == 6))
 }
 wait_for 20 - "the registration of three programs" all_registered || exit 1
 

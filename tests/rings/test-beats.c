@@ -193,7 +193,7 @@ int main(int argc, char *argv[])
     const char *where = getenv("TMPDIR");
     const int fd = argc > 1 ? -1 : memfd_create("shared", 0);
 
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     if (argc > 1)
         return record(atoi(argv[1]));
     if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)

@@ -182,7 +182,7 @@ int main(int argc, char *argv[])
     const char *where = getenv("TMPDIR");
     const int fd = argc > 1 ? -1 : memfd_create("shared", 0);
 
-    setenv("BLKIN_PROVIDER", "none", 1);
+    setenv("BLKIN_LTTNG", "no", 1);
     if (argc > 2) {
         shared = served_share(atoi(argv[1]), sizeof(*shared));
         return write_with((unsigned)atoi(argv[2]));

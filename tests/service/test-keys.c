@@ -156,7 +156,7 @@ static void test_sections(void)
     CHECK(key_when(key_find("endpoint")) == KEY_AT_ONCE);
     CHECK(key_when(key_find("stats-file")) == KEY_AT_START);
     CHECK(key_is_services("tap") && key_is_services("only-traces"));
-    CHECK(key_is_services("checkpoint-flush") && !key_is_services("tape"));
+    CHECK(key_is_services("from-time") && !key_is_services("tape"));
 }
 
 int main(void)

@@ -39,6 +39,7 @@ for source in "$SRC"/tests/{libblkin,plugin,libblkin-ring,foreign,host,record,ri
     program=${source#"$SRC/tests/"}
     programs+=("$BUILD/tests/${program%.c}")
 done
+# shellcheck disable=SC2016 # the inner shell's
 printf '%s\0' "${programs[@]}" | xargs -0 -P 4 -I{} bash -c 'unit "$1"' unit {} >&2 || fail "a unit test fails with a decimal comma"
 echo "${#programs[@]} unit tests"
 

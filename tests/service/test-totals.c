@@ -124,7 +124,7 @@ static void test_killed_with_spool(void)
                         second = spooled(32032, 0, 2032), third = spooled(30000, 40, 30040);
     const struct spool_counts *spool = &totals.sinks.output.spool;
 
-    totals = (struct totals){.has_open = false};
+    totals = (struct totals){.last_run = ""};
     add("running", &first);
     CHECK(spool->spans == 60060 && spool->waiting == 32032);
     add("running", &nothing); /* killed before it could tell anything */
@@ -146,7 +146,7 @@ static void test_going_on(void)
     struct counts sum;
     json_t *json;
 
-    totals = (struct totals){.has_open = false};
+    totals = (struct totals){.last_run = ""};
     add("running", &first);
     json = totals_json(&totals, &table, NULL);
     CHECK(json && totals_read(json, &totals, &table, NULL));
@@ -162,23 +162,9 @@ static void test_killed(void)
     struct counts counts = {.output = {.spans = 100, .waiting = 30}};
 
     counts.output.outcome[OUTCOME_ACCEPTED] = 70;
-    totals = (struct totals){.has_open = false};
+    totals = (struct totals){.last_run = ""};
     add("running", &counts);
     CHECK(totals.sinks.output.spans == 70 && totals.sinks.output.waiting == 0);
-    CHECK(!totals.has_open);
-}
-
-/* What waits in the checkpoint has to be given the time, also if nothing more is recorded. */
-static void test_left_open(void)
-{
-    struct counts counts = {.input = {.spans_handed_over = 3}};
-
-    totals = (struct totals){.has_open = false};
-    add("ended", &counts);
-    CHECK(totals.has_open && totals.sinks.input.spans_handed_over == 0);
-    counts.input.spans_handed_over = 0;
-    add("ended", &counts);
-    CHECK(!totals.has_open);
 }
 
 /* The trace time of runs that come one after the other would look like a session that stands still.
@@ -205,7 +191,6 @@ int main(void)
     test_killed_with_spool();
     test_going_on();
     test_killed();
-    test_left_open();
     test_page();
     CHECK(unlink(stats_file) == 0);
     return check_status();

@@ -228,7 +228,7 @@ static void check_times(const char *url)
     int fd;
 
     beacon_ns = now_ns();
-    fd = connect_to(viewer_start(url, true));
+    fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, 8 + STREAM_BYTES));
     index = index_of(fd, 1);
@@ -294,7 +294,7 @@ static void check_metadata(const char *url)
 
     metadata_parts = 0;
     beacon_ns = now_ns();
-    fd = connect_to(viewer_start(url, true));
+    fd = connect_to(viewer_start(url, false, true, 0));
     ask(fd, 3, request, 20);
     CHECK(get(fd, streams, sizeof(streams)));
     CHECK(index_status(fd, FIRST, &index) == 2);
@@ -378,7 +378,7 @@ static void check_noise(const char *url)
 
     beacon_ns = 0;
     for (int round = 0; round < 200; round++) {
-        const int fd = connect_to(viewer_start(url, round & 1));
+        const int fd = connect_to(viewer_start(url, false, round & 1, 0));
 
         for (int i = 0; i < 20; i++) {
             data[7] = (unsigned char)(rand_r(&seed) % 3);

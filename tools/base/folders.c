@@ -252,7 +252,7 @@ char **trace_folders(const char *path, size_t *count)
         trace_folders_free(found.traces);
         return NULL;
     }
-    /* the same order each time: the checkpoint counts spans as they come */
+    /* the same order each time */
     qsort(found.traces, found.count, sizeof(*found.traces), by_name);
     *count = found.count;
     return found.traces;

@@ -305,55 +305,24 @@ bool process_has_thread(pid_t pid, const char *end)
     return entry_ends_so(pid, "task", "comm", end, name, sizeof(name));
 }
 
-/* RLIM_INFINITY also where it cannot be seen. */
-static rlim_t limit_of(pid_t pid, enum __rlimit_resource resource)
+uint64_t process_start(pid_t pid)
 {
-    struct rlimit limit;
-
-    return prlimit(pid, resource, NULL, &limit) < 0 ? RLIM_INFINITY : limit.rlim_cur;
-}
-
-struct tasks {
-    uid_t user;
-    rlim_t count;
-};
-
-static void count_tasks(void *context, struct process *process)
-{
-    struct tasks *tasks = context;
-    char path[64];
-    struct stat folder;
-
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
-    if (process->user == tasks->user && stat(path, &folder) == 0)
-        tasks->count += folder.st_nlink - 2;
-}
-
-const char *process_limit_of_threads(const struct process *process, unsigned count)
-{
-    const rlim_t page = (rlim_t)sysconf(_SC_PAGESIZE);
-    rlim_t need = limit_of(process->pid, RLIMIT_STACK);
-    struct tasks tasks = {.user = process->user};
-    unsigned long size = 0, data = 0;
-    FILE *file = open_file(process->pid, "statm");
+    FILE *file = open_file(pid, "stat");
+    unsigned long long start = 0;
+    char text[512] = "";
+    const char *end;
 
     if (file) {
-        if (fscanf(file, "%lu %*u %*u %*u %*u %lu", &size, &data) != 2)
-            size = data = 0;
+        text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
         (void)fclose(file);
     }
-    need = count *
-           (need == RLIM_INFINITY ? (rlim_t)2 << 20 : need); /* 2 MB: as the C library has it */
-    if (size * page + need > limit_of(process->pid, RLIMIT_AS))
-        return "RLIMIT_AS";
-    if (data * page + need > limit_of(process->pid, RLIMIT_DATA))
-        return "RLIMIT_DATA";
-    if (process->user != 0 && limit_of(process->pid, RLIMIT_NPROC) != RLIM_INFINITY) {
-        process_each(count_tasks, &tasks);
-        if (tasks.count + count > limit_of(process->pid, RLIMIT_NPROC))
-            return "RLIMIT_NPROC";
-    }
-    return NULL;
+    end = strrchr(text, ')');
+    if (end && sscanf(end,
+                      ") %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                      "%*s %llu",
+                      &start) != 1)
+        start = 0;
+    return start;
 }
 
 /* Its mount namespace alone does not tell: systemd gives one to many a service, with the same /run.

@@ -8,6 +8,7 @@
 
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -59,9 +60,8 @@ bool process_writes(pid_t pid, const char *path, bool *is_hidden);
 /* Has it a thread whose name ends so? */
 bool process_has_thread(pid_t pid, const char *end);
 
-/* The limit, as setrlimit(2) calls it, that leaves it no room for so many more threads; NULL: none,
- * or it cannot be seen. */
-const char *process_limit_of_threads(const struct process *process, unsigned count);
+/* When it started, in clock ticks since the boot; 0: that cannot be seen. */
+uint64_t process_start(pid_t pid);
 
 /* Has it another folder there than we have, as in a container? */
 bool process_is_elsewhere(pid_t pid, const char *folder);

@@ -19,6 +19,15 @@ static int64_t time_at(const json_t *object, const char *key)
     return date_read(json_string_value(json_object_get(object, key)));
 }
 
+static struct mark settled_at(const json_t *object)
+{
+    return (struct mark){
+        .at = {json_integer_value(json_object_get(object, "time_ns")),
+               (uint64_t)json_integer_value(json_object_get(object, "events"))},
+        .sent = (uint64_t)json_integer_value(json_object_get(object, "sent")),
+    };
+}
+
 void counts_read(const json_t *json, struct counts *counts)
 {
     for (size_t i = 0; i < counters_count; i++)
@@ -40,6 +49,7 @@ bool reader_account_read(const char *path, struct reader_account *account)
                                     .has_ended = strcmp(state, "ended") == 0};
         counts_read(values, &account->counts);
         account->counts.input.trace_time_ns = time_at(json, "trace_time");
+        account->settled = settled_at(json_object_get(json, "settled"));
     }
     json_decref(json);
     return is_whole;

@@ -11,7 +11,8 @@
 
 struct reader_account {
     struct counts counts;
-    int64_t events_ns; /* since 1970: what the counters of events were then */
+    int64_t events_ns;   /* since 1970: what the counters of events were then */
+    struct mark settled; /* from where another one has to go on, if the sink has a sent-file */
     long pid;
     bool has_ended; /* in order: it has written so */
 };

@@ -42,8 +42,7 @@ json_t *totals_own_json(const struct totals_table *table, const void *own)
 json_t *totals_json(const struct totals *totals, const struct totals_table *table, const void *own)
 {
     json_t *json = totals_own_json(table, own);
-    json_t *more = json_pack("{ss, sb, sI, so}", "last_run", totals->last_run, "has_open",
-                             totals->has_open, "trace_ns", (json_int_t)totals->trace_ns, "counters",
+    json_t *more = json_pack("{ss, so}", "last_run", totals->last_run, "counters",
                              counts_json(&totals->sinks));
 
     if (!json || !more || json_object_update(json, more) != 0) {
@@ -60,7 +59,7 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
     const json_t *sinks = json_object_get(json, "counters");
     const char *last = json_string_value(json_object_get(json, "last_run"));
 
-    *totals = (struct totals){.has_open = false};
+    *totals = (struct totals){.last_run = ""};
     for (size_t i = 0; i < table->count; i++) {
         const uint64_t value =
             (uint64_t)json_integer_value(json_object_get(json, table->own[i].name));
@@ -71,8 +70,6 @@ bool totals_read(const json_t *json, struct totals *totals, const struct totals_
         return false;
     counts_read(sinks, &totals->sinks);
     (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", last);
-    totals->has_open = json_is_true(json_object_get(json, "has_open"));
-    totals->trace_ns = json_integer_value(json_object_get(json, "trace_ns"));
     return true;
 }
 
@@ -138,10 +135,6 @@ uint64_t totals_add_run(struct totals *totals, const char *stats_file)
                        (long long)json_integer_value(json_object_get(json, "pid")), started);
     if (id[0] && strcmp(id, totals->last_run) != 0 && reader_account_read(stats_file, &run)) {
         settled = run.counts.output.outcome[OUTCOME_ACCEPTED];
-        totals->has_open = run.counts.input.events_held || run.counts.core.spans_open ||
-                           run.counts.input.spans_handed_over;
-        if (run.counts.input.trace_time_ns > totals->trace_ns)
-            totals->trace_ns = run.counts.input.trace_time_ns;
         counts_hand_over(&run.counts);
         totals_add(&totals->sinks, &run);
         (void)snprintf(totals->last_run, sizeof(totals->last_run), "%s", id);

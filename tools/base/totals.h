@@ -16,8 +16,6 @@
 
 struct totals {
     struct counts sinks; /* of all readers that have ended */
-    bool has_open;       /* events or spans that the last one has not sent: they wait for more */
-    int64_t trace_ns;    /* how far the trace was read */
     char last_run[64];   /* of a sink that is in these sums: it is never added twice */
 };
 

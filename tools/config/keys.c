@@ -141,7 +141,7 @@ bool key_is_services(const char *name)
 {
     return strcmp(name, "tap") == 0 || strcmp(name, "rules-report") == 0 ||
            strncmp(name, "only-", strlen("only-")) == 0 ||
-           strncmp(name, "checkpoint", strlen("checkpoint")) == 0;
+           strncmp(name, "from-", strlen("from-")) == 0 || strcmp(name, "sent-file") == 0;
 }
 
 /* The sink's that are keys. Found out once. */

@@ -117,6 +117,12 @@ void check_ring_users(const struct doctor *doctor, const json_t *status); /* ano
 void check_sessiond(const struct doctor *doctor);
 void check_sessiond_answer(const struct doctor *doctor);
 void check_programs(const struct doctor *doctor);
+
+/* Why LTTng is not in a program that uses libblkin. */
+struct process;
+void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
+                           size_t size);
+
 void check_rings(const struct doctor *doctor);
 void check_preload(const struct doctor *doctor);
 void check_sampling(const struct doctor *doctor);

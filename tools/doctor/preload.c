@@ -21,7 +21,6 @@
 #define LTTNG   "/liblttng-ust.so"
 #define RINGS   "/memfd:blkin-rings"
 #define SOCKET  "/run/blkin/rings/socket"
-#define THREADS 3 /* that LTTng needs: see lttng_start.c */
 
 struct search {
     const struct doctor *doctor;
@@ -30,9 +29,6 @@ struct search {
     struct process wanted; /* --pid */
     unsigned filtered_count;
     struct process filtered; /* the first of them */
-    unsigned limited_count;
-    struct process limited; /* the first of them */
-    const char *limit;      /* of that */
     bool is_hidden;
     unsigned secure_count, cleared_count;
     struct process secure, cleared; /* the first of them */
@@ -410,16 +406,14 @@ static void tell_of_filtered(const struct search *search)
     }
 }
 
-static void tell_of_limited(const struct search *search)
+/* ---- what is in it ---- */
+
+static bool has_mapped(const struct process *process, const char *file)
 {
-    if (search->limited_count == 0)
-        return;
-    saw(search->doctor, LEVEL_NOTE, "program.limited",
-        "processes with libblkin-preload.so that cannot start LTTng's threads: %u, such as process "
-        "%d (%s), because of its %s: not traced",
-        search->limited_count, (int)search->limited.pid, search->limited.name, search->limit);
-    mend(search->doctor, "raise the limit (prlimit, ulimit, systemd's Limit...=) and start the "
-                         "program again");
+    struct process other = *process;
+
+    other.provider[0] = '\0';
+    return process_find_libraries(&other, LIBRARY, file) && other.provider[0];
 }
 
 /* Children of traced programs that are not traced themselves. */
@@ -454,14 +448,31 @@ static void look_at_untraced(struct search *search, const struct process *proces
     }
 }
 
-/* LTTng starts threads, and is not loaded where it cannot. Later limits do not matter. */
-static void look_at_limits(struct search *search, const struct process *process)
+/* Is LTTng in it, are rings, and why not? */
+static void check_parts(const struct doctor *doctor, const struct process *process)
 {
-    const char *limit = process->provider[0] ? NULL : process_limit_of_threads(process, THREADS);
+    const int pid = (int)process->pid;
+    char why[PROCESS_PATH_MAX];
 
-    if (limit && search->limited_count++ == 0) {
-        search->limited = *process;
-        search->limit = limit;
+    if (has_mapped(process, LTTNG)) {
+        saw(doctor, LEVEL_OK, "program.lttng", "process %d (%s) has loaded LTTng", pid,
+            process->name);
+    } else {
+        program_without_lttng(doctor, process, why, sizeof(why));
+        saw(doctor, LEVEL_NOTE, "program.lttng", "process %d (%s) has not loaded LTTng: %s", pid,
+            process->name, why);
+    }
+    if (has_mapped(process, RINGS)) {
+        saw(doctor, LEVEL_OK, "program.rings", "process %d (%s) writes into rings", pid,
+            process->name);
+    } else if (!can_ask_for_rings(process, why)) {
+        saw(doctor, LEVEL_NOTE, "program.rings", "process %d (%s) has no rings: there is no %s",
+            pid, process->name, why);
+    } else {
+        saw(doctor, LEVEL_NOTE, "program.rings",
+            "process %d (%s) has no rings: it has served no request yet, or with BLKIN_DEBUG=1 in "
+            "its environment it prints the reason",
+            pid, process->name);
     }
 }
 
@@ -481,9 +492,7 @@ static void preload_look_at(void *context, struct process *process)
             look_at_untraced(search, process);
         return;
     }
-    if (!is_left_alone(process))
-        look_at_limits(search, process);
-    else if (search->filtered_count++ == 0)
+    if (is_left_alone(process) && search->filtered_count++ == 0)
         search->filtered = *process;
 }
 
@@ -493,10 +502,11 @@ void check_preload(const struct doctor *doctor)
 
     process_each(preload_look_at, &search);
     tell_of_filtered(&search);
-    tell_of_limited(&search);
     tell_of_untraced(&search);
     if (doctor->pid) {
         look_at_wanted(&search);
+        if (search.wanted.library[0] && !search.is_hidden)
+            check_parts(doctor, &search.wanted);
     } else if (search.count > 0) {
         saw(doctor, LEVEL_OK, "program.preloaded",
             "processes with libblkin-preload.so: %u, such as process %d (%s)", search.count,

@@ -117,7 +117,28 @@ __attribute__((format(printf, 5, 6))) static void explain(const struct doctor *d
         (int)process->pid, process->name, why);
 }
 
-/* Without the provider nothing of LTTng is in the program. */
+void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
+                           size_t size)
+{
+    const uint64_t start = process_start(process->pid);
+    char value[256] = "";
+
+    if (process_variable(process->pid, "BLKIN_LTTNG", value, sizeof(value)) &&
+        strcmp(value, "no") == 0)
+        (void)snprintf(why, size, "BLKIN_LTTNG=no is in its environment");
+    else if (process->is_filtered)
+        (void)snprintf(why, size, "it has a seccomp filter");
+    else if (strcmp(value, "yes") != 0 && !doctor->facts->sessiond)
+        (void)snprintf(why, size, "no lttng-sessiond runs");
+    else if (strcmp(value, "yes") != 0 && start && start < process_start(doctor->facts->sessiond))
+        (void)snprintf(why, size,
+                       "started before the session daemon: restart it, or set BLKIN_LTTNG=yes");
+    else
+        (void)snprintf(why, size,
+                       "it has the agent's rings (blkin run), has libblkin.a and does not call "
+                       "blkin_init(), or with BLKIN_DEBUG=1 it prints the reason");
+}
+
 static void explain_without_provider(const struct doctor *doctor, const struct process *process)
 {
     char value[256];
@@ -131,29 +152,11 @@ static void explain_without_provider(const struct doctor *doctor, const struct p
                 "there is no " PROVIDER_FILE " beside %s", process->library);
         mend(doctor, "install package libblkin-lttng1, then start the program again");
     } else {
-        explain(doctor, process, LEVEL_NOTE, "program.idle",
-                "it has begun no span yet, or " PROVIDER_FILE " cannot be opened");
-        mend(doctor,
-             "start the program with BLKIN_DEBUG=1 in its environment: it prints the reason");
-    }
-}
-
-/* A child records into its parent's buffers, and registers when that is no longer enough. */
-static void explain_forked(const struct doctor *doctor, const struct process *process)
-{
-    char value[16];
-
-    if (process_variable(process->pid, "BLKIN_FORK", value, sizeof(value)) &&
-        strcmp(value, "off") == 0) {
-        explain(doctor, process, LEVEL_BAD, "program.forked",
-                "it was forked, a fork has no threads of LTTng, and BLKIN_FORK=off is in its "
-                "environment");
-        mend(doctor, "start it without BLKIN_FORK, unless it calls lttng_ust_before_fork() itself");
-    } else {
-        explain(doctor, process, LEVEL_NOTE, "program.idle",
-                "it was forked, and has begun no span since, or records into its parent's buffers");
-        mend(doctor, "if its spans are missing, send it a request; with BLKIN_FORK=now in its "
-                     "environment it registers at once");
+        program_without_lttng(doctor, process, value, sizeof(value));
+        explain(doctor, process, LEVEL_BAD, "program.provider", "it has not loaded LTTng: %s",
+                value);
+        mend(doctor, "start it again, now that lttng-sessiond runs; with BLKIN_DEBUG=1 in its "
+                     "environment it prints the reason");
     }
 }
 
@@ -166,7 +169,9 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
                 "its /run/lttng is not that of lttng-sessiond: it is in a container");
         mend(doctor, "mount the host's /run/lttng and /dev/shm into the container");
     } else if (!process_has_thread(process->pid, LTTNG_THREAD)) {
-        explain_forked(doctor, process);
+        explain(doctor, process, LEVEL_BAD, "program.forked",
+                "it was forked by _Fork(3) or clone(2), and has no threads of LTTng");
+        mend(doctor, "LTTng cannot record it; blkin record can");
     } else if (has_other_home(doctor->facts, process->pid, home, sizeof(home))) {
         explain(doctor, process, LEVEL_BAD, "program.home",
                 "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);

@@ -164,6 +164,7 @@ static void host_service_name_provider(void)
         (void)snprintf(path, sizeof(path), "%s", LIBRARY_DIR "/" PROVIDER);
     if (access(path, R_OK) == 0)
         (void)setenv("BLKIN_PROVIDER", path, 0);
+    (void)setenv("BLKIN_LTTNG", "yes", 0); /* a session daemon may come later */
 }
 
 /* ---- sampling -------------------------------------------------------------------------------- */

@@ -39,6 +39,7 @@ static void open_block(struct metadata *metadata)
         return;
     metadata->block = strcmp(metadata->statement, "stream") == 0  ? STREAM_BLOCK
                       : strcmp(metadata->statement, "event") == 0 ? EVENT_BLOCK
+                      : strcmp(metadata->statement, "clock") == 0 ? CLOCK_BLOCK
                                                                   : OTHER_BLOCK;
     metadata->has_id = false;
     begin_statement(metadata);
@@ -68,6 +69,9 @@ static void end_statement(struct metadata *metadata)
     } else if (metadata->depth == 1 && metadata->block == EVENT_BLOCK &&
                begins(metadata, "stream_id=")) {
         metadata->wanted |= bit_of(strtoul(value + 1, NULL, 0));
+    } else if (metadata->depth == 1 && metadata->block == CLOCK_BLOCK &&
+               begins(metadata, "offset=")) {
+        metadata->offset = strtoull(value + 1, NULL, 0);
     }
     begin_statement(metadata);
 }

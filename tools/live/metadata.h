@@ -20,7 +20,8 @@ struct metadata {
     unsigned depth;            /* of braces */
     enum { IN_CODE, IN_TEXT, IN_COMMENT, IN_LINE_COMMENT } place;
     char last; /* character */
-    enum { OTHER_BLOCK, STREAM_BLOCK, EVENT_BLOCK } block;
+    enum { OTHER_BLOCK, CLOCK_BLOCK, STREAM_BLOCK, EVENT_BLOCK } block;
+    uint64_t offset;    /* of the clock, since 1970; 0: not known */
     bool has_id;        /* the stream block */
     char statement[64]; /* its beginning, without blanks, at depth 0 or 1 */
     size_t length;      /* of all of it */

@@ -21,14 +21,17 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#define AGAIN_MAX      3
+/* A child that reads the same again may die of it, as of a corrupted packet. SIGKILL is most often
+ * somebody's. */
+#define AGAIN_KILLED   1
+#define AGAIN_FAILED   4
+#define AGAIN_MAX      12
 #define RESTART_MS     100 /* then twice as long each time */
 #define RESTART_MAX_MS 5000
 #define LOOK_MS        1000
 #define SILENT_NS      INT64_C(180000000000) /* a reader writes its account when it begins */
 #define STUCK_NS       INT64_C(5000000000)
-#define AGAIN_NS       INT64_C(30000000000) /* a reader that has lived so long may be read after */
-#define END_EXTRA_MS   3000                 /* besides what the delivery of the rest may take */
+#define END_EXTRA_MS   3000 /* besides what the delivery of the rest may take */
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
@@ -87,12 +90,13 @@ static void readers_set_spool(const struct live_reader *reader, json_t *params)
 }
 
 /*
- * Our relay daemon has a session's packets until it ends: a reader reads them from the first one,
- * and passes over what the one before it has read. Not if that kills readers.
+ * The relay daemon has a session's packets: a reader reads them from the first one, and passes over
+ * what is settled. Not if that kills readers; nor what an unknown relay daemon has of before.
  */
-static bool readers_reads_all(const struct live_reader *reader)
+static bool readers_reads_on(const struct live_reader *reader)
 {
-    return reader->readers->options.is_own_relay && reader->again <= AGAIN_MAX;
+    return (reader->readers->options.is_own_relay || reader->from.time_ns) &&
+           reader->again <= AGAIN_MAX;
 }
 
 /* NULL: out of memory. */
@@ -100,23 +104,24 @@ static json_t *readers_order(const struct live_reader *reader)
 {
     const struct readers_options *options = &reader->readers->options;
     json_t *params = json_deep_copy(options->params), *own;
-    char stats[READERS_PATH_SIZE], checkpoint[READERS_PATH_SIZE], tap[READERS_PATH_SIZE];
+    char stats[READERS_PATH_SIZE], sent[READERS_PATH_SIZE], tap[READERS_PATH_SIZE];
 
     readers_set_endpoint(reader, params);
     readers_set_spool(reader, params);
-    own = json_pack("{ss, ss, ss, sb}", "stats-file", readers_path_of(reader, "json", stats),
-                    "checkpoint", readers_path_of(reader, "checkpoint", checkpoint), "tap",
-                    readers_path_of(reader, "tap", tap), "checkpoint-again",
-                    reader->starts > 0 && readers_reads_all(reader));
+    own =
+        json_pack("{ss, ss, ss, sI, sI}", "stats-file", readers_path_of(reader, "json", stats),
+                  "sent-file", readers_path_of(reader, "sent", sent), "tap",
+                  readers_path_of(reader, "tap", tap), "from-time",
+                  (json_int_t)reader->from.time_ns, "from-events", (json_int_t)reader->from.events);
     if (json_object_update(params, own) != 0) {
         json_decref(params);
         params = NULL;
     }
     json_decref(own);
-    return json_pack("{so, ss, ss, ss, sb, sI, si}", "params", params, "relay", options->live_url,
-                     "host", reader->host, "session", reader->session, "all",
-                     readers_reads_all(reader), "retry_us", (json_int_t)options->retry_us, "level",
-                     (int)options->level);
+    return json_pack("{so, ss, ss, ss, sb, sb, sI, si}", "params", params, "relay",
+                     options->live_url, "host", reader->host, "session", reader->session, "own",
+                     reader->is_own, "all", readers_reads_on(reader), "retry_us",
+                     (json_int_t)options->retry_us, "level", (int)options->level);
 }
 
 /* Returns false with errno set. */
@@ -131,7 +136,9 @@ static bool readers_start_child(struct live_reader *reader)
 static int readers_read(const json_t *order)
 {
     const char *relay = text_in(order, "relay");
-    const int port = viewer_start(relay, json_is_true(json_object_get(order, "all")));
+    const int port = viewer_start(relay, json_is_true(json_object_get(order, "own")),
+                                  json_is_true(json_object_get(order, "all")),
+                                  number_in(json_object_get(order, "params"), "from-time"));
     char url[1024];
 
     if (port == 0) {
@@ -189,7 +196,11 @@ static void readers_start(void *context)
     struct live_reader *reader = context;
 
     if (reader->starts == 0)
-        readers_say_what_was_before(reader);
+        readers_find_what_was_before(reader);
+    if (!readers_reads_on(reader)) {
+        reader->from = (struct position){.time_ns = 0};
+        reader->began_ns = wall_clock_ns();
+    }
     if (!readers_start_child(reader)) {
         readers_start_later(reader);
         return;
@@ -260,23 +271,42 @@ static bool readers_goes_on(const struct live_reader *reader, bool was_ending)
            (!was_ending || reader->is_renewed);
 }
 
-static void readers_say_death(struct live_reader *reader, int status, uint64_t lost, bool goes_on)
+/* Of a child that has died: what it has not delivered is lost, or comes twice. */
+static void readers_say_death(struct live_reader *reader, int status, uint64_t lost, uint64_t twice,
+                              bool goes_on)
 {
-    char how[48];
-    const char *next = !goes_on ? ""
-                       : readers_reads_all(reader)
-                           ? "; it is started again, and reads what it missed"
-                           : "; it is started again, and loses what is "
-                             "recorded until then";
+    char how[48], what[112];
 
     if (WIFSIGNALED(status))
         (void)snprintf(how, sizeof(how), "was killed by signal %d", WTERMSIG(status));
     else
         (void)snprintf(how, sizeof(how), "has ended with status %d", WEXITSTATUS(status));
+    if (goes_on && readers_reads_on(reader))
+        (void)snprintf(what, sizeof(what),
+                       "it is started again, and reads what it missed: at most %" PRIu64
+                       " spans come twice",
+                       twice);
+    else
+        (void)snprintf(what, sizeof(what), "%" PRIu64 " spans were not delivered%s", lost,
+                       goes_on ? "; it is started again, and loses what is recorded until then"
+                               : "");
     reader->readers->killed++;
     reader->readers->lost_spans += lost;
-    say(BK2031, "%s/%s: its reader %s, with %" PRIu64 " spans not delivered%s", reader->host,
-        reader->session, how, lost, next);
+    say(BK2031, "%s/%s: its reader %s; %s", reader->host, reader->session, how, what);
+}
+
+/* Did it die of what it read? */
+static void readers_note_progress(struct live_reader *reader, int status, bool was_ending)
+{
+    const int64_t read_ns = reader->now.counts.input.trace_time_ns;
+
+    if (was_ending || read_ns > reader->read_ns)
+        reader->again = 0;
+    else
+        reader->again +=
+            WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? AGAIN_KILLED : AGAIN_FAILED;
+    if (read_ns > reader->read_ns)
+        reader->read_ns = read_ns;
 }
 
 static void readers_all_have_ended(struct readers *readers)
@@ -291,17 +321,19 @@ void readers_child_ended(void *context, int status)
     struct readers *readers = reader->readers;
     const bool was_ending = reader->state == READER_ENDING;
     const bool goes_on = readers_goes_on(reader, was_ending);
-    const bool is_old = wall_clock_ns() - reader->since_ns > AGAIN_NS;
-    const uint64_t lost = readers_close_account(reader, reader->pid);
+    uint64_t lost, twice;
 
-    reader->again = is_old || was_ending ? 0 : reader->again + 1;
+    readers_read_last_account(reader);
+    readers_note_progress(reader, status, was_ending);
+    twice = readers_note_settled(reader);
+    lost = readers_close_account(reader, goes_on && readers_reads_on(reader));
     timer_clear(readers->loop, &reader->timer);
     output_lines_close(&reader->lines);
     reader->is_attached = false;
     if (!reader->unread_since_ns)
         reader->unread_since_ns = wall_clock_ns();
     if ((!was_ending && !reader->is_retired) || WIFSIGNALED(status))
-        readers_say_death(reader, status, lost, goes_on);
+        readers_say_death(reader, status, lost, twice, goes_on);
     if (readers->is_ending) {
         readers_set_state(reader, READER_ENDED);
         readers_all_have_ended(readers);
@@ -392,6 +424,7 @@ void readers_relay_down(struct readers *readers)
         struct live_reader *reader = &readers->readers[i];
 
         reader->is_listed = false;
+        reader->from = (struct position){.time_ns = 0}; /* another one has nothing of before */
         if (reader->is_used && reader->state == READER_WAITING)
             timer_clear(readers->loop, &reader->timer);
     }

@@ -8,9 +8,11 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- of one ---------------------------------------------------------------------------------- */
 
@@ -30,35 +32,95 @@ void readers_read_account(struct live_reader *reader)
         reader->now = account;
 }
 
-/* Of one that is gone. Returns the spans that went with it. */
-uint64_t readers_close_account(struct live_reader *reader, pid_t pid)
+/* How many spans the last child of this name has begun to send. */
+static uint64_t readers_read_sent(const struct live_reader *reader)
+{
+    char path[READERS_PATH_SIZE];
+    const int fd = open(readers_path_of(reader, "sent", path), O_RDONLY | O_CLOEXEC);
+    uint64_t sent = 0;
+
+    if (fd < 0)
+        return 0;
+    if (read(fd, &sent, sizeof(sent)) != (ssize_t)sizeof(sent))
+        sent = 0;
+    (void)close(fd);
+    return sent;
+}
+
+void readers_read_last_account(struct live_reader *reader)
 {
     struct reader_account account;
-    uint64_t lost;
 
-    if (readers_read_stats(reader, &account) && account.pid == pid)
+    if (readers_read_stats(reader, &account) && account.pid == reader->pid)
         reader->now = account;
     if (reader->is_attached || reader->now.counts.input.trace_time_ns)
         reader->failures = 0; /* it has worked */
-    lost = counts_bury(&reader->now.counts);
+}
+
+uint64_t readers_note_settled(struct live_reader *reader)
+{
+    const struct mark *settled = &reader->now.settled;
+    const uint64_t sent = readers_read_sent(reader);
+
+    if (settled->at.time_ns)
+        reader->from = settled->at;
+    else if (!reader->from.time_ns)
+        reader->from.time_ns = reader->began_ns;
+    return sent > settled->sent ? sent - settled->sent : 0;
+}
+
+/* Spans that wait are given up, if nobody reads them again. Returns how many these are. */
+uint64_t readers_close_account(struct live_reader *reader, bool is_read_again)
+{
+    uint64_t lost = 0;
+
+    if (is_read_again)
+        counts_hand_over(&reader->now.counts);
+    else
+        lost = counts_bury(&reader->now.counts);
     if (reader->now.pid)
         counts_follow(&reader->before, &reader->now.counts);
     reader->now = (struct reader_account){.pid = 0};
     return lost;
 }
 
-void readers_say_what_was_before(const struct live_reader *reader)
+static void readers_say_what_was_before(const struct live_reader *reader,
+                                        const struct reader_account *account, uint64_t twice)
+{
+    const double seconds = (double)(wall_clock_ns() - account->events_ns) / 1e9;
+    char what[160];
+
+    if (!reader->readers->options.is_own_relay)
+        (void)snprintf(what, sizeof(what),
+                       "%s: this one reads what it missed, and at most %" PRIu64
+                       " spans come twice",
+                       account->has_ended ? "has ended" : "was killed", twice);
+    else if (account->has_ended)
+        (void)snprintf(what, sizeof(what),
+                       "has ended: what was recorded since then is lost, %.1f s", seconds);
+    else
+        (void)snprintf(what, sizeof(what),
+                       "was killed: %" PRIu64 " spans that waited for delivery are lost, and what "
+                       "was recorded since it last wrote its account, %.1f s ago",
+                       account->counts.output.waiting, seconds);
+    say(BK2033, "%s/%s: the last reader, process %ld of an earlier run, %s", reader->host,
+        reader->session, account->pid, what);
+}
+
+/* Our own relay daemon has nothing of an earlier run. */
+void readers_find_what_was_before(struct live_reader *reader)
 {
     struct reader_account account;
+    uint64_t twice = 0;
 
-    if (!readers_read_stats(reader, &account) || account.has_ended)
+    if (!readers_read_stats(reader, &account) || account.settled.at.time_ns > wall_clock_ns())
         return;
-    say(BK2033,
-        "%s/%s: the last reader, process %ld of an earlier run, was killed: %" PRIu64
-        " spans that waited for delivery are lost, and what was recorded since it last wrote its "
-        "account, %.1f s ago",
-        reader->host, reader->session, account.pid, account.counts.output.waiting,
-        (double)(wall_clock_ns() - account.events_ns) / 1e9);
+    if (!reader->readers->options.is_own_relay) {
+        reader->now.settled = account.settled;
+        twice = readers_note_settled(reader);
+        reader->now = (struct reader_account){.pid = 0};
+    }
+    readers_say_what_was_before(reader, &account, twice);
 }
 
 /* Of the child that runs, and of those before it. */

@@ -21,11 +21,15 @@ const char *readers_path_of(const struct live_reader *reader, const char *end,
 
 void readers_read_account(struct live_reader *reader);
 
-/* Of a child that is gone. Returns the spans that went with it. */
-uint64_t readers_close_account(struct live_reader *reader, pid_t pid);
+/* Of a child that is gone, in this order. */
+void readers_read_last_account(struct live_reader *reader);
+/* Where the next one goes on. Returns how many spans come twice then, at most. */
+uint64_t readers_note_settled(struct live_reader *reader);
+/* Returns how many spans went with it. */
+uint64_t readers_close_account(struct live_reader *reader, bool is_read_again);
 
-/* Of a reader that an earlier run of the agent has left. */
-void readers_say_what_was_before(const struct live_reader *reader);
+/* Of a reader that an earlier run of the service has left. */
+void readers_find_what_was_before(struct live_reader *reader);
 
 /* ---- starting and ending one: readers.c ------------------------------------------------------ */
 

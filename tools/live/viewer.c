@@ -340,7 +340,7 @@ static bool viewer_start_thread(struct viewer *viewer)
     return thread_start(&thread, viewer_run, viewer, "blkin-viewer") && pthread_detach(thread) == 0;
 }
 
-int viewer_start(const char *live_url, bool from_beginning)
+int viewer_start(const char *live_url, bool is_local, bool from_beginning, int64_t from_ns)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof(address);
@@ -349,7 +349,9 @@ int viewer_start(const char *live_url, bool from_beginning)
     if (!viewer)
         return 0;
     *viewer =
-        (struct viewer){.is_from_beginning = from_beginning,
+        (struct viewer){.has_offset = is_local, /* of 0 */
+                        .is_from_beginning = from_beginning,
+                        .from_ns = from_ns,
                         .reader = -1,
                         .listener = -1,
                         .asked_ns = clock_ns(),

@@ -14,12 +14,14 @@
 #define BLKIN_LIVE_VIEWER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Connects to the relay daemon at net://HOST:PORT, starts the thread, and returns the port on
- * 127.0.0.1 where it waits for babeltrace2. from_beginning: what was recorded before it attaches is
- * read, too. Returns 0 with errno set.
+ * 127.0.0.1 where it waits for babeltrace2. is_local: the traces
+ * have the clock of this host. from_beginning: what was recorded before it attaches is
+ * read, too; but no packets that end before from_ns, since 1970. Returns 0 with errno set.
  */
-int viewer_start(const char *live_url, bool from_beginning);
+int viewer_start(const char *live_url, bool is_local, bool from_beginning, int64_t from_ns);
 
 #endif

@@ -216,6 +216,36 @@ static bool viewer_hold(const struct viewer *viewer, struct stream *stream,
     return write_all(viewer->reader, &later, sizeof(later));
 }
 
+/* Does the packet end before the time from which on events are wanted? */
+static bool viewer_is_before(const struct viewer *viewer, const struct stream *stream,
+                             const struct index_reply *reply)
+{
+    const struct viewer_text *text =
+        stream && viewer->from_ns ? viewer_find_text(viewer, BY_TRACE, stream->trace) : NULL;
+
+    return text && text->all.offset && be32toh(reply->status) == STATUS_OK &&
+           viewer_minus((int64_t)(be64toh(reply->end) + text->all.offset), viewer->from_ns) < 0;
+}
+
+/* Of the next packet that is wanted. Returns false if the connection is gone. */
+static bool viewer_take_index(const struct viewer *viewer, struct stream *stream,
+                              const unsigned char *request, size_t size, struct index_reply *reply)
+{
+    for (;;) {
+        if (!viewer_ask(viewer, CMD_INDEX, request, size) ||
+            !viewer_get(viewer->relay, reply, sizeof(*reply)))
+            return false;
+        if (!viewer_is_before(viewer, stream, reply))
+            break;
+        stream->flags |= reply->flags;
+    }
+    if (stream)
+        reply->flags |= stream->flags;
+    if (stream && be32toh(reply->status) == STATUS_OK)
+        stream->flags = 0;
+    return true;
+}
+
 bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size_t size)
 {
     struct stream *stream = size < 8 ? NULL : viewer_find_stream(viewer, viewer_long_at(request));
@@ -226,8 +256,7 @@ bool viewer_give_index(struct viewer *viewer, const unsigned char *request, size
 
     if (stream && stream->is_held)
         reply = stream->held;
-    else if (!viewer_ask(viewer, CMD_INDEX, request, size) ||
-             !viewer_get(viewer->relay, &reply, sizeof(reply)))
+    else if (!viewer_take_index(viewer, stream, request, size, &reply))
         return false;
     if (!stream || (be32toh(reply.status) != STATUS_OK && be32toh(reply.status) != INDEX_INACTIVE))
         return write_all(viewer->reader, &reply, sizeof(reply));

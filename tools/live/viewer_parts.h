@@ -45,6 +45,7 @@ struct stream {
     bool is_held, has_header;
     bool is_described; /* the metadata has its class: */
     uint64_t class_id;
+    uint32_t flags;     /* of packets that were passed over */
     uint64_t asks_seen; /* of its trace's text, when that was looked at last */
     struct index_reply held;
     int64_t undescribed_ns;             /* since then metadata is waited for; 0: it is not */
@@ -71,6 +72,7 @@ struct session {
 struct viewer {
     int listener, reader, relay;
     bool is_from_beginning, has_offset;
+    int64_t from_ns;   /* packets that end before are passed over */
     bool has_flags;    /* babeltrace2 (since 2.1) takes the flag from a beacon, too */
     int64_t offset_ns; /* how far the trace's clock is behind ours, at the least */
     int64_t asked_ns;  /* no time up to this one has streams that babeltrace2 does not know */

@@ -79,9 +79,9 @@ bool worker_is_there(const struct merged_worker *worker, int64_t now_ns);
 /* The document, free() it. Returns NULL when out of memory. */
 char *merged_document(const struct merged *merged, int64_t now_ns);
 
-/* The same for Prometheus: the names that Grafana's service graph and span metrics know, with blkin_
- * before them, self times, and the workers themselves. series: of rows and edges, at most so many;
- * what is beyond is in "(other)". */
+/* The same for Prometheus: the names that Grafana's service graph and span metrics know, with the
+ * prefix blkin_, self times, and the workers themselves. Rows and edges have so many series at
+ * most; what is beyond is in "(other)". */
 char *merged_page(const struct merged *merged, size_t series, int64_t now_ns);
 
 bool merged_is_document(const json_t *json);

@@ -248,7 +248,6 @@ static bool records_open(struct records *records, const char *path, const json_t
         return false;
     records->pipeline.calls = (struct pipeline_calls){records_are_interrupted, records_say,
                                                       records_print_summary, records};
-    records->pipeline.flushes = true;
     if (!pipeline_open(&records->pipeline, params, error))
         return false;
     if (json_object_get(order, "tell-of"))

@@ -26,7 +26,7 @@ enum { STATUS_USAGE = 2, STATUS_CANNOT = 125, STATUS_NOT_RUN = 126, STATUS_NOT_F
 
 #define PRELOAD_FILE "libblkin-preload.so"
 
-enum { RUN_FILE = 'f', ANYWAY = 'a', PRINT = 'p', HELP = 'h', KEY = 'k' };
+enum { RUN_FILE = 'f', ANYWAY = 'a', PRINT = 'p', HELP = 'h', KEY = 'k', LTTNG = 'l' };
 
 static const struct option options[] = {
     {"ports", required_argument, NULL, KEY},
@@ -39,6 +39,7 @@ static const struct option options[] = {
     {"guesses", required_argument, NULL, KEY},
     {"payload", required_argument, NULL, KEY},
     {"seccomp", required_argument, NULL, KEY},
+    {"lttng", no_argument, NULL, LTTNG},
     {"run-file", required_argument, NULL, RUN_FILE},
     {"anyway", no_argument, NULL, ANYWAY},
     {"print", no_argument, NULL, PRINT},
@@ -48,7 +49,7 @@ static const struct option options[] = {
 
 struct request {
     const char *command; /* how messages begin */
-    bool is_print, is_anyway, is_help;
+    bool is_print, is_anyway, is_help, has_lttng;
     char run_file[PATH_MAX]; /* "": the default */
     /* of BLKIN_RUN: that of the environment, then the options */
     char text[2 * PRELOAD_CONFIG_MAX];
@@ -104,6 +105,9 @@ static bool read_option(struct request *request, int option, int index)
         return add_key(request, options[index].name, optarg);
     case RUN_FILE:
         return set_run_file(request, optarg);
+    case LTTNG:
+        request->has_lttng = true;
+        return true;
     case ANYWAY:
         request->is_anyway = true;
         return true;
@@ -212,6 +216,8 @@ static int print_variables(const struct request *request, const char *library)
     print_variable("LD_PRELOAD", library);
     if (request->text[0])
         print_variable("BLKIN_RUN", request->text);
+    if (request->has_lttng)
+        print_variable("BLKIN_LTTNG", "yes");
     if (request->run_file[0])
         print_variable("BLKIN_RUN_FILE", request->run_file);
     return fflush(stdout) == 0 ? 0 : 1;
@@ -223,6 +229,7 @@ static bool set_variables(const struct request *request, const char *library)
     const bool is_set =
         list && setenv("LD_PRELOAD", list, 1) == 0 &&
         (!request->text[0] || setenv("BLKIN_RUN", request->text, 1) == 0) &&
+        (!request->has_lttng || setenv("BLKIN_LTTNG", "yes", 1) == 0) &&
         (!request->run_file[0] || setenv("BLKIN_RUN_FILE", request->run_file, 1) == 0);
 
     free(list);

@@ -20,7 +20,7 @@ struct blkin_annotation;
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
 /* Raised at every change of the table: libblkin refuses a provider of another version. */
-#define BLKIN_PROVIDER_VERSION 9
+#define BLKIN_PROVIDER_VERSION 10
 
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
@@ -56,12 +56,6 @@ struct blkin_event {
     struct packed_event *event;
 };
 
-enum blkin_registration {
-    BLKIN_REGISTERED,     /* or as good as that: its parent is, and suffices */
-    BLKIN_UNREGISTERED,   /* it has to be before anything can be recorded */
-    BLKIN_NOT_WANTED_YET, /* no session wants events: ask again at the next one */
-};
-
 struct blkin_provider {
     unsigned version;
     struct blkin_tracepoint zipkin[BLKIN_ORIGINAL_EVENTS];
@@ -72,28 +66,17 @@ struct blkin_provider {
      */
     void (*record)(struct packed_event *event, const void *payload, size_t length,
                    void **thread_slot);
-    /*
-     * From now on, children of fork(2) are followed. at_once: they are registered in fork(2). Else
-     * this returns true, and register_process() is to be called in a child before anything else
-     * here is, and once a second from then on. The first call decides. timeout_ms: see
-     * lttng_start.h; it stays.
-     */
-    bool (*follow_forks)(bool at_once, char *timeout_ms);
-    /* How a child of fork(2) is known. Thread-safe, as what follows is. */
-    enum blkin_registration (*registration)(void);
-    /*
-     * Registers it; takes ms. may_wait: until the session daemon has told what it wants; else that
-     * comes into force later. False: nothing may be recorded in this process.
-     */
-    bool (*register_process)(bool may_wait);
-    /* Has a session daemon taken this process in? Slow. */
-    bool (*is_registered)(void);
     /* Allocates what LTTng keeps of the calling thread. */
     void (*init_thread)(void);
-    /* In a child that was made without the handlers of fork(2): it never registers. */
-    void (*after_bare_fork)(void);
-    /* The lowest descriptor from..to that is LTTng's, or -1. */
-    int (*find_descriptor)(unsigned from, unsigned to);
+    /* Around fork(2), as lttng/ust-fork.h has it. Calls may be nested. */
+    void (*before_fork)(void);
+    void (*after_fork_parent)(void);
+    void (*after_fork_child)(void);
+    /* close(2) and close_range(2) of the program's, by the real ones, but for LTTng's own
+     * descriptors. */
+    int (*close)(int fd, int (*real)(int fd));
+    int (*close_range)(unsigned first, unsigned last, int flags,
+                       int (*real)(unsigned first, unsigned last, int flags));
 };
 
 #endif

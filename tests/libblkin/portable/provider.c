@@ -158,36 +158,6 @@ static void record_nothing(const struct blkin_trace *trace, const struct blkin_e
     (void)annotation;
 }
 
-static bool follow_forks(bool at_once, char *timeout_ms)
-{
-    (void)at_once;
-    (void)timeout_ms;
-    return false;
-}
-
-static enum blkin_registration registration(void)
-{
-    return BLKIN_REGISTERED;
-}
-
-static bool register_process(bool may_wait)
-{
-    (void)may_wait;
-    return true;
-}
-
-static bool is_registered(void)
-{
-    return true;
-}
-
-static int find_descriptor(unsigned from, unsigned to)
-{
-    (void)from;
-    (void)to;
-    return -1;
-}
-
 static void do_nothing(void)
 {
 }
@@ -201,13 +171,10 @@ const struct blkin_provider blkin_lttng_provider = {
     .events = {EVENT(0), EVENT(1), EVENT(2), EVENT(3), EVENT(4), EVENT(5), EVENT(6), EVENT(7),
                EVENT(8), EVENT(9), EVENT(10), EVENT(11), EVENT(12), EVENT(13), EVENT(14)},
     .record = record,
-    .follow_forks = follow_forks,
-    .registration = registration,
-    .register_process = register_process,
-    .is_registered = is_registered,
     .init_thread = do_nothing,
-    .after_bare_fork = do_nothing,
-    .find_descriptor = find_descriptor,
+    .before_fork = do_nothing,
+    .after_fork_parent = do_nothing,
+    .after_fork_child = do_nothing,
 };
 
 __attribute__((constructor)) static void switch_on(void)

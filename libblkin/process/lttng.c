@@ -1,0 +1,306 @@
+/*
+ * The decision, the file, and what LTTng is told of forks.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "lttng.h"
+
+#include "libblkin/base/debug.h"
+#include "libblkin/base/provider.h"
+#include "libblkin/ring/ring_find.h"
+#include "libblkin/ring/ring_provider.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/resource.h>
+#include <sys/single_threaded.h>
+
+#define PROVIDER_FILE    "libblkin-lttng.so.1"
+#define TIMEOUT_VARIABLE "LTTNG_UST_REGISTER_TIMEOUT" /* LTTng's own default is 3 s */
+#define TIMEOUT_MS       "1000"
+#define SOCKETS          "lttng-ust-sock-" /* LTTng appends the version of its ABI */
+
+static bool is_decided;
+static const struct blkin_provider *provider_in_use = &blkin_no_provider;
+static bool follows_forks;
+static char why[300] =
+    "blkin_init() was not called by this program, which has libblkin.a linked in";
+
+const struct blkin_provider *blkin_lttng_provider_in_use(void)
+{
+    return __atomic_load_n(&provider_in_use, __ATOMIC_ACQUIRE);
+}
+
+const struct blkin_provider *blkin_lttng_(void)
+{
+    const struct blkin_provider *provider = blkin_lttng_provider_in_use();
+
+    return provider == &blkin_no_provider ? NULL : provider;
+}
+
+/* Always returns false. */
+__attribute__((format(printf, 1, 2))) static bool note(const char *format, ...)
+{
+    va_list values;
+
+    va_start(values, format);
+    (void)vsnprintf(why, sizeof(why), format, values);
+    va_end(values);
+    return false;
+}
+
+void blkin_lttng_report(void)
+{
+    blkin_debug_say("libblkin: LTTng is %sloaded: %s", blkin_lttng_() ? "" : "not ", why);
+}
+
+/* ---- the decision ---- */
+
+/* In DIRECTORY/BELOW. */
+static bool has_socket(const char *directory, const char *below)
+{
+    char path[PATH_MAX];
+    const struct dirent *entry;
+    bool found = false;
+    DIR *folder;
+
+    if (!directory || snprintf(path, sizeof(path), "%s%s", directory, below) >= (int)sizeof(path) ||
+        !(folder = opendir(path)))
+        return false;
+    while (!found && (entry = readdir(folder)))
+        found = strncmp(entry->d_name, SOCKETS, sizeof(SOCKETS) - 1) == 0;
+    (void)closedir(folder);
+    return found;
+}
+
+static bool session_daemon_is_there(void)
+{
+    const char *home = secure_getenv("LTTNG_HOME");
+
+    return has_socket(secure_getenv("LTTNG_UST_APP_PATH"), "") ||
+           has_socket("/var/run/lttng", "") ||
+           has_socket(home ? home : secure_getenv("HOME"), "/.lttng");
+}
+
+static bool is_at_least(int resource, const char *name, rlim_t least)
+{
+    struct rlimit limit;
+
+    return getrlimit((__rlimit_resource_t)resource, &limit) != 0 || limit.rlim_cur >= least ||
+           note("%s is %llu, and LTTng needs %llu", name, (unsigned long long)limit.rlim_cur,
+                (unsigned long long)least);
+}
+
+/* LTTng hangs at its start and crashes at its end if it cannot start its threads. */
+static bool has_room_for_threads(void)
+{
+    const rlim_t stacks = (rlim_t)64 << 20;
+
+    return is_at_least(RLIMIT_NPROC, "RLIMIT_NPROC", 4) &&
+           is_at_least(RLIMIT_DATA, "RLIMIT_DATA", stacks) &&
+           is_at_least(RLIMIT_AS, "RLIMIT_AS", 4 * stacks);
+}
+
+static bool rings_are_there(void)
+{
+    ring_find_begin();
+    ring_find_wait(true);
+    return ring_find() == RING_FOUND;
+}
+
+static bool is_wanted(bool rings_come_first)
+{
+    const char *choice = secure_getenv("BLKIN_LTTNG");
+
+    if (choice && strcmp(choice, "no") == 0)
+        return note("BLKIN_LTTNG=no is in the environment");
+    if (choice && strcmp(choice, "yes") == 0) {
+        (void)note("BLKIN_LTTNG=yes is in the environment");
+        return has_room_for_threads();
+    }
+    if (!session_daemon_is_there())
+        return note("no LTTng session daemon was there when this program started: restart it, or "
+                    "set BLKIN_LTTNG=yes");
+    if (rings_come_first && rings_are_there())
+        return note("the agent's rings are there: blkin run --lttng loads LTTng, too");
+    (void)note("a session daemon was there when this program started");
+    return has_room_for_threads();
+}
+
+/* ---- the file ---- */
+
+/* This shared object; its name is "" in a program that libblkin.a is linked into. */
+static struct link_map *find_this_object(void)
+{
+    struct link_map *object = NULL;
+    Dl_info self;
+
+    return dladdr1(&is_decided, &self, (void **)&object, RTLD_DL_LINKMAP) ? object : NULL;
+}
+
+/* LTTng crashes in a namespace of dlmopen(3). */
+static bool is_in_base_namespace(struct link_map *object)
+{
+    Lmid_t id;
+
+    return !object || dlinfo(object, RTLD_DI_LMID, &id) != 0 || id == LM_ID_BASE ||
+           note("this is a namespace of dlmopen(3), in which LTTng crashes");
+}
+
+/* RTLD_NODELETE: LTTng keeps pointers into a provider, which must never be unmapped. */
+static void *open_file(const char *file)
+{
+    return dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+/*
+ * Beside the shared object that this is a part of, if its path is one that nobody else can bend: a
+ * program's own path is argv[0], a relative one depends on the working directory, and in a
+ * set-user-ID program only ld.so knows which folders are to be trusted.
+ */
+static void *open_beside(const struct link_map *object)
+{
+    char path[PATH_MAX];
+    int length;
+
+    if (getauxval(AT_SECURE) || !object || object->l_name[0] != '/')
+        return NULL;
+    length = snprintf(path, sizeof(path), "%.*s/%s",
+                      (int)(strrchr(object->l_name, '/') - object->l_name), object->l_name,
+                      PROVIDER_FILE);
+    return length < 0 || (size_t)length >= sizeof(path) ? NULL : open_file(path);
+}
+
+static const struct blkin_provider *open_provider(const struct link_map *object)
+{
+    const char *chosen = secure_getenv("BLKIN_PROVIDER");
+    const char *file = chosen ? chosen : PROVIDER_FILE;
+    const struct blkin_provider *provider;
+    void *handle = chosen ? NULL : open_beside(object);
+
+    if (!handle && !(handle = open_file(file))) {
+        const char *error = dlerror();
+
+        (void)note("%s", error ? error : file);
+        return &blkin_no_provider;
+    }
+    provider = dlsym(handle, BLKIN_PROVIDER_SYMBOL);
+    if (!provider || provider->version != BLKIN_PROVIDER_VERSION) {
+        (void)note("%s is of another version than this libblkin", file);
+        return &blkin_no_provider;
+    }
+    return provider;
+}
+
+/* ---- loading ---- */
+
+/* liblttng-ust-fork.so does what the handlers below would do: twice is a deadlock. */
+static bool fork_is_wrapped(void)
+{
+    void *symbol = dlsym(RTLD_DEFAULT, "fork");
+    Dl_info info;
+
+    return symbol && dladdr(symbol, &info) && info.dli_fname &&
+           strstr(info.dli_fname, "liblttng-ust-fork");
+}
+
+static void before_fork(void)
+{
+    if (follows_forks)
+        blkin_lttng_provider_in_use()->before_fork();
+}
+
+static void after_fork_parent(void)
+{
+    if (follows_forks)
+        blkin_lttng_provider_in_use()->after_fork_parent();
+}
+
+static void after_fork_child(void)
+{
+    if (follows_forks)
+        blkin_lttng_provider_in_use()->after_fork_child();
+}
+
+/*
+ * With a shorter wait for a session daemon that does not answer, if the environment may be changed.
+ * LTTng keeps a pointer to the value, and reads it again in children: so the text stays.
+ */
+static void load(const struct link_map *object, bool may_set_environment)
+{
+    const bool is_set = may_set_environment && !getenv(TIMEOUT_VARIABLE);
+    char *timeout = is_set ? strdup(TIMEOUT_VARIABLE "=" TIMEOUT_MS) : NULL;
+    const struct blkin_provider *provider;
+
+    /* In a child, LTTng starts threads: the handlers of forks that were registered before come
+     * first. */
+    (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
+    if (timeout)
+        (void)putenv(timeout); /* NOLINT(concurrency-mt-unsafe): there is one thread */
+    provider = open_provider(object);
+    if (timeout)
+        (void)unsetenv(TIMEOUT_VARIABLE); /* NOLINT(concurrency-mt-unsafe) */
+    if (provider == &blkin_no_provider)
+        return;
+    /* this library's handlers of forks must stay as long as LTTng does */
+    if (object && object->l_name[0])
+        (void)dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    follows_forks = !fork_is_wrapped();
+    ring_provider_init(provider);
+    __atomic_store_n(&provider_in_use, provider, __ATOMIC_RELEASE);
+}
+
+static void start(bool is_asked, bool rings_come_first)
+{
+    const int saved_errno = errno;
+    const bool is_alone = __libc_single_threaded;
+    struct link_map *object;
+
+    if (__atomic_load_n(&is_decided, __ATOMIC_ACQUIRE))
+        return;
+    object = find_this_object();
+    if (!is_asked && !is_alone)
+        (void)note("the program had threads already when libblkin came, and has not called "
+                   "blkin_init()");
+    else if ((is_asked || (object && object->l_name[0])) &&
+             !__atomic_exchange_n(&is_decided, true, __ATOMIC_ACQ_REL) &&
+             is_in_base_namespace(object) && is_wanted(rings_come_first))
+        load(object, is_alone);
+    errno = saved_errno;
+}
+
+void blkin_lttng_load(void)
+{
+    start(true, false);
+}
+
+void blkin_lttng_start_(bool may_load)
+{
+    if (may_load)
+        start(false, true);
+    else
+        blkin_lttng_leave("the program was started under a seccomp filter");
+}
+
+void blkin_lttng_at_start(void)
+{
+    if (!&blkin_preload_decides_)
+        start(false, false);
+}
+
+void blkin_lttng_leave(const char *reason)
+{
+    follows_forks = false;
+    (void)note("%s", reason);
+    __atomic_store_n(&is_decided, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&provider_in_use, &blkin_no_provider, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,99 @@
+#!/usr/bin/env bash
+# The library leaves its host alone: no child of 10,000 forks hangs while threads record, with a session daemon,
+# without one and with a stopped one; no change of the environment is undone in 1,000 starts; children that are made
+# without the handlers of fork(2) have ids of their own; LTTng is loaded at the start, or by blkin_init(), or never.
+# FORKS and STARTS: other numbers.
+#
+# timeout: 600
+#
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+. "$SRC/tests/libblkin/session.sh"
+private_begin
+guest=$programs/guest
+
+# forks NAME [VARIABLE=VALUE]...
+forks() {
+    local begin=$SECONDS
+    setsid env "${@:2}" timeout 500 "$guest" forks 4 "${FORKS:-10000}" 16 || fail "forks, $1: status $?"
+    echo "forks, $1: $((SECONDS - begin)) s"
+}
+starts() {
+    for ((i = 0; i < ${STARTS:-1000}; i += 4)); do
+        for _ in 1 2 3 4; do
+            env -u LTTNG_UST_REGISTER_TIMEOUT "$guest" environ &
+        done
+        for _ in 1 2 3 4; do
+            wait -n || fail "environ, $1: status $?"
+        done
+    done
+}
+
+forks "without a session daemon"
+forks "without a session daemon, with LTTng" BLKIN_LTTNG=yes
+start_sessiond || exit 1
+forks "with a session daemon"
+session forked blkin:span
+starts "with a session"
+FORKS=$((${FORKS:-10000} / 10)) forks "with a session"
+"$guest" bare || fail "bare: status $?"
+sunk forked
+spans=$(spans forked 'of a child')
+[ "$spans" = $((${FORKS:-10000} / 10)) ] || fail "$spans spans of children"
+# shellcheck disable=SC2154 # of private.sh
+kill -STOP "${private_pid[sessiond]}"
+forks "with a stopped session daemon" LTTNG_UST_REGISTER_TIMEOUT=10
+kill -CONT "${private_pid[sessiond]}"
+
+# ---- when LTTng is loaded ----
+
+# says TEXT COMMAND...: a line of BLKIN_DEBUG
+says() {
+    local said
+    said=$(BLKIN_DEBUG=1 "${@:2}" 2>&1) || fail "$*: status $?"
+    [[ $said == *"libblkin: LTTng is $1"* ]] || fail "expected \"LTTng is $1\": $said"
+}
+corners=$programs/corners
+says "loaded: a session daemon was there" "$corners" init
+says "not loaded: BLKIN_LTTNG=no" env BLKIN_LTTNG=no "$corners" init
+says "not loaded: RLIMIT_DATA" prlimit --data=9000000 "$corners" init
+"${CC:-cc}" -std=gnu11 -I"$BUILD/include" -I"$SRC/tests" -o "$WORK/static" "$SRC/tests/libblkin/corners.c" \
+    "$BUILD/lib/libblkin.a" -pthread || fail "a program with libblkin.a does not link"
+says "loaded: a session daemon was there" env LD_LIBRARY_PATH="$BUILD/lib" "$WORK/static" init
+says "not loaded: blkin_init() was not called" "$WORK/static" span
+cat >"$WORK/late.c" <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *wait_for_ever(void *unused)
+{
+    (void)pause();
+    return unused;
+}
+/* opens libblkin when there are threads, or in another namespace */
+int main(int argc, char **argv)
+{
+    const int in_namespace = strcmp(argv[1], "namespace") == 0;
+    pthread_t thread;
+    void (*call)(void);
+    void *library;
+
+    if (!in_namespace && pthread_create(&thread, NULL, wait_for_ever, NULL) != 0)
+        return 2;
+    library = in_namespace ? dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW) : dlopen(argv[2], RTLD_NOW);
+    if (!library || !(*(void **)&call = dlsym(library, argc > 3 ? argv[3] : "blkin_init")))
+        return 3;
+    call();
+    _exit(0);
+}
+C
+"${CC:-cc}" -std=gnu11 -o "$WORK/late" "$WORK/late.c" -ldl -pthread || fail "late.c does not compile"
+says "loaded: a session daemon was there" "$WORK/late" threads "$BUILD/lib/libblkin.so.1"
+says "not loaded: the program had threads already" "$WORK/late" threads "$BUILD/lib/libblkin.so.1" blkin_heartbeat
+says "not loaded: this is a namespace of dlmopen" "$WORK/late" namespace "$BUILD/lib/libblkin.so.1"
+stop_part sessiond
+says "not loaded: no LTTng session daemon was there" "$corners" init
+says "loaded: BLKIN_LTTNG=yes" env BLKIN_LTTNG=yes "$corners" init
