@@ -24,6 +24,8 @@ $(lib_static): $(call obj,$(lib_src))
 	@rm -f $@
 	$(call say,AR)$(AR) rcs $@ $^
 
+# LTTng reads a variable of a thread by a type that asks for more alignment than the variable has
+$(call obj,$(provider_src)): sanitizers += $(if $(SANITIZE),-fno-sanitize=alignment)
 $(call obj,$(provider_src)): flags = $(internal) $(steady) -Itracepoints -Wno-missing-prototypes \
 	$(call pkg_cflags,lttng-ust)
 # pthread_cancel(3), which LTTng calls at exit, loads libgcc_s: too late after chroot(2)

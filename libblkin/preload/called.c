@@ -34,6 +34,7 @@ static void called_set_cause(struct interaction *interaction, struct cause cause
         interaction->likely = cause.interaction;
         return;
     }
+    cause.interaction->is_past_call = true;
     interaction->owner = cause.interaction;
     (void)__atomic_add_fetch(&cause.interaction->calls, 1, __ATOMIC_ACQ_REL);
     (void)__atomic_add_fetch(&cause.interaction->calls_held, 1, __ATOMIC_ACQ_REL);
@@ -108,7 +109,7 @@ static void called_begin(struct interaction *interaction, struct bytes head)
     if (elsewhere)
         interaction_let_go(elsewhere);
     called_forget_opener(connection);
-    connection->is_fresh = false;
+    connection->is_fresh = connection->is_awaited = false;
     if (__atomic_compare_exchange_n(&interaction->phase, &new, PHASE_REQUEST, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
         if (__atomic_load_n(&interaction->answered, __ATOMIC_RELAXED))
@@ -181,7 +182,7 @@ static void called_set_opener(struct connection *connection)
 
     if (!cause)
         return;
-    cause->has_called = true;
+    cause->has_called = cause->is_past_call = true;
     interaction_hold(cause);
     (void)__atomic_add_fetch(&cause->calls, 1, __ATOMIC_ACQ_REL);
     interaction_closes(interaction_thread.worker, cause);
@@ -195,8 +196,10 @@ void called_will_write(struct connection *connection)
 
     if (before)
         interaction_let_go(before);
-    if (!is_busy && !connection->opener)
-        called_set_opener(connection);
+    if (is_busy || connection->is_fresh || connection->is_awaited)
+        return;
+    connection->is_awaited = true;
+    called_set_opener(connection);
 }
 
 void called_connects(int fd, const struct sockaddr *address, socklen_t length, bool is_on)

@@ -50,7 +50,7 @@ static struct survey cause_survey(const struct worker *worker, struct bytes head
 
         if (interaction->round == interaction_thread.round || interaction->start_ns > stale_ns) {
             survey.in_round += interaction->round == interaction_thread.round;
-            survey.uncalled += !interaction->has_called;
+            survey.uncalled += !interaction->is_past_call;
             survey.count++;
             survey.last = interaction;
         }
@@ -94,7 +94,7 @@ static struct interaction *cause_just_heard(const struct worker *worker)
 {
     struct interaction *work = cause_unanswered_work();
 
-    return work && work->worker == worker && work->open_at && !work->has_called &&
+    return work && work->worker == worker && work->open_at && !work->is_past_call &&
                    pool_name_of(&work->item) == interaction_thread.heard
                ? work
                : NULL;
@@ -110,11 +110,13 @@ static struct interaction *cause_just_heard(const struct worker *worker)
 static struct interaction *cause_by_order(const struct worker *worker, const struct survey *survey)
 {
     struct interaction *heard = cause_just_heard(worker);
+    const bool is_in_order =
+        interaction_thread.is_in_order ||
+        (interaction_thread.called && interaction_thread.called != interaction_thread.heard);
 
     if (!heard || heard->is_ambiguous || survey->uncalled > 1)
         return NULL;
-    return interaction_thread.has_one_event ||
-                   (interaction_thread.is_in_order && !interaction_thread.is_out_of_order)
+    return interaction_thread.has_one_event || (is_in_order && !interaction_thread.is_out_of_order)
                ? heard
                : NULL;
 }
@@ -122,26 +124,28 @@ static struct interaction *cause_by_order(const struct worker *worker, const str
 /* A call begins, or a connection for one: what does that tell of the thread's order? */
 static void cause_learn_order(const struct worker *worker, const struct interaction *certain)
 {
-    const struct interaction *heard = cause_just_heard(worker);
+    struct interaction *heard = cause_just_heard(worker);
 
     if (heard) {
         if (interaction_thread.called && interaction_thread.called != interaction_thread.heard)
             interaction_thread.is_in_order = true;
         interaction_thread.called = interaction_thread.heard;
-    } else if (certain && !certain->has_called && certain->round == interaction_thread.round) {
+        heard->is_past_call = true;
+    } else if (certain && !certain->is_past_call && certain->round == interaction_thread.round) {
         interaction_thread.is_out_of_order = true;
     }
 }
 
 /* The one request that it can be, or NULL. */
-static struct interaction *cause_only_one(const struct worker *worker, const struct survey *survey)
+static struct interaction *cause_only_one(const struct worker *worker, const struct survey *survey,
+                                          bool is_decided_now)
 {
     struct interaction *work = cause_unanswered_work();
     struct interaction *one;
 
     if (worker->has_overflowed || survey->has_unseen)
         return NULL;
-    one = cause_by_order(worker, survey);
+    one = is_decided_now ? cause_by_order(worker, survey) : NULL;
     if (one)
         return one;
     if (survey->count == 0) {
@@ -188,6 +192,7 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     struct worker *worker = interaction_thread.worker;
     struct interaction *opener = connection->opener, *only, *alike = NULL;
     struct survey survey;
+    bool is_decided_now;
 
     if (cause_is_of_program())
         return (struct cause){PRELOAD_BY_PROGRAM, NULL};
@@ -198,11 +203,14 @@ struct cause cause_of_call(const struct connection *connection, struct bytes hea
     interaction_tidy(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, head);
-    only = cause_only_one(worker, &survey);
+    /* else it was when the connection began, or was asked for */
+    is_decided_now = !connection->is_fresh && !connection->is_awaited;
+    only = cause_only_one(worker, &survey, is_decided_now);
     if (!only && survey.length >= PREFIX_LEAST && !survey.is_tied && !survey.has_unseen &&
         !worker->has_overflowed)
         alike = survey.alike;
-    cause_learn_order(worker, only ? only : alike);
+    if (is_decided_now)
+        cause_learn_order(worker, only ? only : alike);
     if (only)
         return cause_found(PRELOAD_BY_BEING_ONLY, only);
     if (alike)
@@ -260,7 +268,7 @@ struct interaction *cause_of_connect(void)
     interaction_tidy(worker);
     cause_reopen_work(worker);
     survey = cause_survey(worker, (struct bytes){NULL, 0});
-    only = cause_only_one(worker, &survey);
+    only = cause_only_one(worker, &survey, true);
     cause_learn_order(worker, only);
     return only;
 }

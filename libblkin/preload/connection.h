@@ -47,6 +47,7 @@ struct connection {
     bool is_traced;    /* by checked_by */
     bool is_whole;     /* seen from its first byte */
     bool is_fresh;     /* no request was sent yet */
+    bool is_awaited;   /* it is to be written to as soon as that can be: see called_will_write() */
     bool is_unix;
     bool is_key_final;        /* no need to try again for the key */
     struct interaction *open; /* the one at hand; referenced */

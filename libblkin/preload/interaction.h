@@ -45,7 +45,8 @@ struct interaction {
     bool is_worked_for;    /* a thread's work */
     bool is_partial;       /* the last write was not complete, or more is to follow */
     bool is_ambiguous;     /* a call was made that may have been its own or another one's */
-    bool has_called;
+    bool has_called;       /* or may have */
+    bool is_past_call;     /* it surely has called, or the thread has, right after reading it */
     uint8_t head_length;
     struct connection *connection; /* referenced */
     struct interaction *owner;     /* of a client's: what has certainly caused it; referenced */

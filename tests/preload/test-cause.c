@@ -164,7 +164,7 @@ static struct interaction *half_answered(void)
 {
     struct interaction *one = request("a");
 
-    one->has_called = true;
+    one->is_past_call = true;
     return one;
 }
 
@@ -177,8 +177,13 @@ static void test_order(void)
     wait_for_events();
     one = heard("b");
     CHECK(cause_of_connect() == NULL); /* half may call for a second time */
+    is_over(one);
+    wait_for_events();
+    one = heard("b");
     interaction_thread.has_one_event = true;
-    CHECK(cause_of_connect() == one && is_caused("x", PRELOAD_BY_BEING_ONLY, one));
+    CHECK(cause_of_connect() == one);
+    is_over(one);
+    one = heard("b");
     interaction_hears_else();
     CHECK(cause_of_connect() == NULL);
     is_over(one);
@@ -189,8 +194,7 @@ static void test_order(void)
     CHECK(cause_of_connect() == NULL && !interaction_thread.is_in_order);
     waits(one);
     other = heard("c");
-    CHECK(cause_of_connect() == NULL && interaction_thread.is_in_order);
-    CHECK(cause_of_connect() == other);
+    CHECK(cause_of_connect() == other && interaction_thread.is_in_order);
     is_over(one);
     is_over(other);
     wait_for_events();
@@ -199,6 +203,13 @@ static void test_order(void)
     one = heard("b");
     CHECK(cause_of_connect() == NULL);
     is_over(other);
+    is_over(one);
+    one = heard("b");
+    client.is_fresh = true; /* this was decided when the connection began: for whom? */
+    CHECK(is_caused("x", PRELOAD_BY_GUESS, one));
+    client.is_fresh = false;
+    is_over(one);
+    one = heard("b");
     CHECK(is_caused("x", PRELOAD_BY_BEING_ONLY, one));
     is_over(one);
 
@@ -233,6 +244,7 @@ static void test_will_write(void)
     CHECK(client.opener == one && other->calls == 0);
     called_forget_opener(&client);
     CHECK(one->calls == 0);
+    client.is_awaited = false;
     is_over(one);
     is_over(other);
 }

@@ -8,8 +8,10 @@ SPDX-License-Identifier: BSD-2-Clause
 import ftplib
 import io
 import socket
+import ssl
 import struct
 
+import load
 from load import SILENT_S, Failed
 
 BLOCK = 4096
@@ -388,8 +390,10 @@ class Proxied(Client):
         self.behind = BEHIND[port]
 
     def ask(self, number):
-        self.socket.sendall(b"GET http://127.0.0.1:%d/%d HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" %
-                            (self.behind, number % 200, self.behind))
+        self.get(b"http://127.0.0.1:%d/%d" % (self.behind, number % 200), self.behind)
+
+    def get(self, target, port):
+        self.socket.sendall(b"GET %b HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % (target, port))
         got = b""
         while b"\r\n\r\n" not in got:
             got += self.receive(1)
@@ -413,3 +417,142 @@ class ProxiedOnce(Proxied):
 
     def close(self):
         pass
+
+
+class Web(Proxied):
+    """Gets one file after the other; the headers do not matter."""
+
+    def __init__(self, port):
+        Client.__init__(self, port)
+        self.port = port
+
+    def ask(self, number):
+        self.get(b"/%d" % (number % 200), self.port)
+
+
+class Tls(Web):
+    """The same. The server has answered twice before: hello, and with tickets."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        self.socket = context.wrap_socket(self.socket)
+        self.keep(b"")
+        self.keep(b"")
+
+
+class Dns(Client):
+    """Over TCP: of a connection dnsmasq answers 100 requests."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.port = port
+
+    def ask(self, number):
+        if self.asked and self.asked % 100 == 0:
+            self.socket.close()
+            self.socket = socket.create_connection(("127.0.0.1", self.port), SILENT_S)
+        self.socket.sendall(load.Dns.request(number))
+        self.keep(self.receive(int.from_bytes(self.receive(2), "big")))
+
+
+class MySql(Client):
+    """Inserts a row, and selects it, in turns."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.packet()
+        self.send(1, struct.pack("<IIB23x", 0x88201, 1 << 24, 33) + b"root\0\0mysql_native_password\0")
+        self.keep(self.packet())
+
+    def send(self, number, text):
+        self.socket.sendall(struct.pack("<I", len(text) | number << 24) + text)
+
+    def packet(self):
+        got = self.receive(int.from_bytes(self.receive(4)[:3], "little"))
+        if got[:1] == b"\xff":
+            raise Failed(f"MariaDB says {got!r}")
+        return got
+
+    def ask(self, number):
+        text = b"SELECT n, repeat('x', 100) FROM d.t WHERE n = %d" if number % 2 else b"INSERT INTO d.t VALUES (%d)"
+        self.send(0, b"\3" + text % (number // 2))
+        got = self.packet()
+        for _ in range(2 if number % 2 else 0):  # columns, and rows
+            part = b""
+            while part[:1] != b"\xfe":
+                part = self.packet()
+                got += part
+        self.keep(got)
+
+    def close(self):
+        self.send(0, b"\1")
+        super().close()
+
+
+class Rsync(Client):
+    """Lists the modules, by a connection each time."""
+
+    def __init__(self, port):
+        self.port, self.asked, self.answers = port, 0, []
+
+    def ask(self, _):
+        with socket.create_connection(("127.0.0.1", self.port), SILENT_S) as self.socket:
+            while self.receive(1) != b"\n":
+                pass
+            self.socket.sendall(b"@RSYNCD: 31.0 md5\n#list\n")
+            got = b""
+            while not got.endswith(b"@RSYNCD: EXIT\n"):
+                got += self.receive(1)
+        self.keep(got)
+
+    def close(self):
+        pass
+
+
+class Amqp(Client):
+    """Puts a message into a queue, which is confirmed, and gets it, in turns: AMQP 0-9-1."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.socket.sendall(b"AMQP\0\0\x09\1")
+        self.heard(1)
+        self.answers.pop()  # versions
+        self.call(0, 10, 11, bytes(4) + b"\5PLAIN" + struct.pack(">I", 12) + b"\0guest\0guest" + b"\5en_US")
+        self.socket.sendall(self.method(0, 10, 31, struct.pack(">HIH", 10, 1 << 17, 0)) +
+                            self.method(0, 10, 40, b"\1/\0\0"))
+        self.heard(1)
+        self.call(1, 20, 10, b"\0")
+        self.call(1, 50, 10, bytes(2) + b"\1q\0" + bytes(4))
+        self.answers.pop()  # how many messages there are
+        self.call(1, 85, 10, b"\0")
+
+    @staticmethod
+    def frame(kind, channel, text):
+        return struct.pack(">BHI", kind, channel, len(text)) + text + b"\xce"
+
+    def method(self, channel, group, number, text):
+        return self.frame(1, channel, struct.pack(">HH", group, number) + text)
+
+    def heard(self, frames):
+        got = b""
+        for _ in range(frames):
+            got += self.receive(int.from_bytes(self.receive(7)[3:], "big") + 1)
+        self.keep(got)
+
+    def call(self, channel, group, number, text, frames=1):
+        self.socket.sendall(self.method(channel, group, number, text))
+        self.heard(frames)
+
+    def ask(self, number):
+        if number % 2:
+            self.call(1, 60, 70, bytes(2) + b"\1q\1", frames=3)
+            return
+        self.socket.sendall(self.method(1, 60, 40, bytes(3) + b"\1q\0") +
+                            self.frame(2, 1, struct.pack(">HHQH", 60, 0, BLOCK, 0)) + self.frame(3, 1, block(number)))
+        self.heard(1)
+
+    def close(self):
+        self.call(0, 10, 50, struct.pack(">HBHH", 200, 0, 0, 0))
+        super().close()

@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import signal
 
-from parts import NOBODY, postgres, sql, wait_until
+from parts import NOBODY, lighttpd, nginx, postgres, sql, wait_until
 
 
 def data(world, name):
@@ -271,9 +271,11 @@ ns A 127.0.0.1
 def named(world, name, traced=True):
     port = world.port()
     folder = data(world, name)
+    said = len(world.log(name))  # by earlier starts
     (folder / "zone").write_text(ZONE, encoding="ascii")
     config = world.make(f"{name}.conf", NAMED.format(port=port, folder=folder))
-    world.serve(name, port, "named", "-f", "-c", config, "-n", 2, traced=traced)
+    world.serve(name, port, "named", "-g", "-c", config, "-n", 2, traced=traced)
+    wait_until(lambda: "all zones loaded" in world.log(name)[said:], f"{name} has its zone")
     return port
 
 
@@ -310,6 +312,84 @@ def unbound(world, name, behind, traced=True):
     port = world.port()
     config = world.make(f"{name}.conf", UNBOUND.format(port=port, behind=behind, folder=data(world, name)))
     world.serve(name, port, "unbound", "-d", "-p", "-c", config, traced=traced)
+    return port
+
+
+def files(folder):
+    """200 for web servers."""
+    folder.mkdir(exist_ok=True)
+    for number in range(200):
+        (folder / str(number)).write_text(f"{number}".zfill(100), encoding="ascii")
+
+
+def nginx_and_php(world, name, traced=True):
+    files(world.folder / "number")
+    return nginx(world, name, php_fpm(world, f"{name}-php", traced), traced=traced)
+
+
+def stunnel_and_lighttpd(world, name, traced=True):
+    files(world.folder)
+    return stunnel(world, name, lighttpd(world, f"{name}-lighttpd", traced), traced)
+
+
+def unbound_and_named(world, name, traced=True):
+    return unbound(world, name, named(world, f"{name}-named", traced), traced)
+
+
+def dnsmasq(world, name, traced=True):
+    port = world.port()
+    world.serve(name, port, "dnsmasq", "-k", "-p", port, "-C", "/dev/null", "--listen-address=127.0.0.1", "--bind-interfaces",
+                "--no-resolv", "--no-hosts", "--address=/test/127.0.0.2", "--pid-file=", *(
+                    ["-u", "root"] if os.getuid() == 0 else []), traced=traced)
+    return port
+
+
+PGBOUNCER = """
+[databases]
+postgres = host=127.0.0.1 port={behind} user=postgres
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = {port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+"""
+
+
+def pgbouncer_and_postgresql(world, name, traced=True):
+    behind = postgresql(world, f"{name}-postgresql", traced)
+    port = world.port()
+    config = world.make(f"{name}.conf", PGBOUNCER.format(port=port, behind=behind))
+    world.serve(name, port, "pgbouncer", config, before=NOBODY if os.getuid() == 0 else (), traced=traced, ends_at=signal.SIGINT)
+    return port
+
+
+GUNICORN = """
+def app(environ, start):
+    with open("number" + environ["PATH_INFO"], "rb") as file:
+        text = file.read()
+    start("200 OK", [("Content-Length", str(len(text)))])
+    return [text]
+"""
+
+
+def gunicorn(world, name, traced=True):
+    """A thread for each of two requests at once."""
+    port = world.port()
+    files(world.folder / "number")
+    world.make("app.py", GUNICORN)
+    world.serve(name, port, "python3", "-m", "gunicorn", "-b", f"127.0.0.1:{port}", "-k", "gthread", "--threads", 2,
+                "--keep-alive", 100, "--chdir", world.folder, "app:app", traced=traced,
+                before=("env", f"PYTHONPATH={world.servers_folder}/usr/lib/python3/dist-packages"))
+    return port
+
+
+def rsyncd(world, name, traced=True):
+    port = world.port()
+    config = world.make(f"{name}.conf", f"use chroot = no\n[one]\npath = {world.folder}\ncomment = first\n"
+                        f"[two]\npath = {world.folder}\ncomment = second\n")
+    world.serve(name, port, "rsync", "--daemon", "--no-detach", f"--port={port}", "--address=127.0.0.1",
+                f"--config={config}", traced=traced)
     return port
 
 

@@ -10,7 +10,7 @@ import sys
 import clients
 from daemons import apache, data
 from load import Failed
-from parts import SRC
+from parts import SRC, listens, wait_until
 
 USERS = "dovecot", "dovenull", "Debian-exim", "redis"
 FIRST_USER = 65101
@@ -111,6 +111,33 @@ def dovecot(world, name, traced=True):
     variables = "import_environment = $import_environment LD_PRELOAD BLKIN_RUN BLKIN_RINGS"
     config = world.make(f"{name}.conf", DOVECOT.format(port=port, folder=folder, environment=variables if traced else ""))
     world.serve(name, port, "/usr/sbin/dovecot", "-F", "-c", config, before=by_unit(world, "dovecot"), traced=traced)
+    return port
+
+
+def mariadb(world, name, traced=True):
+    install(world)
+    port = world.port()
+    folder = data(world, name)
+    world.run("/usr/bin/mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={folder}", "--skip-test-db")
+    tables = world.make("tables.sql", "CREATE DATABASE d;\nCREATE TABLE d.t (n INT);\n")
+    world.serve(name, port, "/usr/sbin/mariadbd", "--no-defaults", "--user=root", f"--datadir={folder}", f"--port={port}",
+                "--bind-address=127.0.0.1", f"--socket={folder}/socket", f"--pid-file={folder}/pid",
+                f"--init-file={tables}", "--skip-grant-tables", traced=traced)
+    return port
+
+
+def rabbitmq(world, name, traced=True):
+    install(world)
+    port = world.port()
+    folder = data(world, name)
+    settings = {"HOME": folder, "ERL_EPMD_PORT": world.port(), **{f"RABBITMQ_{key}": value for key, value in {
+        "NODENAME": f"{name}@localhost", "MNESIA_BASE": folder, "LOG_BASE": folder, "NODE_PORT": port,
+        "NODE_IP_ADDRESS": "127.0.0.1", "DIST_PORT": world.port(), "ENABLED_PLUGINS_FILE": folder / "plugins",
+        "PID_FILE": folder / "pid"}.items()}}
+    before = ("env", *(f"{key}={value}" for key, value in settings.items()))
+    world.serve(name, None, "/usr/lib/rabbitmq/bin/rabbitmq-server", before=before, traced=traced,
+                ends_at=lambda: world.run(*before, "/usr/lib/rabbitmq/bin/rabbitmqctl", "shutdown"))
+    wait_until(lambda: listens(port), f"{name} listens", 120)
     return port
 
 

@@ -273,7 +273,8 @@ def nginx(world, name, behind=None, pooled=True, traced=True, options=()):
     port = world.port()
     upstream, location = "", f"root {world.folder}; rewrite ^ /file break;"
     if isinstance(behind, pathlib.Path):  # the socket of php-fpm
-        world.make("file.php", '<?php header("Content-Length: 100"); echo file_get_contents(__DIR__ . "/number/" . $_SERVER["NUMBER"]);')
+        world.make("file.php", '<?php header("Content-Length: 100"); echo file_get_contents(__DIR__ . "/number/" . '
+                   'basename($_SERVER["NUMBER"] !== "" ? $_SERVER["NUMBER"] : $_SERVER["REQUEST_URI"]));')
         location = (f"fastcgi_pass unix:{behind}; fastcgi_param SCRIPT_FILENAME {world.folder}/file.php; "
                     "fastcgi_param REQUEST_METHOD $request_method; fastcgi_param NUMBER $http_x_id; "
                     "fastcgi_param REQUEST_URI $request_uri;")
@@ -327,7 +328,7 @@ def haproxy(world, name, behind, pooled=True, traced=True):
     return port
 
 
-def lighttpd(world, name):
+def lighttpd(world, name, traced=True):
     port = world.port()
     world.make("file", "x" * 4096)
     config = world.make(f"{name}.conf", f'server.port = {port}\nserver.bind = "127.0.0.1"\n'
@@ -336,7 +337,7 @@ def lighttpd(world, name):
                         'accesslog.format = "%{remote}p %{X-Id}i"\n')
     modules = [f"{root}/usr/lib/lighttpd" for root in (world.servers_folder, "")
                if os.path.isdir(f"{root}/usr/lib/lighttpd")]
-    world.serve(name, port, "lighttpd", "-D", "-f", config, *(["-m", modules[0]] if modules else []))
+    world.serve(name, port, "lighttpd", "-D", "-f", config, *(["-m", modules[0]] if modules else []), traced=traced)
     return port
 
 
