@@ -28,6 +28,18 @@ struct held {
     int64_t begun_ms; /* of the time for which is_busy is found */
 };
 
+/* What the holder is configured with. */
+struct holder_options {
+    const char *path;
+    const char *vault;       /* the path of its socket; NULL: no process of our own */
+    struct memory_size size; /* the largest */
+    unsigned max_users;
+    uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */
+    int64_t left_ms;    /* a memory that is left is dropped when nothing was written for so long */
+    int64_t idle_ms;    /* and so is one that no program has had for so long */
+    int64_t hold_ms;    /* a memory is to hold what is written in this time */
+};
+
 /* Of these, the one that programs of the user get; NULL: there is none. */
 struct held *held_find(struct held *list, uint32_t user);
 

@@ -22,17 +22,6 @@
 
 struct holder;
 
-struct holder_options {
-    const char *path;
-    const char *vault;       /* the path of its socket; NULL: no process of our own */
-    struct memory_size size; /* the largest */
-    unsigned max_users;
-    uint64_t max_bytes; /* of all memories, with those that are left and not dropped yet */
-    int64_t left_ms;    /* a memory that is left is dropped when nothing was written for so long */
-    int64_t idle_ms;    /* and so is one that no program has had for so long */
-    int64_t hold_ms;    /* a memory is to hold what is written in this time */
-};
-
 struct holder_callbacks {
     void (*came)(void *context, struct held *held);
     /* After this it is closed. It may have got more since it was read last. */

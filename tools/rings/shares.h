@@ -10,7 +10,7 @@
 #ifndef BLKIN_TOOLS_RINGS_SHARES_H
 #define BLKIN_TOOLS_RINGS_SHARES_H
 
-#include "holder.h"
+#include "held.h"
 
 struct share {
     uint32_t payer;
