@@ -14,7 +14,6 @@ export BLKIN_RINGS=$WORK/rings # where programs that run already look for the re
 export BLKIN_SLOW='*>1ns, max=1000/s' BABELTRACE_PLUGIN_PATH=$BUILD/plugins # to the recorder, each request is slow
 start_stack || exit 1
 endpoint=$ZIPKIN_URL/api/v2/spans
-services=(--runtime-dir="$WORK/run" --state-dir="$WORK/state")
 
 start_way() {
     case $1 in

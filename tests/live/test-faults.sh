@@ -4,6 +4,6 @@
 # timeout: 3600
 set -u
 
-for scenario in reader relayd live sessiond abort away collector traced consumerd; do
+for scenario in relayd live sessiond abort away collector traced consumerd; do
     bash "$SRC/tests/live/faults.sh" $scenario "${FAULTS-1}" || exit 1
 done

@@ -16,11 +16,9 @@ second (commit=1) without their data (delayed allocation): the worst that ext4 m
 
 SPDX-License-Identifier: BSD-2-Clause
 """
-import contextlib
 import json
 import os
 import random
-import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +26,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
-from common import PATIENCE, wait_until  # noqa: E402
+from common import wait_until  # noqa: E402
 
 SRC, BUILD = os.environ["SRC"], os.environ["BUILD"]
 sys.path.insert(0, os.path.join(SRC, "tests/plugin"))
