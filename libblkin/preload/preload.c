@@ -95,5 +95,6 @@ bool preload_is_own_process(void)
 void preload_forked(void)
 {
     blkin_forked_();
-    preload_hooks()->forked();
+    if (*blkin_process_mark_) /* else libblkin has not begun */
+        preload_hooks()->forked();
 }

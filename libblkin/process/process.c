@@ -178,6 +178,8 @@ void blkin_init_thread(void)
 
 const uint32_t *blkin_process_mark_ = &blkin_wiped.process_mark;
 
+static bool is_following;
+
 /* In each forked child, whose one thread is a copy of the parent's. */
 static void after_fork(void)
 {
@@ -194,6 +196,8 @@ static void after_fork(void)
 
 void blkin_forked_(void)
 {
+    if (!is_following) /* the constructor of another library calls, before follow_forks() has run */
+        return;
     blkin_lttng_leave("this is a child of _Fork(3) or clone(2)");
     after_fork();
 }
@@ -201,6 +205,7 @@ void blkin_forked_(void)
 /* At load time, when no thread of this library can be in fork() yet. */
 __attribute__((constructor)) static void follow_forks(void)
 {
+    is_following = true;
     blkin_wiped.process_mark = 1;
     (void)madvise(&blkin_wiped, sizeof(blkin_wiped), MADV_WIPEONFORK); /* Linux 4.14 */
     (void)pthread_atfork(NULL, NULL, after_fork);

@@ -19,11 +19,15 @@ wait_for 20 - "the proxy" listening 7602 || exit 1
 begins client "$programs/request" 7602 8 1000000 0 100 1
 client=$!
 
+begins early "$programs/early"
+early=$!
+
 # with timeout(1), which runs each of them
 all_registered() {
-    (($(lttng_programs | grep -c ' blkin:span') == 6))
+    (($(lttng_programs | grep -c ' blkin:span') == 8))
 }
-wait_for 20 - "the registration of three programs" all_registered || exit 1
+wait_for 20 - "the registration of four programs" all_registered || exit 1
+kill $early && wait $early
 
 # received: bytes that the server has got, of 100 for each request
 received() {
