@@ -117,6 +117,26 @@ __attribute__((format(printf, 5, 6))) static void explain(const struct doctor *d
         (int)process->pid, process->name, why);
 }
 
+/* Where its session daemon would be, there is none or another one. */
+static bool explain_elsewhere(const struct doctor *doctor, const struct process *process)
+{
+    char home[256];
+
+    if (doctor->facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
+        explain(doctor, process, LEVEL_BAD, "program.namespace",
+                "its /run/lttng is not that of lttng-sessiond: it is in a container");
+        mend(doctor, "mount the host's /run/lttng and /dev/shm into the container");
+        return true;
+    }
+    if (has_other_home(doctor->facts, process->pid, home, sizeof(home))) {
+        explain(doctor, process, LEVEL_BAD, "program.home",
+                "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);
+        mend(doctor, "start both with the same LTTNG_HOME, or use root's session daemon");
+        return true;
+    }
+    return false;
+}
+
 void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
                            size_t size)
 {
@@ -151,7 +171,7 @@ static void explain_without_provider(const struct doctor *doctor, const struct p
         explain(doctor, process, LEVEL_BAD, "program.provider",
                 "there is no " PROVIDER_FILE " beside %s", process->library);
         mend(doctor, "install package libblkin-lttng1, then start the program again");
-    } else {
+    } else if (!explain_elsewhere(doctor, process)) {
         program_without_lttng(doctor, process, value, sizeof(value));
         explain(doctor, process, LEVEL_BAD, "program.provider", "it has not loaded LTTng: %s",
                 value);
@@ -162,20 +182,12 @@ static void explain_without_provider(const struct doctor *doctor, const struct p
 
 static void explain_with_provider(const struct doctor *doctor, const struct process *process)
 {
-    char home[256];
-
-    if (doctor->facts->sessiond_user == 0 && process_is_elsewhere(process->pid, "/run/lttng")) {
-        explain(doctor, process, LEVEL_BAD, "program.namespace",
-                "its /run/lttng is not that of lttng-sessiond: it is in a container");
-        mend(doctor, "mount the host's /run/lttng and /dev/shm into the container");
-    } else if (!process_has_thread(process->pid, LTTNG_THREAD)) {
+    if (explain_elsewhere(doctor, process))
+        return;
+    if (!process_has_thread(process->pid, LTTNG_THREAD)) {
         explain(doctor, process, LEVEL_BAD, "program.forked",
                 "it was forked by _Fork(3) or clone(2), and has no threads of LTTng");
         mend(doctor, "LTTng cannot record it; blkin record can");
-    } else if (has_other_home(doctor->facts, process->pid, home, sizeof(home))) {
-        explain(doctor, process, LEVEL_BAD, "program.home",
-                "its home (LTTNG_HOME or HOME) is %s, which is not lttng-sessiond's", home);
-        mend(doctor, "start both with the same LTTNG_HOME, or use root's session daemon");
     } else {
         explain(doctor, process, LEVEL_BAD, "program.unregistered",
                 "LTTng is loaded in it, but has not registered it: it may still be trying (every 5 "
