@@ -384,8 +384,13 @@ static void tell_service(const struct blkin_span *span, const char *name, const 
                          uint16_t port)
 {
     char record[ENDPOINT_SIZE];
+    const char *end = put_endpoint(record, 'e', name, ip, port);
 
-    tell(span, record, put_endpoint(record, 'e', name, ip, port));
+    tell(span, record, end);
+    for (unsigned depth = 1; span_is_streamed(span) && depth <= span_inside_const(span)->depth;
+         depth++)
+        blkin_stream(span, blkin_id_at(span, depth), BLKIN_EVENT_TAG, span_now_ns(), record,
+                     (size_t)(end - record));
 }
 
 void blkin_span_set_service_(struct blkin_span *span, const char *name, const char *ip,

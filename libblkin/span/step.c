@@ -77,15 +77,19 @@ static uint64_t id_at(const struct blkin_span *span, const struct walk *walk, un
     return depth ? blkin_step_id(id, walk->open[depth - 1].number) : id;
 }
 
-uint64_t blkin_open_id(const struct blkin_span *span)
+uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth)
 {
-    const unsigned depth = span_inside_const(span)->depth;
     struct walk walk;
 
     if (!depth)
         return span->context.span_id;
     find_open(span, &walk);
     return id_at(span, &walk, depth);
+}
+
+uint64_t blkin_open_id(const struct blkin_span *span)
+{
+    return blkin_id_at(span, span_inside_const(span)->depth);
 }
 
 void blkin_step_context_(const struct blkin_span *span, struct blkin_context *context)

@@ -8,7 +8,8 @@
 void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin *begin)
 {
     const struct blkin_provider *provider = blkin_provider();
-    const struct blkin_service *service = blkin_default_service();
+    const struct blkin_service *own = span_own_service(span_inside_const(span));
+    const struct blkin_service *service = own ? own : blkin_default_service();
     struct blkin_thread *thread = blkin_this_thread();
     char payload[sizeof(struct blkin_begin_event) + SPAN_NAME_MAX + 1 + BLKIN_HEAD_SIZE +
                  sizeof(service->text)];

@@ -38,3 +38,19 @@ events() {
 }
 (($(events whole-steps) < $(events whole-spans) && $(events whole-steps) > 150)) ||
     fail "$(events whole-steps) events of steps, $(events whole-spans) of spans"
+
+# a step has its span's own service, in both forms
+# own_services NAME EVENT...
+own_services() {
+    session "$1" "${@:2}"
+    LTTNG_UST_ALLOW_BLOCKING=1 timeout 20 "$programs/services" || fail "services: status $?"
+    recorded "$1"
+    [ "$(jq -r '.[] | .name + " " + (.localEndpoint | .serviceName + .ipv4 + (.port | tostring))' "$WORK/$1.json" |
+        sort | uniq -c | awk '{print $1, $2, $3}' | tr '\n' ,)" = \
+        "20 after own10.0.0.17,20 before own10.0.0.17,20 outer own10.0.0.17,20 request own10.0.0.17," ] || {
+        jq -c '.[] | [.name, .localEndpoint]' "$WORK/$1.json" | sort | uniq -c
+        fail "$1: steps without the service of their span"
+    }
+}
+own_services whole-own blkin:span blkin:process
+own_services streamed-own 'blkin:*'
