@@ -67,7 +67,7 @@ static HOT void set_ids(struct blkin_context *context, const struct blkin_contex
     *context = (struct blkin_context){
         .trace_id_high = blkin_id_next(thread),
         .trace_id = blkin_id_next(thread),
-        .flags = BLKIN_CONTEXT_RANDOM | (parent ? parent->flags : 0),
+        .flags = blkin_root_flags | (parent ? parent->flags : 0),
     };
     context->span_id = blkin_id_next(thread);
 }

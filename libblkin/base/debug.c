@@ -33,13 +33,32 @@ static bool leads_to_a_client(int fd)
     return domain != AF_UNIX || is_same_file(fd, STDIN_FILENO);
 }
 
+/* What stderr was when this library was loaded; no mode: it was closed. */
+static struct stat debug_stderr;
+
+__attribute__((constructor)) static void debug_note_stderr(void)
+{
+    if (fstat(STDERR_FILENO, &debug_stderr) != 0)
+        debug_stderr.st_mode = 0;
+}
+
+/* A program that has closed its stderr gets the number for the next file that it opens. */
+static bool leads_to_a_file_of_the_program(int fd)
+{
+    struct stat now;
+
+    return fstat(fd, &now) == 0 && (S_ISREG(now.st_mode) || S_ISBLK(now.st_mode)) &&
+           (!debug_stderr.st_mode || now.st_dev != debug_stderr.st_dev ||
+            now.st_ino != debug_stderr.st_ino);
+}
+
 void blkin_debug_say(const char *format, ...)
 {
     const int saved_errno = errno;
     va_list values;
 
     va_start(values, format);
-    if (leads_to_a_client(STDERR_FILENO))
+    if (leads_to_a_client(STDERR_FILENO) || leads_to_a_file_of_the_program(STDERR_FILENO))
         vsyslog(LOG_DAEMON | LOG_WARNING, format, values);
     else if (vdprintf(STDERR_FILENO, format, values) >= 0)
         (void)dprintf(STDERR_FILENO, "\n");

@@ -16,6 +16,7 @@
 #include "policy.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MAX  BLKIN_POLICY_TEXT_MAX
@@ -208,8 +209,13 @@ int blkin_set_usage(int level)
     return 0;
 }
 
+uint32_t blkin_root_flags;
+
 void blkin_sampling_init(void)
 {
+    const char *random = secure_getenv("BLKIN_RANDOM_FLAG");
+
+    blkin_root_flags = random && strcmp(random, "1") == 0 ? BLKIN_CONTEXT_RANDOM : 0;
     blkin_policy_init(&source);
 }
 

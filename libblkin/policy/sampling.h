@@ -32,6 +32,10 @@ static inline bool blkin_is_severe_enough(uint32_t severity)
 /* Reads BLKIN_SAMPLING and finds the sampling file. Once, before the first decision. */
 void blkin_sampling_init(void);
 
+/* BLKIN_CONTEXT_RANDOM for traces that start here, if BLKIN_RANDOM_FLAG=1 is set: OpenTelemetry's
+ * SDK for Go before 1.42 refuses a traceparent that has the flag. */
+extern __attribute__((visibility("hidden"))) uint32_t blkin_root_flags;
+
 /* Takes the sampling file's policy over if it has changed. One thread at a time. */
 void blkin_sampling_refresh(void);
 

@@ -26,7 +26,7 @@ bool served_any(void)
 static void served_begin_trace(struct interaction *interaction, bool has_key)
 {
     const struct connection *connection = interaction->connection;
-    struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH, .flags = BLKIN_CONTEXT_RANDOM};
+    struct blkin_context root = {.trace_id_high = JOIN_TRACE_HIGH};
 
     if (has_key)
         root.trace_id = thread_random();

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -146,6 +147,16 @@ static struct ring_map *ring_map_find(const struct stat *status)
     return map;
 }
 
+#define RING_MAP_PARTS 4 /* of the program's address space */
+
+static bool ring_map_is_too_large(uint64_t bytes)
+{
+    struct rlimit limit;
+
+    return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+           bytes > limit.rlim_cur / RING_MAP_PARTS;
+}
+
 struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong)
 {
     const int seals = fcntl(descriptor, F_GET_SEALS);
@@ -160,6 +171,9 @@ struct ring_map *ring_map_new(int descriptor, uint64_t bytes, const char **wrong
         bytes < sizeof(struct ring_memory) || bytes > SIZE_MAX / 4)
         return NULL;
     map = ring_map_find(&status);
+    *wrong = "it is more than a quarter of the address space that the program may have (ulimit -v)";
+    if (!map && ring_map_is_too_large(bytes))
+        return NULL;
     if (map)
         return ring_map_again(map, descriptor, wrong);
     map = ring_map_somewhere(descriptor, bytes, wrong);

@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -316,6 +317,46 @@ static void user(void)
     agent_stop(&agent);
 }
 
+/* Rings are no reason for a program to run out of its address space. */
+static void narrow(void)
+{
+    const struct rlimit little = {3 * memory.bytes, 3 * memory.bytes};
+
+    agent_start(&agent, &memory);
+    CHECK(setrlimit(RLIMIT_AS, &little) == 0);
+    RECORD_UNTIL(agent_asked(&agent) >= 2);
+    CHECK(!ring_map() && spans(&memory) == 0);
+    agent_stop(&agent);
+}
+
+/* ---- what a trace begins with ---- */
+
+static void check_flags(const char *setting, const char *flags)
+{
+    char text[BLKIN_TRACEPARENT_SIZE];
+    struct blkin_span span;
+
+    if (setting)
+        setenv("BLKIN_RANDOM_FLAG", setting, 1);
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    blkin_span_begin(&span, "request", BLKIN_SERVER, NULL);
+    CHECK(blkin_context_to_traceparent(blkin_span_context(&span), text) > 0);
+    CHECK_TEXT(text + 53, flags);
+    blkin_span_end(&span);
+    agent_stop(&agent);
+}
+
+static void flags(void)
+{
+    check_flags(NULL, "01");
+}
+
+static void random_flag(void)
+{
+    check_flags("1", "03");
+}
+
 /* It may not ask: then nothing is recorded, and nothing goes into the old memory. */
 static void user_without(void)
 {
@@ -386,5 +427,8 @@ int main(void)
     RUN(left);
     RUN(user);
     RUN(user_without);
+    RUN(narrow);
+    RUN(flags);
+    RUN(random_flag);
     return check_status();
 }

@@ -33,3 +33,8 @@ case $said in
 *) fail "BLKIN_DEBUG says nothing of the missing file: $said" ;;
 esac
 rm -r "$TMPDIR/without"
+
+# with a closed stderr, a file of the program may be descriptor 2
+BLKIN_DEBUG=1 BLKIN_LTTNG=yes BLKIN_PROVIDER=/nowhere/x.so timeout 10 "$BUILD/tests/libblkin/services" "$TMPDIR/data" 2>&- || fail "status $?"
+[ ! -s "$TMPDIR/data" ] || fail "BLKIN_DEBUG writes into a file of the program: $(cat "$TMPDIR/data")"
+rm "$TMPDIR/data"
