@@ -122,8 +122,9 @@ static bool is_wanted(bool rings_come_first)
     const char *choice = secure_getenv("BLKIN_LTTNG");
 
     if (strcmp(program_invocation_short_name, "setpriv") == 0)
-        return note("setpriv would abort: it changes its user and then its groups, and glibc ends a "
-                    "program whose threads have different rights");
+        return note(
+            "setpriv would abort: it changes its user and then its groups, and glibc ends a "
+            "program whose threads have different rights");
     if (choice && strcmp(choice, "no") == 0)
         return note("BLKIN_LTTNG=no is in the environment");
     if (choice && strcmp(choice, "yes") == 0) {
