@@ -44,8 +44,6 @@ _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missin
 #define PACKED(event, name, level, fields) \
     [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]},
 
-extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
-
 /* ---- forks ---- */
 
 /*
@@ -132,9 +130,7 @@ static int close_range_of_program(unsigned first, unsigned last, int flags,
 
 /* ---- the table ---- */
 
-extern BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider;
-
-const struct blkin_provider blkin_lttng_provider = {
+BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .version = BLKIN_PROVIDER_VERSION,
     .zipkin = {[ANNOT_STRING] = ORIGINAL(keyval_string),
                [ANNOT_INTEGER] = ORIGINAL(keyval_integer),

@@ -252,7 +252,8 @@ static void load(const struct link_map *object, bool may_set_environment)
         (void)putenv(timeout); /* NOLINT(concurrency-mt-unsafe): there is one thread */
     provider = open_provider(object);
     if (timeout)
-        (void)unsetenv(TIMEOUT_VARIABLE); /* NOLINT(concurrency-mt-unsafe) */
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
+        (void)unsetenv(TIMEOUT_VARIABLE);
     if (provider == &blkin_no_provider)
         return;
     /* this library's handlers of forks must stay as long as LTTng does */
