@@ -7,12 +7,14 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -170,4 +172,10 @@ void group_run(const struct doctor *doctor, const struct group *group, int limit
         saw(doctor, LEVEL_BAD, group->name, "this check could not be run (status %d)",
             WEXITSTATUS(status));
     }
+}
+
+void *doctor_open_library(void)
+{
+    (void)setenv("BLKIN_LTTNG", "no", 1);
+    return dlopen("libblkin.so.1", RTLD_NOW | RTLD_LOCAL);
 }

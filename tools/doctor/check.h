@@ -123,6 +123,10 @@ struct process;
 void program_without_lttng(const struct doctor *doctor, const struct process *process, char *why,
                            size_t size);
 
+/* libblkin as the dynamic linker finds it; NULL: it does not. Its constructor does not load LTTng
+ * here, which would wait for a session daemon that hangs. */
+void *doctor_open_library(void);
+
 void check_rings(const struct doctor *doctor);
 void check_preload(const struct doctor *doctor);
 void check_sampling(const struct doctor *doctor);

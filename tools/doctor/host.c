@@ -32,10 +32,9 @@ static bool is_older(const unsigned version[3], unsigned major, unsigned minor, 
                                  : version[2] < patch;
 }
 
-/* libblkin itself opens nothing, and knows nothing of LTTng, until a program traces. */
 static void check_library(const struct doctor *doctor)
 {
-    void *library = dlopen("libblkin.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = doctor_open_library();
     unsigned (*version)(void), number;
 
     if (!library) {

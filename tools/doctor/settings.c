@@ -113,7 +113,7 @@ static struct search search_programs(const struct doctor *doctor, const struct s
                                      void (*look)(struct search *, const struct process *))
 {
     struct search search = {.doctor = doctor, .look = look};
-    void *library = dlopen("libblkin.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = doctor_open_library();
 
     if (library)
         *(void **)&search.parse = dlsym(library, setting->parser);

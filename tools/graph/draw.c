@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-extern char **environ;
-
 /* Runs dot with two files as its standard input and output. Returns 0 or an errno. */
 static int dot_run(FILE *input, FILE *output, int *status)
 {
