@@ -95,7 +95,7 @@ static char *ring_put_text(char *at, const char *string, size_t max)
 
     at = blkin_put_bytes(at, string, cut);
     if (cut < length)
-        at += sprintf(at, "...[%zu of %zu bytes]", cut, length);
+        at += snprintf(at, RING_MARK_MAX + 1, "...[%zu of %zu bytes]", cut, length);
     *at = '\0';
     return at + 1;
 }
