@@ -14,6 +14,7 @@ RUN=,payload=18
 # Waits for the client's host to say that all has come, or to be gone.
 serve_as_host() {
     session other blkin:span blkin:process
+    [ -z "${SETTER-}" ] || timeout $((60 * PATIENCE)) "$SETTER" || fail "the program that sees the clock set: status $?"
     BEFORE=${CLOCK:+$CLOCK:} begins server "$programs/serve" "$1" epoll 4
     server=$!
     wait_for 20 - "the server at $1" listening "$1" || exit 1
@@ -89,6 +90,32 @@ C
     asks env CLOCK="$WORK/clock.so"
 }
 
+# asks_set: the same, and before the server, a program of its host tells the time a second ago, and then the right one.
+asks_set() {
+    "${CC:-cc}" -I"$BUILD/include/blkin" -o "$WORK/setter" -x c - -x none "$BUILD/lib/libblkin.so" -Wl,-rpath,"$BUILD/lib" <<C ||
+#include <blkin.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static int times_told = 2;
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const int result = (int)syscall(SYS_clock_gettime, clock, now);
+    if (clock == CLOCK_REALTIME && times_told++ == 0)
+        now->tv_sec--;
+    return result;
+}
+int main(void)
+{
+    blkin_init();
+    for (times_told = 0; times_told < 2; usleep(1000))
+        blkin_heartbeat();
+}
+C
+        fail "no program that sees the clock set"
+    asks env SETTER="$WORK/setter"
+}
+
 # set_clock SECONDS: in the server's trace, as what LTTng took down of its host. The texts keep their lengths.
 set_clock() {
     "$PYTHON" - "$WORK/server" "$1" <<'PY' || fail "no clock to set"
@@ -115,8 +142,8 @@ else
     echo "not tested: another day: there are no time namespaces"
 fi
 
-# the host's clock was set after LTTng has looked at it: its programs tell
-asks env
+# the host's clock was set after its first event: its programs tell
+asks_set
 sunk_as same '' "$WORK/client" "$WORK/server"
 halves same 400
 set_clock -1
