@@ -10,9 +10,10 @@ preload=$BUILD/lib/libblkin-preload.so
 
 # traced SERVICE PROGRAM ARGUMENT...: below the preload, under that name. Its account is in
 # $WORK/account.log. BEFORE and AFTER: libraries that are preloaded too, with their colon.
+# timeout is not below it: a fork of a program that has LTTng's threads ends with ThreadSanitizer.
 traced() {
-    ${in_background:+exec} env BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 LTTNG_UST_ALLOW_BLOCKING=1 \
-        LD_PRELOAD="${BEFORE-}$preload${AFTER-}" timeout $((60 * PATIENCE)) "${@:2}" 2>>"$WORK/account.log"
+    ${in_background:+exec} timeout $((60 * PATIENCE)) env BLKIN_RUN="service=$1${RUN-}" BLKIN_DEBUG=1 \
+        LTTNG_UST_ALLOW_BLOCKING=1 LD_PRELOAD="${BEFORE-}$preload${AFTER-}" "${@:2}" 2>>"$WORK/account.log"
 }
 
 # begins SERVICE PROGRAM ARGUMENT...: the same in the background: $! is what to wait for, and to kill.

@@ -73,6 +73,8 @@ sanitized() {
 export BLKIN_PROVIDER=$BUILD/lib/libblkin-lttng.so.1
 # what a cancelled thread leaves on its stack is no overflow: with stacks of its own AddressSanitizer does not take it for one
 export ASAN_OPTIONS=exitcode=66:detect_leaks=0:detect_stack_use_after_return=1:verify_asan_link_order=0
-export TSAN_OPTIONS=exitcode=66
+# LTTng's threads are there from the start, and each child of a fork starts its own: ThreadSanitizer ends such a child,
+# unless told not to
+export TSAN_OPTIONS=exitcode=66:die_after_fork=0
 sanitized asan address,undefined libasan.so
 sanitized tsan thread libtsan.so
