@@ -14,6 +14,8 @@
 #include "tracepoints/format/put.h"
 #include "zipkin_c.h"
 
+#include <stdio.h>
+
 /* What a table's `event` points to. */
 struct ring_over_event {
     const int *enabled_below;
@@ -76,13 +78,27 @@ static void ring_record(struct packed_event *event, const void *payload, size_t 
 
 /* ---- the original API ---- */
 
-/* Longer texts are cut: all of them together fit into a record. */
+/* Longer texts are cut, and a mark follows: all of them together fit into a record. */
 #define RING_NAME_MAX 240
 #define RING_TEXT_MAX 2400
+#define RING_MARK_MAX (sizeof("...[2400 of 18446744073709551615 bytes]") - 1)
 
-_Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + 1) + RING_TEXT_MAX + 1 <=
+_Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + RING_MARK_MAX + 1) +
+                       RING_TEXT_MAX + RING_MARK_MAX + 1 <=
                    RING_PAYLOAD_MAX,
                "an event of the original API may be too long");
+
+/* As the sink marks what it cuts: json_put_string(). */
+static char *ring_put_text(char *at, const char *string, size_t max)
+{
+    const size_t length = string ? strlen(string) : 0, cut = blkin_cut(string, length, max);
+
+    at = blkin_put_bytes(at, string, cut);
+    if (cut < length)
+        at += snprintf(at, RING_MARK_MAX + 1, "...[%zu of %zu bytes]", cut, length);
+    *at = '\0';
+    return at + 1;
+}
 
 static void ring_write_original(const struct ring_map *map, const struct blkin_trace *trace,
                                 const struct blkin_endpoint *endpoint,
@@ -99,13 +115,13 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
     char payload[RING_PAYLOAD_MAX];
     char *at = blkin_put_bytes(payload, &head, sizeof(head));
 
-    at = blkin_put_string(at, trace->name, RING_NAME_MAX);
-    at = blkin_put_string(at, endpoint->name, RING_NAME_MAX);
-    at = blkin_put_string(at, endpoint->ip, RING_NAME_MAX);
+    at = ring_put_text(at, trace->name, RING_NAME_MAX);
+    at = ring_put_text(at, endpoint->name, RING_NAME_MAX);
+    at = ring_put_text(at, endpoint->ip, RING_NAME_MAX);
     if (annotation->type != ANNOT_TIMESTAMP)
-        at = blkin_put_string(at, annotation->key, RING_NAME_MAX);
+        at = ring_put_text(at, annotation->key, RING_NAME_MAX);
     if (annotation->type != ANNOT_INTEGER)
-        at = blkin_put_string(at, annotation->val_str, RING_TEXT_MAX);
+        at = ring_put_text(at, annotation->val_str, RING_TEXT_MAX);
     (void)ring_write(map, RING_EVENTS, ring_kind(RING_ORIGINAL + (unsigned)annotation->type),
                      payload, (size_t)(at - payload));
 }

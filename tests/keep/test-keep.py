@@ -77,7 +77,7 @@ def test_questions():
     expect("another upper half", run.returncode == 1, run)
     run, requests = asked(SHORT, LONG)
     expect("two ids", requests == [f"keep {SHORT} {LONG}", "kept one:1:1"] and run.returncode == 0, requests, run)
-    ids = [f"{i + 1:032x}" for i in range(100)]
+    ids = [f"{i + 1:016x}" for i in range(100)]
     run, requests = asked(*ids, polls=[answer([trace(i) for i in ids], [host("one")])])
     expect("a hundred ids", requests[0] == "keep " + " ".join(ids) and run.returncode == 0, run)
     for last, ms in [("10s", 10000), ("500ms", 500), ("2m", 120000)]:

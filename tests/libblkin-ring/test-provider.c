@@ -152,6 +152,7 @@ static void test_original(void)
     struct ring_original head;
     struct newest newest;
     char long_text[5000];
+    const char *key, *value;
 
     blkin_init_new_trace(&trace, "op", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "queued");
@@ -182,10 +183,22 @@ static void test_original(void)
     memset(long_text, 'x', sizeof(long_text));
     long_text[sizeof(long_text) - 1] = '\0';
     BLKIN_KEYVAL_STRING(&trace, NULL, long_text, long_text);
-    CHECK(find_newest(RING_ORIGINAL + ANNOT_STRING).length == sizeof(head) +
-                                                                  sizeof("op\0osd.12\0"
-                                                                         "10.0.0.1") +
-                                                                  241 + 2401);
+    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
+    /* both are cut, and say so */
+    key = newest.payload + sizeof(head) +
+          sizeof("op\0osd.12\0"
+                 "10.0.0.1");
+    value = key + 240 + sizeof("...[240 of 4999 bytes]");
+    CHECK(memcmp(key, long_text, 240) == 0);
+    CHECK_TEXT(key + 240, "...[240 of 4999 bytes]");
+    CHECK(memcmp(value, long_text, 2400) == 0);
+    CHECK_TEXT(value + 2400, "...[2400 of 4999 bytes]");
+    CHECK(newest.payload + newest.length == value + 2400 + sizeof("...[2400 of 4999 bytes]"));
+    /* as long as may be: whole */
+    long_text[2400] = '\0';
+    BLKIN_KEYVAL_STRING(&trace, NULL, long_text + 2400 - 240, long_text);
+    newest = find_newest(RING_ORIGINAL + ANNOT_STRING);
+    CHECK(newest.payload + newest.length == key + 241 + 2401);
 }
 
 static void test_alarm(void)

@@ -9,12 +9,17 @@ private_begin
 start_sessiond || exit 1
 session misuse blkin:span
 
-BLKIN_DEBUG=check "$programs/misuse" right 2>"$WORK/said" || fail "right use: status $?"
+# check: says what BLKIN_DEBUG=check says, but for the line on LTTng and the one on rings
+check() {
+    BLKIN_DEBUG=check "$programs/misuse" "$@" 2>&1 >/dev/null | grep -vE '^libblkin: (LTTng is loaded|no rings)' >"$WORK/said"
+    return "${PIPESTATUS[0]}"
+}
+check right || fail "right use: status $?"
 [ -s "$WORK/said" ] && {
     cat "$WORK/said"
     fail "right use is told as misuse"
 }
-BLKIN_DEBUG=check "$programs/misuse" 2>"$WORK/said" || fail "misuse: status $?"
+check || fail "misuse: status $?"
 cat "$WORK/said"
 # told WHAT FUNCTION: the address is one of this function's
 told() {

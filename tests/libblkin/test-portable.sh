@@ -14,7 +14,7 @@ portable=$BUILD/portable
 unit=(test-ids test-digits test-macros test-context test-original-api)
 made=${portable#"$SRC/"} # as make names it
 make -s -j 2 -C "$SRC" BUILD="$portable" CPPFLAGS=-DBLKIN_PORTABLE include "$made/lib/libblkin-lttng.so.1" \
-    "${unit[@]/#/$made/tests/libblkin/}" "$made"/tests/libblkin/{test-clock,spans,cost} >/dev/null ||
+    "${unit[@]/#/$made/tests/libblkin/}" "$made"/tests/libblkin/{test-clock,spans,cost,services} >/dev/null ||
     fail "the build with BLKIN_PORTABLE"
 mkdir -p "$portable/plugins" && cp -p "$BUILD"/plugins/*.so "$portable/plugins/"
 for name in "${unit[@]}"; do

@@ -35,7 +35,7 @@ completes show --a : --annotations --around= --ascii
 completes show --wi : --width=
 mapfile -t keys < <(blkin config keys | sed -E 's/^([a-z-]+).*/--\1=/')
 [ ${#keys[@]} -gt 20 ] || exit 1
-completes config '' : check show keys push --hosts= --section= --all --show --remove --config= --help "${keys[@]}"
+completes config '' : check show keys --section= --all --config= --help "${keys[@]}"
 completes config check --endp : --endpoint=
 completes reload '' : live record host hub --runtime-dir= --config= --help
 completes status '' : live record host hub work-root --json --runtime-dir= --config= --help

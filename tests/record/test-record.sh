@@ -161,6 +161,35 @@ whole "$ID" "a request after the kill"
 "$BUILD/bin/blkin" show "$WORK/dump.2" "$ID" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
     fail "the dump lacks a trace: $(<"$WORK/shown")"
 "$BUILD/bin/blkin" record --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 && fail "a folder that was there was taken"
+
+# scribble OFFSET HEX: into the head of each memory, as its programs can; what was there is printed for the first one
+scribble() {
+    "$PYTHON" - "${private_pid[record]}" "$1" "$2" <<'PY'
+import glob, os, sys
+was = b""
+for link in glob.glob(f"/proc/{sys.argv[1]}/fd/*"):
+    if os.readlink(link).startswith("/memfd:blkin-rings"):
+        with open(link, "r+b", buffering=0) as memory:
+            memory.seek(int(sys.argv[2]))
+            was = was or memory.read(len(sys.argv[3]) // 2)
+            memory.seek(int(sys.argv[2]))
+            memory.write(bytes.fromhex(sys.argv[3]))
+print(was.hex())
+PY
+}
+
+# a dump takes no user from what programs can write, and says which rings it cannot read
+scribble 12 aa000000 >"$WORK/user"
+"$BUILD/bin/blkin" record --dump="$WORK/dump.3" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+compgen -G "$WORK/dump.3/events-$(id -u)-*" >/dev/null && ! compgen -G "$WORK/dump.3/events-170-*" >/dev/null ||
+    fail "a forged user is believed: $(ls "$WORK/dump.3")"
+mark=$(scribble 0 0000000000000000)
+"$BUILD/bin/blkin" record --dump="$WORK/dump.4" >"$WORK/dump.log" 2>&1
+[ $? = 1 ] || fail "a damaged memory: not exit status 1: $(<"$WORK/dump.log")"
+[ "$(grep -c "left out: /proc/.*, rings of user $(id -u): " "$WORK/dump.log")" = "$(status rings memories | jq length)" ] ||
+    fail "the dump does not say what is left out, once each: $(<"$WORK/dump.log")"
+scribble 0 "$mark" >"$WORK/mark"
+scribble 12 "$(<"$WORK/user")" >"$WORK/mark"
 # six of three slow spans, one that the program wants kept, one that ends late, one orphan: each counted once,
 # whoever was killed
 is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"

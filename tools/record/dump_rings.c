@@ -25,41 +25,64 @@
 #include <unistd.h>
 
 #define DUMP_MEMORIES_MAX 4096
-#define DUMP_NAME         "/memfd:blkin-rings"
+#define DUMP_NAME         "/memfd:" MEMORY_NAME
 
 struct dump_list {
     struct memory memories[DUMP_MEMORIES_MAX];
     struct dump_memory list[DUMP_MEMORIES_MAX];
-    ino_t inodes[DUMP_MEMORIES_MAX];
-    unsigned count;
+    ino_t inodes[DUMP_MEMORIES_MAX]; /* also of those that are left out */
+    unsigned count, seen;
+    unsigned left_out; /* each was said */
 };
 
 /* While a fetch runs, the recorder has two descriptors of each memory. */
 static bool dump_has(const struct dump_list *list, ino_t inode)
 {
-    for (unsigned i = 0; i < list->count; i++) {
+    for (unsigned i = 0; i < list->seen; i++) {
         if (list->inodes[i] == inode)
             return true;
     }
     return false;
 }
 
-static void dump_add(struct dump_list *list, int fd)
+static void dump_leave_out(struct dump_list *list, const char *link, uint32_t user, const char *why)
+{
+    (void)fprintf(stderr, "blkin record: left out: %s, rings of user %" PRIu32 ": %s\n", link, user,
+                  why);
+    list->left_out++;
+}
+
+/* Without a seal it is being made, and no program has it. */
+static bool dump_is_new(const struct dump_list *list, int fd, struct stat *status)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals > 0 && fstat(fd, status) == 0 && !dump_has(list, status->st_ino);
+}
+
+/* The memory's own word for its user is the programs' word. */
+static void dump_add(struct dump_list *list, const char *link, uint32_t user)
 {
     struct memory *memory = &list->memories[list->count];
-    struct ring_memory head;
-    struct error ignored;
+    const int fd = open(link, O_RDWR | O_CLOEXEC);
+    struct error error;
     struct stat status;
 
-    if (fstat(fd, &status) != 0 || dump_has(list, status.st_ino)) {
-        close(fd);
-        return;
+    if (fd < 0) {
+        if (errno != ENOENT) /* it has gone meanwhile */
+            dump_leave_out(list, link, user, strerror(errno));
+    } else if (!dump_is_new(list, fd, &status)) {
+        (void)close(fd);
+    } else if (list->seen == DUMP_MEMORIES_MAX) {
+        (void)close(fd);
+        dump_leave_out(list, link, user, "there are too many");
+    } else {
+        list->inodes[list->seen++] = status.st_ino;
+        if (memory_open(memory, fd, &error))
+            list->list[list->count++] = (struct dump_memory){memory, user};
+        else
+            dump_leave_out(list, link, user, error.text);
     }
-    if (!memory_open(memory, fd, &ignored))
-        return;
-    memcpy(&head, memory->at, sizeof(head));
-    list->inodes[list->count] = status.st_ino;
-    list->list[list->count++] = (struct dump_memory){memory, head.user};
 }
 
 /* Returns false with error set. */
@@ -74,25 +97,21 @@ static bool dump_open_all(struct dump_list *list, int64_t pid, struct error *err
     if (!open_files)
         return error_set(error, "cannot look at the recorder's rings (%s): %s: run it as root",
                          folder, strerror(errno));
-    while ((entry = readdir(open_files)) != NULL && list->count < DUMP_MEMORIES_MAX) {
+    while ((entry = readdir(open_files)) != NULL) {
         ssize_t length;
-        int fd;
 
         (void)snprintf(link, sizeof(link), "%s/%.64s", folder, entry->d_name);
         length = readlink(link, name, sizeof(name) - 1);
         name[length > 0 ? length : 0] = '\0';
-        if (strncmp(name, DUMP_NAME, strlen(DUMP_NAME)) != 0)
-            continue;
-        fd = open(link, O_RDWR | O_CLOEXEC);
-        if (fd >= 0)
-            dump_add(list, fd);
+        if (strncmp(name, DUMP_NAME, strlen(DUMP_NAME)) == 0)
+            dump_add(list, link, (uint32_t)strtoul(name + strlen(DUMP_NAME), NULL, 10));
     }
     (void)closedir(open_files);
     return true;
 }
 
 static bool dump_of_process(int64_t pid, const struct dump_options *options,
-                            struct dump_counts *counts, struct error *error)
+                            struct dump_counts *counts, unsigned *left_out, struct error *error)
 {
     struct dump_list *list = calloc(1, sizeof(*list));
     bool is_well = list != NULL;
@@ -101,6 +120,7 @@ static bool dump_of_process(int64_t pid, const struct dump_options *options,
         error_set(error, "out of memory");
     is_well = is_well && dump_open_all(list, pid, error) &&
               dump_memories(list->list, list->count, options, counts, error);
+    *left_out = list ? list->left_out : 0;
     for (unsigned i = 0; list && i < list->count; i++)
         memory_close(&list->memories[i]);
     free(list);
@@ -127,10 +147,11 @@ int dump_rings(const struct config *config, const char *folder)
     char host[254] = "";
     const struct dump_options options = {folder, host, ring_clock_offset()};
     struct dump_counts counts = {.records = 0};
+    unsigned left_out;
     struct error error = {"no recorder answers, and no process keeps the rings of one"};
 
     (void)gethostname(host, sizeof(host) - 1);
-    if (pid <= 0 || !dump_of_process(pid, &options, &counts, &error)) {
+    if (pid <= 0 || !dump_of_process(pid, &options, &counts, &left_out, &error)) {
         (void)fprintf(stderr, "blkin record: %s\n", error.text);
         return 1;
     }
@@ -139,5 +160,5 @@ int dump_rings(const struct config *config, const char *folder)
            " bytes; not written by programs: %" PRIu64 " records\n",
            folder, counts.events, counts.streams, counts.left_out, counts.overwritten_bytes,
            counts.damaged_bytes, counts.not_written);
-    return 0;
+    return left_out != 0;
 }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -68,23 +69,28 @@ static int memory_reopen(int fd)
     return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* Without its pages. Opened twice, as memfd_create(2) does not count among those that have it open
- * for writing: see memory_is_shared(). */
+/*
+ * Without its pages. Opened twice, as memfd_create(2) does not count among those that have it open
+ * for writing: see memory_is_shared(). Its head is there when its size is sealed.
+ */
 static bool memory_create(struct memory *memory, const struct ring_memory *head)
 {
+    char name[sizeof(MEMORY_NAME) + 10];
     int first;
 
     if (!memory_is_affordable(head->bytes)) {
         errno = ENOMEM;
         return false;
     }
-    first = memfd_create("blkin-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    (void)snprintf(name, sizeof(name), MEMORY_NAME "%" PRIu32, head->user);
+    first = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
     memory->fd = first < 0 ? -1 : memory_reopen(first);
     if (memory->fd < 0)
         memory->fd = first; /* no /proc */
     else
         (void)close(first);
-    return memory->fd >= 0 && ftruncate(memory->fd, (off_t)head->bytes) == 0 &&
+    return memory->fd >= 0 && pwrite(memory->fd, head, sizeof(*head), 0) == sizeof(*head) &&
+           ftruncate(memory->fd, (off_t)head->bytes) == 0 &&
            fcntl(memory->fd, F_ADD_SEALS, MEMORY_SEALS) == 0;
 }
 
@@ -147,8 +153,7 @@ bool memory_begin(struct memory *memory, uint32_t user, const struct memory_size
     if (!head.bytes)
         return error_set(error, "rings of these sizes are not possible");
     memory->bytes = head.bytes;
-    if (!memory_create(memory, &head) || !memory_map(memory, &head) ||
-        pwrite(memory->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head))
+    if (!memory_create(memory, &head) || !memory_map(memory, &head))
         return memory_fail_making(memory, error);
     return true;
 }

@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The file's name, with the user's number behind: no program can change it. */
+#define MEMORY_NAME "blkin-rings."
+
 struct memory_size {
     uint32_t cpus;
     uint64_t event_bytes; /* of each CPU's ring of events: a power of two */

@@ -132,10 +132,11 @@ static void complain(const char *source, const struct buffer *bytes, size_t befo
 /* Blanks, and the byte order mark that some editors and shells begin a file with. */
 static size_t skip_space(const struct buffer *bytes, size_t position)
 {
-    static const char mark[] = "\xef\xbb\xbf";
+    static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
 
     for (; position < bytes->length; position++) {
-        if (bytes->length - position >= 3 && memcmp(bytes->data + position, mark, 3) == 0)
+        if (bytes->length - position >= sizeof(mark) &&
+            memcmp(bytes->data + position, mark, sizeof(mark)) == 0)
             position += 2;
         else if (!memchr(" \t\r\n", bytes->data[position], 4))
             break;
