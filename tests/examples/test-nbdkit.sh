@@ -231,7 +231,9 @@ nbdkit -U "$WORK/hung.sock" -P "$WORK/hung.pid" --filter="$blkin" --filter=log -
     show_log nbdkit
     fail "nbdkit does not start"
 }
-daemon=$(cat "$WORK/hung.pid")
+# the daemon writes it, once LTTng has started in it
+wait_for 30 - "the daemon's pid file" test -s "$WORK/hung.pid" || exit 1
+daemon=$(<"$WORK/hung.pid")
 start_part reader qemu-io -f raw -c 'r 4k 4k' "nbd+unix:///?socket=$WORK/hung.sock"
 wait_for 10 reader "the read request" grep -q ' Read id=.*\.\.\.$' "$WORK/hung.log" || exit 1
 kill -KILL "$daemon"

@@ -7,8 +7,7 @@
 set -u
 # shellcheck source=tests/record/recording.sh
 . "$SRC/tests/record/recording.sh"
-recording_begin
-export BLKIN_HOST=yes
+recording_begin # with host=no: the recorder's own would take the place of one that is stopped
 
 # A host whose only disk was busy for so many ms. In place: the file is held open.
 busy() {
@@ -58,7 +57,6 @@ grep -qF -- '--host-filters: parameter "host-filters": "disk.bsy > 95%": disk ha
 start_taker || exit 1
 start_requests
 start_host
-# before the recorder's own does
 wait_for 30 host "that it has the host" host_is state "no session records blkin:metric" || exit 1
 grep -qF 'host-filters: "tcp every 5s" does nothing: its group is off' "$WORK/host.log" ||
     fail "of a rule that does nothing nothing is said: $(<"$WORK/host.log")"

@@ -42,6 +42,13 @@ static inline uint64_t get(const uint64_t *shared)
     return __atomic_load_n(shared, __ATOMIC_ACQUIRE);
 }
 
+/* As if much were written to it: it grows. */
+static inline void served_make_busy(void *context, struct held *held)
+{
+    (void)context;
+    held->is_busy = true;
+}
+
 static inline void served_ignore(void *context, struct held *held)
 {
     (void)context, (void)held;
@@ -60,7 +67,7 @@ static inline void served_run(const struct served *served, uint64_t event_bytes,
         .idle_ms = 600000,
         .hold_ms = 600000,
     };
-    const struct holder_callbacks callbacks = {served_ignore, served_ignore, NULL};
+    const struct holder_callbacks callbacks = {served_make_busy, served_ignore, NULL};
     struct loop *loop = loop_new(&signals);
     struct error error;
 
@@ -109,8 +116,8 @@ static inline void served_goes(void *context, struct memory *memory)
     (void)context, (void)memory;
 }
 
-/* A user's first memory is a small one where there are many CPUs: returns when the next one is
- * there. */
+/* A user's first memory is a small one where rings are large or CPUs many: returns when the next
+ * one is there. */
 static inline bool served_await_all(const struct served *served, uint64_t event_bytes)
 {
     static const struct loop_signals signals;
