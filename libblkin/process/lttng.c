@@ -237,23 +237,31 @@ static void after_fork_child(void)
 
 /*
  * With a shorter wait for a session daemon that does not answer, if the environment may be changed.
- * LTTng keeps a pointer to the value, and reads it again in children: so the text stays.
+ * LTTng keeps a pointer to the value, and reads it again in children. So the text is a copy that
+ * stays: nginx and others write their title over the strings of the environment.
  */
 static void load(const struct link_map *object, bool may_set_environment)
 {
-    const bool is_set = may_set_environment && !getenv(TIMEOUT_VARIABLE);
-    char *timeout = is_set ? strdup(TIMEOUT_VARIABLE "=" TIMEOUT_MS) : NULL;
+    char *const given = may_set_environment ? getenv(TIMEOUT_VARIABLE) : NULL;
+    const char *const value = given ? given : TIMEOUT_MS;
+    const size_t size = sizeof(TIMEOUT_VARIABLE "=") + strlen(value);
+    char *text = may_set_environment ? malloc(size) : NULL;
     const struct blkin_provider *provider;
 
     /* In a child, LTTng starts threads: the handlers of forks that were registered before come
      * first. */
     (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-    if (timeout)
-        (void)putenv(timeout); /* NOLINT(concurrency-mt-unsafe): there is one thread */
+    if (text) {
+        (void)snprintf(text, size, TIMEOUT_VARIABLE "=%s", value);
+        (void)putenv(text); /* NOLINT(concurrency-mt-unsafe): there is one thread */
+    }
     provider = open_provider(object);
-    if (timeout)
-        /* NOLINTNEXTLINE(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
+    /* NOLINTBEGIN(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
+    if (text && given)
+        (void)putenv(given - strlen(TIMEOUT_VARIABLE "=")); /* the program's own string again */
+    else if (text)
         (void)unsetenv(TIMEOUT_VARIABLE);
+    /* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
     if (provider == &blkin_no_provider)
         return;
     /* this library's handlers of forks must stay as long as LTTng does */
