@@ -6,6 +6,7 @@
 #include "debug.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,23 +34,20 @@ static bool leads_to_a_client(int fd)
     return domain != AF_UNIX || is_same_file(fd, STDIN_FILENO);
 }
 
-/* What stderr was when this library was loaded; no mode: it was closed. */
-static struct stat debug_stderr;
+static bool had_no_stderr;
 
-__attribute__((constructor)) static void debug_note_stderr(void)
+__attribute__((constructor)) static void debug_look_at_stderr(void)
 {
-    if (fstat(STDERR_FILENO, &debug_stderr) != 0)
-        debug_stderr.st_mode = 0;
+    had_no_stderr = fcntl(STDERR_FILENO, F_GETFD) < 0;
 }
 
-/* A program that has closed its stderr gets the number for the next file that it opens. */
+/* A program that was started with a closed stderr gets the number for a file that it opens. */
 static bool leads_to_a_file_of_the_program(int fd)
 {
-    struct stat now;
+    struct stat status;
 
-    return fstat(fd, &now) == 0 && (S_ISREG(now.st_mode) || S_ISBLK(now.st_mode)) &&
-           (!debug_stderr.st_mode || now.st_dev != debug_stderr.st_dev ||
-            now.st_ino != debug_stderr.st_ino);
+    return had_no_stderr && fstat(fd, &status) == 0 &&
+           (S_ISREG(status.st_mode) || S_ISBLK(status.st_mode));
 }
 
 void blkin_debug_say(const char *format, ...)
