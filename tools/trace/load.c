@@ -133,12 +133,13 @@ static void complain(const char *source, const struct buffer *bytes, size_t befo
 static size_t skip_space(const struct buffer *bytes, size_t position)
 {
     static const unsigned char mark[] = {0xef, 0xbb, 0xbf};
+    static const char spaces[] = {' ', '\t', '\r', '\n'};
 
     for (; position < bytes->length; position++) {
         if (bytes->length - position >= sizeof(mark) &&
             memcmp(bytes->data + position, mark, sizeof(mark)) == 0)
             position += 2;
-        else if (!memchr(" \t\r\n", bytes->data[position], 4))
+        else if (!memchr(spaces, bytes->data[position], sizeof(spaces)))
             break;
     }
     return position;
