@@ -274,7 +274,7 @@ static int command_run(const char *command, const struct config *config,
                        const struct options *options)
 {
     struct host_config wanted;
-    struct error error;
+    struct error error = {""};
     bool is_well;
 
     if (!host_settings_read(config, &wanted, &error)) {
