@@ -32,6 +32,8 @@
 static bool is_decided;
 static const struct blkin_provider *provider_in_use = &blkin_no_provider;
 static bool follows_forks;
+static char
+    *timeout_text; /* of the environment, while LTTng is loaded; LTTng keeps pointers to it */
 static char why[300] =
     "blkin_init() was not called by this program, which has libblkin.a linked in";
 
@@ -245,21 +247,21 @@ static void load(const struct link_map *object, bool may_set_environment)
     char *const given = may_set_environment ? getenv(TIMEOUT_VARIABLE) : NULL;
     const char *const value = given ? given : TIMEOUT_MS;
     const size_t size = sizeof(TIMEOUT_VARIABLE "=") + strlen(value);
-    char *text = may_set_environment ? malloc(size) : NULL;
     const struct blkin_provider *provider;
 
+    timeout_text = may_set_environment ? malloc(size) : NULL;
     /* In a child, LTTng starts threads: the handlers of forks that were registered before come
      * first. */
     (void)pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-    if (text) {
-        (void)snprintf(text, size, TIMEOUT_VARIABLE "=%s", value);
-        (void)putenv(text); /* NOLINT(concurrency-mt-unsafe): there is one thread */
+    if (timeout_text) {
+        (void)snprintf(timeout_text, size, TIMEOUT_VARIABLE "=%s", value);
+        (void)putenv(timeout_text); /* NOLINT(concurrency-mt-unsafe): there is one thread */
     }
     provider = open_provider(object);
     /* NOLINTBEGIN(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
-    if (text && given)
+    if (timeout_text && given)
         (void)putenv(given - strlen(TIMEOUT_VARIABLE "=")); /* the program's own string again */
-    else if (text)
+    else if (timeout_text)
         (void)unsetenv(TIMEOUT_VARIABLE);
     /* NOLINTEND(concurrency-mt-unsafe,clang-analyzer-unix.Malloc) */
     if (provider == &blkin_no_provider)

@@ -42,7 +42,7 @@ emulate=(timeout 100 qemu-aarch64 -L /usr/aarch64-linux-gnu)
 other=$BUILD/aarch64
 rm -rf "$other" && mkdir -p "$other/lib"
 for source in "$SRC"/libblkin/*.c "$SRC"/libblkin/{base,context,policy,process,ring,span,usage}/*.c \
-    "$SRC"/tracepoints/{format,start}/*.c; do
+    "$SRC"/tracepoints/format/*.c; do
     builds $cross "$other/lib/${source##*/}.o" -c "$source"
 done
 for name in "${unit[@]}" spans nestings slow; do
