@@ -153,7 +153,7 @@ bool connection_is_stream(int fd);
 bool connection_can_be_traced(const struct sockaddr *address, socklen_t length);
 uint16_t connection_server_port(const struct connection *connection);
 
-/* Is it a port that the kernel gives to who connects? */
+/* Is it an ephemeral port, as the kernel gives to clients? */
 bool connection_is_ephemeral(uint16_t port);
 
 /* Fills in what a connected socket's addresses say. False: it is not connected (any more). */

@@ -129,7 +129,7 @@ static void connection_name_by_path(struct connection *connection,
 
 /* ---- which side is it? ---- */
 
-/* Ports that the kernel gives to who connects. */
+/* Ephemeral ports: the kernel gives them to clients. */
 bool connection_is_ephemeral(uint16_t port)
 {
     static unsigned first, last; /* the same for all threads */
@@ -146,7 +146,7 @@ bool connection_is_ephemeral(uint16_t port)
            port <= __atomic_load_n(&last, __ATOMIC_RELAXED);
 }
 
-/* Who accepts has the name of the socket that listens; who connects has none of its own. */
+/* An accepted socket has the name of the listening one; a client's socket has no name. */
 static enum role connection_role_of_unix(socklen_t own_length, socklen_t peer_length)
 {
     const bool is_named = own_length > offsetof(struct sockaddr_un, sun_path);

@@ -141,7 +141,8 @@ void interaction_add_head(struct interaction *interaction, struct bytes head);
  */
 bool interaction_is_plain(const struct blkin_span *span);
 
-/* It does not wait for its answer any more; it is over. Only once, by who has changed its phase. */
+/* The interaction is over and awaits no answer. Called once, by the thread that has changed its
+ * phase. */
 void interaction_stop_waiting(struct interaction *interaction);
 void interaction_is_not_held(struct interaction *interaction);
 

@@ -155,9 +155,9 @@ static bool poll_is_socket(int fd)
 }
 
 /*
- * A connection that was accepted, and some that were made: who waits for nothing else does one
- * client's work, and is in the middle of that. A pipe that tells of the program's end does not
- * count as long as it does not.
+ * Does the thread wait for one accepted connection and for connections that it has made, and for
+ * nothing else? Then it is in the middle of one client's work. A pipe that tells of the program's
+ * end does not count until it does.
  */
 static bool poll_is_of_one_client(const struct pollfd *fds, nfds_t count)
 {

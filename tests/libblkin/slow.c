@@ -108,6 +108,7 @@ static int steps(void)
     struct blkin_context context;
     struct blkin_span span;
 
+    blkin_init(); /* a program with libblkin.a loads its provider here */
     blkin_span_begin(&span, "in the log", BLKIN_SERVER, NULL);
     blkin_span_annotate(&span, "text");
     blkin_span_tag_string(&span, "string", "value");

@@ -1,7 +1,7 @@
 /*
- * What programs do with descriptors that nobody who watches them expects: tricks NAME PORT
- * Each trick makes the requests that its comment says, of a client thread or process to a server in
- * the same program, and prints what calls return where that must be the same without the preload.
+ * What programs do with descriptors that a watcher does not expect: tricks NAME PORT. Each trick
+ * makes requests between a client and a server in one program, and prints results of calls that
+ * must be the same without the preload.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

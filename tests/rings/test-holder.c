@@ -92,7 +92,7 @@ static void test_limits(void)
         second = start_keeper(1, keep_idle);
         CHECK(result_of(start_program(0, use_one)) == 0);
         CHECK(result_of(start_program(2, use_once)) == 1);
-        end_program(first); /* who has gone makes room for who comes */
+        end_program(first); /* a user that has gone makes room for a new one */
         CHECK(result_of(start_program(2, use_one)) == 0 && shared->counts.users <= 2);
         CHECK(result_of(start_program(1, use_one)) == 0);
         end_program(second);

@@ -5,8 +5,7 @@
  */
 #include "holding.h"
 
-/* A memory is small, and is left for a large one when much is written: not that of who writes
- * little. */
+/* The holder replaces a small memory by a large one when its user writes much, and not else. */
 static void test_large(void)
 {
     uint64_t first;
@@ -33,7 +32,7 @@ static void test_large(void)
 
 #define PASSING 100 /* users */
 
-/* Many users come and go: their memories go, too, and not that of who stays. */
+/* Many users come and go: the holder frees their memories, and keeps that of a user who stays. */
 static void test_users_that_go(void)
 {
     pid_t service, present, pids[PASSING];
@@ -64,7 +63,7 @@ static void test_users_that_go(void)
     forget_all();
 }
 
-/* A user who has taken all that there was gives back when others come. */
+/* A user has all the room: the holder takes some of it back for new users. */
 static void test_shares(void)
 {
     pid_t service, pids[USERS];
