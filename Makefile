@@ -206,7 +206,7 @@ check-asan: ## run the unit tests, and end-to-end tests of each room, under Addr
 # The library's threads meet under ThreadSanitizer in tests/libblkin/test-threads.sh; here is what the
 # sink's do.
 tsan_tests = $(filter %/test-account-parts %/test-starvation-http,$(unit_tests)) tests/plugin/test-away.py \
-	tests/plugin/test-http.py tests/plugin/test-http-tls.py tests/plugin/test-spool.py tests/plugin/test-spool-bounds.py tests/stat/test-tap.py
+	tests/plugin/test-http.py tests/plugin/test-http-tls.py tests/plugin/test-spool.py tests/plugin/test-spool-bounds.py
 check-tsan: ## run the tests of the sink's threads under ThreadSanitizer
 	+@$(parallel) BUILD=build/tsan SANITIZE=thread build-tsan-tests
 	@$(MAKE) --no-print-directory BUILD=build/tsan SANITIZE=thread run-tsan-tests

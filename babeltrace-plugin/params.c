@@ -81,7 +81,7 @@ static const struct param_rule rules[] = {
     A_TEXT("stats-file", stats_file, NULL),
     AN_INTEGER("stats-period-ms", stats_period_ms, 10, DAY_MS, 5000),
     A_TEXT("prometheus-listen", prometheus_listen, NULL),
-    A_TEXT("tap", exporter.tap, NULL),
+    A_TEXT("statistics-file", statistics_file, NULL),
     A_BOOLEAN("clock-correction", clock_correction, true),
     {.name = "closing-annotations", .type = PARAM_CLOSING, .offset = offsetof(struct params, closing)},
 };

@@ -39,6 +39,7 @@ struct params {
     const char *stats_file;
     int64_t stats_period_ms;
     const char *prometheus_listen;
+    const char *statistics_file; /* see pipeline.h */
     struct exporter_options exporter;
     bool clock_correction;
     struct closing closing; /* empty: not given */

@@ -87,6 +87,7 @@ void pipeline_end(struct pipeline *pipeline)
     pipeline->has_ended = true;
     if (pipeline->exporter) {
         pipeline_flush(pipeline);
+        pipeline_end_statistics(pipeline);
         pipeline_publish_now(pipeline);
         if (!exporter_close(pipeline->exporter, &error))
             pipeline_say_error(pipeline, error.text);
@@ -135,6 +136,7 @@ bool pipeline_finish(struct pipeline *pipeline, struct error *error)
 
 void pipeline_rest(struct pipeline *pipeline)
 {
+    pipeline_look_at_statistics(pipeline);
     if (!account_is_due(pipeline->account))
         return;
     pipeline_settle(pipeline);

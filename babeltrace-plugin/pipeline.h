@@ -11,6 +11,7 @@
 #define BLKIN_PIPELINE_H
 
 #include "babeltrace-plugin/account/account.h"
+#include "babeltrace-plugin/account/live_statistics.h"
 #include "babeltrace-plugin/deliver/exporter.h"
 #include "babeltrace-plugin/rules/pairing.h"
 #include "babeltrace-plugin/stages/chain.h"
@@ -40,6 +41,12 @@ struct pipeline {
     FILE *rules_report;                        /* NULL: none is asked for */
     struct account *account;
     bool has_ended;
+    struct pipeline_statistics {
+        struct live_statistics *live; /* NULL: nobody asks */
+        int64_t until_ms;             /* somebody asks until then */
+        int64_t next_look_ms, next_write_ms;
+        char *file, *asked, *fresh; /* statistics-file, and PATH.asked and PATH.new; or NULL */
+    } statistics;
     struct settling {
         bool is_asked_for;
         int fd; /* of sent-file */
@@ -86,5 +93,23 @@ bool pipeline_is_stored(struct pipeline *pipeline, struct error *error);
 
 /* Up to now. */
 struct counts pipeline_counts(struct pipeline *pipeline);
+
+/*
+ * The statistics of spans since somebody began to ask, as the document of live_statistics.h; free()
+ * it. From now on they are made for 10 s. Returns NULL when out of memory.
+ *
+ * With the parameter statistics-file=PATH another process asks: it sets the time of PATH.asked to
+ * the present, at least each 10 s. Then the pipeline writes the document to PATH twice a second.
+ */
+char *pipeline_statistics(struct pipeline *pipeline);
+
+/* ---- for the pipeline's own files */
+
+/* Returns false with error set. */
+bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
+                              struct error *error);
+void pipeline_look_at_statistics(struct pipeline *pipeline);
+void pipeline_end_statistics(struct pipeline *pipeline);
+void pipeline_close_statistics(struct pipeline *pipeline);
 
 #endif

@@ -39,6 +39,8 @@ static void export_span(void *context, const struct span *span)
 {
     struct pipeline *pipeline = context;
 
+    if (pipeline->statistics.live)
+        live_statistics_add(pipeline->statistics.live, span);
     exporter_add(pipeline->exporter, span);
 }
 
@@ -88,6 +90,7 @@ static struct exporter_counts delivery_counts(void *context)
 void pipeline_close(struct pipeline *pipeline)
 {
     account_free(pipeline->account); /* shows the exporter's counters */
+    pipeline_close_statistics(pipeline);
     if (pipeline->rules_report)
         fclose(pipeline->rules_report);
     chain_free(&pipeline->chain);
@@ -259,7 +262,8 @@ static bool open_exporter(struct pipeline *pipeline, const struct params *params
 
 bool pipeline_open(struct pipeline *pipeline, const struct params *params, struct error *error)
 {
-    if (!open_settling(pipeline, params, error) || !open_only(pipeline, params, error))
+    if (!open_settling(pipeline, params, error) || !open_only(pipeline, params, error) ||
+        !pipeline_open_statistics(pipeline, params, error))
         return false;
     pipeline->assembler = assembler_new(
         &(struct assembler_options){

@@ -252,8 +252,6 @@ const struct counter counters[] = {
      "Attempts to deliver a batch."},
     {"retries", COUNTER, SECTION_NOTES, NULL, AT(output.retries),
      "Attempts that repeat one that failed."},
-    {"tap_dropped", COUNTER, SECTION_NOTES, "spans not shown by the tap", AT(output.tap_dropped),
-     "Spans that a reader of the tap was too slow for, and was not shown."},
     {"stats_file_errors", COUNTER, SECTION_NOTES, "errors of the statistics file",
      AT(display.file_errors),
      "Failures to write the statistics file."},

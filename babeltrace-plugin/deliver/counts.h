@@ -54,7 +54,6 @@ struct exporter_counts {
     uint64_t unsure;      /* accepted by a file whose end failed, so maybe not in the file */
     uint64_t requests;    /* attempts to send */
     uint64_t retries;     /* requests after a failure */
-    uint64_t tap_dropped; /* not shown to a reader of the tap */
     struct spool_counts spool;
 };
 

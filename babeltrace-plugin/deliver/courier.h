@@ -57,7 +57,6 @@ struct courier {
     const struct protocol *protocol;
     struct outbox *outbox;
     struct spool *spool;                          /* NULL: none */
-    struct tap *tap;                              /* gets each body once; NULL: none */
     void (*taken)(void *context, uint64_t spans); /* see exporter.h; may be NULL */
     void *context;
     struct reporter *reporter;
@@ -68,11 +67,9 @@ struct courier {
      * for the number of partitions. */
     struct transport *transport;
     struct encoder *encoder;
-    struct encoder *tap_encoder; /* NULL: the tap shows what is sent */
     struct batch *batch;
     struct spool_record *record;
     struct body body;      /* the spans being sent */
-    struct body shown;     /* the same spans for the tap */
     struct parts parts;    /* of the body, for a transport with partitions */
     struct reply *replies; /* POSTED_MAX replies to posted messages; NULL: no partitions */
     struct retry retry;

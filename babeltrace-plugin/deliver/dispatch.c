@@ -7,7 +7,6 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "delivery.h"
-#include "tap.h"
 
 /* ---- the batch ------------------------------------------------------------------------------- */
 
@@ -75,33 +74,6 @@ static bool dispatch_give_up(struct courier *courier)
     return !patience.is_limited && clock_ms() < patience.stop_ms;
 }
 
-/* Encodes the spans of the body once more, as JSON. Returns false when out of memory. */
-static bool dispatch_encode_shown(struct courier *courier, struct batch *batch)
-{
-    struct batch_place place = batch->next_span;
-    bool cut;
-
-    body_reset(&courier->shown);
-    while (courier->shown.count < courier->body.count) {
-        if (!body_add(&courier->shown, courier->tap_encoder, batch_span(batch, &place), &cut))
-            return false;
-    }
-    return true;
-}
-
-/* To be called before batch->next_span moves on to the next body. */
-static void dispatch_show(struct courier *courier, struct batch *batch)
-{
-    if (!courier->tap)
-        return;
-    if (!courier->tap_encoder)
-        tap_show(courier->tap, courier->encoder, &courier->body);
-    else if (tap_is_read(courier->tap) && dispatch_encode_shown(courier, batch))
-        tap_show(courier->tap, courier->tap_encoder, &courier->shown);
-    else
-        tap_pass(courier->tap, courier->body.count);
-}
-
 /* Sorts the spans, if that makes OTLP's requests smaller, or fewer messages for Kafka. */
 static void dispatch_arrange(struct courier *courier, struct batch *batch)
 {
@@ -142,8 +114,6 @@ bool dispatch_batch(struct courier *courier, struct batch *batch, bool to_spool,
         if (to_spool && body->count &&
             !run_put(courier, (struct run){.body = body, .end = body->count}, error))
             return false;
-        if (body->count)
-            dispatch_show(courier, batch);
         if (cuts)
             outbox_count_cut(courier->outbox, cuts);
         batch->next_span = next;

@@ -1,5 +1,5 @@
 /*
- * Dispatch: a batch is encoded, a body at a time, and each body is shown to the tap and delivered.
+ * Dispatch: a batch is encoded, a body at a time, and each body is delivered.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -1,5 +1,5 @@
 /*
- * The exporter puts outbox, senders, transports, spool and tap together.
+ * The exporter puts outbox, senders, transports and spool together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -10,7 +10,6 @@
 #include "babeltrace-plugin/encode/encoder.h"
 #include "kafka_url.h"
 #include "sender.h"
-#include "tap.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -23,7 +22,6 @@ struct exporter {
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
     struct outbox *outbox;
-    struct tap *tap;     /* NULL: none */
     struct spool *spool; /* NULL: none */
     struct sender sender;
     struct reporter reporter;
@@ -113,7 +111,7 @@ const char *exporter_endpoint(const struct exporter_options *options)
                                        : exporter_protocol(options)->endpoint;
 }
 
-/* Zipkin's spans are sent in the order in which they came, and in the form that the tap shows. */
+/* Zipkin's spans are sent in the order in which they came. */
 static bool exporter_is_zipkin(const struct exporter *exporter)
 {
     return exporter->protocol->format == FORMAT_ZIPKIN;
@@ -150,13 +148,10 @@ static void exporter_say_found(struct exporter *exporter)
 static bool exporter_equip(struct exporter *exporter, struct worker *worker, struct error *error)
 {
     struct courier *courier = &worker->courier;
-    const bool needs_tap_encoder = exporter->tap && !exporter_is_zipkin(exporter);
 
     error_set(error, "out of memory");
     courier->encoder = exporter->protocol->encoder_new();
-    if (needs_tap_encoder)
-        courier->tap_encoder = zipkin_protocol.encoder_new();
-    if (!courier->encoder || (needs_tap_encoder && !courier->tap_encoder))
+    if (!courier->encoder)
         return false;
     if (worker->work == WORK_SPOOL) {
         courier->transport = exporter->sender.workers[0].courier.transport;
@@ -176,7 +171,6 @@ static bool exporter_open_sender(struct exporter *exporter, const struct sender_
         .protocol = exporter->protocol,
         .outbox = exporter->outbox,
         .spool = exporter->spool,
-        .tap = exporter->tap,
         .taken = exporter->callbacks.taken,
         .context = exporter->callbacks.context,
         .reporter = &exporter->reporter,
@@ -216,7 +210,7 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
         .threads = sender_count(&threads),
     });
     error_set(error, "out of memory");
-    return exporter->outbox && (!options->tap || (exporter->tap = tap_open(options->tap, error))) &&
+    return exporter->outbox &&
            (!options->spool.folder ||
             (exporter->spool = spool_open(&options->spool, exporter->outbox, error))) &&
            exporter_open_sender(exporter, &threads, error);
@@ -259,8 +253,6 @@ static void exporter_end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     exporter_end_threads(exporter, timeout_ms);
-    if (exporter->tap)
-        tap_end(exporter->tap);
     sender_close(&exporter->sender);
 }
 
@@ -281,7 +273,6 @@ struct exporter *exporter_new(const struct exporter_options *options,
     }
     /* these texts are the caller's, which may free them now */
     exporter->options.transport = (struct transport_options){0};
-    exporter->options.tap = NULL;
     exporter->options.spool.folder = NULL;
     return exporter;
 }
@@ -329,7 +320,6 @@ void exporter_free(struct exporter *exporter)
         return;
     if (exporter->is_running)
         exporter_end(exporter, 0);
-    tap_free(exporter->tap);
     sender_close(&exporter->sender);
     spool_free(exporter->spool);
     outbox_free(exporter->outbox);
@@ -404,7 +394,5 @@ struct exporter_counts exporter_counts(struct exporter *exporter)
     struct exporter_counts counts =
         exporter->spool ? spool_counts(exporter->spool) : outbox_counts(exporter->outbox);
 
-    if (exporter->tap)
-        counts.tap_dropped = tap_dropped(exporter->tap);
     return counts;
 }

@@ -40,7 +40,6 @@ struct exporter_options {
      */
     int64_t retry_timeout_ms;
     int64_t flush_timeout_ms; /* how long exporter_close() may take to deliver what waits */
-    const char *tap;          /* path of a socket, see tap.h; NULL: none */
     int64_t requests;         /* how many HTTP requests run at once; at least 1 */
 
     /*

@@ -225,12 +225,6 @@ void sender_join(struct sender *sender)
     }
 }
 
-static void sender_free_encoder(struct encoder *encoder)
-{
-    if (encoder)
-        encoder->free(encoder);
-}
-
 void sender_close(struct sender *sender)
 {
     if (!sender->workers)
@@ -240,10 +234,9 @@ void sender_close(struct sender *sender)
 
         if (courier->transport && sender->workers[i].work != WORK_SPOOL)
             courier->transport->free(courier->transport);
-        sender_free_encoder(courier->encoder);
-        sender_free_encoder(courier->tap_encoder);
+        if (courier->encoder)
+            courier->encoder->free(courier->encoder);
         body_destroy(&courier->body);
-        body_destroy(&courier->shown);
         parts_free(&courier->parts);
         free(courier->replies);
     }

@@ -179,6 +179,11 @@ bool histogram_merge(struct histogram *histogram, const struct histogram *other)
     return true;
 }
 
+static uint64_t count_without(uint64_t count, uint64_t part)
+{
+    return part < count ? count - part : 0;
+}
+
 /* The first slot from this one on that is not empty; SLOTS: there is none. */
 static int next_slot(const struct histogram *histogram, int slot)
 {
@@ -235,6 +240,39 @@ int64_t histogram_quantile(const struct histogram *histogram, double q)
     return value < histogram->max ? value : histogram->max;
 }
 
+/* Exact as long as there is a value in its slot. */
+static int64_t bound_in(int slot, int64_t bound)
+{
+    return bound > 0 && histogram_slot(bound) == slot ? bound : middle_of(slot);
+}
+
+static void histogram_set_range(struct histogram *histogram)
+{
+    const int64_t min = histogram->min, max = histogram->max;
+
+    histogram->min = histogram->max = 0;
+    for (int slot = next_slot(histogram, 0); slot < SLOTS; slot = next_slot(histogram, slot + 1)) {
+        if (!histogram->max && !histogram->zeros)
+            histogram->min = bound_in(slot, min);
+        histogram->max = bound_in(slot, max);
+    }
+}
+
+void histogram_remove(struct histogram *histogram, const struct histogram *part)
+{
+    for (int slot = next_slot(part, 0); slot < SLOTS; slot = next_slot(part, slot + 1)) {
+        uint64_t *buckets = histogram->octaves[slot / SUBBUCKETS];
+
+        if (buckets)
+            buckets[slot % SUBBUCKETS] =
+                count_without(buckets[slot % SUBBUCKETS], count_of(part, slot));
+    }
+    histogram->zeros = count_without(histogram->zeros, part->zeros);
+    histogram->count = count_without(histogram->count, part->count);
+    histogram->sum = histogram->count ? histogram->sum - part->sum : 0;
+    histogram_set_range(histogram);
+}
+
 void histogram_halve(struct histogram *histogram)
 {
     uint64_t count = histogram->zeros /= 2;
@@ -244,6 +282,15 @@ void histogram_halve(struct histogram *histogram)
     if (histogram->count)
         histogram->sum *= (double)count / (double)histogram->count;
     histogram->count = count;
+}
+
+size_t histogram_bytes(const struct histogram *histogram)
+{
+    size_t bytes = sizeof(*histogram);
+
+    for (int i = 0; i < HISTOGRAM_OCTAVES; i++)
+        bytes += histogram->octaves[i] ? SUBBUCKETS * sizeof(**histogram->octaves) : 0;
+    return bytes;
 }
 
 void histogram_clear(struct histogram *histogram)

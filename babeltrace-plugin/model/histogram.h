@@ -12,6 +12,7 @@
 #define BLKIN_ANALYSIS_HISTOGRAM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HISTOGRAM_SCALE   7
@@ -37,11 +38,19 @@ void histogram_fetch(const struct histogram *histogram, int64_t value);
 /* Out of memory: returns false, and only a part is added. */
 bool histogram_merge(struct histogram *histogram, const struct histogram *other);
 
+/*
+ * Takes out what was added before with histogram_merge(). The new least and greatest value are exact
+ * if they are the old ones; if not, they are off as a quantile is.
+ */
+void histogram_remove(struct histogram *histogram, const struct histogram *part);
+
 /* The least value that at least the share q of all are not above; 0 if there are none. */
 int64_t histogram_quantile(const struct histogram *histogram, double q);
 
 /* Half of each bucket: so what is long ago counts less. */
 void histogram_halve(struct histogram *histogram);
+
+size_t histogram_bytes(const struct histogram *histogram);
 
 /* It is empty then. */
 void histogram_clear(struct histogram *histogram);

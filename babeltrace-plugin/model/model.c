@@ -18,6 +18,26 @@
 /* Of more spans with one id, those that come first are looked at. An RPC has two. */
 #define ALIKE_MAX 8
 
+struct trace_span trace_span_of(const struct span *span, struct names *names)
+{
+    int64_t duration_ns;
+
+    if (__builtin_sub_overflow(span->end_ns, span->start_ns, &duration_ns))
+        duration_ns = INT64_MAX; /* times of a trace may be any */
+    return (struct trace_span){
+        .id = span->id,
+        .parent_id = span->parent_id,
+        .start_ns = span->start_ns,
+        .duration_ns = duration_ns,
+        .service = names_id(names, span->endpoint->service),
+        .name = names_id(names, span_name(span)),
+        .remote_service = span->remote ? names_id(names, span->remote->service) : NAMES_NONE,
+        .kind = (uint8_t)span->kind,
+        .is_error = span_find_tag(span, text_of("error")) != NULL,
+        .is_shared = span->shared,
+    };
+}
+
 void trace_model_destroy(struct trace_model *model)
 {
     free(model->spans);

@@ -10,6 +10,7 @@
 #define BLKIN_ANALYSIS_MODEL_H
 
 #include "babeltrace-plugin/spans/span.h"
+#include "names.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,6 +29,9 @@ struct trace_span {
     bool is_shared; /* the server's half of a span that its client has begun, under the same id */
     const void *of; /* the caller's */
 };
+
+/* As far as the model wants to know it. */
+struct trace_span trace_span_of(const struct span *span, struct names *names);
 
 #define TRACE_NONE UINT32_MAX
 

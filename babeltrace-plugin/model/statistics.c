@@ -223,6 +223,21 @@ uint64_t statistics_period(const struct statistics *statistics)
 
 /* ---- reading */
 
+size_t statistics_bytes(const struct statistics *statistics)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < statistics->rows.table.count; i++) {
+        const struct statistics_row *row = statistics->rows.list[i];
+
+        bytes += histogram_bytes(&row->duration) + histogram_bytes(&row->self) +
+                 histogram_bytes(&row->past);
+    }
+    for (size_t i = 0; i < statistics->edges.table.count; i++)
+        bytes += histogram_bytes(&((struct statistics_edge *)statistics->edges.list[i])->duration);
+    return bytes;
+}
+
 size_t statistics_rows(const struct statistics *statistics)
 {
     return statistics->rows.table.count;

@@ -38,7 +38,7 @@ struct statistics_edge {
     uint32_t callee;
     uint64_t calls;
     uint64_t errors;
-    struct histogram duration; /* see tools/trace/calls.h */
+    struct histogram duration; /* see calls.h */
 };
 
 struct statistics;
@@ -49,7 +49,7 @@ void statistics_free(struct statistics *statistics);
 
 /*
  * Counts the span, and its duration: in its row, or in one that was found before. Out of memory:
- * these return false. Whoever has the trace adds self times and calls: tools/trace/calls.h.
+ * these return false. Whoever has the trace adds self times and calls: calls.h.
  */
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span);
 bool statistics_count(struct statistics_row *row, const struct trace_span *span);
@@ -72,6 +72,9 @@ void statistics_begin_period(struct statistics *statistics);
 
 /* A number that changes whenever the past does. */
 uint64_t statistics_period(const struct statistics *statistics);
+
+/* The memory of all histograms. */
+size_t statistics_bytes(const struct statistics *statistics);
 
 /* Without rows and edges from now on. */
 void statistics_clear(struct statistics *statistics);

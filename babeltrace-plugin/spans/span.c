@@ -9,6 +9,17 @@
 
 #define FIRST_CAPACITY 192
 
+const struct span_entry *span_find_tag(const struct span *span, struct text key)
+{
+    SPAN_FOR_EACH_ENTRY(span, entry)
+    {
+        if ((entry->type == SPAN_TAG_TEXT || entry->type == SPAN_TAG_INTEGER) &&
+            text_equal(span_entry_key(entry), key))
+            return entry;
+    }
+    return NULL;
+}
+
 static size_t padded(size_t size)
 {
     return (size + 7) & ~(size_t)7;

@@ -128,6 +128,9 @@ static inline struct span_link span_entry_link(const struct span_entry *entry)
     return link;
 }
 
+/* The first tag of this key; NULL: none. */
+const struct span_entry *span_find_tag(const struct span *span, struct text key);
+
 /*
  * Filling a span; used by the assembler. All but the last two return false, and leave the span as
  * it was, when out of memory or when the log would pass SPAN_LOG_MAX bytes. The name is set first,

@@ -85,22 +85,11 @@ static bool tail_value_fits(const struct span_entry *entry, const char *glob)
     return fnmatch(glob, text, 0) == 0;
 }
 
-static const struct span_entry *tail_find_tag(const struct span *span, struct text key)
-{
-    SPAN_FOR_EACH_ENTRY(span, entry)
-    {
-        if ((entry->type == SPAN_TAG_TEXT || entry->type == SPAN_TAG_INTEGER) &&
-            text_equal(span_entry_key(entry), key))
-            return entry;
-    }
-    return NULL;
-}
-
 static bool tail_has_tag(void *context, const struct trace_span *span, struct text key,
                          const char *glob)
 {
     const struct span_entry *entry =
-        tail_find_tag(&((const struct kept_span *)span->of)->span, key);
+        span_find_tag(&((const struct kept_span *)span->of)->span, key);
 
     (void)context;
     return entry && tail_value_fits(entry, glob);
@@ -183,30 +172,10 @@ static void tail_decide(void *context, const struct closed_trace *closed)
 
 /* ---- holding */
 
-static struct trace_span tail_for_model(struct tail_stage *tail, const struct span *span)
-{
-    int64_t duration_ns;
-
-    if (__builtin_sub_overflow(span->end_ns, span->start_ns, &duration_ns))
-        duration_ns = INT64_MAX; /* times of a trace may be any */
-    return (struct trace_span){
-        .id = span->id,
-        .parent_id = span->parent_id,
-        .start_ns = span->start_ns,
-        .duration_ns = duration_ns,
-        .service = names_id(tail->names, span->endpoint->service),
-        .name = names_id(tail->names, span_name(span)),
-        .remote_service = span->remote ? names_id(tail->names, span->remote->service) : NAMES_NONE,
-        .kind = (uint8_t)span->kind,
-        .is_error = tail_find_tag(span, text_of("error")) != NULL,
-        .is_shared = span->shared,
-    };
-}
-
 /* Returns false when out of memory. */
 static bool tail_hold(struct tail_stage *tail, const struct span *span)
 {
-    struct trace_span held_span = tail_for_model(tail, span);
+    struct trace_span held_span = trace_span_of(span, tail->names);
     struct kept_span *held = span_keep(span, 0);
 
     if (!held)

@@ -7,7 +7,7 @@
  */
 #include "fuzz.h"
 
-#include "tools/trace/calls.h"
+#include "babeltrace-plugin/model/calls.h"
 #include "babeltrace-plugin/model/statistics.h"
 #include "trace_reference.h"
 

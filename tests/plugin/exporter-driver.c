@@ -302,7 +302,6 @@ static void set_option(const char *name, const char *value)
         {"endpoint", &options.transport.endpoint, NULL},
         {"bad", &bad, NULL},
         {"big", &big, NULL},
-        {"tap", &options.tap, NULL},
         {"per-trace", NULL, &spans_per_trace},
         {"tls-ca", &options.transport.tls_ca, NULL},
         {"tls-cert", &options.transport.tls_cert, NULL},
@@ -385,11 +384,9 @@ static void print(void)
     for (int i = 0; i < OUTCOMES; i++)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
     printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
-           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"tap_dropped\": %" PRIu64
-           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
+           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
            counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
-           counts.tap_dropped, exporter_has_failed(exporter, &error) ? "true" : "false",
-           slowest_add_ms, slowest_counts_ms);
+           exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms, slowest_counts_ms);
     print_spool(&counts.spool);
     printf("}\n");
 }

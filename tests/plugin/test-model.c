@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tools/trace/calls.h"
+#include "babeltrace-plugin/model/calls.h"
 #include "babeltrace-plugin/model/names.h"
 #include "check.h"
 

@@ -419,10 +419,10 @@ def refused(folder):
 
 
 @scenario
-def spool_and_tap(folder):
-    """The spool takes what the collector does not, and it is found all the same; the tap is there."""
+def spool(folder):
+    """The spool takes what the collector does not, and it is found all the same."""
     record(folder + "/trace")
-    run = Run(folder, f'spool="{folder}/spool"', f'tap="{folder}/tap"', "require-collector=no",
+    run = Run(folder, f'spool="{folder}/spool"', "require-collector=no",
               lines=["* 0 0 x"], endpoint="http://127.0.0.1:1")
     run.check_sums(spans_spooled=4 * REQUESTS)
     same("spans found", sum(trace["spans"] for trace in run.found()["traces"]), 4 * REQUESTS)

@@ -12,7 +12,6 @@ import importlib
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 import tempfile
@@ -226,35 +225,6 @@ def killed_at_random():
             settled = int(said[-1].split()[1])
             missing = set(range(1, settled + 1)) - set(collector.accepted)
             expect(not missing, "%d were settled, but not taken: %s" % (settled, sorted(missing)[:10]))
-
-
-# ---- the tap --------------------------------------------------------------------------------------------
-
-
-@scenario
-def tap_shows_json():
-    """Whatever is sent: who reads the tap reads Zipkin's JSON."""
-    with tempfile.TemporaryDirectory() as folder, Collector() as collector:
-        path = folder + "/tap"
-        args = [DRIVER, "endpoint=" + collector.url, "format=otlp", "services=4", "tap=" + path, "add:500",
-                "wait:accepted:500", "say:ready", "pause", "add:1000", "flush", "close"]
-        with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True) as process:
-            while "ready" not in process.stderr.readline():
-                pass
-            with socket.socket(socket.AF_UNIX) as sock, sock.makefile() as lines:
-                sock.connect(path)
-                first = json.loads(lines.readline())
-                process.stdin.write("\n")
-                process.stdin.flush()
-                shown = [json.loads(line) for line in lines]
-            counts_ = json.loads(process.communicate()[0].splitlines()[-1])
-        expect(first["before"] == 500 and first["spans"] == [], first)
-        spans = [span for line in shown for span in line["spans"]]
-        expect(sum(line["passed"] for line in shown) == 1000 and counts_["tap_dropped"] == 0, counts_)
-        expect(sorted(int(span["id"], 16) for span in spans) == list(range(501, 1501)), len(spans))
-        expect({span["localEndpoint"]["serviceName"] for span in spans} == {"driver", "driver1", "driver2", "driver3"},
-               spans[0])
 
 
 # ---- statuses -------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@
  */
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/tail.h"
-#include "tools/trace/calls.h"
+#include "babeltrace-plugin/model/calls.h"
 
 #include "check.h"
 #include "starvation/starve.h"

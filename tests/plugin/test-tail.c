@@ -5,7 +5,7 @@
  */
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/tail.h"
-#include "tools/trace/calls.h"
+#include "babeltrace-plugin/model/calls.h"
 #include "check.h"
 #include "seed.h"
 

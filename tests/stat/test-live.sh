@@ -1,26 +1,27 @@
 #!/bin/bash
-# blkin stat beside a plain babeltrace2 that reads a live session: its intervals add up to what was delivered.
+# blkin stat beside `blkin live --from=rings`: its intervals add up to what was delivered.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/lib.sh
-. "$SRC/tests/lib.sh"
+# shellcheck source=tests/live/live.sh
+. "$SRC/tests/live/live.sh"
 requests=300
 
 private_begin
-tap=$WORK/tap
-start_sessiond && start_relayd && start_live_session live || exit 1
-start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
-    --component=sink.blkin.zipkin --params="endpoint=\"file:$WORK/spans.json\",tap=\"$tap\""
-wait_attached || exit 1
-start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5 "$tap"
-start_part other "$BUILD/bin/blkin" stat "$tap"
+: >"$WORK/blkin.conf"
+export BLKIN_RINGS=$WORK/rings
+LIVE_OPTIONS=(--runtime-dir="$WORK/run" --state-dir="$WORK/state" --config="$WORK/blkin.conf" --from=rings
+    --ring-socket="$BLKIN_RINGS")
+start_live --endpoint="file:$WORK/spans.json"
+wait_for 20 live "the service" status_is .state running || exit 1
+start_part stat "$blkin" stat --json --interval=0.5 --runtime-dir="$WORK/run" --config="$WORK/blkin.conf"
+start_part other "$blkin" stat --runtime-dir="$WORK/run" --config="$WORK/blkin.conf"
 wait_for 10 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
 start_stack && run_client "$requests" || exit 1
 spans=$(stack_spans "$requests")
 
 # sum KEY: over all intervals so far.
 sum() {
-    jq -s "map($1) | add" "$WORK/stat.log"
+    grep "^{" "$WORK/stat.log" | jq -s "map($1) | add"
 }
 
 seen_all() {
@@ -28,15 +29,10 @@ seen_all() {
 }
 
 wait_for 20 stat "$spans spans in blkin stat" seen_all || exit 1
-[ "$(sum .passed)" = "$spans" ] || fail "$(sum .passed) spans passed, expected $spans"
-[ "$(sum .dropped)" = 0 ] || fail "spans were dropped"
 stop_part other KILL # nobody cares
-stop_part collector INT
-[ $? -eq 2 ] || fail "babeltrace2 did not end as it should"
-check_account "$spans"
-grep -q "spans not shown by the tap" "$WORK/collector.log" && fail "the tap has dropped spans"
-wait_part stat 10 || fail "blkin stat did not end with its sink"
-[ ! -e "$tap" ] || fail "the socket is still there"
+stop_part live TERM 20 || fail "blkin live ended with status $?"
+wait_part stat 10 || fail "blkin stat did not end with its service"
+grep -q "the service has ended" "$WORK/stat.log" || fail "it does not say why it ends"
 
 "$PYTHON" - "$WORK" <<'PY' || fail "the intervals do not add up to the spans"
 import collections, json, os, sys
@@ -49,6 +45,8 @@ for span in json.load(open(f"{folder}/spans.json")):
     traces[span["traceId"]].append(span)
 got = collections.defaultdict(lambda: [0, 0, 0, 0, 0])
 for line in open(f"{folder}/stat.log"):
+    if not line.startswith("{"):
+        continue  # that the service has ended
     for row in json.loads(line)["rows"]:
         sums = got[row["service"], row["name"]]
         for i, value in enumerate((row["spans"], row["errors"], row["duration"]["sum"], row["self"]["sum"])):
@@ -56,6 +54,9 @@ for line in open(f"{folder}/stat.log"):
         sums[4] = max(sums[4], row["duration"]["max"])
 wanted = {key: [row["spans"], row["errors"], sum(row["duration"]), sum(row["self"]), max(row["duration"])]
           for key, row in expected(traces.values()).items()}
-assert dict(got) == wanted, [(key, got[key], wanted.get(key)) for key in got if got[key] != wanted.get(key)]
+assert got.keys() == wanted.keys(), (got, wanted)
+for key, row in wanted.items():
+    # the sink's times are in ns, and those in JSON are rounded to us, the children's, too
+    assert got[key][:2] == row[:2] and all(abs(a - b) <= 4 * row[0] for a, b in zip(got[key][2:], row[2:])), (key, got[key], row)
 print(f"{len(wanted)} rows are as the spans are")
 PY

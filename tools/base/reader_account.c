@@ -7,7 +7,12 @@
 
 #include "babeltrace-plugin/base/date.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static void counter_set(const struct counter *counter, struct counts *counts, uint64_t value)
 {
@@ -53,6 +58,28 @@ bool reader_account_read(const char *path, struct reader_account *account)
     }
     json_decref(json);
     return is_whole;
+}
+
+json_t *reader_statistics(const char *path)
+{
+    char asked[4096 + sizeof(".asked")];
+    int fd;
+
+    (void)snprintf(asked, sizeof(asked), "%s.asked", path);
+    fd = open(asked, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd >= 0) {
+        (void)futimens(fd, NULL);
+        (void)close(fd);
+    }
+    return json_load_file(path, JSON_ALLOW_NUL, NULL);
+}
+
+json_t *sources_json(char *document)
+{
+    json_t *source = document ? json_loads(document, JSON_ALLOW_NUL, NULL) : NULL;
+
+    free(document);
+    return source ? json_pack("{s[o]}", "sources", source) : json_pack("{s[]}", "sources");
 }
 
 void counts_add(struct counts *sum, const struct counts *part)

@@ -41,6 +41,16 @@ void counts_hand_over(struct counts *counts);
  */
 uint64_t counts_bury(struct counts *counts);
 
+/*
+ * Asks a reader for statistics of its spans: path is the sink's statistics-file. Returns the document
+ * that it wrote last, new; NULL: none yet.
+ */
+json_t *reader_statistics(const char *path);
+
+/* The answer to the request "statistics" of a service that makes them itself: takes the document of
+ * live_statistics.h; NULL: out of memory. */
+json_t *sources_json(char *document);
+
 /* Of counts_json(); those that are not there are 0. */
 void counts_read(const json_t *json, struct counts *counts);
 

@@ -139,7 +139,7 @@ int key_find_section(const char *name)
 /* Parameters that no user sets: the services give each of their readers its own. */
 bool key_is_services(const char *name)
 {
-    return strcmp(name, "tap") == 0 || strcmp(name, "rules-report") == 0 ||
+    return strcmp(name, "statistics-file") == 0 || strcmp(name, "rules-report") == 0 ||
            strncmp(name, "only-", strlen("only-")) == 0 ||
            strncmp(name, "from-", strlen("from-")) == 0 || strcmp(name, "sent-file") == 0;
 }

@@ -350,7 +350,9 @@ static json_t *ask(void *context, const char *request)
 {
     struct service *service = context;
 
-    return strcmp(request, "taps") == 0 ? readers_taps(&service->readers) : NULL;
+    return strcmp(request, "statistics") == 0
+               ? json_pack("{so}", "sources", readers_statistics(&service->readers))
+               : NULL;
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */

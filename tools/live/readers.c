@@ -104,14 +104,14 @@ static json_t *readers_order(const struct live_reader *reader)
 {
     const struct readers_options *options = &reader->readers->options;
     json_t *params = json_deep_copy(options->params), *own;
-    char stats[READERS_PATH_SIZE], sent[READERS_PATH_SIZE], tap[READERS_PATH_SIZE];
+    char stats[READERS_PATH_SIZE], sent[READERS_PATH_SIZE], statistics[READERS_PATH_SIZE];
 
     readers_set_endpoint(reader, params);
     readers_set_spool(reader, params);
     own =
         json_pack("{ss, ss, ss, sI, sI}", "stats-file", readers_path_of(reader, "json", stats),
-                  "sent-file", readers_path_of(reader, "sent", sent), "tap",
-                  readers_path_of(reader, "tap", tap), "from-time",
+                  "sent-file", readers_path_of(reader, "sent", sent), "statistics-file",
+                  readers_path_of(reader, "statistics", statistics), "from-time",
                   (json_int_t)reader->from.time_ns, "from-events", (json_int_t)reader->from.events);
     if (json_object_update(params, own) != 0) {
         json_decref(params);

@@ -116,6 +116,6 @@ struct counts readers_counts(struct readers *readers);
 bool readers_has_attached_own(const struct readers *readers);
 unsigned readers_running(const struct readers *readers);
 json_t *readers_json(struct readers *readers);
-json_t *readers_taps(struct readers *readers); /* their sockets, for `blkin stat` */
+json_t *readers_statistics(struct readers *readers); /* an array, for `blkin stat` */
 
 #endif

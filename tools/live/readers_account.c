@@ -50,9 +50,12 @@ static uint64_t readers_read_sent(const struct live_reader *reader)
 void readers_read_last_account(struct live_reader *reader)
 {
     struct reader_account account;
+    char from[READERS_PATH_SIZE], to[READERS_PATH_SIZE];
 
     if (readers_read_stats(reader, &account) && account.pid == reader->pid)
         reader->now = account;
+    (void)rename(readers_path_of(reader, "statistics", from),
+                 readers_path_of(reader, "counted", to));
     if (reader->is_attached || reader->now.counts.input.trace_time_ns)
         reader->failures = 0; /* it has worked */
 }
@@ -204,7 +207,13 @@ json_t *readers_json(struct readers *readers)
     return list;
 }
 
-json_t *readers_taps(struct readers *readers)
+static void readers_add_document(json_t *list, json_t *document)
+{
+    if (document)
+        (void)json_array_append_new(list, document);
+}
+
+json_t *readers_statistics(struct readers *readers)
 {
     json_t *list = json_array();
     char path[READERS_PATH_SIZE];
@@ -212,8 +221,12 @@ json_t *readers_taps(struct readers *readers)
     for (int i = 0; i < READERS_MAX; i++) {
         const struct live_reader *reader = &readers->readers[i];
 
-        if (reader->is_used && reader->state == READER_RUNNING)
-            json_array_append_new(list, json_string(readers_path_of(reader, "tap", path)));
+        if (!reader->is_used)
+            continue;
+        readers_add_document(list, reader_statistics(readers_path_of(reader, "statistics", path)));
+        /* what the child before had counted at its end */
+        readers_add_document(
+            list, json_load_file(readers_path_of(reader, "counted", path), JSON_ALLOW_NUL, NULL));
     }
     return list;
 }

@@ -194,6 +194,14 @@ static json_t *rings_status(void *context)
                      counts_json(&counts));
 }
 
+static json_t *rings_ask(void *context, const char *request)
+{
+    struct live_rings *rings = context;
+
+    return strcmp(request, "statistics") == 0 ? sources_json(pipeline_statistics(&rings->pipeline))
+                                              : NULL;
+}
+
 /* ---- what the pipeline calls ----------------------------------------------------------------- */
 
 static bool rings_are_interrupted(void *context)
@@ -361,6 +369,7 @@ int live_rings(struct frame *frame)
                                              .title = "blkin live",
                                              .status = rings_status,
                                              .take = rings_take,
+                                             .ask = rings_ask,
                                              .end = rings_end};
     struct live_rings *rings = calloc(1, sizeof(*rings));
     int status;

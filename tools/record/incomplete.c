@@ -97,7 +97,6 @@ static void incomplete_add_span(struct exporter *exporter, const struct endpoint
     free(span.log);
 }
 
-/* No tap: it is the reader's. */
 static bool incomplete_send_all(const struct incomplete_span *spans, size_t count,
                                 struct params *params, struct error *error)
 {
@@ -112,7 +111,6 @@ static bool incomplete_send_all(const struct incomplete_span *spans, size_t coun
 
     params->exporter.require_collector = false;
     params->exporter.on_full = ON_FULL_BLOCK;
-    params->exporter.tap = NULL;
     params->exporter.spool.folder = NULL;
     exporter = endpoint ? exporter_new(&params->exporter, &callbacks, error) : NULL;
     if (!exporter) {

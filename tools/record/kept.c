@@ -6,6 +6,7 @@
 #include "kept.h"
 
 #include "babeltrace-plugin/base/backoff.h"
+#include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "fetch.h"
 #include "tools/base/folders.h"
@@ -36,7 +37,8 @@ struct kept {
     struct agent *agent;
     kept_found_fn *found;
     void *context;
-    char tap[128];
+    json_t *counted; /* statistics of senders that have ended */
+    char statistics_file[4096];
     char found_file[4096], looked_file[4096]; /* where the children tell what there is */
     struct reader sender, looker;
     struct kept_folder *list; /* the oldest first */
@@ -90,7 +92,8 @@ static json_t *kept_sender_order(const struct kept *kept)
                         json_pack("{ss, so*}", "path", path, "tell-of", kept_tell_of(kept->sent)),
                         kept->agent->config,
                         json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
-                                  "only-found", kept->found_file, "tap", kept->tap));
+                                  "only-found", kept->found_file, "statistics-file",
+                                  kept->statistics_file));
 }
 
 /* Nothing of the configuration matters, as nothing is sent. */
@@ -225,9 +228,35 @@ bool kept_is_running(const struct kept *kept)
     return kept->sender.child.pid || kept->looker.child.pid;
 }
 
-const char *kept_tap(const struct kept *kept)
+#define COUNTED_NS INT64_C(15000000000) /* whoever asks does so each 10 s */
+
+static bool kept_was_told(const json_t *document)
 {
-    return kept->tap;
+    return date_read(text_in(document, "to")) < wall_clock_ns() - COUNTED_NS;
+}
+
+json_t *kept_statistics(struct kept *kept)
+{
+    json_t *list = json_array(), *now = reader_statistics(kept->statistics_file);
+
+    while (kept_was_told(json_array_get(kept->counted, 0)) &&
+           json_array_remove(kept->counted, 0) == 0)
+        ;
+    (void)json_array_extend(list, kept->counted);
+    if (now)
+        (void)json_array_append_new(list, now);
+    return list;
+}
+
+/* The next sender writes to the same file. */
+static void kept_note_statistics(struct kept *kept)
+{
+    json_t *document = json_load_file(kept->statistics_file, JSON_ALLOW_NUL, NULL);
+
+    if (document && !kept_was_told(document))
+        (void)json_array_append(kept->counted, document);
+    json_decref(document);
+    (void)unlink(kept->statistics_file);
 }
 
 bool kept_account(const struct kept *kept, struct reader_account *account)
@@ -345,6 +374,7 @@ static void kept_sender_ended(void *context, int status)
 
     (void)totals_add_run(&kept->agent->totals.readers, kept->sender.stats_file);
     (void)kept_read_found(kept, folder, kept->found_file);
+    kept_note_statistics(kept);
     kept->sent = NULL;
     if (status == 0) {
         kept->away = 0;
@@ -542,8 +572,8 @@ struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
     if (!kept)
         return NULL;
     *kept = (struct kept){.agent = agent, .found = found, .context = context};
-    (void)snprintf(kept->tap, sizeof(kept->tap), "%.100s/record.tap",
-                   config_text(agent->config, "runtime-dir"));
+    kept->counted = json_array();
+    agent_path(agent, "runtime-dir", "record.statistics", kept->statistics_file);
     agent_path(agent, "runtime-dir", "record.found", kept->found_file);
     agent_path(agent, "runtime-dir", "record.looked", kept->looked_file);
     kept_open_readers(kept);
@@ -570,5 +600,7 @@ void kept_close(struct kept *kept)
         free(kept->list);
         kept->list = next;
     }
+    if (kept)
+        json_decref(kept->counted);
     free(kept);
 }

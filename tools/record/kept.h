@@ -69,8 +69,8 @@ void kept_stop(struct kept *kept);
 /* A child runs. */
 bool kept_is_running(const struct kept *kept);
 
-/* The socket on which the sender shows its spans. */
-const char *kept_tap(const struct kept *kept);
+/* Statistics of the spans that were sent, for `blkin stat`: an array of documents. */
+json_t *kept_statistics(struct kept *kept);
 /* Of the sender that runs; false: none, or it has told nothing yet. */
 bool kept_account(const struct kept *kept, struct reader_account *account);
 

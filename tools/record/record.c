@@ -211,8 +211,9 @@ static json_t *record_ask(void *context, const char *request)
     struct record *record = context;
     struct record_parts *parts = &record->parts;
 
-    if (strcmp(request, "taps") == 0)
-        return json_pack("[s]", kept_tap(parts->kept));
+    if (strcmp(request, "statistics") == 0)
+        return json_pack("{so, ss}", "sources", kept_statistics(parts->kept), "only",
+                         "slow and failed requests");
     return by_hand_answer(&parts->agent, parts->asking, request);
 }
 

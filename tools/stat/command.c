@@ -15,7 +15,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const char usage[] =
@@ -42,7 +41,7 @@ static int read_options(int argc, char *argv[], struct options *options)
         {"config", VIEW_TEXT, 0, .value = &options->config},
     };
     const struct view_command command = {usage, list, sizeof(list) / sizeof(list[0]),
-                                         0,     1,    "one FILE, FOLDER, URL or SOCKET at most"};
+                                         0,     1,    "one FILE, FOLDER or URL at most"};
     int status;
 
     *options = (struct options){.interval_ms = 2000};
@@ -102,13 +101,6 @@ static int stat_services(const struct options *options, char *name)
     return status;
 }
 
-static bool is_socket(const char *path)
-{
-    struct stat found;
-
-    return stat(path, &found) == 0 && S_ISSOCK(found.st_mode);
-}
-
 int stat_command(int argc, char *argv[])
 {
     struct options options;
@@ -116,7 +108,7 @@ int stat_command(int argc, char *argv[])
 
     if (status >= 0)
         return status;
-    if (options.source && !is_socket(options.source))
+    if (options.source)
         return stat_source(&options);
     if (read_rules) {
         fprintf(stderr,
@@ -125,5 +117,5 @@ int stat_command(int argc, char *argv[])
                 argv[0]);
         return 2;
     }
-    return options.source ? watch_tap(&options, options.source) : stat_services(&options, argv[0]);
+    return stat_services(&options, argv[0]);
 }

@@ -119,22 +119,24 @@ static bool add_edges(json_t *json, const struct report *report, const struct op
 
 static bool add_accounts(json_t *json, const struct report *report)
 {
-    json_t *services = json_object();
+    json_t *services = json_object(), *only = json_object();
 
     for (int i = 0; i < SERVICES_MAX; i++) {
-        if (report->accounts[i])
-            json_object_set(services, report->account_names[i], (json_t *)report->accounts[i]);
+        const struct report_service *service = &report->services[i];
+
+        if (service->account)
+            json_object_set(services, service->name, service->account);
+        if (service->account && *service->only)
+            json_object_set_new(only, service->name, json_string(service->only));
     }
-    return json_object_set_new(json, "services", services) == 0;
+    return (json_object_set_new(json, "services", services) |
+            json_object_set_new(json, "only", only)) == 0;
 }
 
 static bool add_live(json_t *json, const struct report *report)
 {
     return json_object_set_new(json, "time", json_time(wall_clock_ns())) == 0 &&
-           json_object_set_new(json, "taps", integer(report->taps)) == 0 &&
-           json_object_set_new(json, "share", integer(report->share)) == 0 &&
-           json_object_set_new(json, "passed", integer(report->passed)) == 0 &&
-           json_object_set_new(json, "dropped", integer(report->dropped)) == 0 &&
+           json_object_set_new(json, "sources", integer(report->sources)) == 0 &&
            json_object_set_new(json, "traces_open", integer(report->traces.open)) == 0 &&
            json_object_set_new(json, "traces_early", integer(report->traces.early)) == 0 &&
            add_accounts(json, report);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SERVICES_MAX 1
+#define SERVICES_MAX 2
 
 struct options {
     int64_t interval_ms;
@@ -33,28 +33,26 @@ struct report_traces {
     uint64_t open;
 };
 
-struct report {
-    bool is_live;
-    double seconds;   /* that the spans are of */
-    uint64_t spans;   /* that were seen */
-    uint64_t passed;  /* that the sinks had */
-    uint64_t dropped; /* of these: the taps' readers were too slow */
-    uint32_t share;   /* 1/share of the traces is asked for */
-    size_t taps;      /* sinks that are read */
-    struct report_traces traces;
-    const struct statistics *statistics;
-    const char *account_names[SERVICES_MAX]; /* of the services that run */
-    const json_t *accounts[SERVICES_MAX];    /* their counters; NULL: not known */
+struct report_service {
+    const char *name;
+    char only[64];   /* the spans that it has: "slow and failed requests"; empty: all */
+    json_t *account; /* its counters; NULL: it does not run */
 };
 
-/* In a second; 0 where the time is not known. If not all that passed was seen, an estimate. */
+struct report {
+    bool is_live;
+    double seconds; /* that the spans are of */
+    uint64_t spans;
+    size_t sources; /* processes that count spans */
+    struct report_traces traces;
+    const struct statistics *statistics;
+    struct report_service services[SERVICES_MAX];
+};
+
+/* In a second; 0 where the time is not known. */
 static inline double report_rate(const struct report *report, uint64_t count)
 {
-    const double scale = report->spans && report->passed > report->spans
-                             ? (double)report->passed / (double)report->spans
-                             : 1;
-
-    return report->seconds > 0 ? (double)count * scale / report->seconds : 0;
+    return report->seconds > 0 ? (double)count / report->seconds : 0;
 }
 
 /* These write to the standard output. Out of memory: they return false. */
@@ -62,10 +60,8 @@ bool print_table(const struct report *report, const struct options *options);
 bool print_json(const struct report *report, const struct options *options);
 
 /*
- * Of one sink's tap, or of all those of the services whose sockets are in a folder. Returns the
- * exit status; reports by itself.
+ * Of the services whose sockets are in a folder. Returns the exit status; reports by itself.
  */
-int watch_tap(const struct options *options, const char *path);
 int watch_services(const struct options *options, const char *folder);
 
 #endif

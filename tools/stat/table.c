@@ -180,60 +180,44 @@ static size_t put_time_and_totals(const struct report *report, size_t width)
         report->spans, report->spans == 1 ? "" : "s", report->seconds, errors,
         report->traces.complete, report->traces.complete == 1 ? "" : "s");
     if (report->is_live)
-        snprintf(text + length, sizeof(text) - length, "; %zu sink%s", report->taps,
-                 report->taps == 1 ? "" : "s");
+        snprintf(text + length, sizeof(text) - length, "; %zu source%s", report->sources,
+                 report->sources == 1 ? "" : "s");
     return put_whole(text, width);
 }
 
-/* What the figures are not: whole. */
-static size_t put_limits(const struct report *report, size_t width)
+static size_t put_early(const struct report *report, size_t width)
 {
     char text[512];
-    size_t lines = 0;
 
-    if (report->share > 1 || (report->is_live && report->passed > report->spans)) {
-        size_t length =
-            (size_t)snprintf(text, sizeof(text), "seen: %" PRIu64 " of %" PRIu64 " spans",
-                             report->spans, report->passed);
-
-        if (report->share > 1)
-            length += (size_t)snprintf(text + length, sizeof(text) - length,
-                                       ", of 1/%" PRIu32 " of the traces", report->share);
-        if (report->dropped)
-            length += (size_t)snprintf(text + length, sizeof(text) - length,
-                                       ", as %" PRIu64 " came too fast", report->dropped);
-        snprintf(text + length, sizeof(text) - length, "; rates are estimates");
-        lines += put_whole(text, width);
-    }
-    if (report->traces.early) {
-        snprintf(text, sizeof(text),
-                 "%" PRIu64 " traces did not fit into memory until they were complete: their self "
-                 "times may be too long",
-                 report->traces.early);
-        lines += put_whole(text, width);
-    }
-    return lines;
+    if (!report->traces.early)
+        return 0;
+    snprintf(text, sizeof(text),
+             "%" PRIu64 " traces did not fit into memory until they were complete: their self "
+             "times may be too long",
+             report->traces.early);
+    return put_whole(text, width);
 }
 
-static size_t put_account(const struct report *report, int i, size_t width)
+static size_t put_account(const struct report_service *service, size_t width)
 {
     char line[COUNTS_LINE_MAX + 256];
-    const int length = snprintf(line, 256, "%s: ", report->account_names[i]);
+    const int length = snprintf(line, 256, "%s%s%s%s: ", service->name, *service->only ? " (" : "",
+                                service->only, *service->only ? " only)" : "");
     struct counts counts;
 
     memset(&counts, 0, sizeof(counts));
-    counts_read(report->accounts[i], &counts);
+    counts_read(service->account, &counts);
     counts_line(&counts, LINE_SHORT, line + length);
     return put_whole(line, width);
 }
 
 static size_t put_head(const struct report *report, size_t width)
 {
-    size_t lines = put_time_and_totals(report, width) + put_limits(report, width);
+    size_t lines = put_time_and_totals(report, width) + put_early(report, width);
 
     for (int i = 0; i < SERVICES_MAX; i++) {
-        if (report->accounts[i])
-            lines += put_account(report, i, width);
+        if (report->services[i].account)
+            lines += put_account(&report->services[i], width);
     }
     putchar('\n');
     return lines + 1;

@@ -1,211 +1,73 @@
 /*
  * The live part of blkin stat.
  *
- * What a span itself tells is counted when it comes; its self time when its trace is complete. If
- * there is more than can be read, a share of the traces is asked for, the same one of all taps.
+ * Each service tells what it has counted since somebody began to ask. An interval is what it tells
+ * now, without what it told before.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "report.h"
 
+#include "babeltrace-plugin/account/statistics_document.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/model/open_traces.h"
-#include "tap_reader.h"
 #include "tools/base/control.h"
+#include "tools/base/json.h"
 #include "tools/base/output.h"
-#include "tools/trace/calls.h"
-#include "tools/trace/traces.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#define TAPS_MAX   256
-#define CONNECT_MS 10 /* between attempts to connect to a tap that is not there */
-#define SHARE_MAX  1024U
+#define ASK_MS      5000 /* services count for 10 s after they were asked */
+#define COMPLETE_MS 2500 /* self times come when a trace is complete, which takes 2 s */
+#define NAMES_MAX   65536
+#define NAMES_BYTES ((size_t)16 << 20)
 
-/* A child comes before its parent, but for what other hosts' sinks are behind. */
-#define QUIET_MS        2000
-#define TRACES_BYTES    ((size_t)64 << 20)
-#define TRACE_SPANS_MAX 10000 /* of one trace */
-#define NAMES_MAX       65536
-#define NAMES_BYTES     ((size_t)16 << 20)
-
-/* Of the time: with more a share of half as many traces is asked for, with less of twice as many.
- */
-#define BUSY_MUCH   0.8
-#define BUSY_LITTLE 0.3
-
-static const char *const services[SERVICES_MAX] = {"live"};
+static const char *const services[SERVICES_MAX] = {"live", "record"};
 
 struct watch {
     const struct options *options;
-    const char *folder; /* of the services' sockets; NULL: one tap only */
+    const char *folder; /* of the services' sockets */
     struct names *names;
     struct statistics *statistics;
-    struct open_traces *traces;
-    struct open_traces_counts told; /* what the intervals before have counted */
-    bool is_starved;
-    struct span_list spans; /* of one line */
-    struct tap_reader *taps[TAPS_MAX];
-    size_t taps_count;
-    json_t *known[SERVICES_MAX]; /* the paths of their taps, some of which may not be there yet */
-    json_t *accounts[SERVICES_MAX];
-    bool has_begun;
-    bool may_connect; /* in this interval */
-    uint32_t share;
-    bool has_broken;      /* some tap */
-    uint64_t spans_count; /* these three of the interval */
-    uint64_t passed;
-    uint64_t dropped;
-    int64_t begin_ms;
-    double busy_s; /* CPU time of this process before the interval */
+    json_t *before[SERVICES_MAX]; /* documents by their sources: when the interval began */
+    json_t *now[SERVICES_MAX];
+    struct report report;
 };
 
-/* ---- traces */
+/* ---- asking ---------------------------------------------------------------------------------- */
 
-static void use_trace(void *context, const struct closed_trace *closed)
+/* {SOURCE: document, ...} of an answer to "statistics"; NULL stays NULL. */
+static json_t *by_source(const json_t *answer)
 {
-    struct watch *watch = context;
-
-    if (!closed->is_linked || !statistics_add_rest(watch->statistics, closed->model))
-        watch->is_starved = true;
-}
-
-/* Out of memory: returns false. */
-static bool use_span(struct watch *watch, const struct json_span *loaded, int64_t now_ms)
-{
-    struct trace_span span = span_for_model(loaded, watch->names);
-
-    span.of = NULL;
-    return statistics_add_span(watch->statistics, &span) &&
-           open_traces_add(watch->traces, trace_id_half(loaded->trace_id, true),
-                           trace_id_half(loaded->trace_id, false), &span, 0, now_ms);
-}
-
-/* ---- taps */
-
-static bool watch_use_line(void *context, const struct tap_line *line)
-{
-    struct watch *watch = context;
-    const int64_t now_ms = clock_ms();
-    bool done;
-
-    watch->spans.count = 0;
-    done = spans_add(&watch->spans, line->spans, "tap");
-    for (size_t i = 0; done && i < watch->spans.count; i++)
-        done = use_span(watch, &watch->spans.spans[i], now_ms);
-    watch->spans_count += watch->spans.count;
-    watch->passed += line->passed;
-    watch->dropped += line->dropped;
-    return done;
-}
-
-static bool add_tap(struct watch *watch, const char *path, struct error *error)
-{
-    struct tap_reader *tap;
-
-    for (size_t i = 0; i < watch->taps_count; i++) {
-        if (strcmp(tap_reader_path(watch->taps[i]), path) == 0)
-            return true;
-    }
-    if (watch->taps_count == TAPS_MAX)
-        return error_set(error, "there are more than %d taps", TAPS_MAX);
-    tap = tap_reader_open(path, watch->has_begun, error);
-    if (!tap)
-        return false;
-    if (watch->share > 1)
-        tap_reader_ask(tap, watch->share);
-    watch->taps[watch->taps_count++] = tap;
-    return true;
-}
-
-static void remove_tap(struct watch *watch, size_t i)
-{
-    tap_reader_close(watch->taps[i]);
-    watch->taps[i] = watch->taps[--watch->taps_count];
-}
-
-static void read_tap(struct watch *watch, size_t i)
-{
-    struct error error = {""};
-
-    switch (tap_reader_read(watch->taps[i], watch_use_line, watch, &error)) {
-    case TAP_BROKEN:
-        fprintf(stderr, "blkin stat: %s\n", error.text);
-        watch->has_broken = true;
-        watch->may_connect = false; /* it may be so again at once */
-        remove_tap(watch, i);
-        break;
-    case TAP_ENDED:
-        remove_tap(watch, i);
-        break;
-    case TAP_GOES_ON:
-        break;
-    }
-}
-
-/* Until there is something to read, or it is time. Returns false if it cannot wait any more. */
-static bool read_taps(struct watch *watch, int64_t until_ms)
-{
-    struct pollfd fds[TAPS_MAX];
-    const int64_t now_ms = clock_ms();
-    const size_t count = watch->taps_count;
-    int ready;
-
-    for (size_t i = 0; i < count; i++)
-        fds[i] = (struct pollfd){tap_reader_fd(watch->taps[i]), POLLIN, 0};
-    ready = poll(fds, count, until_ms > now_ms ? (int)(until_ms - now_ms) : 0);
-    if (ready < 0 && errno != EINTR) {
-        perror("blkin stat: cannot wait");
-        return false;
-    }
-    /* from the last one on, as one that is removed gets the last one's place */
-    for (size_t i = count; ready > 0 && i-- > 0;) {
-        if (fds[i].revents)
-            read_tap(watch, i);
-    }
-    return true;
-}
-
-/* ---- services */
-
-/*
- * Connects to the taps that are there by now: a sink that converts a closed chunk lives for less
- * than an interval. Returns whether some are still missing.
- */
-static bool connect_taps(struct watch *watch)
-{
-    bool is_missing = false;
-    struct error error;
-    const json_t *path;
+    const json_t *sources = json_object_get(answer, "sources");
+    json_t *map = json_object(), *document;
     size_t i;
 
-    for (int service = 0; service < SERVICES_MAX; service++) {
-        json_array_foreach(watch->known[service], i, path)
-        {
-            if (json_is_string(path))
-                is_missing |= !add_tap(watch, json_string_value(path), &error);
-        }
+    json_array_foreach(sources, i, document)
+    {
+        (void)json_object_set(map, text_in(document, "source"), document);
     }
-    return is_missing;
+    return map;
 }
 
-/* Asks a service, of which one that is not there is no error. Returns whether it answers. */
-static bool ask_service(struct watch *watch, int service)
+/* A service that is not there is no error. Returns whether it answers. */
+static bool ask_service(struct watch *watch, int i)
 {
+    struct report_service *service = &watch->report.services[i];
     struct error error;
-    json_t *status = control_ask(watch->folder, services[service], "status", &error);
+    json_t *status = control_ask(watch->folder, services[i], "status", &error);
+    json_t *answer = status ? control_ask(watch->folder, services[i], "statistics", &error) : NULL;
 
-    json_decref(watch->accounts[service]);
-    json_decref(watch->known[service]);
-    watch->accounts[service] = json_incref(json_object_get(status, "counters"));
-    watch->known[service] =
-        status ? control_ask(watch->folder, services[service], "taps", &error) : NULL;
+    json_decref(service->account);
+    service->name = services[i];
+    service->account = json_incref(json_object_get(status, "counters"));
+    (void)snprintf(service->only, sizeof(service->only), "%s", text_in(answer, "only"));
+    json_decref(watch->now[i]);
+    watch->now[i] = answer ? by_source(answer) : NULL;
+    json_decref(answer);
     json_decref(status);
-    return status != NULL;
+    return watch->now[i] != NULL;
 }
 
 static bool ask_services(struct watch *watch)
@@ -214,204 +76,165 @@ static bool ask_services(struct watch *watch)
 
     for (int i = 0; i < SERVICES_MAX; i++)
         one_answers |= ask_service(watch, i);
-    (void)connect_taps(watch);
-    watch->has_begun = true;
     return one_answers;
 }
 
-/* ---- intervals */
+/* ---- an interval ----------------------------------------------------------------------------- */
 
-static double cpu_seconds(void)
+static uint64_t count_since(const json_t *now, const json_t *before, const char *key)
 {
-    struct timespec now;
+    const uint64_t count = statistics_count_at(now, key);
+    const uint64_t was = statistics_count_at(before, key);
 
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+    return count > was ? count - was : 0;
 }
 
-/* Too fast: half as many traces. Slow enough: twice as many. */
-static void choose_share(struct watch *watch, double busy)
+/* All that it tells is added before anything is removed. */
+static bool add_source(struct watch *watch, const json_t *now, const json_t *before)
 {
-    uint32_t share = watch->share;
+    struct report *report = &watch->report;
+    const double seconds = json_number_value(json_object_get(now, "seconds")) -
+                           json_number_value(json_object_get(before, "seconds"));
+    struct error error;
 
-    if ((watch->dropped || busy > BUSY_MUCH) && share < SHARE_MAX)
-        share *= 2;
-    else if (!watch->dropped && busy < BUSY_LITTLE && share > 1)
-        share /= 2;
-    if (share == watch->share)
-        return;
-    watch->share = share;
-    for (size_t i = 0; i < watch->taps_count; i++)
-        tap_reader_ask(watch->taps[i], share);
+    if (!statistics_read(watch->statistics, watch->names, now, STATISTICS_ADD, &error)) {
+        fprintf(stderr, "blkin stat: the answer of a service: %s\n", error.text);
+        return false;
+    }
+    report->sources++;
+    report->spans += count_since(now, before, "spans");
+    report->traces.complete += count_since(now, before, "traces");
+    report->traces.early += count_since(now, before, "traces_early");
+    report->traces.open += statistics_count_at(now, "traces_open");
+    if (seconds > report->seconds)
+        report->seconds = seconds;
+    return true;
+}
+
+static bool add_service(struct watch *watch, int i)
+{
+    const char *source;
+    json_t *document;
+
+    json_object_foreach(watch->now[i], source, document)
+    {
+        if (!add_source(watch, document, json_object_get(watch->before[i], source)))
+            return false;
+    }
+    json_object_foreach(watch->before[i], source, document)
+    {
+        struct error ignored;
+
+        if (json_object_get(watch->now[i], source))
+            (void)statistics_read(watch->statistics, watch->names, document, STATISTICS_REMOVE,
+                                  &ignored);
+    }
+    return true;
 }
 
 static void begin_interval(struct watch *watch)
 {
-    statistics_clear(watch->statistics);
-    if (names_are_full(watch->names))
-        names_clear(watch->names);
-    watch->spans_count = watch->passed = watch->dropped = 0;
-    watch->may_connect = true;
-    watch->begin_ms = clock_ms();
-    watch->busy_s = cpu_seconds();
-}
-
-static struct report_traces traces_of_interval(struct watch *watch)
-{
-    const struct open_traces_counts counts = open_traces_counts(watch->traces);
-    const struct report_traces traces = {
-        .complete = counts.complete - watch->told.complete,
-        .early = counts.early - watch->told.early,
-        .open = counts.open,
-    };
-
-    watch->told = counts;
-    return traces;
-}
-
-static bool show(struct watch *watch, double seconds)
-{
-    struct report report = {
-        .is_live = true,
-        .seconds = seconds,
-        .spans = watch->spans_count,
-        .passed = watch->passed,
-        .dropped = watch->dropped,
-        .share = watch->share,
-        .taps = watch->taps_count,
-        .traces = traces_of_interval(watch),
-        .statistics = watch->statistics,
-    };
-
     for (int i = 0; i < SERVICES_MAX; i++) {
-        report.account_names[i] = services[i];
-        report.accounts[i] = watch->accounts[i];
+        json_decref(watch->before[i]);
+        watch->before[i] = watch->now[i];
+        watch->now[i] = NULL;
     }
-    return watch->options->json ? print_json(&report, watch->options)
-                                : print_table(&report, watch->options);
 }
 
-/* Returns false if it cannot be shown. */
-static bool end_interval(struct watch *watch, bool is_last)
+/* The interval until now, as the services have told it. Returns false after it has said why. */
+static bool end_interval(struct watch *watch, double seconds)
 {
-    const int64_t now_ms = clock_ms();
-    const double seconds = (double)(now_ms - watch->begin_ms) / 1000;
-    const double busy = (cpu_seconds() - watch->busy_s) / seconds;
+    struct report *report = &watch->report;
+    bool done = true;
 
-    /* what is open has names, too: they go together, once there is no room for new ones */
-    if (is_last || names_are_full(watch->names))
-        (void)open_traces_close_some(watch->traces, UINT64_MAX);
-    else
-        open_traces_advance(watch->traces, now_ms);
-    if (watch->is_starved || !show(watch, seconds)) {
+    statistics_clear(watch->statistics);
+    names_clear(watch->names);
+    report->spans = report->sources = 0;
+    report->traces = (struct report_traces){.open = 0};
+    report->seconds = 0;
+    for (int i = 0; done && i < SERVICES_MAX; i++)
+        done = add_service(watch, i);
+    if (report->seconds <= 0)
+        report->seconds = seconds;
+    if (done && !(watch->options->json ? print_json(report, watch->options)
+                                       : print_table(report, watch->options))) {
         fputs("blkin stat: out of memory\n", stderr);
-        return false;
+        done = false;
     }
-    if (output_flush("blkin stat", 0) != 0)
-        return false;
-    choose_share(watch, busy);
-    return true;
+    return done && output_flush("blkin stat", 0) == 0;
 }
 
-/* Until the end of the interval, or of the one tap. Returns false if it cannot go on. */
-static bool run_interval(struct watch *watch)
+/* ---- the loop -------------------------------------------------------------------------------- */
+
+static void sleep_until(int64_t end_ms)
 {
-    const int64_t end_ms = watch->begin_ms + watch->options->interval_ms;
+    const int64_t left_ms = end_ms - clock_ms();
+    const struct timespec rest = {left_ms / 1000, left_ms % 1000 * 1000000};
 
-    while (clock_ms() < end_ms && (watch->folder || watch->taps_count)) {
-        const int64_t soon_ms = clock_ms() + CONNECT_MS;
-        const bool is_missing = watch->may_connect && connect_taps(watch);
+    if (left_ms > 0)
+        (void)nanosleep(&rest, NULL);
+}
 
-        if (!read_taps(watch, is_missing && soon_ms < end_ms ? soon_ms : end_ms))
+/* Asks now and then, so that services go on counting; the answer at the end is used. Returns false
+ * if none answers any more. */
+static bool wait_for_interval(struct watch *watch, int64_t interval_ms)
+{
+    const int64_t end_ms = clock_ms() + interval_ms;
+
+    while (clock_ms() < end_ms) {
+        sleep_until(clock_earlier(end_ms, clock_ms() + ASK_MS));
+        if (!ask_services(watch)) {
+            fprintf(stderr, "blkin stat: the service has ended\n");
             return false;
+        }
     }
     return true;
 }
 
 static int run(struct watch *watch)
 {
-    bool is_last;
+    bool goes_on = !watch->options->once || wait_for_interval(watch, COMPLETE_MS);
 
-    do {
+    while (goes_on) {
+        const int64_t begin_ms = clock_ms();
+
         begin_interval(watch);
-        if (!run_interval(watch))
+        goes_on = wait_for_interval(watch, watch->options->interval_ms);
+        if (goes_on && !end_interval(watch, (double)(clock_ms() - begin_ms) / 1000))
             return 1;
-        is_last = watch->options->once || (!watch->folder && !watch->taps_count);
-        if (watch->folder && !ask_services(watch) && !watch->taps_count) {
-            fprintf(stderr, "blkin stat: the service has ended\n");
-            is_last = true;
-        }
-        if (!end_interval(watch, is_last))
-            return 1;
-    } while (!is_last);
-    return watch->has_broken;
-}
-
-/* ---- beginning and end */
-
-static bool begin(struct watch *watch, const struct options *options)
-{
-    *watch = (struct watch){.options = options, .share = 1};
-    watch->names = names_new(NAMES_MAX, NAMES_BYTES);
-    if (watch->names)
-        watch->statistics = statistics_new(watch->names);
-    if (watch->statistics)
-        watch->traces = open_traces_new(&(struct open_traces_options){.quiet = QUIET_MS,
-                                                                      .max_bytes = TRACES_BYTES,
-                                                                      .max_spans = TRACE_SPANS_MAX,
-                                                                      .close = use_trace,
-                                                                      .context = watch});
-    if (!watch->traces)
-        fputs("blkin stat: out of memory\n", stderr);
-    return watch->traces != NULL;
+        goes_on = goes_on && !watch->options->once;
+    }
+    return 0;
 }
 
 static void end(struct watch *watch)
 {
-    while (watch->taps_count)
-        remove_tap(watch, watch->taps_count - 1);
     for (int i = 0; i < SERVICES_MAX; i++) {
-        json_decref(watch->accounts[i]);
-        json_decref(watch->known[i]);
+        json_decref(watch->report.services[i].account);
+        json_decref(watch->before[i]);
+        json_decref(watch->now[i]);
     }
-    open_traces_free(watch->traces);
     statistics_free(watch->statistics);
     names_free(watch->names);
-    spans_free(&watch->spans);
-}
-
-int watch_tap(const struct options *options, const char *path)
-{
-    struct watch watch;
-    struct error error;
-    int status = 1;
-
-    if (begin(&watch, options)) {
-        if (add_tap(&watch, path, &error))
-            status = run(&watch);
-        else
-            fprintf(stderr, "blkin stat: %s; check that a sink with tap=\"%s\" runs\n", error.text,
-                    path);
-    }
-    end(&watch);
-    return status;
 }
 
 int watch_services(const struct options *options, const char *folder)
 {
-    struct watch watch;
+    struct watch watch = {.options = options, .folder = folder, .report.is_live = true};
     int status = 1;
 
-    if (begin(&watch, options)) {
-        watch.folder = folder;
-        if (ask_services(&watch))
-            status = run(&watch);
-        else
-            fprintf(stderr,
-                    "blkin stat: no service answers in \"%s\": start \"blkin live\", name its "
-                    "--runtime-dir, or give a FILE, FOLDER, URL or SOCKET\n",
-                    folder);
-    }
+    watch.names = names_new(NAMES_MAX, NAMES_BYTES);
+    if (watch.names)
+        watch.report.statistics = watch.statistics = statistics_new(watch.names);
+    if (!watch.statistics)
+        fputs("blkin stat: out of memory\n", stderr);
+    else if (ask_services(&watch))
+        status = run(&watch);
+    else
+        fprintf(stderr,
+                "blkin stat: no service answers in \"%s\": start \"blkin live\" or \"blkin "
+                "record\", name its --runtime-dir, or give a FILE, FOLDER or URL\n",
+                folder);
     end(&watch);
     return status;
 }

@@ -5,7 +5,7 @@
  */
 #include "summary.h"
 
-#include "calls.h"
+#include "babeltrace-plugin/model/calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "stage.h"
 
 #include "babeltrace-plugin/encode/resource.h"
-#include "tools/trace/calls.h"
+#include "babeltrace-plugin/model/calls.h"
 
 #include <fnmatch.h>
 

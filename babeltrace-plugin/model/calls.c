@@ -5,7 +5,7 @@
  */
 #include "calls.h"
 
-#include "babeltrace-plugin/model/names.h"
+#include "names.h"
 
 static int add_call(struct trace_call *calls, int count, uint32_t caller, uint32_t callee,
                     const struct trace_span *span, bool is_error)

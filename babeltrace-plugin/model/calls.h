@@ -12,10 +12,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#ifndef BLKIN_TRACE_CALLS_H
-#define BLKIN_TRACE_CALLS_H
+#ifndef BLKIN_ANALYSIS_CALLS_H
+#define BLKIN_ANALYSIS_CALLS_H
 
-#include "babeltrace-plugin/model/statistics.h"
+#include "statistics.h"
 
 struct trace_call {
     uint32_t caller; /* services, never NAMES_NONE */

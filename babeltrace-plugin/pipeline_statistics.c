@@ -1,0 +1,151 @@
+/*
+ * The pipeline's statistics of spans: who asks for them, and where they are written.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "pipeline.h"
+
+#include "babeltrace-plugin/base/date.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/write_all.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define ASKED_MS 10000
+#define LOOK_MS  100
+#define WRITE_MS 500
+
+bool pipeline_open_statistics(struct pipeline *pipeline, const struct params *params,
+                              struct error *error)
+{
+    struct pipeline_statistics *statistics = &pipeline->statistics;
+    const char *file = params->statistics_file;
+
+    if (!file)
+        return true;
+    statistics->file = strdup(file);
+    statistics->asked = string_joined(file, ".asked");
+    statistics->fresh = string_joined(file, ".new");
+    if (!statistics->file || !statistics->asked || !statistics->fresh)
+        return error_set(error, "out of memory");
+    pipeline_look_at_statistics(pipeline);
+    return true;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+/* Readers see the old document or the new one. */
+static bool statistics_put(const struct pipeline_statistics *statistics, const char *text)
+{
+    const int fd = open(statistics->fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool done = fd >= 0 && write_all(fd, text, strlen(text));
+
+    if (fd >= 0)
+        done = close(fd) == 0 && done;
+    return done && rename(statistics->fresh, statistics->file) == 0;
+}
+
+static void statistics_write(struct pipeline *pipeline)
+{
+    const struct pipeline_statistics *statistics = &pipeline->statistics;
+    char *text = live_statistics_text(statistics->live);
+    struct error error;
+
+    errno = ENOMEM;
+    if (!text || !statistics_put(statistics, text)) {
+        error_set(&error, "statistics-file \"%.300s\": cannot be written: %s", statistics->file,
+                  strerror(errno));
+        pipeline_warn(pipeline, error.text);
+    }
+    free(text);
+}
+
+/* The time of PATH.asked is that of the system's clock. */
+static void statistics_look_at_file(struct pipeline_statistics *statistics, int64_t now_ms)
+{
+    struct stat asked;
+    int64_t age_ms;
+
+    if (stat(statistics->asked, &asked) != 0)
+        return;
+    age_ms = wall_clock_ns() / 1000000 -
+             ((int64_t)asked.st_mtim.tv_sec * 1000 + asked.st_mtim.tv_nsec / 1000000);
+    if (age_ms < ASKED_MS)
+        statistics->until_ms = now_ms + ASKED_MS - (age_ms > 0 ? age_ms : 0);
+}
+
+/* ---- on and off ------------------------------------------------------------------------------ */
+
+static void statistics_stop(struct pipeline_statistics *statistics)
+{
+    live_statistics_free(statistics->live);
+    statistics->live = NULL;
+    if (statistics->file)
+        (void)unlink(statistics->file);
+}
+
+static void statistics_go_on(struct pipeline *pipeline, int64_t now_ms)
+{
+    struct pipeline_statistics *statistics = &pipeline->statistics;
+
+    if (statistics->live && !live_statistics_advance(statistics->live, now_ms))
+        statistics_stop(statistics);
+    if (!statistics->live)
+        statistics->live = live_statistics_new();
+    if (!statistics->live || !statistics->file || now_ms < statistics->next_write_ms)
+        return;
+    statistics->next_write_ms = now_ms + WRITE_MS;
+    statistics_write(pipeline);
+}
+
+void pipeline_look_at_statistics(struct pipeline *pipeline)
+{
+    struct pipeline_statistics *statistics = &pipeline->statistics;
+    const int64_t now_ms = clock_ms();
+
+    if (now_ms < statistics->next_look_ms)
+        return;
+    statistics->next_look_ms = now_ms + LOOK_MS;
+    if (statistics->file)
+        statistics_look_at_file(statistics, now_ms);
+    if (now_ms < statistics->until_ms)
+        statistics_go_on(pipeline, now_ms);
+    else if (statistics->live)
+        statistics_stop(statistics);
+}
+
+char *pipeline_statistics(struct pipeline *pipeline)
+{
+    struct pipeline_statistics *statistics = &pipeline->statistics;
+
+    statistics->until_ms = clock_ms() + ASKED_MS;
+    statistics_go_on(pipeline, clock_ms());
+    return statistics->live ? live_statistics_text(statistics->live) : NULL;
+}
+
+/* All spans are there; whoever asks learns of the last ones, too. */
+void pipeline_end_statistics(struct pipeline *pipeline)
+{
+    struct pipeline_statistics *statistics = &pipeline->statistics;
+
+    if (!statistics->live)
+        return;
+    live_statistics_close_traces(statistics->live);
+    if (statistics->file)
+        statistics_write(pipeline);
+}
+
+void pipeline_close_statistics(struct pipeline *pipeline)
+{
+    struct pipeline_statistics *statistics = &pipeline->statistics;
+
+    live_statistics_free(statistics->live);
+    statistics->live = NULL;
+    free(statistics->file);
+    free(statistics->asked);
+    free(statistics->fresh);
+    statistics->file = NULL;
+}
