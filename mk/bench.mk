@@ -117,7 +117,7 @@ bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (les
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) bench/bench zero
 
 .PHONY: bench-host
-bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and sysstat: three minutes
+bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and ps: three minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost $(BUILD)/tests/host/samples
 	@$(PYTHON) bench/bench host
