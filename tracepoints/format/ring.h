@@ -119,8 +119,12 @@ enum ring_event {
 
 /*
  * An event of the original API. Strings: trace_name, service_name, ip, then what it has of
- * zipkin_trace.h: event; key and val; or key.
+ * zipkin_trace.h: event; key and val; or key. A longer text is cut, and a mark follows: so of the
+ * texts here, those that are cut are longer than this.
  */
+#define RING_NAME_MAX 240
+#define RING_TEXT_MAX 2400 /* of event and val */
+
 struct ring_original {
     uint64_t monotonic; /* now, CLOCK_MONOTONIC in ns */
     uint64_t trace_id;
