@@ -54,7 +54,7 @@ $(BUILD)/tests/scale/produce: $(scale_obj)
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-load_writers := $(addprefix $(BUILD)/tests/,join/halves live/writer)
+load_writers := $(BUILD)/tests/live/writer
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags)
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
