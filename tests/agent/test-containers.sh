@@ -1,6 +1,7 @@
 #!/bin/bash
 # The recorder in a container, and a program in another one, as packaging/container/agent.yaml has them: mount and network
-# namespaces of their own, other users, no capability, no new privilege; they share the folder of the socket only.
+# namespaces of their own, other users, no capability, no new privilege; they share the folder of the socket only, by which the
+# recorder's rules come, too.
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 60
 set -u
@@ -26,7 +27,7 @@ contained() {
         "$WORK/rings.d" "$mode" "$user" "$@"
 }
 
-contained agent 7412 rw "$BUILD/bin/blkin" agent --log-level=info
+contained agent 7412 rw env BLKIN_SLOW='*>200ms' "$BUILD/bin/blkin" agent --log-level=info
 wait_for 20 agent "the recorder's state" is state recording || exit 1
 # the collector is in the recorder's network
 start_part taker nsenter --target "${private_pid[agent]}" --net "$PYTHON" "$SRC/tests/collector.py" \
@@ -34,7 +35,7 @@ start_part taker nsenter --target "${private_pid[agent]}" --net "$PYTHON" "$SRC/
 
 mkfifo "$WORK/requests.in" && chmod 644 "$WORK/requests.in"
 # shellcheck disable=SC2016 # expanded there
-contained requests 7413 ro env BLKIN_SLOW='*>200ms' bash -c 'exec "$1" <"$2"' - \
+contained requests 7413 ro bash -c 'exec "$1" <"$2"' - \
     "$BUILD/tests/agent/parts/requests" "$WORK/requests.in"
 exec {REQUESTS}>"$WORK/requests.in"
 wait_recording || exit 1
