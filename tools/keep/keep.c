@@ -5,11 +5,11 @@
  */
 #include "keep.h"
 
+#include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "report.h"
 #include "tools/base/control.h"
-#include "tools/base/duration.h"
 #include "tools/base/output.h"
 #include "tools/config/config.h"
 #include "tools/trace/load.h"
@@ -112,7 +112,7 @@ static bool is_name(const char *text)
 
 static bool read_last(const char *program, struct keep_question *question)
 {
-    question->last_ms = duration_ms(last);
+    question->last_ms = duration_read_ms(last);
     question->service = service;
     if (question->last_ms <= 0) {
         fprintf(stderr, "%s: --last=%s: expected a duration such as 500ms, 10s or 2m\n", program,
