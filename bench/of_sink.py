@@ -28,9 +28,8 @@ def sink():
     for name, kind, target in (("original_spans_per_core", "original", ">= 450000"),
                                ("spans_per_core", "span", ">= 1100000")):
         found.absolute(name, f"{kind}_cpu", "ours", "spans/s/core", target, of=lambda seconds: spans / seconds)
-    for name, what in (("unread", "unread"), ("read", "tapped")):
-        found.compare(f"tap_{name}_vs_none", "span_cpu", what, "ours", ratio, "ratio", None,
-                      "CPU time; the same sink without a tap")
+    found.compare("asked_vs_none", "span_cpu", "asked", "ours", ratio, "ratio", None,
+                  "CPU time; the same sink while nobody asks for statistics")
     found.absolute("json_ns", "json", "json", "ns/span", "<= 150", f"copying its {got.number('sink', 'json_bytes'):.0f} bytes: "
                    f"{got.median('json', 'json_copy'):.1f} ns")
     found.absolute("post_ns", "post", "post", "ns/span", "<= 170",
@@ -98,23 +97,6 @@ def overload():
     found.count("overload_difference", got.number("overload", "difference"), "spans", "<= 0",
                 f"the worst of {got.number('overload', 'runs'):.0f} runs, "
                 f"{got.number('overload', 'lost_share') * 100:.0f} % of the spans were lost")
-    return found
-
-
-def day():
-    got = script("bench-day.sh")
-    found = Found("sink", got)
-    for mode in ("live",):
-        if not got.has("day", f"{mode}_events"):
-            continue
-        found.count(f"day_{mode}_unaccounted", got.number("day", f"{mode}_unaccounted"), "spans", "<= 0",
-                    f"of {got.number('day', f'{mode}_events'):,.0f} events through blkin {mode}, of which "
-                    f"{got.number('day', f'{mode}_lost'):,.0f} were lost, and counted")
-        for what, name in (("parent_kib", "memory"), ("reader_kib", "reader_memory"), ("descriptors", "descriptors"),
-                           ("disk_kib", "disk")):
-            late, early, growth = got.rows["day", f"{mode}_{what}"]
-            found.count(f"day_{mode}_{name}_growth", growth, "ratio", "<= 0.05",
-                        f"{early:,.0f} early, {late:,.0f} late ({what.rsplit('_', 1)[-1]})")
     return found
 
 

@@ -103,14 +103,14 @@ char *live_statistics_text(const struct live_statistics *live)
     (void)date_write(live->begin_ns, from);
     (void)date_write(now_ns, to);
     print(&printer,
-          "{\"blkin\":\"statistics\",\"version\":\"" BLKIN_RELEASE
-          "\",\"source\":\"%ld-%" PRId64 "\",\"from\":\"%s\",\"to\":\"%s\"",
+          "{\"blkin\":\"statistics\",\"version\":\"" BLKIN_RELEASE "\",\"source\":\"%ld-%" PRId64
+          "\",\"from\":\"%s\",\"to\":\"%s\"",
           (long)getpid(), live->begin_ns, from, to);
-    print(&printer, ",\"seconds\":%.3f,", (double)(now_ns - live->begin_ns) / 1e9);
-    statistics_print_count(&printer, "\"traces\":", traces.complete);
+    print(&printer, ",\"seconds\":%.3f,\"scale\":%d", (double)(now_ns - live->begin_ns) / 1e9,
+          HISTOGRAM_SCALE);
+    statistics_print_count(&printer, ",\"traces\":", traces.complete);
     statistics_print_count(&printer, ",\"traces_early\":", traces.early);
     statistics_print_count(&printer, ",\"traces_open\":", traces.open);
-    print_string(&printer, ",");
     statistics_print(&printer, live->statistics);
     print_string(&printer, "}\n");
     return print_end(&printer);

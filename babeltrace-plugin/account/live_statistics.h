@@ -1,6 +1,6 @@
 /*
- * Statistics of the spans that a pipeline hands to its exporter, for `blkin stat`. The pipeline makes
- * them only while somebody asks for them.
+ * Statistics of the spans that a pipeline hands to its exporter, for `blkin stat`. The pipeline
+ * makes them only while somebody asks for them.
  *
  * A span counts at once, its self time and its calls when its trace is complete: 2 s after its last
  * span. All counts go up: a reader subtracts what it was told before.

@@ -10,6 +10,11 @@
 #include <inttypes.h>
 #include <math.h>
 
+const struct statistics_array statistics_arrays[] = {
+    [STATISTICS_ROWS] = {"rows", "service", "name", "spans"},
+    [STATISTICS_EDGES] = {"edges", "client", "server", "calls"},
+};
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 void statistics_print_count(struct printer *printer, const char *before, uint64_t count)
@@ -24,13 +29,13 @@ static void print_real(struct printer *printer, const char *before, double value
     print(printer, "%.17g", isfinite(value) ? value : 0);
 }
 
-static void print_name(struct printer *printer, const char *before, const struct names *names,
+static void print_name(struct printer *printer, const char *key, const struct names *names,
                        uint32_t id)
 {
     const struct text name = names_text(names, id);
     bool cut;
 
-    print_string(printer, before);
+    print(printer, "\"%s\":", key);
     if (id == NAMES_OTHER) {
         print_string(printer, "null");
         return;
@@ -44,12 +49,15 @@ static void print_name(struct printer *printer, const char *before, const struct
                                       printer->buffer.data);
 }
 
+/* An empty one is left out. */
 static void print_histogram(struct printer *printer, const char *before,
                             const struct histogram *histogram)
 {
     struct histogram_bucket bucket = {0};
     const char *comma = "";
 
+    if (histogram->count == 0)
+        return;
     print_string(printer, before);
     statistics_print_count(printer, "{\"count\":", histogram->count);
     statistics_print_count(printer, ",\"zeros\":", histogram->zeros);
@@ -64,51 +72,43 @@ static void print_histogram(struct printer *printer, const char *before,
     print_string(printer, "]}");
 }
 
-static void print_row(struct printer *printer, const struct names *names,
-                      const struct statistics_row *row)
+void statistics_print_row(struct printer *printer, const struct statistics *statistics,
+                          enum statistics_kind kind, size_t i)
 {
-    print_name(printer, "{\"service\":", names, row->service);
-    print_name(printer, ",\"name\":", names, row->name);
-    statistics_print_count(printer, ",\"spans\":", row->spans);
+    const struct statistics_row *row = statistics_at(statistics, kind, i);
+    const struct names *names = statistics_names(statistics);
+    const struct statistics_array *array = &statistics_arrays[kind];
+
+    print_string(printer, "{");
+    print_name(printer, array->first, names, row->service);
+    print_string(printer, ",");
+    print_name(printer, array->second, names, row->name);
+    print(printer, ",\"%s\":", array->count);
+    statistics_print_count(printer, "", row->spans);
     statistics_print_count(printer, ",\"errors\":", row->errors);
     print_histogram(printer, ",\"duration\":", &row->duration);
     print_histogram(printer, ",\"self\":", &row->self);
     print_string(printer, "}");
 }
 
-static void print_edge(struct printer *printer, const struct names *names,
-                       const struct statistics_edge *edge)
-{
-    print_name(printer, "{\"client\":", names, edge->caller);
-    print_name(printer, ",\"server\":", names, edge->callee);
-    statistics_print_count(printer, ",\"calls\":", edge->calls);
-    statistics_print_count(printer, ",\"errors\":", edge->errors);
-    print_histogram(printer, ",\"duration\":", &edge->duration);
-    print_string(printer, "}");
-}
-
 void statistics_print(struct printer *printer, const struct statistics *statistics)
 {
-    const struct names *names = statistics_names(statistics);
     uint64_t spans = 0, errors = 0;
 
-    for (size_t i = 0; i < statistics_rows(statistics); i++) {
-        spans += statistics_row(statistics, i)->spans;
-        errors += statistics_row(statistics, i)->errors;
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_ROWS); i++) {
+        spans += statistics_at(statistics, STATISTICS_ROWS, i)->spans;
+        errors += statistics_at(statistics, STATISTICS_ROWS, i)->errors;
     }
-    statistics_print_count(printer, "\"spans\":", spans);
+    statistics_print_count(printer, ",\"spans\":", spans);
     statistics_print_count(printer, ",\"errors\":", errors);
-    print(printer, ",\"scale\":%d,\"rows\":[", HISTOGRAM_SCALE);
-    for (size_t i = 0; i < statistics_rows(statistics); i++) {
-        print_string(printer, i ? ",\n" : "\n");
-        print_row(printer, names, statistics_row(statistics, i));
+    for (enum statistics_kind kind = 0; kind < STATISTICS_KINDS; kind++) {
+        print(printer, ",\"%s\":[", statistics_arrays[kind].array);
+        for (size_t i = 0; i < statistics_size(statistics, kind); i++) {
+            print_string(printer, i ? ",\n" : "\n");
+            statistics_print_row(printer, statistics, kind, i);
+        }
+        print_string(printer, "]");
     }
-    print_string(printer, "],\"edges\":[");
-    for (size_t i = 0; i < statistics_edges(statistics); i++) {
-        print_string(printer, i ? ",\n" : "\n");
-        print_edge(printer, names, statistics_edge(statistics, i));
-    }
-    print_string(printer, "]");
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -152,81 +152,69 @@ static bool read_buckets(struct histogram *histogram, int scale, const json_t *a
     return true;
 }
 
-static bool change_histogram(const struct statistics_reading *reading, struct histogram *to,
-                             const json_t *json)
+/* One that is not there is empty. Whatever it returns, histogram_clear() is due. */
+static bool read_histogram(struct histogram *histogram, int scale, const json_t *json)
 {
-    struct histogram histogram = {.count = 0};
-    bool done = json_is_object(json) &&
-                read_buckets(&histogram, reading->scale, json_object_get(json, "buckets"));
+    *histogram = (struct histogram){.count = 0};
+    if (!json)
+        return true;
+    if (!json_is_object(json) || !read_buckets(histogram, scale, json_object_get(json, "buckets")))
+        return false;
+    histogram->count = statistics_count_at(json, "count");
+    histogram->zeros = statistics_count_at(json, "zeros");
+    histogram->sum = json_number_value(json_object_get(json, "sum"));
+    histogram->min = json_integer_value(json_object_get(json, "min"));
+    histogram->max = json_integer_value(json_object_get(json, "max"));
+    return isfinite(histogram->sum);
+}
 
-    histogram.count = statistics_count_at(json, "count");
-    histogram.zeros = statistics_count_at(json, "zeros");
-    histogram.sum = json_number_value(json_object_get(json, "sum"));
-    histogram.min = json_integer_value(json_object_get(json, "min"));
-    histogram.max = json_integer_value(json_object_get(json, "max"));
-    done = done && isfinite(histogram.sum);
-    if (done && reading->change == STATISTICS_REMOVE)
-        histogram_remove(to, &histogram);
-    else
-        done = done && histogram_merge(to, &histogram);
-    histogram_clear(&histogram);
+static bool change_histogram(enum statistics_change change, struct histogram *to,
+                             const struct histogram *by)
+{
+    if (change == STATISTICS_ADD)
+        return histogram_merge(to, by);
+    histogram_remove(to, by);
+    return true;
+}
+
+static void change_count(enum statistics_change change, uint64_t *count, uint64_t by)
+{
+    *count = change == STATISTICS_ADD ? *count + by : *count - (by < *count ? by : *count);
+}
+
+/* Returns false when out of memory. */
+static bool change_row(const struct statistics_reading *reading, enum statistics_kind kind,
+                       const json_t *json, const struct histogram *duration,
+                       const struct histogram *self)
+{
+    const struct statistics_array *array = &statistics_arrays[kind];
+    const uint64_t count = statistics_count_at(json, array->count);
+    struct statistics_row *row =
+        statistics_add(reading->statistics, kind, name_at(reading, json, array->first),
+                       name_at(reading, json, array->second));
+
+    if (!row || !change_histogram(reading->change, &row->duration, duration) ||
+        !change_histogram(reading->change, &row->self, self))
+        return false;
+    change_count(reading->change, &row->spans, count);
+    change_count(reading->change, &row->ever, count);
+    change_count(reading->change, &row->errors, statistics_count_at(json, "errors"));
+    return true;
+}
+
+static bool read_row(const struct statistics_reading *reading, enum statistics_kind kind,
+                     const json_t *json)
+{
+    struct histogram duration = {.count = 0}, self = {.count = 0};
+    const bool done =
+        json_is_object(json) &&
+        read_histogram(&duration, reading->scale, json_object_get(json, "duration")) &&
+        read_histogram(&self, reading->scale, json_object_get(json, "self")) &&
+        (!reading->statistics || change_row(reading, kind, json, &duration, &self));
+
+    histogram_clear(&duration);
+    histogram_clear(&self);
     return done;
-}
-
-static void change_count(const struct statistics_reading *reading, uint64_t *count,
-                         const json_t *object, const char *key)
-{
-    const uint64_t value = statistics_count_at(object, key);
-
-    if (reading->change == STATISTICS_ADD)
-        *count += value;
-    else
-        *count -= value < *count ? value : *count;
-}
-
-static bool change_row(const struct statistics_reading *reading, const json_t *json)
-{
-    struct statistics_row *row = statistics_row_of(
-        reading->statistics, name_at(reading, json, "service"), name_at(reading, json, "name"));
-
-    if (!row || !change_histogram(reading, &row->duration, json_object_get(json, "duration")) ||
-        !change_histogram(reading, &row->self, json_object_get(json, "self")))
-        return false;
-    change_count(reading, &row->spans, json, "spans");
-    change_count(reading, &row->ever, json, "spans");
-    change_count(reading, &row->errors, json, "errors");
-    return true;
-}
-
-static bool change_edge(const struct statistics_reading *reading, const json_t *json)
-{
-    struct statistics_edge *edge = statistics_edge_of(
-        reading->statistics, name_at(reading, json, "client"), name_at(reading, json, "server"));
-
-    if (!edge || !change_histogram(reading, &edge->duration, json_object_get(json, "duration")))
-        return false;
-    change_count(reading, &edge->calls, json, "calls");
-    change_count(reading, &edge->errors, json, "errors");
-    return true;
-}
-
-typedef bool change_fn(const struct statistics_reading *reading, const json_t *json);
-
-static bool change_all(const struct statistics_reading *reading, const json_t *document,
-                       const char *what, change_fn *change, struct error *error)
-{
-    const json_t *array = json_object_get(document, what), *item;
-    size_t i;
-
-    json_array_foreach(array, i, item)
-    {
-        if (!change(reading, item))
-            return error_set(error,
-                             "\"%s\", the one at %zu: expected one as `blkin work --root` writes "
-                             "it",
-                             what, i);
-    }
-    return true;
 }
 
 bool statistics_read(struct statistics *statistics, struct names *names, const json_t *document,
@@ -237,6 +225,17 @@ bool statistics_read(struct statistics *statistics, struct names *names, const j
 
     if (scale < 0 || scale > 20)
         return error_set(error, "\"scale\": expected 0 to 20");
-    return change_all(&reading, document, "rows", change_row, error) &&
-           change_all(&reading, document, "edges", change_edge, error);
+    for (enum statistics_kind kind = 0; kind < STATISTICS_KINDS; kind++) {
+        const char *what = statistics_arrays[kind].array;
+        const json_t *array = json_object_get(document, what);
+
+        for (size_t i = 0; i < json_array_size(array); i++) {
+            if (!read_row(&reading, kind, json_array_get(array, i)))
+                return error_set(error,
+                                 "\"%s\", the one at %zu: expected one as `blkin work --root` "
+                                 "writes it",
+                                 what, i);
+        }
+    }
+    return true;
 }

@@ -1,6 +1,6 @@
 /*
- * Statistics as JSON: the members "spans", "errors", "scale", "rows" and "edges" of a document. What
- * they are says tools/merged/merged.h.
+ * Statistics as JSON: the members "spans", "errors", "rows" and "edges" of a document. What they
+ * are says tools/merged/merged.h.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -13,8 +13,16 @@
 
 #include <jansson.h>
 
-/* Prints these members, with commas between them. */
+/* How the arrays of rows and edges, and their members, are called. */
+struct statistics_array {
+    const char *array, *first, *second, *count;
+};
+extern const struct statistics_array statistics_arrays[STATISTICS_KINDS];
+
+/* Prints ,"spans":...,"errors":...,"rows":[...],"edges":[...]; or one row or edge. */
 void statistics_print(struct printer *printer, const struct statistics *statistics);
+void statistics_print_row(struct printer *printer, const struct statistics *statistics,
+                          enum statistics_kind kind, size_t i);
 
 /*
  * Anybody may have written what was added up. A reader of JSON takes no integer above 2^63 - 1 and
@@ -30,7 +38,8 @@ enum statistics_change { STATISTICS_ADD, STATISTICS_REMOVE };
 
 /*
  * Adds the document's rows and edges, or removes those of an earlier document of the same source.
- * Any JSON. Returns false with error set; a part may be changed then.
+ * Any JSON; its "scale" is 0 to 20. Returns false with error set; a part may be changed then.
+ * statistics and names NULL: the document is only looked at.
  */
 bool statistics_read(struct statistics *statistics, struct names *names, const json_t *document,
                      enum statistics_change change, struct error *error);

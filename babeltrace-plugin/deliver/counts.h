@@ -1,5 +1,6 @@
 /*
- * The account of spans: each finished span has one outcome, or waits for it.
+ * The account of spans: each finished span has one outcome, or waits for it. A transport's answer
+ * to a batch is an outcome of all its spans, too, or OUTCOME_AGAIN.
  *
  *     spans = the sum of outcome[] + waiting + held, always
  *
@@ -27,7 +28,8 @@ enum outcome {
     OUTCOME_SKIPPED,            /* an earlier run has delivered it: stages/chain.h */
     OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: stages/tail_stage.h */
     OUTCOME_SPOOLED,            /* it is on disk, and from now on in the spool's account */
-    OUTCOMES
+    OUTCOMES,
+    OUTCOME_AGAIN = OUTCOMES /* none yet: it may be sent again */
 };
 
 struct spool_counts {
@@ -49,11 +51,11 @@ struct exporter_counts {
     uint64_t spans;
     uint64_t outcome[OUTCOMES];
     uint64_t waiting;
-    uint64_t held;        /* by the stages before the exporter: the account's, 0 here */
-    uint64_t cut;         /* spans without some of their parts, see encoder.h; counted above, too */
-    uint64_t unsure;      /* accepted by a file whose end failed, so maybe not in the file */
-    uint64_t requests;    /* attempts to send */
-    uint64_t retries;     /* requests after a failure */
+    uint64_t held;     /* by the stages before the exporter: the account's, 0 here */
+    uint64_t cut;      /* spans without some of their parts, see encoder.h; counted above, too */
+    uint64_t unsure;   /* accepted by a file whose end failed, so maybe not in the file */
+    uint64_t requests; /* attempts to send */
+    uint64_t retries;  /* requests after a failure */
     struct spool_counts spool;
 };
 

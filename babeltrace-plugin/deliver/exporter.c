@@ -1,5 +1,5 @@
 /*
- * The exporter puts outbox, senders, transports and spool together.
+ * The exporter puts queue, senders, transports and spool together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,8 +8,8 @@
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/encode/encoder.h"
-#include "kafka_url.h"
-#include "sender.h"
+#include "kafka_conf.h"
+#include "send.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@ struct exporter {
     struct exporter_options options;
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
-    struct outbox *outbox;
+    struct queue *queue;
     struct spool *spool; /* NULL: none */
-    struct sender sender;
+    struct senders senders;
     struct reporter reporter;
     int64_t stop_ms; /* when delivery ends; CLOCK_NEVER: no end is known */
     bool is_running; /* there are threads */
@@ -36,7 +36,7 @@ static void exporter_stop(struct exporter *exporter, int64_t timeout_ms)
     if (exporter->stop_ms != CLOCK_NEVER)
         return;
     exporter->stop_ms = clock_ms() + timeout_ms;
-    outbox_stop(exporter->outbox, exporter->stop_ms);
+    queue_stop(exporter->queue, exporter->stop_ms);
 }
 
 bool exporter_heed_interruption(struct exporter *exporter)
@@ -50,23 +50,23 @@ bool exporter_heed_interruption(struct exporter *exporter)
  */
 static void exporter_wait_for_reader(struct exporter *exporter)
 {
-    while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
-           !outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
+    while (exporter->stop_ms == CLOCK_NEVER && queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
+           !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
         (void)exporter_heed_interruption(exporter);
 }
 
 /* The threads deliver for timeout_ms at most, and end. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
-    outbox_close(exporter->outbox);
+    queue_close(exporter->queue);
     if (exporter->spool)
         spool_stop(exporter->spool);
     if (timeout_ms)
         exporter_wait_for_reader(exporter);
     exporter_stop(exporter, timeout_ms);
-    if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms))
-        sender_cancel(&exporter->sender);
-    sender_join(&exporter->sender);
+    if (!queue_wait(exporter->queue, QUEUE_HAS_ENDED, exporter->stop_ms))
+        senders_cancel(&exporter->senders);
+    senders_join(&exporter->senders);
 }
 
 static bool exporter_has_scheme(const char *endpoint, const char *scheme)
@@ -118,14 +118,14 @@ static bool exporter_is_zipkin(const struct exporter *exporter)
 }
 
 /* Only HTTP has several senders: a file has one end, and librdkafka itself sends in parallel. */
-static struct sender_threads exporter_threads(const struct exporter_options *options)
+static struct senders_threads exporter_threads(const struct exporter_options *options)
 {
     const bool has_spool = options->spool.folder != NULL;
     const bool is_parallel = exporter_is_http(options->transport.endpoint);
     const int64_t senders = is_parallel && options->requests > 1 ? options->requests : 1;
     const int64_t more = is_parallel && has_spool ? options->spool.senders - senders : 0;
 
-    return (struct sender_threads){
+    return (struct senders_threads){
         .helpers = senders > 1 ? (unsigned)senders - 1 : 0,
         .has_spooler = has_spool,
         .of_records = more > 0 ? (unsigned)more : 0,
@@ -144,32 +144,29 @@ static void exporter_say_found(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-/* Gives a worker its transport and encoders; the spooler sends nothing, and borrows a transport. */
-static bool exporter_equip(struct exporter *exporter, struct worker *worker, struct error *error)
+/* Gives a sender its transport and encoders; the spooler sends nothing. */
+static bool exporter_equip(struct exporter *exporter, struct sender *sender, struct error *error)
 {
-    struct courier *courier = &worker->courier;
-
     error_set(error, "out of memory");
-    courier->encoder = exporter->protocol->encoder_new();
-    if (!courier->encoder)
+    sender->encoder = exporter->protocol->encoder_new();
+    if (!sender->encoder)
         return false;
-    if (worker->work == WORK_SPOOL) {
-        courier->transport = exporter->sender.workers[0].courier.transport;
+    if (sender->work == WORK_SPOOL)
         return true;
-    }
-    courier->transport = exporter_open_transport(&exporter->options.transport, error);
-    if (courier->transport && courier->transport->post &&
-        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies))))
-        return error_set(error, "out of memory");
-    return courier->transport != NULL;
+    sender->transport = exporter_open_transport(&exporter->options.transport, error);
+    if (!sender->transport)
+        return false;
+    sender->replies =
+        calloc(sender->transport->await ? SENT_TOGETHER : 1, sizeof(*sender->replies));
+    return sender->replies || error_set(error, "out of memory");
 }
 
-static bool exporter_open_sender(struct exporter *exporter, const struct sender_threads *threads,
-                                 struct error *error)
+static bool exporter_open_senders(struct exporter *exporter, const struct senders_threads *threads,
+                                  struct error *error)
 {
-    const struct courier courier = {
+    const struct senders_options options = {
         .protocol = exporter->protocol,
-        .outbox = exporter->outbox,
+        .queue = exporter->queue,
         .spool = exporter->spool,
         .taken = exporter->callbacks.taken,
         .context = exporter->callbacks.context,
@@ -179,10 +176,10 @@ static bool exporter_open_sender(struct exporter *exporter, const struct sender_
     };
 
     error_set(error, "out of memory");
-    if (!sender_open(&exporter->sender, &courier, threads))
+    if (!senders_open(&exporter->senders, &options, threads))
         return false;
-    for (unsigned i = 0; i < exporter->sender.count; i++) {
-        if (!exporter_equip(exporter, &exporter->sender.workers[i], error))
+    for (unsigned i = 0; i < exporter->senders.count; i++) {
+        if (!exporter_equip(exporter, &exporter->senders.list[i], error))
             return false;
     }
     return true;
@@ -191,7 +188,7 @@ static bool exporter_open_sender(struct exporter *exporter, const struct sender_
 static bool exporter_set_up(struct exporter *exporter, struct error *error)
 {
     struct exporter_options *options = &exporter->options;
-    struct sender_threads threads;
+    struct senders_threads threads;
 
     exporter->protocol = options->transport.protocol = exporter_protocol(options);
     options->transport.endpoint = exporter_endpoint(options);
@@ -199,7 +196,7 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
     exporter->reporter.report = exporter->callbacks.report;
     exporter->reporter.context = exporter->callbacks.context;
     threads = exporter_threads(options);
-    exporter->outbox = outbox_new(&(struct outbox_options){
+    exporter->queue = queue_new(&(struct queue_options){
         .batch_spans = (uint32_t)options->batch_spans,
         .batch_bytes = (size_t)options->batch_bytes,
         .batch_timeout_ms = options->batch_timeout_ms,
@@ -207,18 +204,18 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
         .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
         .has_spool = options->spool.folder != NULL,
         .is_arranged = !exporter_is_zipkin(exporter) || is_kafka_url(options->transport.endpoint),
-        .threads = sender_count(&threads),
+        .threads = senders_count(&threads),
     });
     error_set(error, "out of memory");
-    return exporter->outbox &&
+    return exporter->queue &&
            (!options->spool.folder ||
-            (exporter->spool = spool_open(&options->spool, exporter->outbox, error))) &&
-           exporter_open_sender(exporter, &threads, error);
+            (exporter->spool = spool_open(&options->spool, exporter->queue, error))) &&
+           exporter_open_senders(exporter, &threads, error);
 }
 
 static bool exporter_start(struct exporter *exporter, struct error *error)
 {
-    const char *warning = exporter->sender.workers[0].courier.transport->warning;
+    const char *warning = exporter->senders.list[0].transport->warning;
 
     if (exporter->spool)
         exporter_say_found(exporter);
@@ -226,22 +223,22 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
         exporter->callbacks.report(exporter->callbacks.context, warning);
     exporter->is_running = true;
     error_set(error, "cannot start a thread");
-    return sender_start(&exporter->sender);
+    return senders_start(&exporter->senders);
 }
 
 /* Waits for the answer to the probe. Returns whether the exporter can start with that answer. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
-    const struct reply *probe = &exporter->sender.probe;
+    const struct reply *probe = &exporter->senders.probe;
 
-    while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
+    while (!senders_wait_for_probe(&exporter->senders, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context))
             return error_set(
                 error, "interrupted before a collector answered, or a reader opened the file");
     }
-    if (probe->delivery == DELIVERY_ACCEPTED)
+    if (probe->outcome == OUTCOME_ACCEPTED)
         return true;
-    if (probe->delivery == DELIVERY_RETRY && !exporter->options.require_collector) {
+    if (probe->outcome == OUTCOME_AGAIN && !exporter->options.require_collector) {
         exporter->callbacks.report(exporter->callbacks.context, probe->error.text);
         return true;
     }
@@ -253,7 +250,7 @@ static void exporter_end(struct exporter *exporter, int64_t timeout_ms)
 {
     exporter->is_running = false;
     exporter_end_threads(exporter, timeout_ms);
-    sender_close(&exporter->sender);
+    senders_close(&exporter->senders);
 }
 
 struct exporter *exporter_new(const struct exporter_options *options,
@@ -279,7 +276,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
 
 static void exporter_say_dropped(struct exporter *exporter)
 {
-    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    const uint64_t dropped = queue_counts(exporter->queue).outcome[OUTCOME_DROPPED];
     struct error message;
 
     error_set(&message, "%" PRIu64 " spans were dropped as the queue was full", dropped);
@@ -309,9 +306,9 @@ bool exporter_close(struct exporter *exporter, struct error *error)
     exporter_say_dropped(exporter);
     if (exporter->spool)
         exporter_say_kept(exporter);
-    if (!exporter->sender.is_kept)
-        *error = exporter->sender.error;
-    return exporter->sender.is_kept;
+    if (!exporter->senders.is_kept)
+        *error = exporter->senders.error;
+    return exporter->senders.is_kept;
 }
 
 void exporter_free(struct exporter *exporter)
@@ -320,9 +317,9 @@ void exporter_free(struct exporter *exporter)
         return;
     if (exporter->is_running)
         exporter_end(exporter, 0);
-    sender_close(&exporter->sender);
+    senders_close(&exporter->senders);
     spool_free(exporter->spool);
-    outbox_free(exporter->outbox);
+    queue_free(exporter->queue);
     free(exporter);
 }
 
@@ -335,20 +332,20 @@ static void exporter_say_dropping(struct exporter *exporter)
 
     if (clock_ms() < exporter->reporter.next_ms[REPORT_DROPPING])
         return; /* thousands of spans may be dropped until then */
-    dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    dropped = queue_counts(exporter->queue).outcome[OUTCOME_DROPPED];
     reporter_say(&exporter->reporter, REPORT_DROPPING,
                  "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);
 }
 
 void exporter_add(struct exporter *exporter, const struct span *span)
 {
-    enum outbox_added added;
+    enum queue_added added;
 
-    while ((added = outbox_add(exporter->outbox, span)) == OUTBOX_FULL) {
+    while ((added = queue_add(exporter->queue, span)) == QUEUE_FULL) {
         (void)exporter_heed_interruption(exporter);
-        (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
+        (void)queue_wait(exporter->queue, QUEUE_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
-    if (added == OUTBOX_DROPPING)
+    if (added == QUEUE_DROPPING)
         exporter_say_dropping(exporter);
 }
 
@@ -357,7 +354,7 @@ void exporter_set_live(struct exporter *exporter)
     if (exporter->options.on_full != ON_FULL_AUTO)
         return;
     exporter->options.on_full = ON_FULL_DROP_OLDEST;
-    outbox_set_blocking(exporter->outbox, false);
+    queue_set_blocking(exporter->queue, false);
 }
 
 bool exporter_is_stored(struct exporter *exporter, struct error *error)
@@ -367,13 +364,13 @@ bool exporter_is_stored(struct exporter *exporter, struct error *error)
 
 bool exporter_has_failed(struct exporter *exporter, struct error *error)
 {
-    return outbox_has_failed(exporter->outbox, error);
+    return queue_has_failed(exporter->queue, error);
 }
 
 void exporter_flush(struct exporter *exporter)
 {
-    outbox_set_draining(exporter->outbox, true);
-    while (!outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
+    queue_set_draining(exporter->queue, true);
+    while (!queue_wait(exporter->queue, QUEUE_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter_heed_interruption(exporter))
             break; /* exporter_close() waits for the rest */
     }
@@ -381,18 +378,18 @@ void exporter_flush(struct exporter *exporter)
         if (exporter_heed_interruption(exporter))
             break;
     }
-    outbox_set_draining(exporter->outbox, false);
+    queue_set_draining(exporter->queue, false);
 }
 
 uint64_t exporter_settled(struct exporter *exporter)
 {
-    return outbox_settled(exporter->outbox);
+    return queue_settled(exporter->queue);
 }
 
 struct exporter_counts exporter_counts(struct exporter *exporter)
 {
     struct exporter_counts counts =
-        exporter->spool ? spool_counts(exporter->spool) : outbox_counts(exporter->outbox);
+        exporter->spool ? spool_counts(exporter->spool) : queue_counts(exporter->queue);
 
     return counts;
 }

@@ -39,8 +39,8 @@ void histogram_fetch(const struct histogram *histogram, int64_t value);
 bool histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /*
- * Takes out what was added before with histogram_merge(). The new least and greatest value are exact
- * if they are the old ones; if not, they are off as a quantile is.
+ * Takes out what was added before with histogram_merge(). The new least and greatest value are
+ * exact if they are the old ones; if not, they are off as a quantile is.
  */
 void histogram_remove(struct histogram *histogram, const struct histogram *part);
 

@@ -41,7 +41,7 @@ struct ring_map {
 struct ring_process {
     const struct ring_map *map; /* into which this process writes; NULL: none. See ring_find.h */
     ptrdiff_t thread_at;        /* struct ring_thread, from the thread pointer */
-    uint32_t pid;               /* as records say it; 0: ring_write() asks for it */
+    uint64_t head; /* what records begin with: struct ring_record; 0: ring_write() knows */
     struct ring_map first __attribute__((aligned(64))); /* that it has had */
 } __attribute__((aligned(128)));
 
@@ -68,6 +68,12 @@ bool ring_map_is_on(const struct ring_map *map);
 
 /* What the agent raises as long as it lives. */
 uint64_t ring_map_beats(const struct ring_map *map);
+
+/*
+ * Copies the rules of slow spans that the agent has put there. False: there are none, they are
+ * being written, or a program has overwritten them.
+ */
+bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX]);
 
 /* Does the descriptor refer to this memory? */
 bool ring_map_is_of(const struct ring_map *map, int descriptor);

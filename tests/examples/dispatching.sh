@@ -11,13 +11,16 @@ start_store() {
     start_server "$1" "$BUILD/examples/store" --name "$1" --dir "$WORK/$1" "${@:2}"
 }
 
-# start_stores DISK SLOW: a live session, and what reads of it; how long disks take, and that of store-3.
+service_runs() {
+    "$BUILD/bin/blkin" status --config=/dev/null --runtime-dir="$WORK/run" live >/dev/null 2>&1
+}
+
+# start_stores DISK SLOW: a service that counts their spans; how long disks take, and that of store-3.
 start_stores() {
-    tap=$WORK/tap
-    start_sessiond && start_relayd && start_live_session live || return
-    start_part collector babeltrace2 --plugin-path="$BUILD/plugins" --retry-duration=50000 "$LIVE_URL" \
-        --component=sink.blkin.zipkin --params="endpoint=\"file:/dev/null\",tap=\"$tap\""
-    wait_attached || return
+    export BLKIN_RINGS=$WORK/rings
+    start_part live "$BUILD/bin/blkin" live --config=/dev/null --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
+        --from=rings --ring-socket="$BLKIN_RINGS" --endpoint=file:/dev/null
+    wait_for 20 live "the service" service_runs || return
     start_store store-3 --fault "slow-disk=$2" && start_store store-2 --fault "slow-disk=$1" &&
         start_store store-1 --fault "slow-disk=$1" --secondary "$(part_address store-2)" \
             --secondary "$(part_address store-3)" || return
@@ -32,8 +35,8 @@ start_dispatcher() {
         backs+=(--back "$store=$(part_address "$store")")
     done
     # shellcheck disable=SC2016 # for that shell
-    start_server dispatcher bash -c 'exec "${@:3}" < <(exec "$1" stat --json --interval=1 "$2")' - \
-        "$BUILD/bin/blkin" "$tap" "$SRC/examples/dispatcher/dispatcher.py" --policy "$1" --verbose "${backs[@]}" || return
+    start_server dispatcher bash -c 'exec "${@:3}" < <(exec "$1" stat --json --interval=1 --config=/dev/null --runtime-dir="$2")' - \
+        "$BUILD/bin/blkin" "$WORK/run" "$SRC/examples/dispatcher/dispatcher.py" --policy "$1" --verbose "${backs[@]}" || return
     DISPATCHER=$(part_address dispatcher)
 }
 

@@ -384,9 +384,11 @@ static void print(void)
     for (int i = 0; i < OUTCOMES; i++)
         printf(", \"%s\": %" PRIu64, outcomes[i], counts.outcome[i]);
     printf(", \"waiting\": %" PRIu64 ", \"cut\": %" PRIu64 ", \"unsure\": %" PRIu64
-           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64 ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
+           ", \"requests\": %" PRIu64 ", \"retries\": %" PRIu64
+           ", \"failed\": %s, \"slowest_add_ms\": %" PRId64 ", \"slowest_counts_ms\": %" PRId64,
            counts.waiting, counts.cut, counts.unsure, counts.requests, counts.retries,
-           exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms, slowest_counts_ms);
+           exporter_has_failed(exporter, &error) ? "true" : "false", slowest_add_ms,
+           slowest_counts_ms);
     print_spool(&counts.spool);
     printf("}\n");
 }

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/tail.h"
 #include "babeltrace-plugin/model/calls.h"
@@ -200,21 +201,22 @@ static void test_many(void)
         make_trace(&model, number_of(names, "a", n), number_of(names, "b", n), 0, 10, false);
         CHECK(statistics_add_trace(statistics, &model));
     }
-    CHECK(statistics_rows(statistics) == STATISTICS_ROWS_MAX);
-    CHECK(statistics_edges(statistics) == STATISTICS_EDGES_MAX);
+    CHECK(statistics_size(statistics, STATISTICS_ROWS) == STATISTICS_ROWS_MAX);
+    CHECK(statistics_size(statistics, STATISTICS_EDGES) == STATISTICS_ROWS_MAX);
     for (size_t i = 0; i < STATISTICS_ROWS_MAX; i++) {
-        CHECK(statistics_row(statistics, i)->index == i);
-        spans += statistics_row(statistics, i)->spans;
-        calls += statistics_edge(statistics, i)->calls;
+        CHECK(statistics_at(statistics, STATISTICS_ROWS, i)->index == i);
+        spans += statistics_at(statistics, STATISTICS_ROWS, i)->spans;
+        calls += statistics_at(statistics, STATISTICS_EDGES, i)->calls;
     }
     CHECK(spans == 40000 && calls == 20000);
     others = statistics_find_row(statistics, number_of(names, "a", 12345), 0);
-    CHECK(others && statistics_row_is_other(others) && others->spans == 40000 - 4095);
+    CHECK(others && statistics_is_other(others) && others->spans == 40000 - 4095);
     statistics_begin_period(statistics);
     CHECK(others->spans == 0 && others->ever == 40000 - 4095 && others->duration.count == 0 &&
           others->past.count == others->ever);
     statistics_clear(statistics);
-    CHECK(statistics_rows(statistics) == 0 && statistics_find_row(statistics, 0, 0) == NULL);
+    CHECK(statistics_size(statistics, STATISTICS_ROWS) == 0 &&
+          statistics_find_row(statistics, 0, 0) == NULL);
     trace_model_destroy(&model);
     statistics_free(statistics);
     names_free(names);
@@ -410,8 +412,33 @@ static void test_open_traces(void)
     open_traces_free(open);
 }
 
+static void test_durations(void)
+{
+    static const char *const none[] = {"",     "5",     "ms",   "-1s",   " 1s",
+                                       "1sec", "1e40s", "infs", "40000d"};
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } some[] = {{"0ns", 0},
+                {"20us", 20000},
+                {"1.5 s", 1500000000},
+                {"0.1us", 100},
+                {"2m", 120000000000},
+                {"7h", 25200000000000},
+                {"1d", 86400000000000},
+                {"999999999s", 999999999000000000}};
+
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        CHECK(duration_read(none[i]) == -1 && duration_read_ms(none[i]) == 0);
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+        CHECK(duration_read(some[i].text) == some[i].ns);
+    CHECK(duration_read_ms("1.5s") == 1500 && duration_read_ms("1d") == 86400000);
+    CHECK(!duration_read_ms("0ms") && !duration_read_ms("500us") && !duration_read_ms("25h"));
+}
+
 int main(void)
 {
+    test_durations();
     test_names();
     test_buckets();
     test_scales();

@@ -128,7 +128,7 @@ class Watch(unittest.TestCase):
     def test_services_and_sources(self):
         one, two, slow = Source("1-1"), Source("2-1"), Source("3-1")
         live = self.service("live", one)
-        record = self.service("record", slow, only="slow and failed requests")
+        record = self.service("agent", slow, only="slow and failed requests")
         process = self.stat("--json")
         self.report(process)
         one.add("one", 15)
@@ -142,7 +142,7 @@ class Watch(unittest.TestCase):
                 seen[row["name"]] = seen.get(row["name"], 0) + row["spans"]
         self.assertEqual(report["sources"], 3)
         self.assertEqual(report["services"]["live"]["lttng_events_discarded"], 4711)
-        self.assertEqual(report["only"], {"record": "slow and failed requests"})
+        self.assertEqual(report["only"], {"agent": "slow and failed requests"})
         live.sources.remove(one)  # a session has ended
         again = Source("1-2")  # and begins again: not less than before, but another one
         again.add("one", 15, 7)
@@ -179,19 +179,19 @@ class Watch(unittest.TestCase):
     def test_accounts(self):
         source = Source("1-1")
         source.early = 2
-        for name, more in (("live", {}), ("record", {"only": "slow and failed requests"})):
+        for name, more in (("live", {}), ("agent", {"only": "slow and failed requests"})):
             service = self.service(name, source, **more)
             self.addCleanup(service.end)
         process = self.stat("--once")
         account = "events: 0; spans: 100 = 93 accepted + 7 dropped; lost before by LTTng: 4711 events"
         out = self.ends(process, 0)
         self.assertIn(f"\nlive: {account}\n", out)
-        self.assertIn(f"\nrecord (slow and failed requests only): {account}\n", out)
+        self.assertIn(f"\nagent (slow and failed requests only): {account}\n", out)
 
     def test_no_service_and_wrong_answers(self):
         self.ends(self.stat(), 1, f'no service answers in "{self.folder}"')
         right = Source("1-1")
-        for wrong in ({"scale": 21}, {"rows": [{}]}, {"rows": [7]}, {"edges": [{"client": 1}]},
+        for wrong in ({"scale": 21}, {"rows": [7]}, {"edges": [{"duration": 1}]},
                       {"rows": [{"service": "a", "name": "b", "duration": histogram(), "self": {"buckets": [1 << 40, 1]}}]}):
             document = {**right.document(), **wrong}
             with Service(os.path.join(self.folder, "live.sock"), {"status": {}, "statistics": {"sources": [document]}}.get):

@@ -1,8 +1,9 @@
 /*
  * The Unix socket of a running service: `blkin status`, `blkin reload` and `blkin stat` ask there.
  *
- * A connection is one line with a request ("status", "reload", "statistics"), then one JSON document as
- * the answer, then its end. The socket is RUNTIME-DIR/NAME.sock, of mode 0600 in a folder of 0700.
+ * A connection is one line with a request ("status", "reload", "statistics"), then one JSON
+ * document as the answer, then its end. The socket is RUNTIME-DIR/NAME.sock, of mode 0600 in a
+ * folder of 0700.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

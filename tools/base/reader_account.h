@@ -42,8 +42,8 @@ void counts_hand_over(struct counts *counts);
 uint64_t counts_bury(struct counts *counts);
 
 /*
- * Asks a reader for statistics of its spans: path is the sink's statistics-file. Returns the document
- * that it wrote last, new; NULL: none yet.
+ * Asks a reader for statistics of its spans: path is the sink's statistics-file. Returns the
+ * document that it wrote last, new; NULL: none yet.
  */
 json_t *reader_statistics(const char *path);
 

@@ -203,6 +203,13 @@ static enum decoded ring_take_metric(struct ring_rest *rest, struct event *event
 
 /* ---- those of the original ------------------------------------------------------------------- */
 
+static bool ring_is_cut(const struct event *event)
+{
+    return event->span_name.length > RING_NAME_MAX || event->service.length > RING_NAME_MAX ||
+           event->ip.length > RING_NAME_MAX || event->key.length > RING_NAME_MAX ||
+           (event->kind != EVENT_KEYVAL_INTEGER && event->value.length > RING_TEXT_MAX);
+}
+
 static bool ring_take_annotated(struct ring_rest *rest, struct event *event, unsigned type)
 {
     /* in the order of enum blkin_annotation_type */
@@ -232,6 +239,7 @@ static enum decoded ring_take_original(struct ring_rest *rest, struct event *eve
     event->port = payload.port;
     if (event->kind == EVENT_KEYVAL_INTEGER)
         event->integer = payload.integer;
+    event->is_cut = ring_is_cut(event);
     ring_set_time(event, clock, payload.monotonic, 64);
     return DECODED;
 }
@@ -244,6 +252,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
     struct ring_rest rest = ring_rest_of(entry);
 
     event->origin.pid = entry->pid;
+    event->origin.pid_ns = entry->pid_ns;
     if (entry->event >= RING_ORIGINAL && entry->event < RING_ORIGINAL + BLKIN_ORIGINAL_EVENTS)
         return ring_take_original(&rest, event, clock, entry->event - RING_ORIGINAL);
     if (entry->event >= BLKIN_EVENTS)
@@ -269,6 +278,7 @@ enum decoded ring_alarm(const struct ring_entry *entry, struct ring_alarm *alarm
 
     if (!ring_take_struct(&rest, &alarm->event, sizeof(alarm->event)))
         return DECODED_UNREADABLE;
+    alarm->pid_ns = entry->pid_ns;
     if (alarm->event.mark != BLKIN_SLOW_MARK)
         return ((alarm->event.mark ^ BLKIN_SLOW_MARK) & RING_MARK_NAME) == 0 &&
                        alarm->event.mark >> 56 > BLKIN_SLOW_VERSION &&

@@ -23,7 +23,7 @@
 #define NAMES_MAX   65536
 #define NAMES_BYTES ((size_t)16 << 20)
 
-static const char *const services[SERVICES_MAX] = {"live", "record"};
+static const char *const services[SERVICES_MAX] = {"live", "agent"};
 
 struct watch {
     const struct options *options;
@@ -232,8 +232,8 @@ int watch_services(const struct options *options, const char *folder)
         status = run(&watch);
     else
         fprintf(stderr,
-                "blkin stat: no service answers in \"%s\": start \"blkin live\" or \"blkin "
-                "record\", name its --runtime-dir, or give a FILE, FOLDER or URL\n",
+                "blkin stat: no service answers in \"%s\": start \"blkin agent\" or \"blkin "
+                "live\", name its --runtime-dir, or give a FILE, FOLDER or URL\n",
                 folder);
     end(&watch);
     return status;

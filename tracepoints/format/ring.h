@@ -7,9 +7,9 @@
  * Whoever may write to it may write anything: both sides check what they use, and a program that
  * scribbles harms the spans of its own user.
  *
- * Memory: struct ring_memory in a page of its own; from heads_at on a struct ring_head for each
- * ring; from data_at on the rings of events, one after the other, and then those of alarms. The
- * ring of CPU c is ring c, its alarms are ring cpus + c.
+ * Memory: struct ring_memory and struct ring_rules in a page of their own; from heads_at on a
+ * struct ring_head for each ring; from data_at on the rings of events, one after the other, and
+ * then those of alarms. The ring of CPU c is ring c, its alarms are ring cpus + c.
  *
  * A record is a struct ring_record, the event's payload as in events.h (of the original's events:
  * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes: the position
@@ -70,7 +70,23 @@ struct ring_memory {
     int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
     uint64_t lost;  /* records that programs could not write: they add to it */
     uint64_t beats; /* the agent raises it once a second: it lives, and reads */
+    /* What the agent's CLOCK_MONOTONIC is ahead of the host's, time_namespaces(7), in ns. Programs
+     * with another clock move the times of their records. */
+    int64_t ahead;
 } __attribute__((aligned(64)));
+
+/*
+ * The host's rules of slow spans, at RING_RULES_AT: for programs that have no rules of their own.
+ * The agent writes them whenever they change. Agents of before leave zeros there, and programs of
+ * before do not look: so this has no version of its own.
+ */
+#define RING_RULES_AT  2048
+#define RING_RULES_MAX 1024
+
+struct ring_rules {
+    uint32_t turn;             /* 0: there are none. Odd: they are being written */
+    char text[RING_RULES_MAX]; /* with its NUL */
+};
 
 enum ring_state {
     /*
@@ -94,8 +110,8 @@ struct ring_head {
 
 /* What each record begins with. */
 struct ring_record {
-    uint32_t pid; /* as the program knows its own */
-    uint32_t zero;
+    uint32_t pid;    /* as the program knows its own, */
+    uint32_t pid_ns; /* in this pid namespace: its inode; 0: not known */
 };
 
 /* In a trailer: enum blkin_packed_event, or one of these. */
@@ -106,8 +122,12 @@ enum ring_event {
 
 /*
  * An event of the original API. Strings: trace_name, service_name, ip, then what it has of
- * zipkin_trace.h: event; key and val; or key.
+ * zipkin_trace.h: event; key and val; or key. A longer text is cut, and a mark follows: so of the
+ * texts here, those that are cut are longer than this.
  */
+#define RING_NAME_MAX 240
+#define RING_TEXT_MAX 2400 /* of event and val */
+
 struct ring_original {
     uint64_t monotonic; /* now, CLOCK_MONOTONIC in ns */
     uint64_t trace_id;
