@@ -54,7 +54,8 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
 
 /* ---- who sends */
 
-/* Of a listening socket, before anybody connects: its connections tell the sender of each message. */
+/* Of a listening socket, before anybody connects: its connections tell the sender of each message.
+ */
 bool unix_socket_name_senders(int listener);
 
 /* Takes a message, without waiting, whose bytes do not matter. The kernel vouches for the user.

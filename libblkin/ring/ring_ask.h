@@ -2,9 +2,9 @@
  * Asking the recorder's agent for the memory of rings, without waiting, but for ring_ask_wait().
  *
  * The answer may come later: until then a descriptor is open, at most until the first look after
- * RING_ASK_NS, or RING_KEPT_NS where it is kept. Programs close descriptors that they do not know, and may have another one under its
- * number meanwhile: so it is used only while it is the same socket. Its number is high where that
- * is possible: some programs expect low ones.
+ * RING_ASK_NS, or RING_KEPT_NS where it is kept. Programs close descriptors that they do not know,
+ * and may have another one under its number meanwhile: so it is used only while it is the same
+ * socket. Its number is high where that is possible: some programs expect low ones.
  *
  * The system calls are made by syscall(2): libblkin-preload.so does not take them for the
  * program's. One thread at a time; async-signal-safe.

@@ -5,6 +5,7 @@
  */
 #include "config_parts.h"
 
+#include "babeltrace-plugin/base/file_mark.h"
 #include "file.h"
 
 #include <assert.h>
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
@@ -116,7 +116,7 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
     }
     if (section && only && only != section) {
         report(config, "%s: \"%s\" means nothing in [%s]: it belongs in [%s]", origin,
-               key_rule(key)->name, section_name, key_section(only));
+               key_rule(key)->name, key_section(section), key_section(only));
         return false;
     }
     if (config->lines[section][key]) {
@@ -124,6 +124,7 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
                config->lines[section][key]);
         return false;
     }
+    config->has_old_section |= key_section_is_old(section_name);
     config->lines[section][key] = line;
     return true;
 }
@@ -307,22 +308,17 @@ static bool is_started_with(const struct config *config, int key)
         return false;
     return key_when(key) == KEY_AT_START ||
            (key_when(key) == KEY_IN_SESSION &&
-            (strcmp(section, "live") == 0 || strcmp(section, "record") == 0));
+            (strcmp(section, "live") == 0 || strcmp(section, "agent") == 0));
 }
 
-/* Changes when the file is replaced or written. */
 static uint64_t file_stamp(const struct config *config, int key)
 {
     const char *const name = key_rule(key)->name, *const end = strrchr(name, '-');
     const char *path = NULL;
-    struct stat status;
 
     if (!key_is_sinks(key) && end && strcmp(end, "-file") == 0)
         path = config_text(config, name);
-    if (!path || stat(path, &status) < 0)
-        return 0;
-    return (uint64_t)status.st_ino * 1000003 + (uint64_t)status.st_size +
-           (uint64_t)status.st_ctim.tv_sec * 1000000007 + (uint64_t)status.st_ctim.tv_nsec;
+    return path ? file_mark(path) : 0;
 }
 
 static bool is_same(const struct setting *one, const struct setting *other)
@@ -498,6 +494,11 @@ void config_free(struct config *config)
 const char *config_path(const struct config *config)
 {
     return config->has_file ? config->path : NULL;
+}
+
+bool config_has_old_section(const struct config *config)
+{
+    return config->has_old_section;
 }
 
 const char *config_left_out(const struct config *config)

@@ -166,9 +166,9 @@ void agent_start(struct agent *agent, const struct rings *rings)
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", agent->path);
     if (agent->listener < 0 ||
         bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        !unix_socket_name_senders(agent->listener) ||
-        chmod(address.sun_path, 0777) != 0 || listen(agent->listener, 16) != 0 ||
-        rename(address.sun_path, agent->path) != 0 || pipe2(agent->stop, O_CLOEXEC) != 0 ||
+        !unix_socket_name_senders(agent->listener) || chmod(address.sun_path, 0777) != 0 ||
+        listen(agent->listener, 16) != 0 || rename(address.sun_path, agent->path) != 0 ||
+        pipe2(agent->stop, O_CLOEXEC) != 0 ||
         (errno = pthread_create(&agent->thread, NULL, serve, agent)) != 0)
         fail(agent->path);
 }
