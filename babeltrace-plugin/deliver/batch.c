@@ -158,7 +158,7 @@ void batch_arrange(struct batch *batch)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static void batches_free_list(struct batch *batch)
+static void batch_list_free_list(struct batch *batch)
 {
     while (batch) {
         struct batch *next = batch->next;
@@ -168,18 +168,18 @@ static void batches_free_list(struct batch *batch)
     }
 }
 
-void batches_clear(struct batches *batches)
+void batch_list_clear(struct batch_list *batches)
 {
     batch_free(batches->open);
-    batches_free_list(batches->first);
-    batches_free_list(batches->pool);
+    batch_list_free_list(batches->first);
+    batch_list_free_list(batches->pool);
     batches->open = batches->first = batches->last = batches->pool = NULL;
     batches->pool_length = 0;
     batches->bytes = 0;
 }
 
 /* Fresh memory would cost more than filling the batch, as the kernel clears its pages. */
-static struct batch *batches_new_batch(struct batches *batches)
+static struct batch *batch_list_new_batch(struct batch_list *batches)
 {
     struct batch *batch = batches->pool;
 
@@ -191,7 +191,7 @@ static struct batch *batches_new_batch(struct batches *batches)
     return batch;
 }
 
-void batches_recycle(struct batches *batches, struct batch *batch)
+void batch_list_recycle(struct batch_list *batches, struct batch *batch)
 {
     if (batches->pool_length >= POOL_MAX || batch->buffer.capacity > 2 * batches->batch_bytes) {
         batch_free(batch);
@@ -203,7 +203,7 @@ void batches_recycle(struct batches *batches, struct batch *batch)
     batches->pool_length++;
 }
 
-static void batches_close_open(struct batches *batches)
+static void batch_list_close_open(struct batch_list *batches)
 {
     if (batches->last)
         batches->last->next = batches->open;
@@ -213,16 +213,16 @@ static void batches_close_open(struct batches *batches)
     batches->open = NULL;
 }
 
-bool batches_add(struct batches *batches, const struct span *span, uint64_t number)
+bool batch_list_add(struct batch_list *batches, const struct span *span, uint64_t number)
 {
-    struct batch *open = batches->open ? batches->open : batches_new_batch(batches);
+    struct batch *open = batches->open ? batches->open : batch_list_new_batch(batches);
     const size_t before = open ? open->buffer.length : 0;
 
     if (!open)
         return false;
     if (!batch_add(open, span)) {
         if (!batches->open)
-            batches_recycle(batches, open);
+            batch_list_recycle(batches, open);
         return false;
     }
     if (!batches->open) {
@@ -232,11 +232,11 @@ bool batches_add(struct batches *batches, const struct span *span, uint64_t numb
     batches->open = open;
     batches->bytes += open->buffer.length - before;
     if (open->count >= batches->batch_spans || open->buffer.length >= batches->batch_bytes)
-        batches_close_open(batches);
+        batch_list_close_open(batches);
     return true;
 }
 
-struct batch *batches_take(struct batches *batches, bool also_open)
+struct batch *batch_list_take(struct batch_list *batches, bool also_open)
 {
     struct batch *batch = batches->first;
 
@@ -255,7 +255,7 @@ struct batch *batches_take(struct batches *batches, bool also_open)
     return batch;
 }
 
-void batches_put_back(struct batches *batches, struct batch *batch)
+void batch_list_put_back(struct batch_list *batches, struct batch *batch)
 {
     batch->next = batches->first;
     batches->first = batch;

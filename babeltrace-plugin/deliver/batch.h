@@ -44,7 +44,7 @@ bool batch_has_more(const struct batch *batch);
  */
 void batch_arrange(struct batch *batch);
 
-struct batches {
+struct batch_list {
     uint32_t batch_spans; /* a batch is full with this many spans */
     size_t batch_bytes;   /* or this many bytes of memory */
     struct batch *open;   /* being filled; NULL: the next span begins one */
@@ -56,19 +56,19 @@ struct batches {
 };
 
 /* Frees everything in it. */
-void batches_clear(struct batches *batches);
+void batch_list_clear(struct batch_list *batches);
 
 /* Adds a copy of the span; number: how many spans came before. Returns false, queue unchanged, when
  * out of memory. */
-bool batches_add(struct batches *batches, const struct span *span, uint64_t number);
+bool batch_list_add(struct batch_list *batches, const struct span *span, uint64_t number);
 
 /* Takes the oldest batch out; the open one only if also_open. The caller owns it. May be NULL. */
-struct batch *batches_take(struct batches *batches, bool also_open);
+struct batch *batch_list_take(struct batch_list *batches, bool also_open);
 
 /* Puts a taken batch back as the oldest of the full ones. */
-void batches_put_back(struct batches *batches, struct batch *batch);
+void batch_list_put_back(struct batch_list *batches, struct batch *batch);
 
 /* Takes a batch back that is no longer needed, to use its memory again. */
-void batches_recycle(struct batches *batches, struct batch *batch);
+void batch_list_recycle(struct batch_list *batches, struct batch *batch);
 
 #endif

@@ -20,7 +20,7 @@ struct queue {
     pthread_cond_t for_spooler;
     pthread_cond_t for_pause;  /* there may be reason to try at once */
     pthread_cond_t for_filler; /* there may be room, or nothing left */
-    struct batches batches;
+    struct batch_list batches;
     struct queue_options options;
     struct exporter_counts counts;
     struct batch *in_flight[TAKERS]; /* lists of those that were taken */
@@ -63,7 +63,7 @@ void queue_free(struct queue *queue)
 {
     if (!queue)
         return;
-    batches_clear(&queue->batches);
+    batch_list_clear(&queue->batches);
     pthread_cond_destroy(&queue->for_filler);
     pthread_cond_destroy(&queue->for_pause);
     pthread_cond_destroy(&queue->for_spooler);
@@ -98,12 +98,12 @@ static void queue_settle_locked(struct queue *queue, enum outcome outcome, uint3
 /* Takes the oldest batch out of the queue. Returns false if there is none. */
 static bool queue_discard_oldest(struct queue *queue, enum outcome outcome, bool also_open)
 {
-    struct batch *batch = batches_take(&queue->batches, also_open);
+    struct batch *batch = batch_list_take(&queue->batches, also_open);
 
     if (!batch)
         return false;
     queue_settle_locked(queue, outcome, batch->count);
-    batches_recycle(&queue->batches, batch);
+    batch_list_recycle(&queue->batches, batch);
     return true;
 }
 
@@ -238,7 +238,7 @@ static void queue_take_in(struct queue *queue, const struct span *span)
     const bool was_empty = !queue->batches.open && !queue->batches.first;
     const struct batch *const last = queue->batches.last;
 
-    if (!batches_add(&queue->batches, span, queue->counts.spans++)) {
+    if (!batch_list_add(&queue->batches, span, queue->counts.spans++)) {
         queue->counts.outcome[OUTCOME_NO_MEMORY]++;
         return;
     }
@@ -378,7 +378,7 @@ bool queue_is_done(struct queue *queue)
 
 static struct batch *queue_take_from_queue(struct queue *queue, enum taker taker, bool also_open)
 {
-    struct batch *batch = batches_take(&queue->batches, also_open);
+    struct batch *batch = batch_list_take(&queue->batches, also_open);
 
     if (!batch)
         return NULL;
@@ -470,7 +470,7 @@ void queue_finish(struct queue *queue, struct batch *batch)
     LOCK_GUARD(&queue->lock);
     queue_settle_locked(queue, OUTCOME_UNDELIVERED, batch->count);
     queue_release(queue, batch);
-    batches_recycle(&queue->batches, batch);
+    batch_list_recycle(&queue->batches, batch);
     pthread_cond_signal(&queue->for_filler);
 }
 
@@ -482,7 +482,7 @@ void queue_put_back(struct queue *queue, struct batch *batch)
     if (!queue->options.is_arranged)
         batch->first += batch->taken - batch->count;
     queue_release(queue, batch);
-    batches_put_back(&queue->batches, batch);
+    batch_list_put_back(&queue->batches, batch);
     if (queue_is_over(queue))
         queue_discard_all(queue);
     pthread_cond_signal(&queue->for_filler);

@@ -201,7 +201,7 @@ static void test_put_back(void)
 static void test_arrange_the_rest(void)
 {
     static const struct endpoint endpoints[] = {{.service = {"s", 1}}, {.service = {"t", 1}}};
-    struct batches batches = {.batch_spans = 6, .batch_bytes = 4096};
+    struct batch_list batches = {.batch_spans = 6, .batch_bytes = 4096};
 
     for (unsigned done = 0; done < 3; done += 2) {
         struct batch *batch;
@@ -209,17 +209,18 @@ static void test_arrange_the_rest(void)
         unsigned seen = 0;
 
         for (uint64_t i = 1; i <= 6; i++)
-            CHECK(batches_add(&batches, &(struct span){.id = i, .endpoint = &endpoints[i % 2]}, i));
-        batch = batches_take(&batches, false);
+            CHECK(batch_list_add(&batches, &(struct span){.id = i, .endpoint = &endpoints[i % 2]},
+                                 i));
+        batch = batch_list_take(&batches, false);
         for (unsigned i = 0; i < done; i++, batch->count--)
             CHECK(batch_span(batch, &batch->next_span) != NULL);
         batch_arrange(batch);
         while (batch_has_more(batch) && (span = batch_span(batch, &batch->next_span)))
             seen = seen * 10 + (unsigned)span->id;
         CHECK(seen == (done ? 3456 : 135246));
-        batches_recycle(&batches, batch);
+        batch_list_recycle(&batches, batch);
     }
-    batches_clear(&batches);
+    batch_list_clear(&batches);
 }
 
 /* At the end, with a disk that fails, nothing but what is on its way is left: who waits for that
