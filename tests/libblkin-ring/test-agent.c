@@ -1,6 +1,7 @@
 /*
  * A program and its agent: one that is not there, comes late, says nothing, goes and comes again
- * with another memory; and a program that changes its user. Each in a process of its own. No LTTng.
+ * with another memory; and a program that changes its user. Each in a process of its own, all of
+ * them at once. No LTTng.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -380,59 +381,55 @@ static void user_without(void)
 
 /* ---- */
 
-static void run(const char *name, void (*scenario)(void))
-{
-    int status = 0;
+/* At once, as most of them wait for what a program does once a second. */
+static struct {
+    const char *name;
+    void (*play)(void);
     pid_t pid;
+} scenarios[] = {
+#define SCENARIO(name) \
+    {                  \
+#name, name, 0 \
+    }
+    SCENARIO(no_folder),    SCENARIO(none),   SCENARIO(late),         SCENARIO(busy),
+    SCENARIO(refused),      SCENARIO(silent), SCENARIO(backlog),      SCENARIO(closed),
+    SCENARIO(forked),       SCENARIO(wrong),  SCENARIO(left_at_once), SCENARIO(exchanged),
+    SCENARIO(again),        SCENARIO(quiet),  SCENARIO(left),         SCENARIO(user),
+    SCENARIO(user_without), SCENARIO(flags),  SCENARIO(random_flag),
+#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
+    SCENARIO(narrow),
+#endif
+};
 
+static int play(void (*scenario)(void))
+{
     rings_make(&memory, EVENTS, RING_BYTES_MIN);
     rings_make(&other, EVENTS, RING_BYTES_MIN);
     agent_prepare(&agent);
-    (void)fflush(stderr);
-    pid = fork();
-    if (pid == 0) {
-        check_failures = 0; /* of its own */
-        scenario();
-        (void)fflush(stderr);
-        _exit(check_status());
-    }
-    CHECK(waitpid(pid, &status, 0) == pid);
-    if (status)
-        (void)fprintf(stderr, "%s: status %#x\n", name, (unsigned)status);
-    CHECK(status == 0);
+    scenario();
     unlink(agent.path);
     agent_remove(&agent);
     rings_close(&memory);
     rings_close(&other);
+    return check_status();
 }
-
-#define RUN(scenario) run(#scenario, scenario)
 
 int main(void)
 {
+    const size_t count = sizeof(scenarios) / sizeof(scenarios[0]);
+    int status = 0;
+
     (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
     setenv("BLKIN_LTTNG", "no", 1);
-    RUN(no_folder);
-    RUN(none);
-    RUN(late);
-    RUN(busy);
-    RUN(refused);
-    RUN(silent);
-    RUN(backlog);
-    RUN(closed);
-    RUN(forked);
-    RUN(wrong);
-    RUN(left_at_once);
-    RUN(exchanged);
-    RUN(again);
-    RUN(quiet);
-    RUN(left);
-    RUN(user);
-    RUN(user_without);
-#ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
-    RUN(narrow);
-#endif
-    RUN(flags);
-    RUN(random_flag);
+    for (size_t i = 0; i < count; i++) {
+        scenarios[i].pid = fork();
+        if (scenarios[i].pid == 0)
+            exit(play(scenarios[i].play));
+    }
+    for (size_t i = 0; i < count; i++) {
+        CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
+        if (status)
+            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].name, (unsigned)status);
+    }
     return check_status();
 }

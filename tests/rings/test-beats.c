@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define EVENT_BYTES (UINT64_C(1) << 22) /* of a ring: the program's spans of some seconds */
 
@@ -165,13 +166,14 @@ static void memory_goes(void *context, struct memory *memory)
     went++;
 }
 
-static void test_asker(const char *folder)
+static void test_asker(int fd, const char *folder)
 {
     static const struct loop_signals signals;
     const struct asker_options options = {served.path, 1000};
     const struct asker_callbacks callbacks = {memory_came, memory_goes, NULL};
     struct asker *asker;
 
+    (void)fd;
     loop = loop_new(&signals);
     served_begin(&served, folder, 1 << 16);
     asker = asker_open(loop, &options, &callbacks, &error);
@@ -188,19 +190,38 @@ static void test_asker(const char *folder)
     served_kill_keeper(&served);
 }
 
-int main(int argc, char *argv[])
+/* With programs and a service of its own, as each takes the seconds after which nobody reads. */
+static pid_t play(void (*test)(int fd, const char *folder), const char *name)
 {
     const char *where = getenv("TMPDIR");
-    const int fd = argc > 1 ? -1 : memfd_create("shared", 0);
+    const pid_t pid = fork();
+    char folder[150];
+    int fd;
+
+    if (pid)
+        return pid;
+    (void)snprintf(folder, sizeof(folder), "%s/%s", where ? where : "/tmp", name);
+    fd = memfd_create("shared", 0);
+    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0 || mkdir(folder, 0700) != 0)
+        exit(1);
+    shared = served_share(fd, sizeof(*shared));
+    test(fd, folder);
+    CHECK(rmdir(folder) == 0);
+    exit(check_status());
+}
+
+int main(int argc, char *argv[])
+{
+    pid_t pids[3];
+    int status;
 
     setenv("BLKIN_LTTNG", "no", 1);
     if (argc > 1)
         return record(atoi(argv[1]));
-    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
-        return 1;
-    shared = served_share(fd, sizeof(*shared));
-    test_killed(fd, where ? where : "/tmp");
-    test_stopped(fd, where ? where : "/tmp");
-    test_asker(where ? where : "/tmp");
+    pids[0] = play(test_killed, "killed");
+    pids[1] = play(test_stopped, "stopped");
+    pids[2] = play(test_asker, "asker");
+    for (unsigned i = 0; i < 3; i++)
+        CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
     return check_status();
 }
