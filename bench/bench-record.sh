@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The recorder on four hosts of one machine, and what else it promises; see tests/record/hosts.sh. Prints
+# The recorder on four hosts of one machine, and what else it promises; see tests/agent/hosts.sh. Prints
 # "record NAME VALUE VALUE SPREAD" lines, and what there is to say to standard error. To be run under
 # scripts/isolate.
 #
@@ -14,8 +14,8 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-# shellcheck source=tests/record/hosts.sh
-. "$SRC/tests/record/hosts.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 part=$1
 planted=${PLANTED:-1000}
@@ -63,7 +63,7 @@ recorder_pids() {
     local name
     for name in "${!private_pid[@]}"; do
         case $name in
-        record-* | sessiond-* | live-*) part_runs "$name" && family "${private_pid[$name]}" ;;
+        agent-* | sessiond-* | live-*) part_runs "$name" && family "${private_pid[$name]}" ;;
         esac
     done
 }
@@ -80,7 +80,7 @@ cpu_ms() {
 sample() {
     local name kib=0 pid size
     for name in "${!private_pid[@]}"; do
-        [[ $name == record-* ]] || continue
+        [[ $name == agent-* ]] || continue
         for pid in $(family "${private_pid[$name]}"); do
             size=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
             kib=$((kib + ${size:-0}))
@@ -224,7 +224,7 @@ fault() {
         ;;
     1)
         note_fault "agent of store-$host killed"
-        stop_part "record-$host" KILL >/dev/null 2>&1
+        stop_part "agent-$host" KILL >/dev/null 2>&1
         sleep 1
         start_agent "$host"
         ;;
@@ -322,7 +322,7 @@ run_last() {
     timeout 120 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last="${last}s" \
         >"$WORK/kept" 2>"$WORK/kept.err" || complain "blkin keep: $(<"$WORK/kept.err")"
     answered=$(date +%s%N)
-    wait_for 120 record-1 "all deliveries" all_delivered || exit 1
+    wait_for 120 agent-1 "all deliveries" all_delivered || exit 1
     say last_delivered_s "$(awk "BEGIN { print ($(date +%s%N) - $asked) / 1e9 }")" \
         "$(awk "BEGIN { print ($answered - $asked) / 1e9 }")"
     say last_spans "$(accepted)" "$((rate * 3 * last * HOSTS))"

@@ -95,7 +95,7 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 
 bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(agent_load)
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
 	@$(PYTHON) bench/bench hosts
 

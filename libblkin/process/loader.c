@@ -14,6 +14,7 @@
 #include "libblkin/base/gate.h"
 #include "libblkin/base/quiet.h"
 #include "libblkin/base/signals.h"
+#include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
@@ -60,6 +61,20 @@ static void publish(void)
                      __ATOMIC_RELEASE);
 }
 
+_Static_assert(RING_RULES_MAX <= BLKIN_POLICY_TEXT_MAX, "the agent's rules have to fit");
+
+/* Takes the agent's answer, and the rules that come with the rings. */
+static enum ring_found find_rings(void)
+{
+    const enum ring_found found = ring_find();
+    const struct ring_map *map = ring_map();
+    char rules[RING_RULES_MAX];
+
+    if (map && ring_map_rules(map, rules))
+        blkin_slow_offer(rules);
+    return found;
+}
+
 static void open_with_lock(bool is_at_start)
 {
     const char *debug = secure_getenv("BLKIN_DEBUG");
@@ -70,7 +85,7 @@ static void open_with_lock(bool is_at_start)
     blkin_slow_init();
     ring_provider_init(&blkin_no_provider);
     ring_find_wait(is_at_start);
-    (void)ring_find();
+    (void)find_rings();
     if (debug) {
         blkin_lttng_report();
         ring_find_report();
@@ -127,7 +142,7 @@ bool blkin_provider_refresh(void)
 
     if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
         return false;
-    found = ring_find();
+    found = find_rings();
     if (found != RING_NEVER || blkin_is_quiet)
         publish();
     return found == RING_SOON;
@@ -138,7 +153,7 @@ bool blkin_provider_be_quiet(void)
     blkin_provider_load(true);
     if (ring_find() == RING_SOON) {
         ring_find_wait(true);
-        (void)ring_find();
+        (void)find_rings();
     }
     if (!ring_map())
         return false;
