@@ -483,41 +483,22 @@ static void user_without(void)
 /* ---- */
 
 /* At once, as most of them wait for what a program does once a second. */
+#define SCENARIOS(X)                                                                       \
+    X(no_folder)                                                                           \
+    X(none) X(late) X(busy) X(refused) X(silent) X(backlog) X(closed) X(forked) X(wrong)   \
+        X(left_at_once) X(exchanged) X(again) X(quiet) X(left) X(user) X(user_for_a_while) \
+            X(user_without) X(rules) X(rules_of_the_environment) X(rules_of_a_file)        \
+                X(rules_of_the_program) X(flags) X(random_flag)
+
+#define NAMED(name) {.what = #name, .run = name},
 static struct {
-    const char *name;
-    void (*play)(void);
+    const char *what;
+    void (*run)(void);
     pid_t pid;
-} scenarios[] = {
-#define SCENARIO(name) \
-    {                  \
-#name, name, 0 \
-    }
-    SCENARIO(no_folder),
-    SCENARIO(none),
-    SCENARIO(late),
-    SCENARIO(busy),
-    SCENARIO(refused),
-    SCENARIO(silent),
-    SCENARIO(backlog),
-    SCENARIO(closed),
-    SCENARIO(forked),
-    SCENARIO(wrong),
-    SCENARIO(left_at_once),
-    SCENARIO(exchanged),
-    SCENARIO(again),
-    SCENARIO(quiet),
-    SCENARIO(left),
-    SCENARIO(user),
-    SCENARIO(user_for_a_while),
-    SCENARIO(user_without),
-    SCENARIO(rules),
-    SCENARIO(rules_of_the_environment),
-    SCENARIO(rules_of_a_file),
-    SCENARIO(rules_of_the_program),
-    SCENARIO(flags),
-    SCENARIO(random_flag),
+    struct agent agent;
+} scenarios[] = {SCENARIOS(NAMED)
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
-    SCENARIO(narrow),
+                     NAMED(narrow)
 #endif
 };
 
@@ -525,10 +506,7 @@ static int play(void (*scenario)(void))
 {
     rings_make(&memory, EVENTS, RING_BYTES_MIN);
     rings_make(&other, EVENTS, RING_BYTES_MIN);
-    agent_prepare(&agent);
     scenario();
-    unlink(agent.path);
-    agent_remove(&agent);
     rings_close(&memory);
     rings_close(&other);
     return check_status();
@@ -542,14 +520,18 @@ int main(void)
     (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
     setenv("BLKIN_LTTNG", "no", 1);
     for (size_t i = 0; i < count; i++) {
+        agent_prepare(&agent);
+        scenarios[i].agent = agent;
         scenarios[i].pid = fork();
         if (scenarios[i].pid == 0)
-            exit(play(scenarios[i].play));
+            exit(play(scenarios[i].run));
     }
     for (size_t i = 0; i < count; i++) {
         CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
         if (status)
-            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].name, (unsigned)status);
+            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].what, (unsigned)status);
+        unlink(scenarios[i].agent.path);
+        agent_remove(&scenarios[i].agent);
     }
     return check_status();
 }
