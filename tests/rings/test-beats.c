@@ -148,48 +148,6 @@ static void test_stopped(int fd, const char *folder)
     served_kill_keeper(&served);
 }
 
-/* ---- another reader, who has asked for the memory of its user, too ---- */
-
-static struct loop *loop;
-static unsigned came, went;
-
-static void memory_came(void *context, struct memory *memory)
-{
-    (void)context, (void)memory;
-    if (++came == 2)
-        loop_stop(loop);
-}
-
-static void memory_goes(void *context, struct memory *memory)
-{
-    (void)context, (void)memory;
-    went++;
-}
-
-static void test_asker(int fd, const char *folder)
-{
-    static const struct loop_signals signals;
-    const struct asker_options options = {served.path, 1000};
-    const struct asker_callbacks callbacks = {memory_came, memory_goes, NULL};
-    struct asker *asker;
-
-    (void)fd;
-    loop = loop_new(&signals);
-    served_begin(&served, folder, 1 << 16);
-    asker = asker_open(loop, &options, &callbacks, &error);
-    CHECK(asker && came == 1);
-    served_kill_service(&served);
-    served_kill_keeper(&served);
-    served_begin(&served, folder, 1 << 16);
-    (void)loop_run(loop);
-    CHECK(came == 2 && went == 0); /* the first one is read to its end */
-    asker_close(asker);
-    CHECK(went == 2);
-    loop_free(loop);
-    served_kill_service(&served);
-    served_kill_keeper(&served);
-}
-
 /* With programs and a service of its own, as each takes the seconds after which nobody reads. */
 static pid_t play(void (*test)(int fd, const char *folder), const char *name)
 {
@@ -212,7 +170,7 @@ static pid_t play(void (*test)(int fd, const char *folder), const char *name)
 
 int main(int argc, char *argv[])
 {
-    pid_t pids[3];
+    pid_t pids[2];
     int status;
 
     setenv("BLKIN_LTTNG", "no", 1);
@@ -220,8 +178,7 @@ int main(int argc, char *argv[])
         return record(atoi(argv[1]));
     pids[0] = play(test_killed, "killed");
     pids[1] = play(test_stopped, "stopped");
-    pids[2] = play(test_asker, "asker");
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < 2; i++)
         CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
     return check_status();
 }
