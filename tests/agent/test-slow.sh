@@ -50,6 +50,9 @@ wait_recording || exit 1
 "$BUILD/bin/blkin" agent 2>"$WORK/err" && fail "two at once"
 grep -q 'another `blkin agent` runs' "$WORK/err" || fail "the message: $(<"$WORK/err")"
 
+start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5
+wait_for 20 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
+
 # nobody watches: fast requests are never sent, a slow one is sent whole, tagged with why
 make "fast 2000"
 make "slow 250"
@@ -60,6 +63,11 @@ whole "$ID" "a request that the program wants kept"
 grep -c '"blkin.kept": "\*>200ms"' "$WORK/taken" | grep -qx 3 || fail "not tagged with the rule: $(<"$WORK/taken")"
 grep -c '"blkin.kept": "as the test wants it"' "$WORK/taken" | grep -qx 3 || fail "not tagged as the program says"
 wait_for 10 agent "both verdicts" is totals traces_complete 2 || exit 1
+stat_has_them() {
+    [ "$(jq -s 'map(.spans) | add' "$WORK/stat.log")" = 6 ] && jq -s 'last.only.agent' "$WORK/stat.log" | grep -q "slow and failed"
+}
+wait_for 20 stat "what was sent, and that these are slow ones" stat_has_them || exit 1
+stop_part stat KILL
 
 # its parent ends after it was sent, and is slow, too: fetched again, no span twice
 make "late 250 1500"

@@ -12,15 +12,15 @@ start_store() {
 }
 
 service_runs() {
-    "$BUILD/bin/blkin" status --config=/dev/null --runtime-dir="$WORK/run" live >/dev/null 2>&1
+    "$BUILD/bin/blkin" status --config=/dev/null --runtime-dir="$WORK/run" agent >/dev/null 2>&1
 }
 
 # start_stores DISK SLOW: a service that counts their spans; how long disks take, and that of store-3.
 start_stores() {
     export BLKIN_RINGS=$WORK/rings
-    start_part live "$BUILD/bin/blkin" live --config=/dev/null --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
-        --from=rings --ring-socket="$BLKIN_RINGS" --endpoint=file:/dev/null
-    wait_for 20 live "the service" service_runs || return
+    start_part agent "$BUILD/bin/blkin" agent --config=/dev/null --runtime-dir="$WORK/run" --state-dir="$WORK/state" \
+        --send=all --ring-socket="$BLKIN_RINGS" --endpoint=file:/dev/null
+    wait_for 20 agent "the service" service_runs || return
     start_store store-3 --fault "slow-disk=$2" && start_store store-2 --fault "slow-disk=$1" &&
         start_store store-1 --fault "slow-disk=$1" --secondary "$(part_address store-2)" \
             --secondary "$(part_address store-3)" || return

@@ -1,20 +1,18 @@
 #!/bin/bash
-# blkin stat beside `blkin live --from=rings`: its intervals add up to what was delivered.
+# blkin stat beside `blkin agent` with send = all: its intervals add up to what was delivered.
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
-# shellcheck source=tests/live/live.sh
-. "$SRC/tests/live/live.sh"
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
 requests=300
 
-private_begin
-: >"$WORK/blkin.conf"
-export BLKIN_RINGS=$WORK/rings
-LIVE_OPTIONS=(--runtime-dir="$WORK/run" --state-dir="$WORK/state" --config="$WORK/blkin.conf" --from=rings
-    --ring-socket="$BLKIN_RINGS")
-start_live --endpoint="file:$WORK/spans.json"
-wait_for 20 live "the service" status_is .state running || exit 1
-start_part stat "$blkin" stat --json --interval=0.5 --runtime-dir="$WORK/run" --config="$WORK/blkin.conf"
-start_part other "$blkin" stat --runtime-dir="$WORK/run" --config="$WORK/blkin.conf"
+recording_begin
+printf '[agent]\nsend = all\nendpoint = file:%s\n' "$WORK/spans.json" >"$WORK/blkin.conf"
+unset BLKIN_ENDPOINT
+start_agent --config="$WORK/blkin.conf"
+wait_for 20 agent "the service" is state recording || exit 1
+start_part stat "$BUILD/bin/blkin" stat --json --interval=0.5 --runtime-dir="$WORK/run" --config=/dev/null
+start_part other "$BUILD/bin/blkin" stat --runtime-dir="$WORK/run" --config=/dev/null
 wait_for 10 stat "the first interval" grep -q seconds "$WORK/stat.log" || exit 1
 start_stack && run_client "$requests" || exit 1
 
@@ -26,14 +24,14 @@ sum() {
 # A program records nothing before it has its rings: so what the service has accepted is what counts.
 seen_all() {
     local spans
-    spans=$(counter spans_accepted)
-    [ "$spans" -gt "$requests" ] && [ "$(counter spans_waiting)" = 0 ] && [ "$(sum .spans)" = "$spans" ] &&
+    spans=$(status counters spans_accepted)
+    [ "$spans" -gt "$requests" ] && [ "$(status counters spans_waiting)" = 0 ] && [ "$(sum .spans)" = "$spans" ] &&
         [ "$(sum '.rows | map(.self.count) | add // 0')" = "$spans" ]
 }
 
 wait_for 20 stat "all spans in blkin stat" seen_all || exit 1
 stop_part other KILL # nobody cares
-stop_part live TERM 20 || fail "blkin live ended with status $?"
+stop_part agent TERM 20 || fail "blkin agent ended with status $?"
 wait_part stat 10 || fail "blkin stat did not end with its service"
 grep -q "the service has ended" "$WORK/stat.log" || fail "it does not say why it ends"
 

@@ -128,7 +128,7 @@ class Watch(unittest.TestCase):
     def test_services_and_sources(self):
         one, two, slow = Source("1-1"), Source("2-1"), Source("3-1")
         live = self.service("live", one)
-        record = self.service("agent", slow, only="slow and failed requests")
+        agent = self.service("agent", slow, only="slow and failed requests")
         process = self.stat("--json")
         self.report(process)
         one.add("one", 15)
@@ -151,7 +151,7 @@ class Watch(unittest.TestCase):
         self.assertEqual(report["rows"][0]["spans"], 7)
         live.end()
         self.until(process, lambda report: report["sources"] == 1)
-        record.end()
+        agent.end()
         self.ends(process, 0, "the service has ended")
 
     def test_once_waits_for_self_times(self):

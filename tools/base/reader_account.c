@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,14 +71,6 @@ json_t *reader_statistics(const char *path)
         (void)close(fd);
     }
     return json_load_file(path, JSON_ALLOW_NUL, NULL);
-}
-
-json_t *sources_json(char *document)
-{
-    json_t *source = document ? json_loads(document, JSON_ALLOW_NUL, NULL) : NULL;
-
-    free(document);
-    return source ? json_pack("{s[o]}", "sources", source) : json_pack("{s[]}", "sources");
 }
 
 void counts_add(struct counts *sum, const struct counts *part)

@@ -47,10 +47,6 @@ uint64_t counts_bury(struct counts *counts);
  */
 json_t *reader_statistics(const char *path);
 
-/* The answer to the request "statistics" of a service that makes them itself: takes the document of
- * live_statistics.h; NULL: out of memory. */
-json_t *sources_json(char *document);
-
 /* Of counts_json(); those that are not there are 0. */
 void counts_read(const json_t *json, struct counts *counts);
 
