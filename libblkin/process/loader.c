@@ -169,6 +169,12 @@ void blkin_provider_before_chroot(void)
     publish();
 }
 
+void blkin_provider_after_chroot(void)
+{
+    if (ring_find_after_chroot())
+        publish();
+}
+
 void blkin_provider_after_fork(void)
 {
     (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */

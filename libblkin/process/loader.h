@@ -44,6 +44,7 @@ bool blkin_provider_be_quiet(void);
 
 /* Before chroot(2): see ring_find.h. */
 void blkin_provider_before_chroot(void);
+void blkin_provider_after_chroot(void);
 
 /* In a child of fork(2), while it has one thread. */
 void blkin_provider_after_fork(void);

@@ -166,6 +166,11 @@ void blkin_before_chroot_(void)
     blkin_provider_before_chroot();
 }
 
+void blkin_after_chroot_(void)
+{
+    blkin_provider_after_chroot();
+}
+
 bool blkin_be_quiet_(void)
 {
     if (!blkin_provider_be_quiet())
