@@ -175,7 +175,8 @@ void ring_find_report(void)
         blkin_debug_say("libblkin: no rings: there is no folder %s", ring_path);
 }
 
-#define RING_WAIT_NS 5000000
+#define RING_WAIT_NS      5000000
+#define RING_LAST_WAIT_NS 900000000 /* of an agent that has just answered */
 
 void ring_find_wait(bool is_at_start)
 {
@@ -303,7 +304,7 @@ static enum ring_found ring_look(void)
         ring_user = user;
         ring_ask(ring_path);
         if (is_last || ++ring_changes <= RING_USERS_AWAITED)
-            ring_ask_wait(is_last ? (int64_t)RING_ASK_NS : RING_WAIT_NS);
+            ring_ask_wait(is_last ? RING_LAST_WAIT_NS : RING_WAIT_NS);
     }
     ring_ask_expire();
     if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_quiet(ring_process.map))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import clients
-from daemons import ZONE, apache, data, disk, postgresql, tls_pem
+from daemons import ZONE, apache, data, postgresql, tls_pem
 from load import Failed
 from parts import SRC, haproxy, lighttpd, listens, wait_until
 
@@ -306,16 +306,6 @@ def pgpool(world, name, traced=True):
     config = world.make(f"{name}.conf", PGPOOL.format(port=port, pcp=pcp, folder=folder, behind=behind))
     world.serve(name, port, "/usr/sbin/pgpool", "-n", "-f", config, "-F", "/dev/null", "-a", "/dev/null", before=PROXY,
                 traced=traced, ends_at=signal.SIGINT)
-    return port
-
-
-def nbd_server(world, name, traced=True):
-    """A process for each connection; with a pool of threads."""
-    install(world)
-    port = world.port()
-    config = world.make(f"{name}.conf", f"[generic]\nlistenaddr = 127.0.0.1\nport = {port}\noldstyle = false\n"
-                        f"[export]\nexportname = {disk(world, name)}\n")
-    world.serve(name, port, world.servers_folder / "bin/nbd-server", "-d", "-C", config, traced=traced, is_killed=True)
     return port
 
 
