@@ -7,17 +7,11 @@
 
 #include "begin.h"
 #include "libblkin/base/chores.h"
-#include "libblkin/base/gate.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/process/process.h"
-#include "libblkin/span/check.h"
-#include "libblkin/span/slow_span.h"
 #include "libblkin/span/span.h"
-#include "libblkin/span/span_log.h"
-#include "libblkin/span/step.h"
-#include "libblkin/span/stream.h"
 #include "libblkin/usage/usage.h"
 
 #define HOT inline __attribute__((always_inline))
@@ -128,17 +122,11 @@ bool blkin_wants_spans_(bool looks_for_rings)
  */
 static HOT bool is_loaded(void)
 {
-    const int *gate;
     int word;
 
     if (__builtin_expect(!blkin_wiped.process_mark, 0))
         blkin_forked_();
-    gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
-    if (__builtin_expect(gate == &blkin_not_known_yet, 0)) {
-        blkin_process_load();
-        gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
-    }
-    word = __atomic_load_n(gate, __ATOMIC_RELAXED);
+    word = __atomic_load_n(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
     return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? finds_rings() : word != 0;
 }
 

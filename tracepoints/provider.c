@@ -9,7 +9,7 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
-#include "blkin_events.h"
+#include "packed.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <errno.h>
@@ -40,6 +40,21 @@ _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missin
     {                                                                \
         &lttng_ust_tracepoint_zipkin___##event.state, record_##event \
     }
+
+/* ---- the events of provider "blkin", as packed.h wants them ---- */
+
+_Static_assert(LTTNG_UST_TRACEPOINT_LOGLEVEL_EMERG == 0 &&
+                   LTTNG_UST_TRACEPOINT_LOGLEVEL_INFO == 6 &&
+                   LTTNG_UST_TRACEPOINT_LOGLEVEL_DEBUG == BLKIN_LOGLEVEL_DEBUG,
+               "LTTng counts log levels in another way");
+
+#define EVENT(event, event_name, level, event_fields) \
+    [event] = {.name = (event_name),                  \
+               .loglevel = (level),                   \
+               .fields = (event_fields),              \
+               .field_count = sizeof(event_fields) / sizeof((event_fields)[0])},
+
+static struct packed_event blkin_events[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(EVENT)};
 
 #define PACKED(event, name, level, fields) \
     [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]},
