@@ -8,7 +8,6 @@
 #include "cause.h"
 #include "config.h"
 #include "preload.h"
-#include "slot.h"
 #include "thread.h"
 
 #include <stdio.h>

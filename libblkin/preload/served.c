@@ -3,8 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "served.h"
-
+#include "message.h"
 #include "preload.h"
 #include "thread.h"
 #include "tracepoints/format/join.h"
@@ -315,7 +314,7 @@ bool served_has_written(struct connection *connection, pool_name written, size_t
     return is_all;
 }
 
-bool served_has_written_last(pool_name written, size_t count, size_t wanted)
+bool message_has_written_last(pool_name written, size_t count, size_t wanted)
 {
     struct interaction *interaction = interaction_find(written);
     bool is_all;
@@ -333,7 +332,7 @@ void served_end_abandoned(void)
 
     served_writing.name = 0;
     if (writing)
-        (void)served_has_written_last(writing, 0, 1);
+        (void)message_has_written_last(writing, 0, 1);
 }
 
 void served_forget_all(void)

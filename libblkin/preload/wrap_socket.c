@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "called.h"
 #include "file.h"
 #include "message.h"
 #include "preload.h"
