@@ -378,7 +378,7 @@ __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint6
         at = blkin_put_bytes(at, usage->text, usage->length);
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
-    if (inside->failed || blkin_may_be_slow(duration_ns))
+    if (inside->failed & (SPAN_FAILED | SPAN_KEEP) || blkin_may_be_slow(duration_ns))
         blkin_slow_span(span, duration_ns, end_ns);
 }
 

@@ -51,6 +51,11 @@ static inline bool preload_is_socket(const struct preload_slot *slot)
     return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
 }
 
+static inline bool preload_is_connection(const struct preload_slot *slot, const void *connection)
+{
+    return slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection;
+}
+
 /* Is there anything to forget when the descriptor is closed? */
 static inline bool preload_is_known(const struct preload_slot *slot)
 {
@@ -151,6 +156,8 @@ static inline uint64_t connection_add_bytes(uint64_t *bytes, size_t count)
 static inline enum direction connection_turn(struct connection *connection,
                                              enum direction direction)
 {
+    if (__atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == (uint8_t)direction)
+        return direction;
     return (enum direction)__atomic_exchange_n(&connection->direction, (uint8_t)direction,
                                                __ATOMIC_RELAXED);
 }

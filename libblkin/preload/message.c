@@ -262,21 +262,49 @@ void message_stops_sending(struct connection *connection)
     interaction_let_go(interaction);
 }
 
-pool_name message_before_write(struct connection *connection, int fd)
+pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t *generation)
 {
-    if (connection->role != ROLE_CLIENT)
-        return served_before_write(connection);
-    called_before_write(connection, fd);
-    return 0;
+    struct interaction *interaction = interaction_thread.work;
+    struct connection *connection;
+    pool_name written;
+
+    /* the usual way: a thread answers what it works for, and has a reference to that */
+    if (interaction && preload_is_connection(slot, interaction->connection) &&
+        interaction_phase(interaction) != PHASE_OVER) {
+        *generation = pool_generation(&interaction->connection->item);
+        return served_before_write(interaction);
+    }
+    if (!(connection = connection_of(slot, 0)))
+        return 0;
+    *generation = pool_generation(&connection->item);
+    if (connection->role == ROLE_CLIENT)
+        called_before_write(connection, fd);
+    interaction = connection->role == ROLE_CLIENT ? NULL : interaction_own(connection);
+    written = interaction ? served_before_write(interaction) : 0;
+    if (interaction)
+        interaction_let_go(interaction);
+    connection_let_go(connection);
+    return written;
 }
 
-bool message_has_written(struct connection *connection, pool_name written, struct bytes head,
-                         size_t count, size_t wanted)
+void message_has_written(struct connection *connection, struct bytes head, size_t count)
 {
-    if (connection->role != ROLE_CLIENT)
-        return served_has_written(connection, written, count, wanted);
-    called_has_written(connection, head, count);
-    return false;
+    if (connection->role == ROLE_CLIENT)
+        called_has_written(connection, head, count);
+    else
+        served_has_written_late(connection, count);
+}
+
+bool message_has_answered(pool_name written, size_t count, size_t wanted)
+{
+    struct interaction *interaction = interaction_find(written);
+    bool is_all;
+
+    if (!interaction)
+        return false;
+    is_all = served_has_written(interaction, count, wanted);
+    interaction_let_go(interaction);
+    return is_all;
 }
 
 /* Whose answer is being sent is recorded by who sends it: the peer may have closed at its last

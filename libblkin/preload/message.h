@@ -16,15 +16,15 @@ void message_has_read_end(struct connection *connection);
 
 /*
  * A client's request is known before it is sent, as another thread may read the answer; and what a
- * server answers, as another thread may read the next request. Returns what has_written is given.
+ * server answers, as another thread may read the next request. Returns that answer's name, or 0.
+ * *generation: of the slot's connection; unchanged, if there is none.
  */
-pool_name message_before_write(struct connection *connection, int fd);
-/* Of wanted bytes count were written; 0 if the call has failed. Returns true if these were all of
- * an answer. */
-bool message_has_written(struct connection *connection, pool_name written, struct bytes head,
-                         size_t count, size_t wanted);
-/* The same, but another thread has closed the connection meanwhile. */
-bool message_has_written_last(pool_name written, size_t count, size_t wanted);
+pool_name message_before_write(const struct preload_slot *slot, int fd, uint32_t *generation);
+/* Of wanted bytes count of an answer were written; 0 if the call has failed. Returns true if these
+ * were all. Another thread may have closed the connection meanwhile. */
+bool message_has_answered(pool_name written, size_t count, size_t wanted);
+/* The same of what is no answer. */
+void message_has_written(struct connection *connection, struct bytes head, size_t count);
 /* No more will be written. */
 void message_stops_sending(struct connection *connection);
 
@@ -55,9 +55,9 @@ void message_forget_all(void);
 bool served_any(void);
 
 void served_has_read(struct connection *connection, int fd, struct bytes head, size_t count);
-pool_name served_before_write(struct connection *connection);
-bool served_has_written(struct connection *connection, pool_name written, size_t count,
-                        size_t wanted);
+pool_name served_before_write(struct interaction *interaction);
+bool served_has_written(struct interaction *interaction, size_t count, size_t wanted);
+void served_has_written_late(struct connection *connection, size_t count);
 
 /*
  * Another thread is in the middle of sending the answer: the next request is here, or the

@@ -43,7 +43,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
 
@@ -146,13 +145,10 @@ static inline void preload_leave(int saved_errno)
     preload_thread.is_inside = false;
 }
 
-/* ns of CLOCK_MONOTONIC: the clock of all times that spans are given here. */
+/* The clock of spans, as all times here are given to them: half the cost of clock_gettime(2). */
 static inline uint64_t preload_now_ns(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return blkin_now();
 }
 
 /* ---- the process ---- */

@@ -18,66 +18,68 @@
 #define NO_OFFSET (-1)
 
 /* fd: of the file; shown: the call's name in spans. */
-#define FILE_WRAPPER(type, name, parameters, arguments, fd, shown, offset)     \
-    PRELOAD_PUBLIC type name parameters                                        \
-    {                                                                          \
-        FILE_CALL(preload_is_on(), fd, shown, offset, real()->name arguments); \
+#define FILE_WRAPPER(type, name, parameters, arguments, fd, shown, kind, offset)     \
+    PRELOAD_PUBLIC type name parameters                                              \
+    {                                                                                \
+        FILE_CALL(preload_is_on(), fd, shown, kind, offset, real()->name arguments); \
     }
 
 /* ---- reading ---- */
 
 FILE_WRAPPER(ssize_t, pread, (int fd, void *buffer, size_t size, off_t offset),
-             (fd, buffer, size, offset), fd, "pread", offset)
+             (fd, buffer, size, offset), fd, "pread", FILE_READ, offset)
 PRELOAD_ALIAS(pread64, pread);
 
 FILE_WRAPPER(ssize_t, __pread_chk, (int fd, void *buffer, size_t size, off_t offset, size_t room),
-             (fd, buffer, size, offset, room), fd, "pread", offset)
+             (fd, buffer, size, offset, room), fd, "pread", FILE_READ, offset)
 PRELOAD_ALIAS(__pread64_chk, __pread_chk);
 
 FILE_WRAPPER(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset),
-             (fd, parts, count, offset), fd, "preadv", offset)
+             (fd, parts, count, offset), fd, "preadv", FILE_READ, offset)
 PRELOAD_ALIAS(preadv64, preadv);
 
 FILE_WRAPPER(ssize_t, preadv2,
              (int fd, const struct iovec *parts, int count, off_t offset, int flags),
-             (fd, parts, count, offset, flags), fd, "preadv", offset)
+             (fd, parts, count, offset, flags), fd, "preadv", FILE_READ, offset)
 PRELOAD_ALIAS(preadv64v2, preadv2);
 
 /* ---- writing ---- */
 
 FILE_WRAPPER(ssize_t, pwrite, (int fd, const void *buffer, size_t size, off_t offset),
-             (fd, buffer, size, offset), fd, "pwrite", offset)
+             (fd, buffer, size, offset), fd, "pwrite", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwrite64, pwrite);
 
 FILE_WRAPPER(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset),
-             (fd, parts, count, offset), fd, "pwritev", offset)
+             (fd, parts, count, offset), fd, "pwritev", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwritev64, pwritev);
 
 FILE_WRAPPER(ssize_t, pwritev2,
              (int fd, const struct iovec *parts, int count, off_t offset, int flags),
-             (fd, parts, count, offset, flags), fd, "pwritev", offset)
+             (fd, parts, count, offset, flags), fd, "pwritev", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwritev64v2, pwritev2);
 
 /* It is the target's: what is written. */
 FILE_WRAPPER(ssize_t, copy_file_range,
              (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
               unsigned flags),
-             (from, from_offset, to, to_offset, length, flags), to, "copy_file_range", NO_OFFSET)
+             (from, from_offset, to, to_offset, length, flags), to, "copy_file_range", FILE_WRITE,
+             NO_OFFSET)
 
 FILE_WRAPPER(int, fallocate, (int fd, int mode, off_t offset, off_t length),
-             (fd, mode, offset, length), fd, "fallocate", offset)
+             (fd, mode, offset, length), fd, "fallocate", FILE_WRITE, offset)
 PRELOAD_ALIAS(fallocate64, fallocate);
 
-FILE_WRAPPER(int, ftruncate, (int fd, off_t length), (fd, length), fd, "ftruncate", length)
+FILE_WRAPPER(int, ftruncate, (int fd, off_t length), (fd, length), fd, "ftruncate", FILE_WRITE,
+             length)
 PRELOAD_ALIAS(ftruncate64, ftruncate);
 
 /* ---- waiting for the disk ---- */
 
-FILE_WRAPPER(int, fsync, (int fd), (fd), fd, "fsync", NO_OFFSET)
-FILE_WRAPPER(int, fdatasync, (int fd), (fd), fd, "fdatasync", NO_OFFSET)
-FILE_WRAPPER(int, syncfs, (int fd), (fd), fd, "syncfs", NO_OFFSET)
+FILE_WRAPPER(int, fsync, (int fd), (fd), fd, "fsync", FILE_SYNC, NO_OFFSET)
+FILE_WRAPPER(int, fdatasync, (int fd), (fd), fd, "fdatasync", FILE_SYNC, NO_OFFSET)
+FILE_WRAPPER(int, syncfs, (int fd), (fd), fd, "syncfs", FILE_SYNC, NO_OFFSET)
 FILE_WRAPPER(int, sync_file_range, (int fd, off64_t offset, off64_t length, unsigned flags),
-             (fd, offset, length, flags), fd, "sync_file_range", offset)
+             (fd, offset, length, flags), fd, "sync_file_range", FILE_SYNC, offset)
 
 /* ---- opening and closing: what was known of a descriptor of this number is over ---- */
 

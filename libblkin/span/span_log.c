@@ -491,9 +491,10 @@ static bool move_start(struct blkin_span *span, uint64_t time_ns)
 
 void blkin_span_set_start_(struct blkin_span *span, uint64_t time_ns)
 {
+    const uint64_t start_ns = span_start_ns(span), by_ns = start_ns - time_ns;
     char record[START_SIZE] = {'t'};
-    const char *end = blkin_put_digits16(record + 1, span_start_ns(span) - time_ns);
 
-    if (!blkin_is_misuse(span, CHECK_USE) && time_ns <= span_now_ns() && move_start(span, time_ns))
-        tell(span, record, end);
+    if (!blkin_is_misuse(span, CHECK_USE) && (time_ns <= start_ns || time_ns <= span_now_ns()) &&
+        move_start(span, time_ns) && span_is_streamed(span))
+        tell(span, record, blkin_put_digits16(record + 1, by_ns));
 }
