@@ -91,7 +91,7 @@ nbdkit_src := $(wildcard examples/nbdkit-filter/*.c)
 nbdkit_filter := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes), \
 	$(BUILD)/examples/nbdkit-blkin-filter.so)
 test_programs := $(patsubst %,$(BUILD)/%, \
-	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c \
+	$(basename $(wildcard tests/libblkin/*.c tests/plugin/*.c tests/preload/*.c tests/libblkin-ring/*.c tests/foreign/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c \
 	tests/service/*.c tests/work/*.c)))
 unit_tests := $(foreach program,$(test_programs), \
 	$(if $(filter test-%,$(notdir $(program))),$(program))) $(patsubst %.c,$(BUILD)/%,$(wildcard tests/fuzz/*.c))
@@ -156,10 +156,10 @@ mortal = exec setpriv --pdeathsig TERM
 parallel = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # what a user types does all its own set-up
-demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; RECORD=1: recorder; SCALE=1: cluster; SERVERS=1: servers as they are
+demo: ## run the example storage stack and show its trace in Zipkin; FAULT=slow-journal: find it; AGENT=1: recorder; SCALE=1: cluster; SERVERS=1: servers as they are
 	@scripts/deps --install demo
 	@$(MAKE) --no-print-directory all
-	@$(mortal) env FAULT='$(FAULT)' RECORD='$(RECORD)' SCALE='$(SCALE)' SERVERS='$(SERVERS)' scripts/demo
+	@$(mortal) env FAULT='$(FAULT)' AGENT='$(AGENT)' SCALE='$(SCALE)' SERVERS='$(SERVERS)' scripts/demo
 
 check: ## run all tests (sets itself up)
 	@scripts/deps --install
@@ -169,7 +169,7 @@ check: ## run all tests (sets itself up)
 	@$(mortal) scripts/isolate tests/run $(TESTS)
 
 .PHONY: tests
-tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(load_writers) $(record_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
+tests: $(test_programs) $(fuzz_tests) $(tool_tests) $(load_writers) $(agent_load) $(scale_load) $(starved_plugin) $(format_sink) $(made_traces) $(bench_programs) $(sink_bench_programs) \
 		$(bench_source) $(disabled_filter) ## build the test programs
 TESTS ?= $(unit_tests) $(script_tests)
 
@@ -195,9 +195,9 @@ check-unit: ## run the unit tests: C, no daemon
 # Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
 # the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only:
 # the doctor's children end without freeing.
-asan_tests := $(addprefix tests/,record/test-record.sh record/test-otlp.sh live/test-live.sh live/test-rings.sh \
+asan_tests := $(addprefix tests/,agent/test-slow.sh agent/test-otlp.sh live/test-live.sh live/test-rings.sh \
 	foreign/test-as-it-came.py foreign/test-receive.py work/test-work.py)
-asan_programs = all $(record_load) $(load_writers) $(scale_load) \
+asan_programs = all $(agent_load) $(load_writers) $(scale_load) \
 	$(addprefix $(BUILD)/tests/,libblkin/wanders foreign/recorder)
 check-asan: ## run the unit tests, and end-to-end tests of each room, under AddressSanitizer and UndefinedBehaviorSanitizer
 	+@$(parallel) BUILD=build/asan SANITIZE=address,undefined build-unit-tests build-asan-tests

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `blkin host` reads, beside what prometheus-node-exporter and sysstat read in the same seconds, and at what cost.
+"""What `blkin host` reads, beside what prometheus-node-exporter and ps read in the same seconds, and at what cost.
 
 usage: bench-host.py [--seconds N]
 
@@ -24,8 +24,7 @@ BUILD = pathlib.Path(os.environ.get("BUILD", "build")).resolve()
 BLKIN = BUILD / "bin/blkin"
 TURNS = 10
 SCRAPES = 40
-SOURCES = {"difference": ("node_exporter",), "sysstat": ("sysstat",), "processes": ("ps", "pidstat"),
-           "cgroups": ("cgroup",)}
+SOURCES = {"difference": "node_exporter", "processes": "ps", "cgroups": "cgroup"}
 
 
 def put(name, value, unit, target, anchor):
@@ -40,13 +39,10 @@ def measure_validity(seconds):
     values = ", ".join(f"{verdict.values} of {source}" for source, verdict in verdicts.items() if verdict.values)
     put("valid_outside", len(outside), "values", "<= 0", f"values that are not between our samples around them, of {values}; "
         "under stress-ng, fio and iperf3 at once")
-    for name, sources in SOURCES.items():
-        of = [verdicts[source] for source in sources]
-        worst, what = max(verdict.worst for verdict in of)
-        known = sum(verdict.known for verdict in of)
-        unknown = [one for verdict in of for one in verdict.unknown]
+    for name, source in SOURCES.items():
+        (worst, what), known, unknown = verdicts[source].worst, verdicts[source].known, verdicts[source].unknown
         print(f"bench-host: {name}: not known to {host_validity.LIMIT:.0%}:", *unknown, sep="\n  ", file=sys.stderr)
-        put(f"valid_{name}", worst, "share", f"<= {host_validity.LIMIT}", f"beside {' and '.join(sources)} over {seconds} s, beyond "
+        put(f"valid_{name}", worst, "share", f"<= {host_validity.LIMIT}", f"beside {source} over {seconds} s, beyond "
             f"the resolution: the worst of {known}, of {known + len(unknown)} those that our samples tell to "
             f"{host_validity.LIMIT:.0%}, is {what}")
 
@@ -83,7 +79,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--only", choices=("cost", "validity"))
     options = parser.parse_args()
-    missing = [name for name in ("prometheus-node-exporter", "sadf", "fio", "stress-ng", "iperf3", "pidstat", "ps", "ip")
+    missing = [name for name in ("prometheus-node-exporter", "fio", "stress-ng", "iperf3", "ps", "ip")
                if not shutil.which(name)]
     if missing:
         sys.exit(f"bench-host: missing: {', '.join(missing)}: make deps")

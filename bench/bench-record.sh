@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# The recorder on four hosts of one machine, and what else it promises; see tests/record/hosts.sh. Prints
+# The recorder on four hosts of one machine, and what else it promises; see tests/agent/hosts.sh. Prints
 # "record NAME VALUE VALUE SPREAD" lines, and what there is to say to standard error. To be run under
 # scripts/isolate.
 #
-#     bench-record.sh PART      planted, faults, storm, last or table
+#     bench-record.sh PART      planted, faults, storm or last
 #
 # In the environment: PLANTED (1000 requests), SPANS (50000 a second and host), RING (64M: bytes of each ring),
-# FAULT_EVERY (15 s), LAST (10 s) of all that is kept at once, RATES ("10000 25000 50000 75000") and SECONDS_EACH (20)
-# and MODES of the table.
+# FAULT_EVERY (15 s), LAST (10 s) of all that is kept at once.
 #
 # KEEP_LOGS: a folder for the logs of all parts, and what the collector got.
 #
@@ -15,8 +14,8 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-# shellcheck source=tests/record/hosts.sh
-. "$SRC/tests/record/hosts.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 part=$1
 planted=${PLANTED:-1000}
@@ -64,7 +63,7 @@ recorder_pids() {
     local name
     for name in "${!private_pid[@]}"; do
         case $name in
-        record-* | sessiond-* | live-*) part_runs "$name" && family "${private_pid[$name]}" ;;
+        agent-* | sessiond-* | live-*) part_runs "$name" && family "${private_pid[$name]}" ;;
         esac
     done
 }
@@ -81,7 +80,7 @@ cpu_ms() {
 sample() {
     local name kib=0 pid size
     for name in "${!private_pid[@]}"; do
-        [[ $name == record-* ]] || continue
+        [[ $name == agent-* ]] || continue
         for pid in $(family "${private_pid[$name]}"); do
             size=$(awk '/^RssAnon/ { print $2 }' "/proc/$pid/status" 2>/dev/null)
             kib=$((kib + ${size:-0}))
@@ -225,7 +224,7 @@ fault() {
         ;;
     1)
         note_fault "agent of store-$host killed"
-        stop_part "record-$host" KILL >/dev/null 2>&1
+        stop_part "agent-$host" KILL >/dev/null 2>&1
         sleep 1
         start_agent "$host"
         ;;
@@ -323,7 +322,7 @@ run_last() {
     timeout 120 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last="${last}s" \
         >"$WORK/kept" 2>"$WORK/kept.err" || complain "blkin keep: $(<"$WORK/kept.err")"
     answered=$(date +%s%N)
-    wait_for 120 record-1 "all deliveries" all_delivered || exit 1
+    wait_for 120 agent-1 "all deliveries" all_delivered || exit 1
     say last_delivered_s "$(awk "BEGIN { print ($(date +%s%N) - $asked) / 1e9 }")" \
         "$(awk "BEGIN { print ($answered - $asked) / 1e9 }")"
     say last_spans "$(accepted)" "$((rate * 3 * last * HOSTS))"
@@ -337,86 +336,9 @@ stop_load() {
     stop_part "load-$1" TERM 30 || true
 }
 
-# The same load with nobody recording, with the recorder, and with all of it read.
-run_table() {
-    local each rate_each modes=${MODES:-off record live}
-    begin_hosts 4 || exit 1
-    [[ $modes != *record* ]] || start_hub || exit 1
-    [[ $modes != *live* ]] || all_hosts start_host_lttng || exit 1
-    for each in ${RATES:-10000 25000 50000 75000}; do
-        rate_each=$((each / 3))
-        for mode in $modes; do
-            table_row "$mode" "$each" "$rate_each"
-        done
-    done
-}
-
-live_on() {
-    start_on "$1" live "$blkin" live --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/live" \
-        --state-dir="$STATE/live-$1" --endpoint="http://10.77.$1.1:$COLLECTOR_PORT" --compression=none # for the null server
-}
-
-live_reads() {
-    "$blkin" status --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/live" live 2>/dev/null |
-        grep -q '"attached": true'
-}
-
-wait_live() {
-    wait_for 20 "live-$1" "the reading of host $1" live_reads "$1"
-}
-
-table_row() {
-    local mode=$1 seconds=${SECONDS_EACH:-20} cpu name result host writer=0 made=0 whole
-    rm -rf "$WORK/load"
-    : >"$WORK/collected"
-    LOAD=("rate=$3" "seconds=$seconds" slow=10000)
-    case $mode in
-    record)
-        start_collect || exit 1
-        start_agents
-        ;;
-    live)
-        start_part collect "$BUILD/bench/null_server" traces 12 "0.0.0.0:$COLLECTOR_PORT"
-        wait_for 10 collect "the null server" listening "$COLLECTOR_PORT" || exit 1
-        all_hosts live_on && all_hosts wait_live || exit 1
-        ;;
-    esac
-    cpu=$(recorder_pids | cpu_ms)
-    run_loads "$WORK/table"
-    [ "$mode" = off ] || sleep 3 # for what is on its way
-    cpu=$(($(recorder_pids | cpu_ms) - cpu))
-    for ((host = 1; host <= HOSTS; host++)); do
-        writer=$(awk "BEGIN { print $writer + $(field even.cpu_us <"$WORK/load-$host.log") / $HOSTS }")
-        made=$(field even.requests <"$WORK/load-$host.log")
-    done
-    name=table_${mode}_$2
-    say "${name}_writer_us" "$writer" # CPU per request and host
-    say "${name}_daemons_us" "$(awk "BEGIN { print $cpu * 1000 / $made / $HOSTS }")"
-    case $mode in
-    record)
-        result=$(check_hosts --wait 30)
-        complain "$name: $result"
-        say "${name}_whole" "$(field complete_share <<<"$result")" "$(field planted <<<"$result")"
-        say "${name}_p99_s" "$(field latency_p99 <<<"$result")" "$(field latency_p50 <<<"$result")"
-        for ((host = 1; host <= HOSTS; host++)); do
-            stop_part "record-$host" TERM 30 || complain "the agent of host $host: status $?"
-        done
-        ;;
-    live)
-        for ((host = 1; host <= HOSTS; host++)); do
-            stop_part "live-$host" TERM 60 || complain "blkin live of host $host: status $?"
-        done
-        stop_part collect
-        cat "$WORK/collect.log" >&2
-        whole=$(awk '$1 == "traces" { print $4 }' "$WORK/collect.log")
-        say "${name}_whole" "$(awk "BEGIN { print $whole / $made }")" "$made"
-        ;;
-    esac
-}
-
 DELAY_SAID="$part: $(nproc) CPUs, $spans spans/s on each host"
 begin
 case $part in
-planted | faults | storm | last | table) "run_$part" ;;
+planted | faults | storm | last) "run_$part" ;;
 *) fail "there is no part $part" ;;
 esac

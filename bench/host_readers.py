@@ -1,7 +1,7 @@
-"""Who else reads what `blkin host` reads: node_exporter, sysstat (sadc, pidstat), ps, and files read here.
+"""Who else reads what `blkin host` reads: node_exporter, ps, and files read here.
 
 A reading is (began, ended, values): between these two times of CLOCK_MONOTONIC it was read, and values are
-(group, instance, our metric) -> (value in our unit, resolution). What a reader has as a rate is of two readings.
+(group, instance, our metric) -> (value in our unit, resolution).
 
 SPDX-License-Identifier: BSD-2-Clause
 """
@@ -12,7 +12,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import threading
 import time
 import urllib.request
 
@@ -27,7 +26,7 @@ def now():
 
 def output_of(*command, **options):
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True,
-                          env=os.environ | {"S_TIME_FORMAT": "ISO", "LC_ALL": "C"}, **options).stdout
+                          env=os.environ | {"LC_ALL": "C"}, **options).stdout
 
 
 # ---- ours
@@ -49,7 +48,7 @@ class Ours:
         return bool(lines) and json.loads(lines[-1])["monotonic"] > when
 
     def stop(self):
-        """Samples: (group, instance) -> [(read not before, read not after, metrics, views)]."""
+        """Samples: (group, instance) -> [(read not before, read not after, metrics)]."""
         self.process.terminate()
         self.process.wait()
         offset = time.clock_gettime_ns(time.CLOCK_REALTIME) - now()
@@ -60,7 +59,7 @@ class Ours:
                 one = json.loads(line)
                 samples = self.samples.setdefault((one["group"], one["instance"]), [])
                 if not samples or one["monotonic"] > samples[-1][0]:
-                    samples.append((one["monotonic"], one["time_us"] * 1000 - offset, one["metrics"], one["views"]))
+                    samples.append((one["monotonic"], one["time_us"] * 1000 - offset, one["metrics"]))
 
     def around(self, key, began, ended):
         """The metric's values from the last sample that was read before that, to the first after; None: it has none."""
@@ -85,19 +84,8 @@ class Ours:
     def at(self, key, when):
         samples = self.samples[key[:2]]
         i = bisect.bisect_right(samples, when, key=lambda sample: sample[0])
-        (before, _, low, _), (after, _, high, _) = samples[i - 1], samples[i]
+        (before, _, low), (after, _, high) = samples[i - 1], samples[i]
         return low[key[2]] + (high[key[2]] - low[key[2]]) * (when - before) / (after - before)
-
-    def mean(self, key, began, ended):
-        """Of a view, whose values are each of the time since the sample before."""
-        total = weights = 0
-        samples = self.samples[key[:2]]
-        for before, sample in zip(samples, samples[1:]):
-            weight = min(sample[0], ended) - max(before[0], began)
-            if weight > 0 and key[2] in sample[3]:
-                total += weight * sample[3][key[2]]
-                weights += weight
-        return total / weights if weights else None
 
 
 # ---- node_exporter
@@ -192,152 +180,7 @@ class Exporter:
         self.process.wait()
 
 
-# ---- sysstat
-
-ATTEMPTS = 10
-QUICK = 3e7
-SECTOR = 512
-MS = 1e6
-RAW = {  # of `sadf -r`: the column that says what an instance is called, ours, and columns: our metric, factor, resolution
-    "CPU": ("cpu", {"%usr": ("user", TICK, 0), "%nice": ("nice", TICK, 0), "%sys": ("system", TICK, 0),
-                    "%iowait": ("iowait", TICK, 0), "%steal": ("steal", TICK, 0), "%irq": ("interrupt", TICK, 0),
-                    "%soft": ("softirq", TICK, 0), "%idle": ("idle", TICK, 0)}, "system.cpu.time."),
-    "DEV": ("disk", {"rkB/s": ("io.read", SECTOR, 0), "wkB/s": ("io.write", SECTOR, 0),
-                     "rd_ticks": ("operation_time.read", MS, MS), "wr_ticks": ("operation_time.write", MS, MS),
-                     "tot_ticks": ("io_time", MS, MS), "aqu-sz": ("weighted_io_time", MS, MS)}, "system.disk."),
-    "IFACE": ("network", {"rxpck/s": ("packet.count.receive", 1, 0), "txpck/s": ("packet.count.transmit", 1, 0),
-                          "rxkB/s": ("io.receive", 1, 0), "txkB/s": ("io.transmit", 1, 0),
-                          "rxerr/s": ("errors.receive", 1, 0), "txerr/s": ("errors.transmit", 1, 0),
-                          "rxdrop/s": ("packet.dropped.receive", 1, 0),
-                          "txdrop/s": ("packet.dropped.transmit", 1, 0)}, "system.network."),
-}
-RAW_SINGLE = {
-    "proc/s": ("run_queue", "system.process.created", 1), "cswch/s": ("run_queue", "system.cpu.context_switches", 1),
-    "pswpin/s": ("memory", "system.paging.operations.in", 1), "pswpout/s": ("memory", "system.paging.operations.out", 1),
-    "majflt/s": ("memory", "system.paging.faults.major", 1),
-    "active/s": ("tcp", "system.network.tcp.connections.opened", 1),
-    "passive/s": ("tcp", "system.network.tcp.connections.accepted", 1),
-    "iseg/s": ("tcp", "system.network.tcp.segments.receive", 1), "oseg/s": ("tcp", "system.network.tcp.segments.transmit", 1),
-    "atmptf/s": ("tcp", "system.network.tcp.connections.failed", 1),
-    "estres/s": ("tcp", "system.network.tcp.connections.reset", 1),
-    "retrans/s": ("tcp", "system.network.tcp.segments.retransmit", 1),
-    "isegerr/s": ("tcp", "system.network.tcp.errors.receive", 1), "orsts/s": ("tcp", "system.network.tcp.resets.transmit", 1),
-    "%scpu": ("pressure", "system.linux.pressure.cpu.some", 1000), "%sio": ("pressure", "system.linux.pressure.io.some", 1000),
-    "%fio": ("pressure", "system.linux.pressure.io.full", 1000),
-    "%smem": ("pressure", "system.linux.pressure.memory.some", 1000),
-    "%fmem": ("pressure", "system.linux.pressure.memory.full", 1000),
-}
-
-
-class Sysstat:
-    """sadc appends a record to its file, as it does when cron runs it; sadf and sar compute from two."""
-
-    def __init__(self, path):
-        self.path = path
-        self.sadc = next(path for path in ("/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc") if os.path.exists(path))
-        self.times = []
-
-    def record(self):
-        """Once more if it had to wait for a CPU: then it is not known when it read."""
-        before = self.path.read_bytes() if self.path.exists() else b""
-        for _ in range(ATTEMPTS):
-            self.path.unlink(missing_ok=True)
-            if before:
-                self.path.write_bytes(before)
-            began = now()
-            subprocess.run([self.sadc, "-S", "XALL", "1", "1", self.path], check=True)
-            ended = now()
-            if ended - began < QUICK:
-                break
-        self.times.append((began, ended))
-
-    def readings(self):
-        """The counters of both records, as they are in its file."""
-        found = ({}, {})
-        for kinds in (("-A",), ("-q", "PSI")):
-            for line in output_of("sadf", "-r", self.path, "--", *kinds).splitlines():
-                fields = [field.strip() for field in line.split(";")]
-                head = next((field for field in fields[1:6] if field in RAW), None)
-                instance = fields[fields.index(head) + 1] if head else ""
-                if head == "CPU" and instance != "-1":
-                    continue  # each CPU
-                group, columns, prefix = RAW.get(head, ("", {}, ""))
-                for i, field in enumerate(fields[:-2]):
-                    if field in columns:
-                        metric, factor, resolution = columns[field]
-                        key = group, "" if head == "CPU" else instance, prefix + metric
-                    elif not head and field in RAW_SINGLE:
-                        group, metric, factor = RAW_SINGLE[field]
-                        key, resolution = (group, "", metric), 0
-                    else:
-                        continue
-                    for values, text in zip(found, fields[i + 1:i + 3]):
-                        values[key] = float(text) * factor, resolution
-        return [(*times, values) for times, values in zip(self.times, found)]
-
-    def figures(self):
-        """What `sar` would print of the time between: (group, instance, our view) -> (value, what its last digit is worth)."""
-        said = json.loads(output_of("sadf", "-j", self.path, "--", "-A"))["sysstat"]["hosts"][0]["statistics"][-1]
-        cpu = next(one for one in said["cpu-load"] if one["cpu"] == "all")
-        found = {("cpu", "", "user"): cpu["usr"] + cpu["nice"], ("cpu", "", "system"): cpu["sys"] + cpu["irq"] + cpu["soft"],
-                 ("cpu", "", "iowait"): cpu["iowait"], ("cpu", "", "steal"): cpu["steal"], ("cpu", "", "idle"): cpu["idle"],
-                 ("run_queue", "", "switches"): said["process-and-context-switch"]["cswch"],
-                 ("run_queue", "", "created"): said["process-and-context-switch"]["proc"]}
-        for disk in said.get("disk", ()):
-            at = "disk", disk["disk-device"]
-            found |= {(*at, "busy"): disk["util-percent"], (*at, "queue"): disk["aqu-sz"],
-                      (*at, "written"): disk["wkB"] * 1024, (*at, "read"): disk["rkB"] * 1024}
-        for net in said["network"]["net-dev"]:
-            at = "network", net["iface"]
-            found |= {(*at, "received"): net["rxkB"] * 1024, (*at, "sent"): net["txkB"] * 1024,
-                      (*at, "packets_received"): net["rxpck"], (*at, "packets_sent"): net["txpck"]}
-        # hundredths are printed, of kB where bytes are counted
-        return {key: (value, 0.01 * (1024 if key[2] in ("written", "read", "received", "sent") else 1))
-                for key, value in found.items()}
-
-
 # ---- processes
-
-class Pidstat:
-    """Rates of so many seconds, and gauges at their end."""
-
-    columns = {"%usr": ("process.cpu.time.user", 1e7), "%system": ("process.cpu.time.system", 1e7),
-               "minflt/s": ("process.paging.faults.minor", 1), "majflt/s": ("process.paging.faults.major", 1),
-               "kB_rd/s": ("process.disk.io.read", 1024), "kB_wr/s": ("process.disk.io.write", 1024)}
-    gauges = {"VSZ": ("process.memory.virtual", 1024), "RSS": ("process.memory.usage", 1024),
-              "threads": ("process.thread.count", 1), "fd-nr": ("process.unix.file_descriptor.count", 1)}
-
-    def __init__(self, pids, seconds):
-        self.seconds, self.began, self.text, self.ended = seconds, now(), "", 0
-        self.process = subprocess.Popen(
-            ["pidstat", "-h", "-u", "-r", "-d", "-v", "-p", ",".join(map(str, pids)), str(seconds), "1"],
-            stdout=subprocess.PIPE, text=True, env=os.environ | {"S_TIME_FORMAT": "ISO", "LC_ALL": "C"})
-        self.reader = threading.Thread(target=self.wait)
-        self.reader.start()
-
-    def wait(self):
-        self.text, self.ended = self.process.communicate()[0], now()
-
-    def growth(self):
-        """((began, ended) of both readings, key -> (growth, resolution), key -> (gauge, 0))."""
-        self.reader.join()
-        text, ended, length = self.text, self.ended, int(self.seconds * 1e9)
-        growth, gauges, names = {}, {}, ()
-        for fields in map(str.split, text.splitlines()):
-            if fields[:1] == ["#"]:
-                names = fields[1:]
-            elif names and len(fields) == len(names):
-                row = dict(zip(names, fields))
-                at = "process", f"{row['Command']}[{row['PID']}]"
-                for name, (metric, factor) in self.columns.items():
-                    # hundredths are printed, and a reading has whole ticks
-                    growth[(*at, metric)] = (float(row[name]) * factor * self.seconds,
-                                             0.005 * factor * self.seconds + (2 * TICK if name[0] == "%" else 0))
-                for name, (metric, factor) in self.gauges.items():
-                    gauges[(*at, metric)] = (float(row[name]) * factor, 0)
-        # it begins when it was started, or as much later as it ended late
-        return ((self.began, ended - length), (self.began + length, ended)), growth, gauges
-
 
 # The kernel's count of resident pages, as it is in /proc/PID/stat, lacks what each CPU has not added to it yet: of files,
 # of shared and of other memory so many pages each. ps reads /proc/PID/status, which has the sum.

@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
 from common import wait_until
-from host_readers import Cgroup, Exporter, Ours, Pidstat, Sysstat, now, output_of, read_ps
+from host_readers import Cgroup, Exporter, Ours, now, output_of, read_ps
 
 LIMIT = 0.02  # of a growth; it says nothing where more than that falls between our samples around its two readings
 ENDS = 4  # readings that may be first or last,
@@ -126,17 +126,6 @@ class Verdict:
             if key in first[2]:
                 self.compare_growth(key, value - first[2][key][0], (first[:2], last[:2]), resolution + first[2][key][1])
 
-    def compare_views(self, figures, windows):
-        """Of shares and rates: what they are of, is their mean times the time."""
-        between = [sum(window) / 2 for window in windows]
-        for key, (value, resolution) in figures.items():
-            if key[:2] not in self.ours.samples:
-                continue
-            (earliest, early), (late, latest) = (self.ours.times_around(key, *window) for window in windows)
-            least, own, most = (self.ours.mean(key, *times) * (times[1] - times[0]) / (between[1] - between[0])
-                                for times in ((early, late), between, (earliest, latest)))
-            self.judge(" ".join(filter(None, (key[1], key[0] + "." + key[2]))), most - least, own, value, resolution)
-
 
 COUNTERS = {}  # (group, metric) -> is it one?
 
@@ -153,15 +142,10 @@ def learn_kinds(blkin):
 
 # ---- the measurement
 
-def read_all(seconds, exporter, sysstats, cgroup, processes):
-    """The loads run, and we read: source -> readings, and what the pidstats found."""
+def read_all(seconds, exporter, cgroup, processes):
+    """The loads run, and we read: source -> readings."""
     readings = {"node_exporter": [], "ps": [], "cgroup": []}
     began = time.monotonic()
-    pidstats = []
-    for sysstat in sysstats:
-        sysstat.record()
-        pidstats.append(Pidstat(processes, seconds))
-        time.sleep(SOON)
     times = [i * SOON for i in range(ENDS)] + [seconds * i / MIDDLE for i in range(1, MIDDLE)]
     times += [seconds - i * SOON for i in reversed(range(ENDS))]
     for due in times:
@@ -169,10 +153,7 @@ def read_all(seconds, exporter, sysstats, cgroup, processes):
         readings["node_exporter"].append(exporter.read())
         readings["ps"].append(read_ps(processes))
         readings["cgroup"].append(cgroup.read())
-    for sysstat in sysstats:
-        time.sleep(SOON)
-        sysstat.record()
-    return readings, [pidstat.growth() for pidstat in pidstats]
+    return readings
 
 
 def measure(blkin, seconds):
@@ -182,7 +163,6 @@ def measure(blkin, seconds):
     running = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        sysstats = [Sysstat(folder / f"sa{i}") for i in range(ENDS)]
         try:
             running = start(loads(folder, seconds), folder, cgroup)
             wait_until(lambda: len(named(["fio"])) >= 3 and len(named(["iperf3"])) == 2 and
@@ -191,7 +171,7 @@ def measure(blkin, seconds):
             processes = named(NAMES)
             ours = Ours(folder / "ours", ",".join(NAMES), GROUP)
             wait_until(lambda: ours.has_sampled_since(0), "our first sample", 60, every_s=0.1)
-            readings, pidstats = read_all(seconds, exporter, sysstats, cgroup, processes)
+            readings = read_all(seconds, exporter, cgroup, processes)
             ended = now()
             wait_until(lambda: ours.has_sampled_since(ended + 200_000_000), "our last sample", 60, every_s=0.1)
             ours.stop()
@@ -199,11 +179,7 @@ def measure(blkin, seconds):
             exporter.stop()
             stop(running)
             cgroup.remove()
-        # of several at once, the one that our samples are closest around
-        sysstat = min(sysstats, key=lambda one: sum(ours.distance(*window) for window in one.times))
-        windows, growth, gauges = min(pidstats, key=lambda one: sum(ours.distance(*window) for window in one[0]))
-        readings["sysstat"] = sysstat.readings()
-        verdicts = {source: Verdict(ours, source) for source in (*readings, "pidstat")}
+        verdicts = {source: Verdict(ours, source) for source in readings}
         for source, list_of in readings.items():
             for reading in list_of:
                 verdicts[source].look_at(reading)
@@ -212,8 +188,4 @@ def measure(blkin, seconds):
             first, last = (min(some, key=lambda reading: ours.distance(*reading[:2]))
                            for some in (list_of[:ends], list_of[-ends:]))
             verdicts[source].compare_readings(first, last)
-        verdicts["sysstat"].compare_views(sysstat.figures(), sysstat.times)
-        verdicts["pidstat"].look_at((*windows[1], gauges))
-        for key, (value, resolution) in growth.items():
-            verdicts["pidstat"].compare_growth(key, value, windows, resolution)
     return verdicts

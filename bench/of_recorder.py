@@ -58,16 +58,12 @@ def figures_of_hosts(got):
             f"{other('last_delivered_s'):.2f} s")
         add("last_share", value("last_spans") / other("last_spans"), "share", ">= 0.99",
             f"{value('last_spans'):,.0f} spans, in {value('last_fetches'):.0f} fetches")
-    for (_, name), row in got.rows.items():
-        if name.startswith("table_"):
-            unit = {"us": "us/request", "whole": "share", "s": "s"}[name.rsplit("_", 1)[1]]
-            add(name, row[0], unit)
     return found
 
 
 def hosts():
     """HOSTS_PARTS in the environment: which parts; see bench-record.sh."""
     found = {}
-    for part in os.environ.get("HOSTS_PARTS", "planted faults storm last table").split():
+    for part in os.environ.get("HOSTS_PARTS", "planted faults storm last").split():
         found.update(figures_of_hosts(script("bench-record.sh", part)))
     return found

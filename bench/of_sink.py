@@ -101,23 +101,6 @@ def overload():
     return found
 
 
-def day():
-    got = script("bench-day.sh")
-    found = Found("sink", got)
-    for mode in ("live",):
-        if not got.has("day", f"{mode}_events"):
-            continue
-        found.count(f"day_{mode}_unaccounted", got.number("day", f"{mode}_unaccounted"), "spans", "<= 0",
-                    f"of {got.number('day', f'{mode}_events'):,.0f} events through blkin {mode}, of which "
-                    f"{got.number('day', f'{mode}_lost'):,.0f} were lost, and counted")
-        for what, name in (("parent_kib", "memory"), ("reader_kib", "reader_memory"), ("descriptors", "descriptors"),
-                           ("disk_kib", "disk")):
-            late, early, growth = got.rows["day", f"{mode}_{what}"]
-            found.count(f"day_{mode}_{name}_growth", growth, "ratio", "<= 0.05",
-                        f"{early:,.0f} early, {late:,.0f} late ({what.rsplit('_', 1)[-1]})")
-    return found
-
-
 def kafka():
     got = Measured(output_of(ISOLATE, sys.executable, SRC / "bench/bench-kafka.py"))
     found = Found("kafka", got)

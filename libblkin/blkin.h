@@ -167,7 +167,7 @@ BLKIN_API_ int blkin_set_sampling(const char *policy) BLKIN_ELSE_(0);
 BLKIN_API_ int blkin_set_usage(int level) BLKIN_ELSE_(0);
 
 /*
- * Sets which spans raise an alarm, the event "blkin:slow" at their end, upon which "blkin record"
+ * Sets which spans raise an alarm, the event "blkin:slow" at their end, upon which "blkin agent"
  * fetches their whole trace: "osd*:write>20ms, *>100ms, error, max=50/s" are globs of service and
  * name with durations, failed spans, and the most alarms per second. "": no rule. The environment
  * variable BLKIN_SLOW and a file set the same from outside, see doc/library.md: call this after

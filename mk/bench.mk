@@ -62,7 +62,7 @@ $(bench_source): $(call obj,bench/source/plugin.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(so_ldflags) -o $@ $^ $(call pkg_libs,babeltrace2) $(LDLIBS)
 
-.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-day bench-overload bench-work
+.PHONY: bench bench-publish bench-kafka bench-otel bench-ring bench-app bench-record bench-zero bench-scale bench-sink bench-memory bench-overload bench-work
 # what README quotes; in less than 12 minutes
 QUICK := lib ring sink live app
 bench: ## measure what tracing costs, on a machine that does nothing else: build/performance.md, build/bench.json; 12 minutes
@@ -88,10 +88,6 @@ bench-memory: ## measure the sink's memory over 10^8 events: takes some minutes
 	@$(MAKE) --no-print-directory all $(sink_bench_programs) $(bench_source)
 	@$(PYTHON) bench/bench memory
 
-bench-day: ## run `blkin live` for 10^8 events: does anything grow? half an hour
-	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
-	@$(PYTHON) bench/bench day
-
 RUNS ?= 50
 bench-overload: ## overload the sink RUNS times: is every span delivered or counted? takes some minutes
 	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs)
@@ -99,7 +95,7 @@ bench-overload: ## overload the sink RUNS times: is every span delivered or coun
 
 bench-record: ## measure the recorder: nbdkit's cost, then four hosts: an hour (less: HOSTS_PARTS=planted PLANTED=100)
 	@scripts/deps --install
-	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(record_load)
+	@$(MAKE) --no-print-directory all $(bench_programs) $(sink_bench_programs) $(agent_load)
 	@BENCH_NBD='$(BENCH_NBD)' $(PYTHON) bench/bench nbd
 	@$(PYTHON) bench/bench hosts
 
@@ -115,18 +111,13 @@ bench-sysprof: ## servers that nobody instrumented: where time goes, with pictur
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) bench/bench sysprof three-hosts dispatch
 
-.PHONY: bench-host-cost
-bench-host-cost: ## what `blkin host` takes from busy servers: 20 minutes (less: BENCH_HOST_COST='--rounds 2')
-	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost
-	@BENCH_HOST_COST='$(BENCH_HOST_COST)' $(PYTHON) bench/bench host-cost
-
 bench-zero: ## what `blkin run` costs redis, nginx and nbdkit: half an hour (less: BENCH_ZERO='--rounds 2')
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all
 	@BENCH_ZERO='$(BENCH_ZERO)' $(PYTHON) bench/bench zero
 
 .PHONY: bench-host
-bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and sysstat: three minutes
+bench-host: ## what `blkin host` reads and what that costs, beside node_exporter and ps: three minutes
 	@scripts/deps --install
 	@$(MAKE) --no-print-directory all $(BUILD)/tests/host/sample-cost $(BUILD)/tests/host/samples
 	@$(PYTHON) bench/bench host

@@ -54,28 +54,28 @@ $(BUILD)/tests/scale/produce: $(scale_obj)
 $(BUILD)/tests/scale/slow.so: $(call obj,tests/scale/slow.c)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -shared -o $@ $^ $(LDLIBS)
-load_writers := $(addprefix $(BUILD)/tests/,join/halves live/writer)
+load_writers := $(BUILD)/tests/live/writer
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(load_writers)): flags = $(internal) $(public_flags)
 $(load_writers): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< -pthread $(link_lib)
-record_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes record/agent/requests record/hosts/load)
-$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(record_load)): flags = $(public_flags) -D_GNU_SOURCE
-$(record_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
+agent_load := $(patsubst %,$(BUILD)/tests/%,host/parts/causes agent/parts/requests agent/hosts/load)
+$(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(agent_load)): flags = $(public_flags) -D_GNU_SOURCE
+$(agent_load): $(BUILD)/%: $(BUILD)/obj/%.c.o $(lib) $(provider) | include
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $< $(link_lib)
 $(BUILD)/tests/plugin/old_events: extra_pkgs = lttng-ust
 # what the command is made of
-tool_test_obj := $(call obj,$(wildcard tests/foreign/*.c tests/host/*.c tests/record/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
+tool_test_obj := $(call obj,$(wildcard tests/foreign/*.c tests/host/*.c tests/agent/*.c tests/rings/*.c tests/service/*.c tests/work/*.c))
 $(tool_test_obj): flags = $(internal) $(has_optional) -Itests -UNDEBUG $(call pkg_cflags,$(tool_pkgs))
-$(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/record/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
+$(filter $(BUILD)/tests/foreign/% $(BUILD)/tests/host/% $(BUILD)/tests/agent/% $(BUILD)/tests/rings/% $(BUILD)/tests/service/% $(BUILD)/tests/work/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(tool_libs)
 
 # looks what is on disk when
-$(BUILD)/tests/record/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
+$(BUILD)/tests/agent/test-fetch: ldflags += -Wl,--wrap=fsync,--wrap=rename
 # has a store and a time of its own
-$(BUILD)/tests/record/test-later: ldflags += -Wl,--wrap=foreign_take,--wrap=foreign_held,--wrap=clock_gettime
+$(BUILD)/tests/agent/test-later: ldflags += -Wl,--wrap=foreign_take,--wrap=foreign_held,--wrap=clock_gettime
 
 # what makes allocations of the objects it is linked with fail
 starve := $(call obj,tests/plugin/starvation/starve.c)

@@ -299,21 +299,21 @@ start_blkin_live() {
     wait_for 20 live "blkin live's reading of its session" is_recording
 }
 
-# ---- blkin record -----------------------------------------------------------------------------------
+# ---- blkin agent -----------------------------------------------------------------------------------
 
 is_keeping() {
-    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" record 2>/dev/null |
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" agent 2>/dev/null |
         grep -q '"state": "recording"'
 }
 
-# start_blkin_record ENDPOINT [OPTION...]: spans are kept in memory from when this returns.
-start_blkin_record() {
+# start_blkin_agent ENDPOINT [OPTION...]: spans are kept in memory from when this returns.
+start_blkin_agent() {
     local endpoint=$1
     shift
     export BLKIN_RINGS=$WORK/rings
-    start_part record "$BUILD/bin/blkin" record --ring-socket="$BLKIN_RINGS" \
+    start_part agent "$BUILD/bin/blkin" agent --ring-socket="$BLKIN_RINGS" \
         --endpoint="$endpoint" --runtime-dir="$WORK/run" --state-dir="$WORK/state" "$@"
-    wait_for 20 record "blkin record's recording" is_keeping
+    wait_for 20 agent "blkin agent's recording" is_keeping
 }
 
 # ---- Zipkin -----------------------------------------------------------------------------------------

@@ -51,5 +51,5 @@ class Recorder(Service):
 
     def __init__(self, folder, accepted, polls=()):
         polls = list(polls)
-        super().__init__(os.path.join(folder, "record.sock"), lambda request: accepted if not request.startswith("kept ")
+        super().__init__(os.path.join(folder, "agent.sock"), lambda request: accepted if not request.startswith("kept ")
                          else polls.pop(0) if len(polls) > 1 else polls[0])

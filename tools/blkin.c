@@ -3,6 +3,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "tools/agent/fetch.h"
+#include "tools/agent/incomplete.h"
+#include "tools/agent/kept.h"
+#include "tools/agent/service.h"
 #include "tools/ask/ask.h"
 #include "tools/doctor/doctor.h"
 #include "tools/graph/graph.h"
@@ -16,10 +20,6 @@
 #include "tools/live/tracing.h"
 #include "tools/config/command.h"
 #include "tools/reader/listing.h"
-#include "tools/record/fetch.h"
-#include "tools/record/incomplete.h"
-#include "tools/record/kept.h"
-#include "tools/record/record.h"
 #include "tools/report/report.h"
 #include "tools/rings/vault.h"
 #include "tools/rules/command.h"
@@ -44,6 +44,7 @@ struct command {
 };
 
 static const struct command commands[] = {
+    {"blkin agent", "keep the last seconds in memory, send slow requests", agent_command},
     {"blkin config", "check and show the configuration", config_command},
     {"blkin doctor", "say why no spans show up, and how to mend it", doctor},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},
@@ -51,7 +52,6 @@ static const struct command commands[] = {
     {"blkin hub", "connect the recorders of several hosts", hub_command},
     {"blkin keep", "ask the recorders for a trace, or for the last seconds", keep_command},
     {"blkin live", "record the programs of this host, send spans at once", live},
-    {"blkin record", "keep the last seconds in memory, send slow requests", record_command},
     {"blkin reload", "make a service read its configuration again", reload_command},
     {"blkin report", "write an HTML page about traces", report_command},
     {"blkin rules", "check and try rules, which turn other events into spans", rules_command},
@@ -118,7 +118,9 @@ int main(int argc, char *argv[])
         puts("blkin " BLKIN_RELEASE);
         return 0;
     }
-    if (argc > 1)
+    if (strcmp(given, "record") == 0)
+        fputs("blkin: \"blkin record\" is called \"blkin agent\" now\n", stderr);
+    else if (argc > 1)
         fprintf(stderr, "blkin: unknown command \"%s\"\n", given);
     print_usage(stderr);
     return 2;

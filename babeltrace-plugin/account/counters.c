@@ -51,7 +51,7 @@ const struct counter counters[] = {
     {"annotations_lost", COUNTER, SECTION_MISSING, "annotations and tags", AT(core.log_errors),
      "Annotations, tags and steps that did not fit into their span, or are unreadable."},
     {"spans_cut", COUNTER, SECTION_MISSING, "spans cut short", AT(output.cut),
-     "Spans encoded without some of their parts, because they were too large."},
+     "Spans encoded without some of their parts, or with texts cut, because these were too large."},
 
     {"spans_finished", COUNTER, SECTION_SPANS, "", AT(output.spans),
      "Spans finished and given to delivery; each step is one."},

@@ -56,7 +56,7 @@ static struct batch_place dispatch_fill_body(struct courier *courier, struct bat
             parts_trim(&courier->parts, body);
             break;
         }
-        *cuts += cut;
+        *cuts += cut || span->is_cut;
     }
     return place;
 }

@@ -7,7 +7,7 @@
 
 #include "babeltrace-plugin/base/array.h"
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -16,7 +16,6 @@
 #define FILE_MAX  (1U << 20)
 #define RULES_MAX 1000U
 #define WORDS_MAX 4
-#define TIME_MAX  1e18 /* ns */
 
 /* Of an operation, before it is known what is usual. */
 #define PAST_MIN 1000U
@@ -107,25 +106,6 @@ static bool read_count(const char *text, int64_t *count)
     return text[0] >= '0' && text[0] <= '9' && !*end && !errno && *count > 0;
 }
 
-static bool rule_read_time(const char *text, int64_t *ns)
-{
-    static const struct {
-        const char *name;
-        double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
-    char *end;
-    const double number = real_read(text, &end);
-
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcmp(end, units[i].name) == 0 && text[0] >= '0' && text[0] <= '9' &&
-            number * units[i].ns < TIME_MAX) {
-            *ns = (int64_t)(number * units[i].ns);
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool read_percentile(const char *text, double *quantile)
 {
     char *end;
@@ -162,7 +142,8 @@ static bool read_condition(struct rule *rule, char *const *word, int count)
         rule->condition = ONE_OF;
     else if (count == 2 && strcmp(word[0], "rare") == 0 && read_count(argument, &rule->number))
         rule->condition = RARE;
-    else if (count == 2 && strcmp(word[0], ">") == 0 && rule_read_time(argument, &rule->number))
+    else if (count == 2 && strcmp(word[0], ">") == 0 &&
+             (rule->number = duration_read(argument)) >= 0)
         rule->condition = LONGER_THAN;
     else if (count == 2 && strcmp(word[0], ">") == 0 && rule->has_spans &&
              read_percentile(argument, &rule->quantile))

@@ -5,6 +5,8 @@
  */
 #include "rules_parts.h"
 
+#include "babeltrace-plugin/base/duration.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
@@ -174,36 +176,14 @@ static bool words_is_number(struct text text, uint64_t *number, bool *is_negativ
     return *end == '\0' && errno == 0;
 }
 
-static const struct {
-    const char *name;
-    int64_t ns;
-} words_units[] = {{"ns", 1}, {"us", 1000}, {"ms", 1000000}, {"s", 1000000000}};
-
-/* 0: it is none. */
-static int64_t words_unit(struct text text)
-{
-    for (size_t i = 0; i < sizeof(words_units) / sizeof(words_units[0]); i++) {
-        if (text_is(text, words_units[i].name))
-            return words_units[i].ns;
-    }
-    return 0;
-}
-
 bool rules_read_time(struct rules_reader *reader, struct text text, int64_t *ns)
 {
-    size_t digits = 0;
-    uint64_t number;
-    bool is_negative;
-    int64_t unit;
+    char word[32];
 
-    while (digits < text.length && text.data[digits] >= '0' && text.data[digits] <= '9')
-        digits++;
-    unit = words_unit(text_trim(text_after(text, digits)));
-    if (!unit || !words_is_number(text_cut(text, digits), &number, &is_negative) ||
-        number > (uint64_t)INT64_MAX / 4 / (uint64_t)unit)
-        return rules_fail(reader, "a time with its unit, such as 20us, 5ms or 60s", text);
-    *ns = (int64_t)number * unit;
-    return true;
+    if (text.length < sizeof(word))
+        *text_copy(word, text) = '\0';
+    *ns = text.length < sizeof(word) ? duration_read(word) : -1;
+    return *ns >= 0 || rules_fail(reader, "a time with its unit, such as 20us, 5ms or 60s", text);
 }
 
 /* ---- conditions ------------------------------------------------------------------------------ */
@@ -265,8 +245,12 @@ static bool words_read_times(struct rules_reader *reader, struct text text,
 {
     const struct text field = rules_next_word(&text);
 
-    point->unit_ns = text.length ? words_unit(text) : 1;
-    if (!point->unit_ns)
+    char one[8] = "1ns";
+
+    if (text.length && text.length < sizeof(one) - 1)
+        *text_copy(one + 1, text) = '\0';
+    point->unit_ns = text.length < sizeof(one) - 1 ? duration_read(one) : -1;
+    if (point->unit_ns < 0)
         return rules_fail(reader, "one of ns, us, ms and s", text);
     return rules_read_field(reader, field, &point->time_field);
 }

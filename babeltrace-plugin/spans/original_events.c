@@ -68,6 +68,7 @@ void assembler_add_original(struct assembler *assembler, const struct event *eve
         assembler->counts.events_no_room++;
         return;
     }
+    open->span.is_cut |= event->is_cut;
     capacity = open->span.log_capacity;
     assembler_count(assembler, open, apply(&assembler->options.closing, open, event));
     assembler_account(assembler, open, capacity);

@@ -73,6 +73,7 @@ struct span {
     bool debug;          /* recorded against sampling */
     bool shared;         /* a server's half, under the id that the client's half has too */
     uint8_t mark;        /* see marks.h; 0: none */
+    bool is_cut;         /* a text of it is only the beginning of what the program had */
     bool is_foreign;     /* of another tracer: its tags are OpenTelemetry's, and keep their keys */
     int64_t start_ns;    /* since the Unix epoch */
     int64_t end_ns;      /* >= start_ns */

@@ -42,6 +42,7 @@ int blkin_policy_set(struct blkin_policy_source *source, const char *text)
     state = policy_begin();
     pthread_mutex_lock(&source->lock);
     wrong = source->take(text);
+    source->is_own |= !wrong;
     policy_end(source, state);
     return wrong ? -EINVAL : 0;
 }
@@ -104,8 +105,10 @@ static void take_text_of(struct blkin_policy_source *source, int fd)
 {
     char text[BLKIN_POLICY_TEXT_MAX + 1]; /* one more than allowed: what is cut is refused */
 
-    if (read_text(fd, text, sizeof(text), source->has_lines))
-        take_from(source, source->path, text);
+    if (!read_text(fd, text, sizeof(text), source->has_lines))
+        return;
+    source->is_own = true;
+    take_from(source, source->path, text);
 }
 
 /*
@@ -150,12 +153,27 @@ void blkin_policy_refresh(struct blkin_policy_source *source)
     (void)pthread_setcancelstate(state, NULL);
 }
 
+void blkin_policy_offer(struct blkin_policy_source *source, const char *text)
+{
+    const int state = policy_begin();
+
+    if (pthread_mutex_trylock(&source->lock) == 0) {
+        if (!source->is_own && strcmp(text, source->offered) != 0) {
+            strcpy(source->offered, text); /* NOLINT(clang-analyzer-security*): see policy.h */
+            take_from(source, "the recorder's rules", text);
+        }
+        pthread_mutex_unlock(&source->lock);
+    }
+    (void)pthread_setcancelstate(state, NULL);
+}
+
 void blkin_policy_init(struct blkin_policy_source *source)
 {
     const char *path = secure_getenv(source->file_variable);
     const char *text = secure_getenv(source->variable);
     int state;
 
+    source->is_own = path || text;
     if (!path)
         path = source->default_file;
     state = policy_begin();

@@ -36,6 +36,8 @@ struct blkin_policy_source {
     ino_t inode;
     off_t size;
     bool is_refused; /* others can write the file */
+    bool is_own;     /* the program, its environment or a file has set the policy */
+    char offered[BLKIN_POLICY_TEXT_MAX];
 };
 
 /* The program's own text. Returns 0 or -EINVAL. */
@@ -49,6 +51,13 @@ void blkin_policy_init(struct blkin_policy_source *source);
  * that has interrupted blkin_policy_set(): then the file has to wait for the next time.
  */
 void blkin_policy_refresh(struct blkin_policy_source *source);
+
+/*
+ * The host's text, shorter than BLKIN_POLICY_TEXT_MAX, for a program that has none of its own. Does
+ * nothing when it is the one of before. One thread at a time, as blkin_policy_refresh(), and
+ * async-signal-safe as that one.
+ */
+void blkin_policy_offer(struct blkin_policy_source *source, const char *text);
 
 /* In a child of fork(2), while it has one thread: another one may have held the lock. */
 void blkin_policy_after_fork(struct blkin_policy_source *source);

@@ -168,6 +168,11 @@ void blkin_slow_refresh(void)
     tell_all_held_back();
 }
 
+void blkin_slow_offer(const char *text)
+{
+    blkin_policy_offer(&source, text);
+}
+
 /* What the parent has held back, it tells. */
 void blkin_slow_after_fork(void)
 {

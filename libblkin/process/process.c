@@ -14,6 +14,7 @@
 #include "libblkin/base/quiet.h"
 #include "libblkin/base/service.h"
 #include "libblkin/base/signals.h"
+#include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/ring/ring_find.h"
@@ -63,6 +64,20 @@ static void publish(void)
                      __ATOMIC_RELEASE);
 }
 
+_Static_assert(RING_RULES_MAX <= BLKIN_POLICY_TEXT_MAX, "the agent's rules have to fit");
+
+/* Takes the agent's answer, and the rules that come with the rings. */
+static enum ring_found find_rings(void)
+{
+    const enum ring_found found = ring_find();
+    const struct ring_map *map = ring_map();
+    char rules[RING_RULES_MAX];
+
+    if (map && ring_map_rules(map, rules))
+        blkin_slow_offer(rules);
+    return found;
+}
+
 static void open_with_lock(bool is_at_start)
 {
     const char *debug = secure_getenv("BLKIN_DEBUG");
@@ -73,7 +88,7 @@ static void open_with_lock(bool is_at_start)
     blkin_slow_init();
     ring_provider_init(&blkin_no_provider);
     ring_find_wait(is_at_start);
-    (void)ring_find();
+    (void)find_rings();
     if (debug) {
         blkin_lttng_report();
         ring_find_report();
@@ -126,7 +141,7 @@ void blkin_process_load(bool is_at_start)
 
 bool blkin_process_refresh(void)
 {
-    const enum ring_found found = ring_find();
+    const enum ring_found found = find_rings();
 
     if (found != RING_NEVER || blkin_is_quiet)
         publish();
@@ -284,7 +299,7 @@ bool blkin_be_quiet_(void)
     blkin_process_load(true);
     if (ring_find() == RING_SOON) {
         ring_find_wait(true);
-        (void)ring_find();
+        (void)find_rings();
     }
     if (!ring_map())
         return false;

@@ -213,6 +213,25 @@ uint64_t ring_map_beats(const struct ring_map *map)
     return __atomic_load_n(&map->memory->beats, __ATOMIC_RELAXED);
 }
 
+bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX])
+{
+    const char *base = (const char *)map->memory;
+    const struct ring_rules *rules =
+        (const struct ring_rules *)(const void *)(base + RING_RULES_AT);
+    const size_t end = RING_RULES_AT + sizeof(*rules);
+    uint32_t turn;
+
+    if ((size_t)((const char *)map->parts[RING_EVENTS].heads - base) < end)
+        return false;
+    turn = __atomic_load_n(&rules->turn, __ATOMIC_ACQUIRE);
+    if (turn == 0 || turn % 2)
+        return false;
+    memcpy(text, rules->text, RING_RULES_MAX);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&rules->turn, __ATOMIC_RELAXED) == turn &&
+           memchr(text, '\0', RING_RULES_MAX);
+}
+
 bool ring_map_is_of(const struct ring_map *map, int descriptor)
 {
     struct stat status;

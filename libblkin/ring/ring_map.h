@@ -69,6 +69,12 @@ bool ring_map_is_on(const struct ring_map *map);
 /* What the agent raises as long as it lives. */
 uint64_t ring_map_beats(const struct ring_map *map);
 
+/*
+ * Copies the rules of slow spans that the agent has put there. False: there are none, they are
+ * being written, or a program has overwritten them.
+ */
+bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX]);
+
 /* Does the descriptor refer to this memory? */
 bool ring_map_is_of(const struct ring_map *map, int descriptor);
 

@@ -76,9 +76,7 @@ static void ring_record(struct packed_event *event, const void *payload, size_t 
 
 /* ---- the original API ---- */
 
-/* Longer texts are cut, and a mark follows: all of them together fit into a record. */
-#define RING_NAME_MAX 240
-#define RING_TEXT_MAX 2400
+/* All texts together fit into a record. */
 #define RING_MARK_MAX (sizeof("...[2400 of 18446744073709551615 bytes]") - 1)
 
 _Static_assert(sizeof(struct ring_original) + 4 * (RING_NAME_MAX + RING_MARK_MAX + 1) +

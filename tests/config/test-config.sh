@@ -74,7 +74,7 @@ says 1 'parameter "subbuf-bytes": expected a power of 2, got 512000' <<<'subbuf-
 says 1 'parameter "session": expected UTF-8' <<<$'session = \xff'
 says 1 'parameter "session": expected up to 255 bytes' <<<"session = $(printf %0256d 0)"
 says 1 'parameter "session": expected a text, got nothing' <<<'session ='
-says 2 '"linger-ms" means nothing in [live]: it belongs in [record]' <<<$'[live]\nlinger-ms = 1000'
+says 2 '"linger-ms" means nothing in [live]: it belongs in [agent]' <<<$'[live]\nlinger-ms = 1000'
 says 1 'expected KEY = VALUE' <<<'batch-spans 5'
 says 3 'expected [SECTION]' <<<$'session = a\n\n[live'
 says 2 'it is too long' <<<$'session = a\nfilter = '"$(printf %09000d 0)"
@@ -87,14 +87,19 @@ says 2 'parameter "disk": expected a period from 100ms to 5m, or off, and names 
 says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "10sec"' <<<'run-queue = 10sec'
 says 1 'parameter "memory": expected a period from 100ms to 5m, or off, got "1s free"' <<<'memory = 1s free'
 says 2 'hub: recorders do not meet in a Kafka topic: run "blkin hub" on one host, and name it here: http://HOST:PORT or https://HOST:PORT' \
-    <<<$'[record]\nhub = kafka://broker/topic'
+    <<<$'[agent]\nhub = kafka://broker/topic'
 says 1 'there is no key "hub-kafka-file" any more: recorders meet at "blkin hub", not in a Kafka topic' \
     <<<'hub-kafka-file = /x'
 says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (host-listen)' \
     <<<'host-endpoint = kafka://x/y'
 says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
+# a file of 0.9
+given <<<$'[record]\nlinger-ms = 7'
+shows "linger-ms = 7 ; $file:2" --section=agent
+[ "$(blkin config check "$file" | head -n 1)" = "$file: [record] is called [agent] now; the old name still works" ] ||
+    wrong "[record]: $(blkin config check "$file" 2>&1)"
 # all of them, and none is repeated
-given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[record]\nlinger-ms = x'
+given <<<$'batch-spans = 0\nnonsense\n[live]\nretry-us = x\n[agent]\nlinger-ms = x'
 refused 1 "a file with four mistakes" check "$file"
 [ "$(grep -c "^blkin config: $file:[1246]: " "$work/err")" = 4 ] && [ "$(wc -l <"$work/err")" = 4 ] ||
     wrong "expected four mistakes, got: $(<"$work/err")"
@@ -132,7 +137,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups t
     grep -qxF "blkin config: /etc/blkin/blkin.conf cannot be read: Permission denied: it is left out" "$work/err" ||
         wrong "the default may not be read: $(<"$work/err")"
     grep -q '^batch-spans = .*; default' "$work/out" || wrong "of a file that may not be read: $(<"$work/out")"
-    for service in live record hub host work 'work --root'; do
+    for service in live agent hub host work 'work --root'; do
         # shellcheck disable=SC2086 # a command and its option
         in_etc $service >"$work/out" 2>"$work/err"
         [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails otherwise: $(<"$work/err")"
@@ -159,18 +164,18 @@ grep -qF 'did you mean "--batch-spans"?' "$work/err" || wrong "--bacth-spans: $(
 refused 2 "--hub-kafka-file" show --hub-kafka-file=/x
 grep -qF 'there is no option "--hub-kafka-file" any more: recorders meet at "blkin hub"' "$work/err" ||
     wrong "--hub-kafka-file: $(<"$work/err")"
-refused 2 "a key of record for live" show --section=live --linger-ms=1000
-grep -qF -- '--linger-ms: this key is for "blkin record" only' "$work/err" || wrong "--linger-ms: $(<"$work/err")"
+refused 2 "a key of agent for live" show --section=live --linger-ms=1000
+grep -qF -- '--linger-ms: this key is for "blkin agent" only' "$work/err" || wrong "--linger-ms: $(<"$work/err")"
 refused 2 "--all=1" show --all=1
 refused 2 "--batch-spans without a value" show --batch-spans
 
 # ---- what wins
 
-given <<<$'batch-spans = 1\nqueue-bytes = 2M\n[live]\nbatch-spans = 2\n[record]\nbatch-spans = 3'
+given <<<$'batch-spans = 1\nqueue-bytes = 2M\n[live]\nbatch-spans = 2\n[agent]\nbatch-spans = 3'
 shows "batch-spans = 1 ; $file:1"
 shows "queue-bytes = 2097152 ; $file:2" --section=live
 shows "batch-spans = 2 ; $file:4" --section=live
-shows "batch-spans = 3 ; $file:6" --section=record
+shows "batch-spans = 3 ; $file:6" --section=agent
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 4 ; BLKIN_BATCH_SPANS" --section=live
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 5 ; --batch-spans" --section=live --batch-spans=5
 BLKIN_BATCH_SPANS=4 shows "batch-spans = 6 ; --batch-spans" --batch-spans 5 --batch-spans=6
@@ -223,7 +228,7 @@ sed -n 's/^#\([a-z-]*\) =.*/\1/p' "$example" | sort | diff - <(sort "$work/keys"
 blkin config check "$example" >/dev/null || wrong "packaging/blkin.conf is refused"
 sed 's/^#\([a-z-]* =\)/\1/' "$example" >"$file"
 cp "$example" "$work/example"
-for section in live record; do
+for section in live agent; do
     for one in "$work/example" "$file"; do
         BLKIN_RUNTIME_DIR=/run/blkin/service BLKIN_STATE_DIR=/var/lib/blkin \
             blkin config show --config="$one" --all --section=$section >"$work/out" || wrong "config show of $one fails"

@@ -56,7 +56,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         # in place of what "make man" makes
         os.mkdir(f"{folder}/man")
-        for name in "blkin.1", "blkin-live.1", "blkin-record.1", "blkin.conf.5", "blkin.h.3":
+        for name in "blkin.1", "blkin-live.1", "blkin-agent.1", "blkin.conf.5", "blkin.h.3":
             with open(f"{folder}/man/{name}", "w", encoding="utf-8") as file:
                 file.write('.TH made 1 "" "" ""\n.SH NAME\nmade \\- a page that stands for the real one\n' + '.SH MORE\nmore\n' * 5)
         subprocess.run([f"{SRC}/scripts/site", f"{folder}/man", folder], check=True)

@@ -69,24 +69,24 @@ wait_for 20 live "that blkin live answers" live_answers || exit 1
 names collector.answers 'nowhere.invalid' 'an endpoint that has no address'
 stop_part live KILL
 
-# ---- the recorder: without blkin record first
+# ---- the recorder: without blkin agent first
 
-# wrong ID TEXT WHAT: it is among what is bad for blkin record
+# wrong ID TEXT WHAT: it is among what is bad for blkin agent
 wrong() {
-    has "$@" --section=record
+    has "$@" --section=agent
 }
 lttng destroy blkin >/dev/null 2>&1
 export BLKIN_RINGS=$WORK/rings BLKIN_RING_SOCKET=$WORK/rings
 echo '*>20ms, error, max=50/s' >"$WORK/slow"
 start_registered
-wrong service.runs 'no `blkin record` runs' 'no blkin record'
+wrong service.runs 'no `blkin agent` runs' 'no blkin agent'
 wrong rings.socket "$WORK/rings: No such file or directory: programs get no rings" 'no rings'
 jq -e '[.checks[].id | select(test("^(version\\.(lttng|ust)|disk\\.buffers)$"))] == []' "$WORK/doctor.json" >/dev/null ||
     fail "the recorder is said to need LTTng"
 echo '*>20' >"$WORK/slow"
 wrong rules.text '*>20' 'a rule that cannot be read'
 rm "$WORK/slow"
-notes rules.none 'programs has a rule' 'no rules' --section=record
+notes rules.none 'programs has a rule' 'no rules' --section=agent
 start_registered BLKIN_SLOW='>>'
 wrong rules.text 'BLKIN_SLOW of process' 'a rule in the environment that cannot be read'
 start_registered BLKIN_SAMPLING=ratio=0.01
@@ -100,7 +100,7 @@ if can_be_other; then
     wait_for 10 store "the program's start" part_address store >/dev/null || exit 1
     wrong rules.file "cannot read $WORK/closed/slow: Permission denied" 'rules in a folder that is closed to the program'
     rm "$WORK/closed/slow"
-    notes rules.none 'programs has a rule' 'a closed folder without rules' --section=record
+    notes rules.none 'programs has a rule' 'a closed folder without rules' --section=agent
 fi
 
 # ---- files that programs ignore, and files that no program reads yet
@@ -136,7 +136,7 @@ doctor
 [ "$(jq -r .section "$WORK/doctor.json")" = work ] || fail "beside a worker, the doctor is about $(jq .section "$WORK/doctor.json")"
 stop_part work
 
-# ---- beside blkin record
+# ---- beside blkin agent
 
 lttng destroy --all >/dev/null 2>&1
 echo '*>20ms, error' >"$WORK/slow"
@@ -145,11 +145,11 @@ start_stack || exit 1
 hub=''
 free_port hub
 start_part none env BLKIN_RINGS=none "$BUILD/examples/store" --name none --dir "$WORK/none"
-start_part record "$BUILD/bin/blkin" record --hub="http://127.0.0.1:$hub"
-record_runs() {
-    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = record ] && [ -n "$(said rings.socket ok)" ]
+start_part agent "$BUILD/bin/blkin" agent --hub="http://127.0.0.1:$hub"
+agent_runs() {
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = agent ] && [ -n "$(said rings.socket ok)" ]
 }
-wait_for 20 record "the start of blkin record" record_runs || {
+wait_for 20 agent "the start of blkin agent" agent_runs || {
     show_doctor
     exit 1
 }
@@ -158,54 +158,54 @@ BLKIN_OTLP_LISTEN=127.0.0.1:4318 notes rings.programs 'only spans that come by O
 has_rings() {
     run_client 4 && doctor && [ -n "$(said rings.programs ok)" ]
 }
-wait_for 20 record "rings of programs" has_rings || exit 1
+wait_for 20 agent "rings of programs" has_rings || exit 1
 wrong rings.program 'BLKIN_RINGS=none is in its environment' 'a program that wants no rings'
 stop_part none
 names hub.answers "http://127.0.0.1:$hub is not connected" 'no hub'
 start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
-record_is_well() {
+agent_is_well() {
     doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]
 }
-wait_for 40 record "that all is well beside blkin record" record_is_well || {
+wait_for 40 agent "that all is well beside blkin agent" agent_is_well || {
     show_doctor
     exit 1
 }
 run_client 400 && "$BUILD/bin/blkin" keep --last=1m >"$WORK/kept" 2>&1 # which looks at the rings
 grep -q '^trace' "$WORK/kept" || fail "blkin keep finds nothing: $(<"$WORK/kept")"
 is_too_short() {
-    run_client 40 && doctor --section=record --seconds=86400 && [[ $(said ring.seconds note) == *'the rings hold only'* ]]
+    run_client 40 && doctor --section=agent --seconds=86400 && [[ $(said ring.seconds note) == *'the rings hold only'* ]]
 }
-wait_for 20 record "that the rings are found too short" is_too_short || exit 1
+wait_for 20 agent "that the rings are found too short" is_too_short || exit 1
 start_part live "$BUILD/bin/blkin" live
 live_is_well() {
-    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin record runs"* ]]
+    doctor && [ "$(jq -r .section "$WORK/doctor.json")" = live ] && [[ $(said service.others ok) == "blkin agent runs"* ]]
 }
 wait_for 20 live "that the recorder is seen beside blkin live" live_is_well || {
     show_doctor
     exit 1
 }
-stop_part record KILL
-names service.runs 'Connection refused' 'a recorder that was killed' --section=record
-start_part record "$BUILD/bin/blkin" record # what keeps the rings of the killed one ends with this one
+stop_part agent KILL
+names service.runs 'Connection refused' 'a recorder that was killed' --section=agent
+start_part agent "$BUILD/bin/blkin" agent # what keeps the rings of the killed one ends with this one
 runs_again() {
-    doctor --section=record && [ -n "$(said service.runs ok)" ]
+    doctor --section=agent && [ -n "$(said service.runs ok)" ]
 }
-wait_for 20 record "the recorder's second start" runs_again && stop_part record || exit 1
+wait_for 20 agent "the recorder's second start" runs_again && stop_part agent || exit 1
 wait_for 10 - "the end of what keeps the rings" test ! -e "$BLKIN_RUNTIME_DIR/rings.vault" || exit 1
 
 # users that have no rings, as others have them all
 if can_be_other; then
-    start_part record "$BUILD/bin/blkin" record --ring-users=1
-    wait_for 20 record "the recorder's third start" runs_again || exit 1
+    start_part agent "$BUILD/bin/blkin" agent --ring-users=1
+    wait_for 20 agent "the recorder's third start" runs_again || exit 1
     mkdir -m 700 "$WORK/their-store" && chown nobody "$WORK/their-store"
     start_part nobodys "${other[@]}" "$BUILD/examples/store" --name nobodys --dir "$WORK/their-store"
     wait_for 10 nobodys "the program's start" part_address nobodys >/dev/null || exit 1
     tells_limit() {
         run_client 1
-        has_limit=$(BLKIN_RING_USERS=1 doctor --section=record; said ring.refused bad)
+        has_limit=$(BLKIN_RING_USERS=1 doctor --section=agent; said ring.refused bad)
         [[ $has_limit == *'1 users have rings (ring-users = 1)'* ]]
     }
-    wait_for 20 record "that the limit of users is named" tells_limit || {
+    wait_for 20 agent "that the limit of users is named" tells_limit || {
         show_doctor
         exit 1
     }

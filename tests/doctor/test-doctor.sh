@@ -44,7 +44,7 @@ fi
 
 names sessiond.runs 'no lttng-sessiond runs' 'no session daemon' --section=live
 doctor
-[ "$(jq -r .section "$WORK/doctor.json")" = record ] || fail "where nothing runs, and no LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
+[ "$(jq -r .section "$WORK/doctor.json")" = agent ] || fail "where nothing runs, and no LTTng, the doctor is about $(jq .section "$WORK/doctor.json")"
 if can_be_other; then
     mkdir -m 700 "$WORK/home" "$WORK/elsewhere"
     mkdir -m 777 "$WORK/store"
@@ -339,7 +339,7 @@ export BLKIN_HOST=no
 # ---- what people see
 
 "$BUILD/bin/blkin" doctor --quiet >"$WORK/table" 2>&1 || fail "the table: status $?"
-head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (record, work)\.$' ||
+head -n 1 "$WORK/table" | grep -q '^These checks are for blkin live, .*--section=NAME (agent, work)\.$' ||
     fail "the table does not say for which service it is: $(<"$WORK/table")"
 grep -q '^All is well for blkin live' "$WORK/table" || fail "the table has no last line: $(<"$WORK/table")"
 grep -q $'\033' "$WORK/table" && fail "colours, though it is no terminal"

@@ -64,11 +64,11 @@ expect "starting LTTng's session daemon" "starting blkin live" "starting gateway
 none_left || fail "something is left of the demo: $(processes_left)"
 
 # With nobody reading, the one slow request is there, whole, and no other: the demo fails else.
-start_part demo env RECORD=1 "${demo[@]}"
-wait_part demo 60 || fail "the demo with RECORD=1: status $?: $(show_log demo 60 2>&1)"
-expect "starting blkin record" "of 20 requests the slow one was collected, and no other" "13 spans of 5 services" \
+start_part demo env AGENT=1 "${demo[@]}"
+wait_part demo 60 || fail "the demo with AGENT=1: status $?: $(show_log demo 60 2>&1)"
+expect "starting blkin agent" "of 20 requests the slow one was collected, and no other" "13 spans of 5 services" \
     "longest self time: store-1: journal, " "the same in Zipkin: http://127.0.0.1:"
-none_left || fail "something is left of the demo with RECORD=1: $(processes_left)"
+none_left || fail "something is left of the demo with AGENT=1: $(processes_left)"
 
 # At a terminal it stays, and Ctrl-C is its good end: for make, too.
 start_part demo "$PYTHON" "$SRC/tests/e2e/on_terminal.py" $((60 * PATIENCE)) "Ctrl-C ends the demo" "${make[@]}"

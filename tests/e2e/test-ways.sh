@@ -18,7 +18,7 @@ endpoint=$ZIPKIN_URL/api/v2/spans
 start_way() {
     case $1 in
     live) start_blkin_live "$endpoint" ;;
-    record) start_blkin_record "$endpoint" ;;
+    agent) start_blkin_agent "$endpoint" ;;
     esac
 }
 
@@ -45,18 +45,18 @@ have_rings() {
     done
 }
 is_idle() {
-    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" record |
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" agent |
         jq -e '.pending_traces == 0 and .open_traces == 0 and .kept.waiting == 0' >/dev/null
 }
 warm_up() {
-    wait_for 20 record "rings of all programs" have_rings && wait_for 20 record "the end of what is wanted" is_idle &&
+    wait_for 20 agent "rings of all programs" have_rings && wait_for 20 agent "the end of what is wanted" is_idle &&
         requests=$(count_traces)
 }
 
 requests=$(count_traces)
-for way in live record live record; do
+for way in live agent live agent; do
     start_way $way || exit 1
-    [ $way != record ] || warm_up || exit 1
+    [ $way != agent ] || warm_up || exit 1
     run_client 2 || exit 1
     requests=$((requests + 2))
     wait_for 30 $way "$requests requests in Zipkin, the last by $way" has_traces || exit 1

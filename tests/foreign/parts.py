@@ -94,16 +94,16 @@ class Recorder:
 
 
 class Service:
-    """`blkin record` itself."""
+    """`blkin agent` itself."""
 
     def __init__(self, folder, endpoint, slow, **more):
         """more: keys of its configuration, as in the environment."""
         port = free_port()
-        self.url, self.socket = "http://127.0.0.1:%d" % port, folder + "/run/record.sock"
+        self.url, self.socket = "http://127.0.0.1:%d" % port, folder + "/run/agent.sock"
         with open(folder + "/slow", "w", encoding="ascii") as rules:
             rules.write(slow)
         os.chmod(rules.name, 0o644)
-        self.process = subprocess.Popen([BUILD + "/bin/blkin", "record"], env={
+        self.process = subprocess.Popen([BUILD + "/bin/blkin", "agent"], env={
             **ENVIRONMENT, "BLKIN_STATE_DIR": folder + "/state", "BLKIN_RUNTIME_DIR": folder + "/run",
             "BLKIN_RING_SOCKET": folder + "/rings", "BLKIN_RING_BYTES": "4M", "BLKIN_ENDPOINT": endpoint,
             "BLKIN_OTLP_LISTEN": "127.0.0.1:%d" % port, "BLKIN_OTLP_BYTES": "128M", "BLKIN_SLOW_FILE": rules.name,

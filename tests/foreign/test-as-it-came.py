@@ -206,7 +206,7 @@ class AsItCame(unittest.TestCase):
             self.assertEqual(sorted(event["value"] for event in got["annotations"]), ["none", 'some: {"price":19.99}'])
             recorder.end()
 
-    def test_services_as_blkin_record_delivers_them(self):
+    def test_services_as_blkin_agent_delivers_them(self):
         """Endpoints live as long as the exporter that borrows them: memory that is freed is overwritten here."""
         with tempfile.TemporaryDirectory() as folder, Collector() as collector, \
                 Service(folder, "%s/api/v2/spans" % collector.url, RULES, MALLOC_PERTURB_="165") as service:

@@ -14,7 +14,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static const char *const tokens[] = {"\n[live]\n",
-                                     "\n[record]\n",
+                                     "\n[agent]\n",
                                      "[",
                                      "]",
                                      " = ",

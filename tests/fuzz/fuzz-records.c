@@ -14,7 +14,7 @@
 
 #pragma clang attribute pop
 /* its reading of a file that is mapped */
-#include "tools/record/records.c" /* NOLINT(bugprone-suspicious-include) */
+#include "tools/agent/records.c" /* NOLINT(bugprone-suspicious-include) */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 static void take_span(void *context, struct span *span)

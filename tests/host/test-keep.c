@@ -38,7 +38,7 @@ static int listen_there(int backlog)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/record.sock", folder);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/agent.sock", folder);
     unlink(address.sun_path);
     CHECK(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
     CHECK(listen(fd, backlog) == 0);
@@ -101,7 +101,7 @@ static void test_taken(void)
     struct control *control;
 
     begin();
-    control = control_open(loop, folder, "record", answer, (void *)(uintptr_t) "id", &error);
+    control = control_open(loop, folder, "agent", answer, (void *)(uintptr_t) "id", &error);
     CHECK_TEXT(error.text, "");
     run(1, 10000);
     CHECK(keep.counts.asked == 1 && keep.counts.unasked == 0 && requests == 1);
@@ -145,7 +145,7 @@ static void test_refused(void)
     struct control *control;
 
     begin();
-    control = control_open(loop, folder, "record", answer, (void *)(uintptr_t) "error", &error);
+    control = control_open(loop, folder, "agent", answer, (void *)(uintptr_t) "error", &error);
     run(1, 10000);
     CHECK(keep.counts.unasked == 1 && keep.counts.asked == 0 && requests == 1);
     control_close(control);
@@ -182,7 +182,7 @@ static void test_no_room(void)
     int others[2];
 
     full = listen_there(0);
-    snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/record.sock", folder);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/agent.sock", folder);
     others[0] = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK(connect(others[0], (struct sockaddr *)&address, sizeof(address)) == 0);
     others[1] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
@@ -210,9 +210,9 @@ int main(void)
     test_refused();
     test_hangs();
     test_no_room();
-    snprintf(why, sizeof(why), "%.4000s/record.sock", folder);
+    snprintf(why, sizeof(why), "%.4000s/agent.sock", folder);
     (void)unlink(why);
-    snprintf(why, sizeof(why), "%.4000s/record.lock", folder);
+    snprintf(why, sizeof(why), "%.4000s/agent.lock", folder);
     (void)unlink(why);
     CHECK(rmdir(folder) == 0);
     return check_status();

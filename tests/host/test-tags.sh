@@ -7,8 +7,8 @@
 set -u
 # shellcheck source=tests/plugin/convert.sh
 . "$SRC/tests/plugin/convert.sh"
-# shellcheck source=tests/record/recording.sh
-. "$SRC/tests/record/recording.sh"
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
 recording_begin
 export BLKIN_HOST=yes BLKIN_CPU=100ms BLKIN_PRESSURE=100ms BLKIN_RUN_QUEUE=100ms
 

@@ -5,8 +5,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # timeout: 240
 set -u
-# shellcheck source=tests/record/recording.sh
-. "$SRC/tests/record/recording.sh"
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
 recording_begin # with host=no: the recorder's own would take the place of one that is stopped
 
 # A host whose only disk was busy for so many ms. In place: the file is held open.
@@ -60,7 +60,7 @@ start_host
 wait_for 30 host "that it has the host" host_is state "no session records blkin:metric" || exit 1
 grep -qF 'host-filters: "tcp every 5s" does nothing: its group is off' "$WORK/host.log" ||
     fail "of a rule that does nothing nothing is said: $(<"$WORK/host.log")"
-start_record
+start_agent
 wait_recording || exit 1
 wait_for 30 host "samples" counted samples 6 || exit 1
 host_is counters.crossings 0 || fail "a disk that does nothing crossed a threshold"
@@ -73,7 +73,7 @@ wait_for 30 host "that the recorder is asked" host_is counters.keeps_asked 1 || 
 some_spans() {
     [ "$(all_spans)" -ge 60 ]
 }
-wait_for 40 record "the spans of the last seconds" some_spans || exit 1
+wait_for 40 agent "the spans of the last seconds" some_spans || exit 1
 grep -c '"blkin.kept": "disk.busy > 95% keep 60s: vda 100%"' "$WORK/taken" | grep -qx "$(all_spans)" ||
     fail "they do not tell why: $(head -n 3 "$WORK/taken")"
 sampled_more
@@ -87,18 +87,18 @@ counted held_back 6 || fail "nothing was held back: $(of_host counters)"
 stop_part host TERM 20 || fail "blkin host: status $? after SIGTERM"
 start_host --host-filters='disk.busy > 95% keep 5s'
 wait_for 30 host "samples" counted samples 6 || exit 1
-stop_part record KILL
+stop_part agent KILL
 sampled_more
 busy 2000000
 wait_for 30 host "that no recorder was found" host_is counters.keeps_not_taken 1 || exit 1
-grep -qF 'disk.busy > 95% keep 5s: vda 100%: the recorder does not keep the last seconds: no `blkin record`' \
+grep -qF 'disk.busy > 95% keep 5s: vda 100%: the recorder does not keep the last seconds: no `blkin agent`' \
     "$WORK/host.log" || fail "it is not said: $(<"$WORK/host.log")"
 sampled_more
 
 # one that is stopped: nobody waits for it
-start_record
+start_agent
 wait_recording || exit 1
-kill -STOP "${private_pid[record]}"
+kill -STOP "${private_pid[agent]}"
 ms=3000000
 crossed_again() { # the seconds before were asked for already: not at once
     busy $((ms += 1000000))
@@ -108,5 +108,5 @@ wait_for 60 host "that the threshold is crossed again" crossed_again || exit 1
 sampled_more
 sampled_more
 wait_for 60 host "that it gives up" host_is counters.keeps_not_taken 2 || exit 1
-kill -CONT "${private_pid[record]}"
-stop_part record TERM 30 || fail "blkin record: status $? after SIGTERM"
+kill -CONT "${private_pid[agent]}"
+stop_part agent TERM 30 || fail "blkin agent: status $? after SIGTERM"

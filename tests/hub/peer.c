@@ -211,7 +211,7 @@ int main(int argc, char *argv[])
                                         {"every", &ignored, &every_text},
                                         {"answer", &answers, NULL},
                                         {NULL, NULL, NULL}};
-    const struct config_request request = {"record", "usage: peer\n", flags};
+    const struct config_request request = {"agent", "usage: peer\n", flags};
     int status;
     struct config *config = config_read(&request, argc, argv, &status);
 

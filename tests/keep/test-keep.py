@@ -160,8 +160,8 @@ def test_many():
 
 def test_peers():
     run = keep(SHORT)
-    expect("no recorder", run.returncode == 1 and "no `blkin record` runs here" in run.stderr and
-           "systemctl start blkin-record" in run.stderr, run)
+    expect("no recorder", run.returncode == 1 and "no `blkin agent` runs here" in run.stderr and
+           "systemctl start blkin-agent" in run.stderr, run)
     with Recorder(FOLDER, {"error": "no session daemon runs"}) as _:
         run = keep(SHORT)
     expect("it refuses", run.returncode == 1 and "blkin keep: no session daemon runs\n" == run.stderr, run)

@@ -17,7 +17,7 @@ keep() {
     timeout 90 "$BUILD/bin/blkin" keep --runtime-dir="$WORK/run" "$@" >"$WORK/kept" 2>"$WORK/kept.err"
     local status=$?
     [ "$status" -eq "$expected" ] ||
-        fail "blkin keep $*: status $status: $(cat "$WORK/kept" "$WORK/kept.err"; show_log record 2>&1)"
+        fail "blkin keep $*: status $status: $(cat "$WORK/kept" "$WORK/kept.err"; show_log agent 2>&1)"
 }
 
 kept_says() {
@@ -26,10 +26,10 @@ kept_says() {
 
 
 keep 1 --last=10s
-grep -q 'systemctl start blkin-record' "$WORK/kept.err" || fail "no recorder: it is not said what to do"
+grep -q 'systemctl start blkin-agent' "$WORK/kept.err" || fail "no recorder: it is not said what to do"
 
 need_zipkin
-start_blkin_record "$ZIPKIN_URL" || exit 1
+start_blkin_agent "$ZIPKIN_URL" || exit 1
 start_stack && run_client 1 || exit 1
 
 # One that is not there; and nobody has asked for the one that is.
@@ -37,7 +37,7 @@ goes_back_6_s() {
     keep 1 --json 1234567890abcdef
     jq -e '(now - (.hosts[0].held_from | sub("\\.[0-9]+Z"; "Z") | fromdate)) > 6' "$WORK/kept" >/dev/null
 }
-wait_for 60 record "the ring's going back for 6 s" goes_back_6_s || exit 1
+wait_for 60 agent "the ring's going back for 6 s" goes_back_6_s || exit 1
 keep 1 1234567890abcdef
 kept_says "trace 1234567890abcdef: no span was found"
 [ "$(zipkin_counter spans)" = 0 ] || fail "spans were sent that nobody has asked for"

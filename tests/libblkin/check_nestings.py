@@ -146,9 +146,9 @@ def count_missing_starts(trace, root_span):
     """Moved starts that found no room; once one has, all have. Which one it is, its time tells."""
     if not trace.starts:
         return 0, 0
-    began = [end_of(root_span) - (trace.root.end[0] - start) / 1000 for start in trace.starts]
-    now = [i for i, time in enumerate(began) if abs(time - root_span["timestamp"]) <= 100]
-    return (0, len(trace.starts)) if not now or now[-1] == len(began) - 1 else (1, len(trace.starts))
+    before, after = ((end - root_span["duration"] * 1000) for end in trace.root.end)
+    fit = [before - EDGE * 1000 <= start <= after + EDGE * 1000 for start in trace.starts]
+    return int(any(fit) and not fit[-1]), len(trace.starts)
 
 
 def check_trace(trace, spans):

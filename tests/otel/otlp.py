@@ -28,16 +28,6 @@ MESSAGES = {
     "KeyValueList": "values[]=1:KeyValue",
     "ExportTraceServiceResponse": "partial_success=1:PartialSuccess",
     "PartialSuccess": "rejected_spans=1:int64 error_message=2:string",
-    "ExportMetricsServiceRequest": "resource_metrics[]=1:ResourceMetrics",
-    "ResourceMetrics": "resource=1:Resource scope_metrics[]=2:ScopeMetrics",
-    "ScopeMetrics": "scope=1:InstrumentationScope metrics[]=2:Metric",
-    "Metric": "name=1:string gauge=5:Points sum=7:Points exponential_histogram=10:Histograms",
-    "Points": "data_points[]=1:NumberPoint",
-    "NumberPoint": "as_double=4:double as_int=6:sfixed64 attributes[]=7:KeyValue",
-    "Histograms": "data_points[]=1:HistogramPoint",
-    "HistogramPoint": "attributes[]=1:KeyValue count=4:fixed64 sum=5:double scale=6:sint32 zero_count=7:fixed64 "
-                      "positive=8:Buckets",
-    "Buckets": "offset=1:sint32 bucket_counts[]=2:uint64",
     "RpcStatus": "code=1:int32 message=2:string",
 }
 

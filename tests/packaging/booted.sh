@@ -241,13 +241,13 @@ service() {
     check "blkin-$1: stopped without a failure" state_is "$1" inactive
     check "blkin-$1: leaves no session" no_session
     check "blkin-$1: leaves no file of a relay daemon" eval '[ ! -e /var/lib/blkin/relayd ]'
-    [ "$1" != record ] || check "blkin-$1: leaves no socket of rings" eval '[ ! -e /run/blkin/rings/socket ]'
+    [ "$1" != agent ] || check "blkin-$1: leaves no socket of rings" eval '[ ! -e /run/blkin/rings/socket ]'
     journalctl --no-pager -b -u "blkin-$1" -n 60
 }
 
 verified() {
     local said
-    said=$(systemd-analyze verify --man=no blkin-{host,hub,live,record}.service 2>&1)
+    said=$(systemd-analyze verify --man=no blkin-{host,hub,live,agent}.service 2>&1)
     echo "$said"
     [ -z "$said" ]
 }
@@ -297,7 +297,7 @@ ldconfig
 files >/tmp/before
 
 check "the version before is installed" apt_get install "$HOME"/debs/older/*.deb
-for unit in host hub live record; do
+for unit in host hub live agent; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
 done
@@ -310,7 +310,7 @@ systemctl -q enable blkin-live
 check "upgrade" apt_get install "$HOME"/debs/*.deb
 check "... to $version" version_is "$version"
 check "... keeps the configuration" configuration_kept
-check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-record'
+check "... and what is enabled" eval 'systemctl -q is-enabled blkin-live && ! systemctl -q is-enabled blkin-agent'
 systemctl stop blkin-live
 
 check "programs of all users may ask for rings" eval '[ "$(stat -c "%U %a" /run/blkin/rings)" = "blkin 755" ]'
@@ -328,14 +328,14 @@ within 10 lttng list >/dev/null
 check "traced and delivered by hand" traces
 check "blkin run: a server that nobody instrumented is traced" preloaded
 service live delivers
-service record keeps
+service agent keeps
 service host samples
 check "blkin-hub: tokens" hub_tokens
 service hub ''
-check "switched from live to record" switched live record keeps
-check "... to live" switched record live delivers
-check "... to record" switched live record keeps
-check "... to live" switched record live delivers
+check "switched from live to agent" switched live agent keeps
+check "... to live" switched agent live delivers
+check "... to agent" switched live agent keeps
+check "... to live" switched agent live delivers
 check "off" eval 'systemctl disable -q --now blkin-live && no_session'
 check "blkin live by hand, as root" live_by_hand
 check "systemd-analyze verify" verified

@@ -4,7 +4,7 @@
 set -u
 flock "$BUILD" make -s -C "$SRC" units BINDIR="$BUILD/bin" || exit 1
 cd "$BUILD/systemd" || exit 1
-for unit in blkin-host blkin-hub blkin-live blkin-record blkin-work@ blkin-work-root; do
+for unit in blkin-host blkin-hub blkin-live blkin-agent blkin-work@ blkin-work-root; do
     [ -e $unit.service ] || {
         echo "there is no $unit.service"
         exit 1
@@ -22,7 +22,7 @@ for unit in blkin-host blkin-hub blkin-live blkin-record blkin-work@ blkin-work-
 done
 
 # those that give rings to programs: they keep them over a kill, and may make the socket
-for unit in blkin-live blkin-record; do
+for unit in blkin-live blkin-agent; do
     grep -q '^FileDescriptorStoreMax=' $unit.service && grep -qx 'ReadWritePaths=-/run/blkin/rings' $unit.service || {
         echo "$unit.service cannot give rings to programs"
         exit 1

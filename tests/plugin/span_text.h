@@ -60,7 +60,6 @@ static inline void print_endpoint(FILE *out, const char *what, const struct endp
         fprintf(out, " ipv6 %s", endpoint->ipv6);
     if (endpoint->port)
         fprintf(out, " port %u", endpoint->port);
-    fputc('\n', out);
 }
 
 static inline void print_entry(FILE *out, const struct span_entry *entry)
@@ -97,14 +96,39 @@ static inline bool is_same_entry(const struct span_entry *a, const struct span_e
            text_equal(span_entry_value(a), span_entry_value(b));
 }
 
+/* The tags of where a span is from, lttng.host and others, are one line. */
+static inline bool is_of_origin(const struct span_entry *entry)
+{
+    return entry->type != SPAN_ANNOTATION && entry->key_length > 6 &&
+           strncmp(span_entry_key(entry).data, "lttng.", 6) == 0;
+}
+
+static inline void print_origin(FILE *out, const struct span_entry *entry)
+{
+    fprintf(out, " %.*s=", (int)entry->key_length - 6, span_entry_key(entry).data + 6);
+    if (entry->type == SPAN_TAG_TEXT)
+        print_text(out, span_entry_value(entry));
+    else
+        fprintf(out, "%" PRId64, entry->integer);
+}
+
 /* All entries, or of a long run of equal ones the first and how many there are. */
 static inline void print_entries(FILE *out, const struct span *span)
 {
     const struct span_entry *last = NULL;
     unsigned equal = 0;
+    bool in_origin = false;
 
     SPAN_FOR_EACH_ENTRY(span, entry)
     {
+        if (is_of_origin(entry)) {
+            fputs(in_origin ? "" : "  lttng", out);
+            in_origin = true;
+            print_origin(out, entry);
+            continue;
+        }
+        fputs(in_origin ? "\n" : "", out);
+        in_origin = false;
         if (last && is_same_entry(last, entry)) {
             equal++;
             continue;
@@ -115,6 +139,7 @@ static inline void print_entries(FILE *out, const struct span *span)
         last = entry;
         print_entry(out, entry);
     }
+    fputs(in_origin ? "\n" : "", out);
     if (equal)
         fprintf(out, "  (the same %u times more)\n", equal);
 }
@@ -134,9 +159,7 @@ static inline void print_span(FILE *out, const struct span *span)
     fputs(span->shared ? " shared" : "", out);
     fputs(span->debug ? " debug\n" : "\n", out);
     print_endpoint(out, "of", span->endpoint);
-    if (span->remote)
-        print_endpoint(out, "remote", span->remote);
-    fputs("  start ", out);
+    fputs(", start ", out);
     print_time(out, span->start_ns);
     fputs(", duration ", out);
     if (span->start_ns < 0 && span->end_ns > INT64_MAX + span->start_ns)
@@ -144,6 +167,10 @@ static inline void print_span(FILE *out, const struct span *span)
     else
         print_time(out, span->end_ns - span->start_ns);
     fputc('\n', out);
+    if (span->remote) {
+        print_endpoint(out, "remote", span->remote);
+        fputc('\n', out);
+    }
     print_entries(out, span);
 }
 

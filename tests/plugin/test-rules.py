@@ -113,9 +113,15 @@ class Rules(Recorded):
         server = self.record({"s:get": fields, "s:put": fields}, [
             event for i in range(50) for event in ((10**9 + i * 10**7 + 1000 * US, "s:get", {"id": i}),
                                                    (10**9 + i * 10**7 + 3000 * US, "s:put", {"id": i}))], host="far")
-        spans, counters = self.convert(client, server, rules=self.rules(
+        rules = self.rules(
             "[span call {id}]\nbegin = c:send\nend = c:reply\nkey = id\nkind = client\njoin = id\n"
-            "[span serve {id}]\nbegin = s:get\nend = s:put\nkey = id\nkind = server\njoin = id\n"))
+            "[span serve {id}]\nbegin = s:get\nend = s:put\nkey = id\nkind = server\njoin = id\n")
+        all_traces = self.rules("1/1\n", "all")
+        for more, traces, joined in (("join-wait-ms=0", 100, 0), (f'tail-sampling="{all_traces}"', 50, 50)):
+            spans, counters = self.convert(client, server, rules=rules, parameters=[more])
+            self.assertEqual((len({span["traceId"] for span in spans}), len(spans), counters["join_halves"],
+                              counters["traces_kept"]), (traces, 100, joined, joined), more)
+        spans, counters = self.convert(client, server, rules=rules)
         self.assertEqual(counters["join_joined"], 50)
         calls = {span["id"]: span for span in spans if span["kind"] == "CLIENT"}
         for span in spans:

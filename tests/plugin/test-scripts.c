@@ -1,7 +1,6 @@
 /*
  * Scripts of events (scripts/NAME.events, see scripts/README.md) through the assembler: the spans
  * must be those of NAME.spans, and after every line every event must be in a span or in a counter.
- * Each is run twice: once with the assembler's state saved, and restored in a new one, in between.
  *
  *   test-scripts                     all scripts of SRC/tests/plugin/scripts
  *   test-scripts FILE.events >FILE.spans   what becomes of this one

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
+#include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/model/open_traces.h"
 #include "babeltrace-plugin/model/tail.h"
 #include "tools/trace/calls.h"
@@ -410,8 +411,33 @@ static void test_open_traces(void)
     open_traces_free(open);
 }
 
+static void test_durations(void)
+{
+    static const char *const none[] = {"",     "5",     "ms",   "-1s",   " 1s",
+                                       "1sec", "1e40s", "infs", "40000d"};
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } some[] = {{"0ns", 0},
+                {"20us", 20000},
+                {"1.5 s", 1500000000},
+                {"0.1us", 100},
+                {"2m", 120000000000},
+                {"7h", 25200000000000},
+                {"1d", 86400000000000},
+                {"999999999s", 999999999000000000}};
+
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+        CHECK(duration_read(none[i]) == -1 && duration_read_ms(none[i]) == 0);
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+        CHECK(duration_read(some[i].text) == some[i].ns);
+    CHECK(duration_read_ms("1.5s") == 1500 && duration_read_ms("1d") == 86400000);
+    CHECK(!duration_read_ms("0ms") && !duration_read_ms("500us") && !duration_read_ms("25h"));
+}
+
 int main(void)
 {
+    test_durations();
     test_names();
     test_buckets();
     test_scales();

@@ -187,7 +187,7 @@ def root_state():
 
 class Kept(Workload):
     def command(self, folder):
-        return [BUILD + "/tests/record/keeping", folder]
+        return [BUILD + "/tests/agent/keeping", folder]
 
     def check(self, folder, word):
         def is_whole(kept):

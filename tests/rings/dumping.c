@@ -53,11 +53,13 @@ static void record_original(int number)
 {
     static const struct blkin_endpoint endpoint = {.ip = "10.0.0.1", .port = 50000, .name = "osd"};
     struct blkin_trace trace, child;
+    char text[RING_TEXT_MAX + 2] = "";
 
+    (void)memset(text, 'x', RING_TEXT_MAX + (number % 10 == 0)); /* of a tenth it is cut */
     blkin_init_new_trace(&trace, "original", &endpoint);
     BLKIN_TIMESTAMP(&trace, NULL, "sr");
     blkin_init_child(&child, &trace, NULL, "child");
-    BLKIN_KEYVAL_STRING(&child, NULL, "key", "value");
+    BLKIN_KEYVAL_STRING(&child, NULL, "key", text);
     BLKIN_KEYVAL_INTEGER(&child, NULL, "number", number);
     BLKIN_TIMESTAMP(&child, NULL, "cs");
     BLKIN_TIMESTAMP(&trace, NULL, "ss");
@@ -146,6 +148,7 @@ static void follow_it(int64_t offset_ns)
     (void)follow_look_at_all(follow);
     piped.intake.counts.events = piped_events;
     pipeline_end(&piped);
+    CHECK(pipeline_counts(&piped).output.cut == TIMES / 10);
     pipeline_close(&piped);
     follow_free(follow);
 }

@@ -143,6 +143,7 @@ static void test_others(void)
 static void test_original(void)
 {
     const struct ring_original head = {(uint64_t)NOW, 1, 2, 3, -4, 50000};
+    char name[RING_NAME_MAX + 2] = "";
 
     begin(&head, sizeof(head));
     add("write"), add("rados"), add("::1"), add("key"), add("value");
@@ -151,11 +152,16 @@ static void test_original(void)
     CHECK(event.trace_id_high == 0 && event.port == 50000 && text_is(event.ip, "::1"));
     CHECK(text_is(event.span_name, "write") && text_is(event.service, "rados"));
     CHECK(text_is(event.key, "key") && text_is(event.value, "value"));
-    CHECK(event.time_ns == NOW + OFFSET);
+    CHECK(event.time_ns == NOW + OFFSET && !event.is_cut);
     CHECK(decode(RING_ORIGINAL + 1) == DECODED && event.kind == EVENT_KEYVAL_INTEGER);
     CHECK(text_is(event.key, "key") && event.integer == -4);
     CHECK(decode(RING_ORIGINAL + 2) == DECODED && event.kind == EVENT_TIMESTAMP);
-    CHECK(text_is(event.value, "key"));
+    CHECK(text_is(event.value, "key") && !event.is_cut);
+    memset(name, 'x', sizeof(name) - 1);
+    begin(&head, sizeof(head));
+    add("write"), add("rados"), add("::1"), add(name), add("value");
+    CHECK(decode(RING_ORIGINAL + 0) == DECODED && event.is_cut);
+    CHECK(decode(RING_ORIGINAL + 2) == DECODED && !event.is_cut); /* here it is an event's text */
 }
 
 static void test_alarm(void)

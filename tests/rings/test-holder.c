@@ -38,6 +38,52 @@ static void test_many(void)
     forget_all();
 }
 
+static bool rules_are(const char *text)
+{
+    const struct ring_rules *rules;
+    struct memory memory;
+    bool is_it;
+
+    if (store.count != 1 || !memory_open(&memory, dup(store.kept[0].fd), &error))
+        return false;
+    rules = (const struct ring_rules *)(const void *)(memory.at + RING_RULES_AT);
+    is_it = rules->turn % 2 == 0 && strcmp(rules->text, text) == 0;
+    memory_close(&memory);
+    return is_it;
+}
+
+static void write_rules(const char *file, const char *text)
+{
+    FILE *out = fopen(file, "w");
+
+    CHECK(out && fputs(text, out) >= 0 && fclose(out) == 0);
+}
+
+/* Each memory has the host's rules: a new one, one of before, and all when the file changes. */
+static void test_rules(void)
+{
+    char file[sizeof(folder) + 10];
+    pid_t service;
+
+    (void)snprintf(file, sizeof(file), "%s/slow", folder);
+    (void)setenv("BLKIN_SLOW_FILE", file, 1);
+    write_rules(file, "*>1s\n");
+    service = begin();
+    CHECK(result_of(start_program(0, use_one)) == 0);
+    DRAIN_UNTIL(rules_are("*>1s"));
+    write_rules(file, "error, *>2s\n");
+    DRAIN_UNTIL(rules_are("error, *>2s"));
+    write_rules(file, "no rule\n");
+    CHECK(finish(service, SIGKILL) != 0);
+    CHECK(rules_are("error, *>2s"));
+    write_rules(file, "*>3s\n");
+    service = begin();
+    DRAIN_UNTIL(rules_are("*>3s"));
+    CHECK(finish(service, SIGTERM) == 0);
+    CHECK(unlink(file) == 0 && unsetenv("BLKIN_SLOW_FILE") == 0);
+    forget_all();
+}
+
 /* It connects as often as it can, never reads, and says of every second one that it is gone. */
 static int stall(unsigned number)
 {
@@ -303,6 +349,7 @@ int main(int argc, char *argv[])
     if (!prepare())
         return 1;
     test_many();
+    test_rules();
     test_stalled();
     test_limits();
     test_other_size();

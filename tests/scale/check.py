@@ -99,17 +99,17 @@ def check_table(expected, deltas):
     faults.differ("spans counted", deltas.spans(), expected.acknowledged)
     for key, row in expected.rows.items():
         what = " ".join(key)
-        check_histogram(faults, f"{what}: duration", rows["blkin.span.duration"].get(key), row.durations)
-        check_histogram(faults, f"{what}: self time", rows["blkin.span.self_time"].get(key), row.selves)
-        faults.differ(f"{what}: errors", deltas.errors["blkin.span.errors", key], row.errors)
+        check_histogram(faults, f"{what}: duration", rows["span", "duration"].get(key), row.durations)
+        check_histogram(faults, f"{what}: self time", rows["span", "self"].get(key), row.selves)
+        faults.differ(f"{what}: errors", deltas.errors["span", key], row.errors)
     for key, edge in expected.edges.items():
         what = " -> ".join(key)
-        check_histogram(faults, f"{what}: duration", rows["blkin.edge.duration"].get(key), edge.durations)
-        faults.differ(f"{what}: errors", deltas.errors["blkin.edge.errors", key], edge.errors)
-    for name, wanted in (("blkin.span.duration", expected.rows), ("blkin.edge.duration", expected.edges)):
-        strange = [key for key in rows[name] if key not in wanted]
+        check_histogram(faults, f"{what}: duration", rows["edge", "duration"].get(key), edge.durations)
+        faults.differ(f"{what}: errors", deltas.errors["edge", key], edge.errors)
+    for kind, wanted in (("span", expected.rows), ("edge", expected.edges)):
+        strange = [key for key in rows[kind, "duration"] if key not in wanted]
         if strange:
-            faults.append(f"{name} has {strange[:3]}, of which nothing was sent")
+            faults.append(f"{kind} has {strange[:3]}, of which nothing was sent")
     return faults
 
 

@@ -1,8 +1,9 @@
-"""What workers have written, read by Google's protobuf library: what is checked does not check itself.
+"""What workers have written: kept traces, read by Google's protobuf library, and deltas, which are JSON.
 
 SPDX-License-Identifier: BSD-2-Clause
 """
 import collections
+import json
 import os
 import sys
 
@@ -26,16 +27,15 @@ class Histogram:
         self.count, self.zeros, self.total, self.scale = 0, 0, 0.0, None
         self.buckets = collections.Counter()
 
-    def add_point(self, point):
-        if self.scale not in (None, point.scale):
-            raise ValueError(f"histograms of scales {self.scale} and {point.scale}")
-        self.scale = point.scale
-        self.count += point.count
-        self.zeros += point.zero_count
-        self.total += point.sum
-        for index, count in enumerate(point.positive.bucket_counts):
-            if count:
-                self.buckets[point.positive.offset + index] += count
+    def add(self, scale, point):
+        if self.scale not in (None, scale):
+            raise ValueError(f"histograms of scales {self.scale} and {scale}")
+        self.scale = scale
+        self.count += point["count"]
+        self.zeros += point["zeros"]
+        self.total += point["sum"]
+        for index, count in zip(point["buckets"][::2], point["buckets"][1::2]):
+            self.buckets[index] += count
 
     def quantile(self, q):
         """The upper border of the bucket that it is in."""
@@ -60,21 +60,16 @@ class Deltas:
 
     def add(self, message):
         self.messages += 1
-        request = otlp.CLASSES["ExportMetricsServiceRequest"].FromString(bytes(message))
-        for metric in (metric for group in request.resource_metrics for scope in group.scope_metrics for metric in scope.metrics):
-            for point in (*metric.gauge.data_points, *metric.sum.data_points, *metric.exponential_histogram.data_points):
-                self.add_point(metric, point, otlp.attributes(point.attributes))
-
-    def add_point(self, metric, point, labels):
-        key = (labels.get("service.name"), labels.get("span.name")) if metric.name.startswith("blkin.span.") else \
-            (labels.get("client"), labels.get("server"))
-        if hasattr(point, "positive"):
-            self.rows[metric.name][key].add_point(point)
-        elif metric.name.endswith(".errors"):
-            self.errors[metric.name, key] += point.as_int
-        else:
-            self.counters[metric.name] += point.as_int + point.as_double
+        document = json.loads(bytes(message))
+        for array, kind, labels in (("rows", "span", ("service", "name")), ("edges", "edge", ("client", "server"))):
+            for row in document.get(array, ()):
+                key = tuple(row[label] for label in labels)
+                self.errors[kind, key] += row["errors"]
+                for what in {"duration", "self"} & row.keys():
+                    self.rows[kind, what][key].add(document["scale"], row[what])
+        for worker in document.get("workers", ()):
+            self.counters.update({name: value for name, value in worker.items() if name != "instance"})
 
     def spans(self):
         """Counted."""
-        return sum(one.count for one in self.rows["blkin.span.duration"].values())
+        return sum(one.count for one in self.rows["span", "duration"].values())

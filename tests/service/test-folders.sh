@@ -12,7 +12,7 @@ bad=("$folder/open")
 [ "$(id -u)" = 0 ] || bad+=(/usr) # root acts as the folder's owner
 ln -s "$folder/run" "$folder/link" && bad+=("$folder/link")
 
-for service in live record "work --root --input=kafka://127.0.0.1:1/spans"; do
+for service in live agent "work --root --input=kafka://127.0.0.1:1/spans"; do
     for state in "${bad[@]}"; do
         # shellcheck disable=SC2086 # a command and its options
         timeout 20 "$BUILD/bin/blkin" $service --state-dir="$state" --runtime-dir="$folder/run" 2>"$folder/said" </dev/null

@@ -136,7 +136,7 @@ static void test_what_was_meant(void)
 
         CHECK_TEXT(like ? like : "", pairs[i][1]);
     }
-    CHECK_TEXT(key_section_like("recrd"), "record");
+    CHECK_TEXT(key_section_like("agnet"), "agent");
     CHECK_TEXT(key_section_like("lvie"), "live");
     CHECK(key_section_like("somewhere") == NULL);
     CHECK(key_gone("hub-kafka-file") && !key_gone("hub"));

@@ -35,7 +35,7 @@ unit() {
 }
 export -f unit
 programs=()
-for source in "$SRC"/tests/{libblkin,plugin,libblkin-ring,foreign,host,record,rings,service,work}/test-*.c; do
+for source in "$SRC"/tests/{libblkin,plugin,libblkin-ring,foreign,host,agent,rings,service,work}/test-*.c; do
     program=${source#"$SRC/tests/"}
     programs+=("$BUILD/tests/${program%.c}")
 done

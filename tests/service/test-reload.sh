@@ -94,7 +94,7 @@ end
 
 openssl rand -hex 32 >"$WORK/token" && chmod 600 "$WORK/token"
 base+=$'\n'"hub-token-file = $WORK/token"
-begin record
+begin agent
 for line in "hub = http://127.0.0.1:$hub_port" "state-dir = $WORK/other" "prometheus-listen = $other_port" \
     "hub-token-file = $WORK/no-such-token"; do
     needs_restart "a restart" "$line"
@@ -103,7 +103,7 @@ done
 openssl rand -hex 32 >"$WORK/token"
 reload 3 "a restart is needed for: hub-token-file"
 end
-begin record
+begin agent
 reload 0 "the new configuration holds"
 end
 

@@ -15,33 +15,26 @@
 #include <unistd.h>
 
 #define WAIT_MS 10000
-#define OLD_S   3600
-#define GOES    "c/goes-20260101-000000.ended"
+#define OLD_S   (2 * SWEEP_AGE_S)
+#define GOES    "z/goes-20260101-000000" /* the last one */
 
 static struct timer look;
 static int64_t until_ms;
 
 static void make(const char *path, int seconds_ago)
 {
-    const struct timespec changed = {.tv_sec = time(NULL) - seconds_ago};
-    char command[256];
+    char command[512];
 
-    (void)snprintf(command, sizeof(command), "mkdir -p '%s' && echo x > '%s/stream'", path, path);
+    (void)snprintf(command, sizeof(command),
+                   "mkdir -p '%s/ust' && echo x > '%s/ust/stream' && find '%s' -exec touch -h -d "
+                   "@%lld {} +",
+                   path, path, path, (long long)time(NULL) - seconds_ago);
     CHECK(system(command) == 0);
-    CHECK(utimensat(AT_FDCWD, path, (struct timespec[]){changed, changed}, 0) == 0);
 }
 
 static bool is_there(const char *path)
 {
     return access(path, F_OK) == 0;
-}
-
-static void mark(const char *host, const char *session, bool is_made_next)
-{
-    struct sweep_files kept = sweep_find(".", host, session, is_made_next);
-
-    sweep_mark(&kept);
-    sweep_free(&kept);
 }
 
 /* The loop has not yet seen the end of one. */
@@ -61,10 +54,11 @@ static void look_whether_it_goes(void *context)
         loop_stop(loop);
 }
 
-/* Deletes what is marked, this too: when it is gone, so is the rest. The loop has seen the end of
- * the child that did it. */
-static void wait_for_sweep(void)
+/* When the last one is gone, so is the rest; the loop has seen the end of the child. */
+static void do_sweep(const struct listing *live)
 {
+    make(GOES, OLD_S);
+    sweep(loop, ".", live);
     until_ms = clock_ms() + WAIT_MS;
     look = (struct timer){.due = look_whether_it_goes};
     timer_set(loop, &look, 0);
@@ -72,83 +66,86 @@ static void wait_for_sweep(void)
     CHECK(!is_there(GOES));
 }
 
-/* Ours, but for the time in its name: of any age, also if the clock was set back since. */
-static void test_names(void)
-{
-    static const char *const others[] = {
-        "a/blkin",
-        "a/blkin-20260101",
-        "a/blkin-20260101-00000",
-        "a/blkin-2026x101-000000",
-        "a/-20260101-000000",
-        "a/blkin-20260101-000000-more",
-        "blkin-20260101-000000",
-        "a/deep/blkin-20260101-000000",
-    };
+static const char *const others[] = {
+    "a/blkin",
+    "a/blkin-20260101",
+    "a/blkin-20260101-00000",
+    "a/blkin-2026x101-000000",
+    "a/-20260101-000000",
+    "a/blkin-20260101-000000-more",
+    "blkin-20260101-000000",
+    "a/deep/blkin-20260101-000000",
+};
 
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        make(others[i], OLD_S);
-    make("a/blkin-20260101-000000", OLD_S);
-    make("a/blkin-2-20260101-000000", 0);
-    make("b/s-20260101-000000", -OLD_S);
-    CHECK(symlink("blkin", "a/link-20260101-000000") == 0);
-    mark(NULL, NULL, false);
-    CHECK(is_there("a/blkin-20260101-000000.ended"));
-    CHECK(is_there("a/blkin-2-20260101-000000.ended"));
-    CHECK(is_there("b/s-20260101-000000.ended"));
-    make(GOES, OLD_S);
-    sweep(loop, ".");
-    wait_for_sweep();
-    CHECK(!is_there("a/blkin-20260101-000000.ended"));
-    CHECK(!is_there("a/blkin-2-20260101-000000.ended"));
-    CHECK(!is_there("b/s-20260101-000000.ended"));
+static void check_others(void)
+{
     CHECK(is_there("a/link-20260101-000000"));
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         CHECK(is_there(others[i]));
 }
 
-/* A folder may be the new session's own: made in this second, or the clock was set back. */
-static void test_session(void)
+/* By their age, whatever the time in their name; and nothing that is not ours. */
+static void test_age(void)
 {
-    make("a/s-20260101-000001", OLD_S);
-    make("a/s-20260101-000002", 0);
-    make("a/s-20260101-000003", -OLD_S);
-    make("a/s-1-20260101-000001", OLD_S);
-    make("b/s-20260101-000001", OLD_S);
-    mark("a", "s", true);
-    CHECK(is_there("a/s-20260101-000001.ended"));
-    CHECK(is_there("a/s-20260101-000002"));
-    CHECK(is_there("a/s-20260101-000003"));
-    CHECK(is_there("a/s-1-20260101-000001"));
-    CHECK(is_there("b/s-20260101-000001"));
+    static const struct listing none;
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        make(others[i], OLD_S);
+    CHECK(symlink("blkin", "a/link-20260101-000000") == 0);
+    make("a/old-20260101-000000", OLD_S);
+    make("a/young-20260101-000000", 60);
+    make("a/written-20260101-000000", OLD_S);
+    CHECK(utimensat(AT_FDCWD, "a/written-20260101-000000/ust/stream", NULL, 0) == 0);
+    do_sweep(&none);
+    CHECK(!is_there("a/old-20260101-000000"));
+    CHECK(is_there("a/young-20260101-000000"));
+    CHECK(is_there("a/written-20260101-000000"));
+    check_others();
 }
 
-/* Who knows whether it has the session? */
-static void test_relay_away(void)
+/* Of a live session that has been idle for long, the folder in use stays, not one before it. */
+static void test_live(void)
 {
-    make("a/away-20260101-000000", OLD_S);
-    make(GOES, OLD_S);
-    sweep_session(loop, ".", "net://127.0.0.1:1", "a", "away");
-    wait_for_sweep();
-    CHECK(is_there("a/away-20260101-000000"));
+    struct listing live = {.count = 2, .sessions = {{"a", "s", 0, 0}, {"b", "other", 0, 0}}};
+
+    make("a/s-20260101-000001", 2 * OLD_S);
+    make("a/s-20260101-000002", OLD_S);
+    make("a/s-1-20260101-000001", OLD_S);
+    make("b/s-20260101-000001", OLD_S);
+    do_sweep(&live);
+    CHECK(!is_there("a/s-20260101-000001"));
+    CHECK(is_there("a/s-20260101-000002"));
+    CHECK(!is_there("a/s-1-20260101-000001"));
+    CHECK(!is_there("b/s-20260101-000001"));
+}
+
+/* Without a relay daemon all go, also where the folder has a pattern's characters. */
+static void test_all(void)
+{
+    CHECK(mkdir("[x]*", 0700) == 0 && chdir("[x]*") == 0);
+    make("a/s-20260101-000001", 0);
+    CHECK(chdir("..") == 0);
+    sweep_all("[x]*");
+    CHECK(!is_there("[x]*/a") && is_there("[x]*"));
+    sweep_all(".");
+    CHECK(!is_there("a/young-20260101-000000") && !is_there("a/s-20260101-000002"));
+    check_others();
 }
 
 int main(int argc, char *argv[])
 {
     static const struct job *const jobs[] = {&sweep_job, NULL};
-    char root[] = "/tmp/sweep.XXXXXX", command[64], plugins[4096];
+    char root[] = "/tmp/sweep.XXXXXX", command[64];
     int status;
 
     if (job_is_done(argc, argv, jobs, &status))
         return status;
-    (void)snprintf(plugins, sizeof(plugins), "%s/plugins", getenv("BUILD"));
-    CHECK(setenv("BABELTRACE_PLUGIN_PATH", plugins, 1) == 0);
     CHECK(mkdtemp(root) && chdir(root) == 0);
     loop = loop_new(&signals);
     CHECK(loop != NULL);
-    test_names();
-    test_session();
-    test_relay_away();
+    test_age();
+    test_live();
+    test_all();
     loop_free(loop);
     (void)snprintf(command, sizeof(command), "rm -rf %s", root);
     CHECK(chdir("/") == 0 && system(command) == 0);

@@ -8,7 +8,7 @@
 #define TESTS_WORK_COUNTING_H
 
 #include "seed.h"
-#include "tools/merged/deltas.h"
+#include "tools/merged/merged.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -19,7 +19,6 @@
 struct worker {
     struct names *names;
     struct statistics *statistics;
-    struct buffer buffer;
     struct deltas_head head;
     rd_kafka_t *producer;
 };
@@ -74,7 +73,7 @@ static void commit(struct worker *worker, bool is_aborted)
 {
     worker->head.end_ns = now_ns();
     must(rd_kafka_begin_transaction(worker->producer), "begin");
-    if (!deltas_write(&worker->head, worker->statistics, &worker->buffer, produce, worker))
+    if (!deltas_write(&worker->head, worker->statistics, produce, worker))
         exit(1);
     if (is_aborted) {
         (void)rd_kafka_flush(worker->producer, LIMIT);
@@ -124,7 +123,6 @@ int main(int argc, char *argv[])
         rd_kafka_destroy(workers[i].producer);
         statistics_free(workers[i].statistics);
         names_free(workers[i].names);
-        buffer_free(&workers[i].buffer);
     }
     merged_free(whole);
     return 0;

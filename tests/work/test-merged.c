@@ -49,7 +49,6 @@ static void forget_messages(void)
 struct worker {
     struct names *names;
     struct statistics *statistics;
-    struct buffer buffer;
     struct deltas_head head;
 };
 
@@ -58,14 +57,12 @@ static void begin_worker(struct worker *worker, const char *instance)
     *worker = (struct worker){.names = names_new(10000, 1 << 20)};
     worker->statistics = statistics_new(worker->names);
     (void)snprintf(worker->head.instance, sizeof(worker->head.instance), "%s", instance);
-    (void)snprintf(worker->head.group, sizeof(worker->head.group), "blkin");
 }
 
 static void end_worker(struct worker *worker)
 {
     statistics_free(worker->statistics);
     names_free(worker->names);
-    buffer_free(&worker->buffer);
 }
 
 static void commit(struct worker *worker, int64_t now_ns)
@@ -73,8 +70,7 @@ static void commit(struct worker *worker, int64_t now_ns)
     worker->head.start_ns = now_ns - SECOND;
     worker->head.end_ns = now_ns;
     messages.log_ns = now_ns;
-    CHECK(
-        deltas_write(&worker->head, worker->statistics, &worker->buffer, keep_message, &messages));
+    CHECK(deltas_write(&worker->head, worker->statistics, keep_message, &messages));
     statistics_begin_period(worker->statistics);
     worker->head.counts = (struct work_counts){.busy = worker->head.counts.busy};
 }

@@ -47,11 +47,11 @@ class Recorder:
                                  BLKIN_RUNTIME_DIR=str(world.folder / "run"), BLKIN_STATE_DIR=str(world.folder / "state"),
                                  BLKIN_RING_SOCKET=str(world.folder / "rings"), BLKIN_ENDPOINT=f"http://127.0.0.1:{port}",
                                  BABELTRACE_PLUGIN_PATH=f"{os.environ['BUILD']}/plugins")
-        world.start("record", BLKIN, "record")
+        world.start("agent", BLKIN, "agent")
         wait_until(lambda: self.status().get("state") == "recording", "that it records")
 
     def status(self):
-        done = subprocess.run([BLKIN, "status", "--json", "record"], capture_output=True, text=True, timeout=20,
+        done = subprocess.run([BLKIN, "status", "--json", "agent"], capture_output=True, text=True, timeout=20,
                               env=self.world.environment, check=False)
         return json.loads(done.stdout) if done.returncode == 0 else {}
 
@@ -84,10 +84,10 @@ class Recorder:
             wait_until(lambda: self.slow_of(service), f"the slow trace of {service}")
             wait_until(lambda: self.status()["kept"]["waiting"] == 0, "the delivery")
         except Failed as failure:
-            raise Failed(f"{failure}: {self.status()}: {self.world.log('record')[-2000:]}") from None
+            raise Failed(f"{failure}: {self.status()}: {self.world.log('agent')[-2000:]}") from None
         for other in ("traces_incomplete", "traces_not_found"):
             if self.total(other):
-                raise Failed(f"{service}: {other}: {self.world.log('record')[-2000:]}")
+                raise Failed(f"{service}: {other}: {self.world.log('agent')[-2000:]}")
         spans = self.spans()
         ids = {(span["traceId"], span["id"]) for span in spans}
         cut = [span for span in spans if "parentId" in span and (span["traceId"], span["parentId"]) not in ids]
@@ -198,7 +198,7 @@ def main():
             try_it(world, recorder)
             recorder.check(name)
             world.end(name)
-        world.end("record")
+        world.end("agent")
     return 0
 
 

@@ -12,8 +12,8 @@
 set -u
 # shellcheck source=tests/lib.sh
 . "$SRC/tests/lib.sh"
-# shellcheck source=tests/record/hosts.sh
-. "$SRC/tests/record/hosts.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
 need_hosts "$@"
 for program in fio nbdkit; do
     command -v $program >/dev/null || skip "no $program here"

@@ -21,7 +21,7 @@ static const char reload_usage[] =
 #include "tools/ask/reload.txt.inc"
     ;
 
-static const char *const services[] = {"live", "record", "host", "hub", "work-root"};
+static const char *const services[] = {"live", "agent", "host", "hub", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* Of all that run, or of the one that was named. */
@@ -43,7 +43,7 @@ static bool is_service(const char *name)
     return false;
 }
 
-/* "live, record, ... or work-root" */
+/* "live, agent, ... or work-root" */
 static const char *service_names(void)
 {
     static char text[128];

@@ -49,6 +49,22 @@ uint64_t tree_bytes(const char *path)
     return bytes;
 }
 
+time_t tree_changed(const char *path)
+{
+    FTS *tree = open_tree(path);
+    time_t changed = 0;
+    FTSENT *entry;
+
+    while (tree && (entry = fts_read(tree)) != NULL) {
+        if ((entry->fts_info == FTS_F || entry->fts_info == FTS_D) &&
+            entry->fts_statp->st_mtime > changed)
+            changed = entry->fts_statp->st_mtime;
+    }
+    if (tree)
+        (void)fts_close(tree);
+    return changed;
+}
+
 static bool remove_entry(const FTSENT *entry)
 {
     switch (entry->fts_info) {

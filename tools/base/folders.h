@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #define PATH_ROOM 4352
 
@@ -19,6 +20,9 @@ __attribute__((format(printf, 2, 3))) void path_set(char path[PATH_ROOM], const 
 
 /* The files in it, in bytes of disk. */
 uint64_t tree_bytes(const char *path);
+
+/* When a file or folder in it was changed last; 0: it is no folder. */
+time_t tree_changed(const char *path);
 
 /* Returns false with errno set. What is not there is removed. */
 bool tree_remove(const char *path);

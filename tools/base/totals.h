@@ -27,7 +27,7 @@ struct total {
 };
 
 struct totals_table {
-    const char *service; /* "record": metrics are called blkin_SERVICE_NAME_total */
+    const char *service; /* "agent": metrics are called blkin_SERVICE_NAME_total */
     const struct total *own;
     size_t count;
 };

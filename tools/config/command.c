@@ -36,6 +36,9 @@ static int config_check(int argc, char *argv[])
         fprintf(stderr, "%s: expected one FILE to check\n", argv[0]);
         status = 2;
     } else if (config_path(config)) {
+        if (config_has_old_section(config))
+            printf("%s: [record] is called [agent] now; the old name still works\n",
+                   config_path(config));
         printf("%s: all is right\n", config_path(config));
     } else {
         puts("there is no configuration file: the defaults apply");
@@ -60,7 +63,7 @@ static int config_show_keys(int argc, char *argv[])
     if (config_operands(config) > 0 ||
         (section && (*section == '\0' || key_find_section(section) < 0))) {
         fprintf(stderr, "%s: expected %s\n", argv[0],
-                section ? "--section=live, record, hub, stat, work or host" : "no argument");
+                section ? "--section=live, agent, hub, stat, work or host" : "no argument");
         config_free(config);
         return 2;
     }

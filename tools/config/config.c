@@ -116,7 +116,7 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
     }
     if (section && only && only != section) {
         report(config, "%s: \"%s\" means nothing in [%s]: it belongs in [%s]", origin,
-               key_rule(key)->name, section_name, key_section(only));
+               key_rule(key)->name, key_section(section), key_section(only));
         return false;
     }
     if (config->lines[section][key]) {
@@ -124,6 +124,7 @@ static bool is_in_place(struct config *config, const char *origin, unsigned line
                config->lines[section][key]);
         return false;
     }
+    config->has_old_section |= key_section_is_old(section_name);
     config->lines[section][key] = line;
     return true;
 }
@@ -307,7 +308,7 @@ static bool is_started_with(const struct config *config, int key)
         return false;
     return key_when(key) == KEY_AT_START ||
            (key_when(key) == KEY_IN_SESSION &&
-            (strcmp(section, "live") == 0 || strcmp(section, "record") == 0));
+            (strcmp(section, "live") == 0 || strcmp(section, "agent") == 0));
 }
 
 /* Changes when the file is replaced or written. */
@@ -498,6 +499,11 @@ void config_free(struct config *config)
 const char *config_path(const struct config *config)
 {
     return config->has_file ? config->path : NULL;
+}
+
+bool config_has_old_section(const struct config *config)
+{
+    return config->has_old_section;
 }
 
 const char *config_left_out(const struct config *config)

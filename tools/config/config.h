@@ -78,6 +78,9 @@ const char *config_path(const struct config *config);
 /* Of a view: the file that this user may not read; NULL: there is none. */
 const char *config_left_out(const struct config *config);
 
+/* Does the file have a section [record], the name that [agent] had up to 0.9? */
+bool config_has_old_section(const struct config *config);
+
 /* Where the value is from: "/etc/blkin/blkin.conf:12", "BLKIN_KEY", "--key" or "default". */
 const char *config_origin(const struct config *config, const char *key);
 

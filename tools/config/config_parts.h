@@ -28,7 +28,7 @@ struct config {
     const char *path;
     const char *path_flag; /* of the command line; NULL: none */
     bool is_view;          /* it works also without a default file that this user may not read */
-    bool has_file, is_left_out;
+    bool has_file, is_left_out, has_old_section;
     const struct config *started; /* while it is read: what a running service has */
     const char *flags[KEYS_MAX];  /* of the command line, which come last */
     unsigned errors;

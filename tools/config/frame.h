@@ -14,8 +14,8 @@
 
 /* What the service itself does. */
 struct frame_calls {
-    const char *name;  /* of the control socket: "record" */
-    const char *title; /* begins each line of the log: "blkin record" */
+    const char *name;  /* of the control socket: "agent" */
+    const char *title; /* begins each line of the log: "blkin agent" */
     /* For `blkin status`: what is its own. NULL: out of memory. */
     json_t *(*status)(void *context);
     /* Takes over another configuration. It may free that and put one of its own in the place. The

@@ -22,9 +22,9 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"",     "live", "record", "hub",
+static const char *const sections[KEY_SECTIONS] = {"",     "live", "agent", "hub",
                                                    "stat", "work", "host"};
-enum { ALL, LIVE, RECORD, HUB, STAT, WORK, HOST };
+enum { ALL, LIVE, AGENT, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
@@ -76,21 +76,21 @@ static const struct key own[] = {
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
     A_CHOICE(LIVE, AT_START, "from", sources, 0),
     AN_INTEGER(LIVE, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
-    AN_INTEGER(RECORD, AT_ONCE, "seconds", 0, 86400, 0),
-    AN_INTEGER(RECORD, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
-    AN_INTEGER(RECORD, AT_ONCE, "linger-ms", 0, 60000, 1000),
-    AN_INTEGER(RECORD, AT_ONCE, "fetch-interval-ms", 100, DAY_MS, 500),
-    AN_INTEGER(RECORD, AT_ONCE, "fetch-traces", 1, 4096, 200),
-    A_TEXT(RECORD, AT_START, "otlp-listen", 255, ""),
-    A_TEXT(RECORD, AT_START, "otlp-socket", 107, ""),
-    AN_INTEGER(RECORD, AT_START, "otlp-bytes", KIB * KIB, 1024 * GIB, 64 * KIB * KIB),
-    AN_INTEGER(RECORD, AT_ONCE, "otlp-spans-per-s", 0, GIB, 0),
-    AN_INTEGER(RECORD, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
-    AN_INTEGER(RECORD, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
-    A_CHOICE(RECORD, AT_ONCE, "keep-from", keepers, 0),
-    AN_INTEGER(RECORD, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
-    A_TEXT(RECORD, AT_START, "hub", 1023, ""),
-    A_TEXT(RECORD, AT_START, "hub-token-file", 4000, ""),
+    AN_INTEGER(AGENT, AT_ONCE, "seconds", 0, 86400, 0),
+    AN_INTEGER(AGENT, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
+    AN_INTEGER(AGENT, AT_ONCE, "linger-ms", 0, 60000, 1000),
+    AN_INTEGER(AGENT, AT_ONCE, "fetch-interval-ms", 100, DAY_MS, 500),
+    AN_INTEGER(AGENT, AT_ONCE, "fetch-traces", 1, 4096, 200),
+    A_TEXT(AGENT, AT_START, "otlp-listen", 255, ""),
+    A_TEXT(AGENT, AT_START, "otlp-socket", 107, ""),
+    AN_INTEGER(AGENT, AT_START, "otlp-bytes", KIB * KIB, 1024 * GIB, 64 * KIB * KIB),
+    AN_INTEGER(AGENT, AT_ONCE, "otlp-spans-per-s", 0, GIB, 0),
+    AN_INTEGER(AGENT, AT_ONCE, "kept-max-bytes", KIB * KIB, KIB * KIB * GIB, 2 * GIB),
+    AN_INTEGER(AGENT, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
+    A_CHOICE(AGENT, AT_ONCE, "keep-from", keepers, 0),
+    AN_INTEGER(AGENT, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
+    A_TEXT(AGENT, AT_START, "hub", 1023, ""),
+    A_TEXT(AGENT, AT_START, "hub-token-file", 4000, ""),
     A_TEXT(HUB, AT_START, "hub-listen", 255, "127.0.0.1:7412"),
     A_TEXT(HUB, AT_START, "hub-tokens-file", 4000, ""),
     AN_INTEGER(HUB, AT_START, "hub-traces-per-s", 1, 1000000, 100),
@@ -127,8 +127,15 @@ const char *key_section(int section)
     return sections[section];
 }
 
+bool key_section_is_old(const char *name)
+{
+    return strcmp(name, "record") == 0;
+}
+
 int key_find_section(const char *name)
 {
+    if (key_section_is_old(name))
+        return AGENT;
     for (int i = 0; i < KEY_SECTIONS; i++) {
         if (strcmp(sections[i], name) == 0)
             return i;

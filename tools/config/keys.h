@@ -16,8 +16,9 @@
 
 /* The name of a section; of the first it is "". */
 const char *key_section(int section);
-/* -1: there is none of this name. */
+/* -1: there is none of this name. [record] is the name that [agent] had up to 0.9. */
 int key_find_section(const char *name);
+bool key_section_is_old(const char *name);
 
 /* In the order of the man page: first the commands', then the sink's. NULL: no more. */
 const struct param_rule *key_rule(int key);

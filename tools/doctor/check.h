@@ -62,7 +62,7 @@ struct shared {
 
 struct doctor {
     const struct config *config;
-    char *section; /* "live", "record" or "work": what it is about */
+    char *section; /* "live", "agent" or "work": what it is about */
     pid_t pid;     /* of the one that should be preloaded; 0: none */
     struct facts *facts;
     struct finding *findings;

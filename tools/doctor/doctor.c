@@ -30,7 +30,7 @@ static const char usage[] =
 
 static const struct group groups[] = {
     {"version", check_versions, NULL, "ldconfig; lttng --version"},
-    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-record"},
+    {"service", check_service, NULL, "systemctl restart blkin-live or blkin-agent"},
     {"sessiond", check_sessiond, NULL, "systemctl restart lttng-sessiond"},
     {"sessiond.answers", check_sessiond_answer, "sessiond.runs",
      "is lttng-sessiond stopped (state T)? kill -CONT it, or systemctl restart lttng-sessiond; if "
@@ -116,7 +116,7 @@ static bool is_listening(const char *folder, const char *service)
     return fd >= 0;
 }
 
-static const char *const sections[] = {"live", "record", "work"};
+static const char *const sections[] = {"live", "agent", "work"};
 #define SECTIONS (sizeof(sections) / sizeof(sections[0]))
 
 /* What runs here. */
@@ -172,7 +172,7 @@ static const char *guess_section(const struct config *config)
             return sections[i];
     }
     process_each(take_running, &running);
-    return running.sessiond ? "live" : "record";
+    return running.sessiond ? "live" : "agent";
 }
 
 /* Services may run beside each other. */
@@ -301,7 +301,7 @@ static struct config *read_config(struct doctor *patient, int argc, char *argv[]
         fprintf(stderr, "%s: expected %s\n", argv[0],
                 config_operands(config) > 0 ? "no argument"
                 : pid && !is_pid(pid)       ? "the number of a process: --pid=1234"
-                                            : "--section=live, record or work");
+                                            : "--section=live, agent or work");
         config_free(config);
         *status = 2;
         return NULL;
@@ -444,7 +444,7 @@ static bool is_of_interest(const struct doctor *patient, const struct group *gro
     if (group->run == check_host_session && !config_boolean(patient->config, "host"))
         return false;
     if (group->run == check_rules)
-        return is_about(patient, "record");
+        return is_about(patient, "agent");
     if (group->run == check_rings)
         return !needs_lttng(patient);
     return needs_lttng(patient) || !is_of_lttng(group);

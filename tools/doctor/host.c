@@ -276,7 +276,7 @@ void check_service(const struct doctor *doctor)
     (void)snprintf(doctor->facts->endpoint, sizeof(doctor->facts->endpoint), "%s",
                    text_in(status, "endpoint"));
     check_state_of_service(doctor, status);
-    if (is_about(doctor, "record"))
+    if (is_about(doctor, "agent"))
         check_recorder(doctor, status);
     else
         check_loss_of_service(doctor, status);

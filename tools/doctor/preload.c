@@ -395,7 +395,7 @@ static void tell_of_filtered(const struct search *search)
             "%s: not traced: under a filter only the recorder's rings are used, and for this "
             "process there is no socket %s",
             who, path);
-        mend(doctor, "start blkin record before the program, and mount /run/blkin/rings into a "
+        mend(doctor, "start blkin agent before the program, and mount /run/blkin/rings into a "
                      "container; if the filter allows what LTTng does: blkin run --seccomp=trace");
     } else {
         saw(doctor, LEVEL_NOTE, "program.filtered",

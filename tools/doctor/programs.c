@@ -187,7 +187,7 @@ static void explain_with_provider(const struct doctor *doctor, const struct proc
     if (!process_has_thread(process->pid, LTTNG_THREAD)) {
         explain(doctor, process, LEVEL_BAD, "program.forked",
                 "it was forked by _Fork(3) or clone(2), and has no threads of LTTng");
-        mend(doctor, "LTTng cannot record it; blkin record can");
+        mend(doctor, "LTTng cannot record it; blkin agent can");
     } else {
         explain(doctor, process, LEVEL_BAD, "program.unregistered",
                 "LTTng is loaded in it, but has not registered it: it may still be trying (every 5 "

@@ -1,5 +1,5 @@
 /*
- * Checks of what `blkin record` tells of itself: how long its ring lasts, the hub, and what was
+ * Checks of what `blkin agent` tells of itself: how long its ring lasts, the hub, and what was
  * dropped; and of its rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -125,7 +125,7 @@ static bool rings_check_socket(const struct doctor *doctor)
     if (stat(path, &status) != 0) {
         saw(doctor, LEVEL_BAD, "rings.socket", "%s: %s: programs get no rings", path,
             strerror(errno));
-        mend(doctor, "systemctl start blkin-record; ring-socket in blkin.conf, from %s",
+        mend(doctor, "systemctl start blkin-agent; ring-socket in blkin.conf, from %s",
              config_origin(doctor->config, "ring-socket"));
         return false;
     }
@@ -133,7 +133,7 @@ static bool rings_check_socket(const struct doctor *doctor)
         saw(doctor, LEVEL_BAD, "rings.socket",
             "%s is not a socket that all users may write to: programs of other users get no rings",
             path);
-        mend(doctor, "systemctl restart blkin-record");
+        mend(doctor, "systemctl restart blkin-agent");
         return false;
     }
     saw(doctor, LEVEL_OK, "rings.socket", "programs get rings at %s", path);
@@ -190,8 +190,8 @@ static void rings_look_at(void *context, struct process *process)
 /* Spans of OpenTelemetry's SDKs come without rings. */
 static bool takes_otlp(const struct doctor *doctor)
 {
-    return is_about(doctor, "record") && (*config_text(doctor->config, "otlp-listen") ||
-                                          *config_text(doctor->config, "otlp-socket"));
+    return is_about(doctor, "agent") && (*config_text(doctor->config, "otlp-listen") ||
+                                         *config_text(doctor->config, "otlp-socket"));
 }
 
 void check_rings(const struct doctor *doctor)

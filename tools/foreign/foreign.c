@@ -137,7 +137,7 @@ static const struct total foreign_totals[] = {
 };
 
 static const struct totals_table foreign_table = {
-    "record_otlp", foreign_totals, sizeof(foreign_totals) / sizeof(foreign_totals[0])};
+    "agent_otlp", foreign_totals, sizeof(foreign_totals) / sizeof(foreign_totals[0])};
 
 static struct foreign_counts foreign_counts(const struct foreign *foreign)
 {
@@ -175,7 +175,7 @@ void foreign_print(const struct foreign *foreign, struct printer *printer)
     const struct foreign_counts counts = foreign_counts(foreign);
 
     totals_own_print(printer, &foreign_table, &counts);
-    print_metric(printer, "blkin_record_otlp_held_spans", "gauge", "Spans that are held in memory.",
+    print_metric(printer, "blkin_agent_otlp_held_spans", "gauge", "Spans that are held in memory.",
                  foreign_held(foreign).spans);
 }
 

@@ -54,7 +54,7 @@ const char *foreign_url(const struct foreign *foreign);
  * counts. NULL: out of memory. */
 json_t *foreign_json(const struct foreign *foreign);
 
-/* For the page of metrics: blkin_record_otlp_*. */
+/* For the page of metrics: blkin_agent_otlp_*. */
 void foreign_print(const struct foreign *foreign, struct printer *printer);
 
 #endif

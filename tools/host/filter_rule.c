@@ -5,8 +5,7 @@
  */
 #include "filter_rule.h"
 
-#include "tools/base/duration.h"
-
+#include "babeltrace-plugin/base/duration.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -59,7 +58,7 @@ static bool next_duration(struct reading *reading, const char *after, int64_t *m
     char word[WORD_MAX];
 
     next_word(reading, "", word);
-    *ms = duration_ms(word);
+    *ms = duration_read_ms(word);
     return *ms > 0 ||
            rule_refuse(reading, "%s: expected a duration such as 500ms, 10s or 2m, got \"%s\"",
                        after, word);

@@ -25,7 +25,7 @@ static void keep_run(void *context)
     (void)snprintf(request, sizeof(request), "keep-why %" PRId64 " %s", last_ms > 0 ? last_ms : 1,
                    keep->now.why);
     keep->problem.text[0] = '\0';
-    answer = control_ask(keep->folder, "record", request, &keep->problem);
+    answer = control_ask(keep->folder, "agent", request, &keep->problem);
     if (answer && !json_string_value(json_object_get(answer, "id")))
         error_set(&keep->problem, "the recorder gives an unexpected answer");
     json_decref(answer);

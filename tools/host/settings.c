@@ -5,10 +5,10 @@
  */
 #include "settings.h"
 
+#include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/hosts/host_tags.h"
 #include "babeltrace-plugin/params.h"
 #include "filter_rule.h"
-#include "tools/base/duration.h"
 #include "tools/config/sink_params.h"
 
 #include <inttypes.h>
@@ -64,7 +64,7 @@ static bool read_setting(enum host_kind kind, const char *text, struct host_want
         return true;
     }
     if (looks_like_period(word)) {
-        const int64_t ms = duration_ms(word);
+        const int64_t ms = duration_read_ms(word);
 
         if (ms < HOST_PERIOD_MIN_MS || ms > HOST_PERIOD_MAX_MS)
             return settings_refuse(kind, text, error);

@@ -5,11 +5,11 @@
  */
 #include "keep.h"
 
+#include "babeltrace-plugin/base/duration.h"
 #include "babeltrace-plugin/base/date.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "report.h"
 #include "tools/base/control.h"
-#include "tools/base/duration.h"
 #include "tools/base/output.h"
 #include "tools/config/config.h"
 #include "tools/trace/load.h"
@@ -112,7 +112,7 @@ static bool is_name(const char *text)
 
 static bool read_last(const char *program, struct keep_question *question)
 {
-    question->last_ms = duration_ms(last);
+    question->last_ms = duration_read_ms(last);
     question->service = service;
     if (question->last_ms <= 0) {
         fprintf(stderr, "%s: --last=%s: expected a duration such as 500ms, 10s or 2m\n", program,
@@ -186,7 +186,7 @@ static json_t *wait_for_answer(const char *folder, const char *id, int64_t limit
 
     (void)snprintf(request, sizeof(request), "kept %s", id);
     for (;;) {
-        json_t *answer = control_ask(folder, "record", request, error);
+        json_t *answer = control_ask(folder, "agent", request, error);
 
         if (!answer || json_is_true(json_object_get(answer, "done")) || clock_ms() >= deadline_ms)
             return answer;
@@ -207,7 +207,7 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
     const char *id;
 
     write_request(question, request);
-    accepted = control_ask(folder, "record", request, error);
+    accepted = control_ask(folder, "agent", request, error);
     if (!accepted)
         return NULL;
     id = json_string_value(json_object_get(accepted, "id"));
@@ -216,7 +216,7 @@ static json_t *ask(const struct config *config, const struct keep_question *ques
     if (id && strlen(id) < ID_MAX)
         answer = wait_for_answer(folder, id, limit_ms, error);
     else
-        error_set(error, "`blkin record` gives an unexpected answer");
+        error_set(error, "`blkin agent` gives an unexpected answer");
     json_decref(accepted);
     return answer;
 }
@@ -226,7 +226,7 @@ static void say_what_to_do(const char *program, const struct error *error)
     fprintf(stderr, "%s: %s\n", program, error->text);
     if (strncmp(error->text, "no `blkin", strlen("no `blkin")) == 0)
         fprintf(stderr,
-                "%s: start it with \"systemctl start blkin-record\": it keeps spans from then on\n",
+                "%s: start it with \"systemctl start blkin-agent\": it keeps spans from then on\n",
                 program);
 }
 
@@ -237,7 +237,7 @@ int keep_command(int argc, char *argv[])
                                                {"last", NULL, &last},
                                                {"service", NULL, &service},
                                                {NULL, NULL, NULL}};
-    const struct config_request request = {"record", usage, flags};
+    const struct config_request request = {"agent", usage, flags};
     struct error error = {""};
     json_t *answer;
     int status;

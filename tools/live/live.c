@@ -35,6 +35,7 @@ static const char usage[] =
 #include "tools/live/usage.txt.inc"
     ;
 
+#define SWEEP_PERIOD_MS  600000 /* files of sessions that have ended */
 #define DRAIN_LOOK_MS    100
 #define DRAIN_EXTRA_MS   5000 /* besides flush-timeout-ms */
 #define NOTIFY_PERIOD_MS 1000
@@ -51,6 +52,7 @@ struct service {
     struct host_child host_child;
     struct timer tick, drain;
     int64_t start_ms, start_ns, ended_ns, ended_trace_ns, drain_until_ms, next_stats_ms;
+    int64_t next_sweep_ms;
     bool is_ready, is_ending, is_draining;
     bool is_left; /* the saver hangs in the stats_file */
     int status;
@@ -174,6 +176,10 @@ static void tick(void *context)
         (service->tracing.state != TRACING_ACTIVE || clock_ms() - service->start_ms > READY_MAX_MS))
         be_ready(service);
     tell_systemd(service);
+    if (clock_ms() >= service->next_sweep_ms) {
+        service->next_sweep_ms = clock_ms() + SWEEP_PERIOD_MS;
+        relay_sweep(&service->relay);
+    }
     if (clock_ms() < service->next_stats_ms)
         return;
     service->next_stats_ms = clock_ms() + config_integer(service->frame.config, "stats-period-ms");
@@ -233,7 +239,6 @@ static void session_is_made(void *context)
     struct service *service = context;
 
     readers_add_own(&service->readers, service->host.nodename, service->tracing.spec.name);
-    relay_sweep(&service->relay);
 }
 
 static void session_stands_still(void *context, const struct live_reader *reader)
@@ -247,21 +252,16 @@ static void session_stands_still(void *context, const struct live_reader *reader
     }
 }
 
-static void session_is_gone(void *context, const struct live_reader *reader)
-{
-    struct service *service = context;
-
-    relay_sweep_session(&service->relay, reader->host, reader->session);
-}
-
 /* ---- ending ---------------------------------------------------------------------------------- */
 
 static void relay_has_ended(void *context)
 {
     struct service *service = context;
 
-    if (service->relay.options.is_own)
+    if (service->relay.options.is_own) {
         sweep_all(service->relay.options.output);
+        (void)rmdir(service->relay.options.output);
+    }
     loop_stop(service->frame.loop);
 }
 
@@ -360,8 +360,7 @@ static bool open_parts(struct service *service, struct error *error)
     const struct relay_callbacks of_relay = {relay_is_up, relay_is_down, relay_has_listed,
                                              relay_has_failed, service};
     const struct tracing_callbacks of_tracing = {session_is_made, service};
-    const struct readers_callbacks of_readers = {session_stands_still, session_is_gone,
-                                                 readers_have_ended, service};
+    const struct readers_callbacks of_readers = {session_stands_still, readers_have_ended, service};
     const char *stats = config_text(service->frame.config, "stats-file");
     struct relay_options relay, reached;
     struct session_spec spec;
@@ -380,8 +379,7 @@ static bool open_parts(struct service *service, struct error *error)
     (void)snprintf(note, sizeof(note), "%s/live.session",
                    config_text(service->frame.config, "runtime-dir"));
     readers_begin(&service->readers, service->frame.loop, &readers, &of_readers);
-    tracing_begin(&service->tracing, service->frame.loop, &spec, note,
-                  relay.is_own ? service->relay.options.output : NULL, &of_tracing);
+    tracing_begin(&service->tracing, service->frame.loop, &spec, note, relay.is_own, &of_tracing);
     relay_begin(&service->relay, service->frame.loop, &relay, &of_relay);
     service->relay.is_urgent = true;
     return true;

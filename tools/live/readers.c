@@ -240,7 +240,6 @@ void readers_end_one(void *context)
 void readers_forget(struct live_reader *reader)
 {
     counts_add(&reader->readers->gone, &reader->before);
-    reader->readers->on.gone(reader->readers->on.context, reader);
     reader->is_used = false;
 }
 

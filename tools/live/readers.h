@@ -69,8 +69,6 @@ struct live_reader {
 
 struct readers_callbacks {
     void (*stalled)(void *context, const struct live_reader *reader);
-    void (*gone)(void *context,
-                 const struct live_reader *reader); /* its session has ended, it too */
     void (*all_ended)(void *context);
     void *context;
 };

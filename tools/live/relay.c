@@ -198,12 +198,10 @@ static int relay_run(const void *order, size_t size)
     const struct relay_options *o = order;
     char control[320], data[320], live[320];
     char output[sizeof(o->output)];
-    struct sweep_files kept = sweep_find(o->output, NULL, NULL, false);
     char *arguments[] = {"lttng-relayd", "-C", control, "-D", data, "-L", live, "-o", output, NULL};
 
     (void)size;
-    sweep_mark(&kept); /* all there is: nobody streams yet */
-    sweep_free(&kept);
+    sweep_all(o->output); /* nobody streams yet */
     (void)snprintf(control, sizeof(control), "tcp://%s:%d", o->host, o->control_port);
     (void)snprintf(data, sizeof(data), "tcp://%s:%d", o->host, o->data_port);
     (void)snprintf(live, sizeof(live), "tcp://%s:%d", o->host, o->live_port);
@@ -269,7 +267,6 @@ static void look_whether_it_listens(void *context)
 
     if (listens(options, options->live_port) && listens(options, options->control_port) &&
         listens(options, options->data_port)) {
-        relay_sweep(relay);
         relay_come_up(relay);
         relay_list_in(relay, 0);
     } else if (clock_ms() - relay->started_ms > STARTED_MS) {
@@ -425,22 +422,10 @@ void relay_end(struct relay *relay, void (*ended)(void *context))
     timer_set(relay->loop, &relay->timer, END_MS);
 }
 
-/* ---- what it keeps -----------------------------------------------------------------------------
- */
-
 void relay_sweep(struct relay *relay)
 {
-    if (relay->options.is_own)
-        sweep(relay->loop, relay->options.output);
-}
-
-void relay_sweep_session(struct relay *relay, const char *host, const char *session)
-{
-    char url[320];
-
-    relay_live_url(&relay->options, url, sizeof(url));
-    if (relay->options.is_own)
-        sweep_session(relay->loop, relay->options.output, url, host, session);
+    if (relay->options.is_own && relay->has_listed)
+        sweep(relay->loop, relay->options.output, &relay->listing);
 }
 
 json_t *relay_json(const struct relay *relay)

@@ -69,10 +69,8 @@ void relay_end(struct relay *relay, void (*ended)(void *context));
 void relay_url(const struct relay_options *options, char *url, size_t size);
 void relay_live_url(const struct relay_options *options, char *url, size_t size);
 
-/* What ours has kept of sessions that have ended: deletes what is marked, see sweep.h; and that of
- * a session that it has not any more. */
+/* Deletes what ours has kept of sessions that have ended long ago. */
 void relay_sweep(struct relay *relay);
-void relay_sweep_session(struct relay *relay, const char *host, const char *session);
 
 json_t *relay_json(const struct relay *relay);
 

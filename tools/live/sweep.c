@@ -6,197 +6,93 @@
 #include "sweep.h"
 
 #include "tools/base/folders.h"
-#include "tools/reader/listing.h"
 
-#include <dirent.h>
-#include <fcntl.h>
+#include <glob.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ASK_LIMIT_S 10
-#define YOUNG_S     2
+#define D            "[0-9]"
+#define DATE_PATTERN "-" D D D D D D D D "-" D D D D D D /* "-20261121-113252" */
+#define DATE_LENGTH  (sizeof("-20261121-113252") - 1)
 
-static const char date_pattern[] = "-dddddddd-dddddd"; /* "-20261121-113252" */
-static const char mark[] = ".ended";
-
-/* ---- which there are ------------------------------------------------------------------------- */
-
-static bool is_date(const char *text)
+/* FOLDER/HOST/SESSION-DATE-TIME, and nothing else that lies there. globfree() is due. */
+static void sweep_find(const char *folder, glob_t *found)
 {
-    for (size_t i = 0; date_pattern[i]; i++) {
-        if (date_pattern[i] == '-' ? text[i] != '-' : text[i] < '0' || text[i] > '9')
+    char pattern[2 * 4096 + sizeof("/*/?*" DATE_PATTERN)], *at = pattern;
+
+    for (; *folder && at < pattern + 2 * 4096 - 1; *at++ = *folder++) {
+        if (strchr("*?[\\", *folder))
+            *at++ = '\\';
+    }
+    (void)strcpy(at, "/*/?*" DATE_PATTERN);
+    *found = (glob_t){.gl_pathc = 0};
+    (void)glob(pattern, 0, NULL, found);
+}
+
+/* The host's folder, too, if it is empty then. */
+static void sweep_remove(char *path)
+{
+    if (tree_changed(path)) /* no link */
+        (void)tree_remove(path);
+    (void)rmdir(dirname(path));
+}
+
+void sweep_all(const char *folder)
+{
+    glob_t found;
+
+    sweep_find(folder, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        sweep_remove(found.gl_pathv[i]);
+    globfree(&found);
+}
+
+struct order {
+    char folder[4096];
+    struct listing live;
+};
+
+/* Of the folders of a live session, the one that was changed last is in use, however old it is. */
+static bool is_in_use(const struct order *order, const glob_t *found, size_t i)
+{
+    const char *path = found->gl_pathv[i];
+    const size_t length = strlen(path) - DATE_LENGTH;
+    const time_t changed = tree_changed(path);
+    char text[8192], *name;
+
+    if (!changed || time(NULL) - changed < SWEEP_AGE_S) /* 0: a link */
+        return true;
+    if ((size_t)snprintf(text, sizeof(text), "%.*s", (int)length, path) >= sizeof(text))
+        return true;
+    name = strrchr(text, '/');
+    *name++ = '\0';
+    if (!listing_has(&order->live, strrchr(text, '/') + 1, name))
+        return false;
+    for (size_t other = 0; other < found->gl_pathc; other++) {
+        if (other != i && strlen(found->gl_pathv[other]) == length + DATE_LENGTH &&
+            strncmp(found->gl_pathv[other], path, length) == 0 &&
+            tree_changed(found->gl_pathv[other]) > changed)
             return false;
     }
     return true;
 }
 
-/* SESSION-DATE-TIME, and then that end */
-static bool is_meant(const char *name, const char *session, const char *end)
-{
-    const size_t tail = sizeof(date_pattern) - 1 + strlen(end);
-    const size_t length = strlen(name);
-
-    if (length <= tail || !is_date(name + length - tail) ||
-        strcmp(name + length - strlen(end), end) != 0)
-        return false;
-    return !session ||
-           (strlen(session) == length - tail && strncmp(name, session, length - tail) == 0);
-}
-
-static bool is_folder(const char *path, time_t *changed)
-{
-    struct stat status;
-
-    if (lstat(path, &status) != 0 || !S_ISDIR(status.st_mode))
-        return false;
-    *changed = status.st_mtime;
-    return true;
-}
-
-static void sweep_add(struct sweep_files *kept, const char *path)
-{
-    char **paths = realloc(kept->paths, (kept->count + 1) * sizeof(*paths));
-
-    if (paths)
-        kept->paths = paths;
-    if (paths && (paths[kept->count] = strdup(path)) != NULL)
-        kept->count++;
-}
-
-struct request {
-    const char *host, *session; /* NULL: any */
-    const char *end;            /* of the name: "", or the mark */
-    time_t before;              /* changed before; 0: whenever */
-};
-
-static void find_below(const char *folder, const struct request *request, bool is_host,
-                       struct sweep_files *kept)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    char path[8192];
-    time_t changed;
-
-    while (dir && (entry = readdir(dir))) {
-        const char *name = entry->d_name;
-
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 ||
-            (size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path) ||
-            !is_folder(path, &changed))
-            continue;
-        if (!is_host && (!request->host || strcmp(name, request->host) == 0))
-            find_below(path, request, true, kept);
-        else if (is_host && is_meant(name, request->session, request->end) &&
-                 (!request->before || changed < request->before))
-            sweep_add(kept, path);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-struct sweep_files sweep_find(const char *folder, const char *host, const char *session,
-                              bool is_made_next)
-{
-    const struct request request = {host, session, "", is_made_next ? time(NULL) - YOUNG_S : 0};
-    struct sweep_files kept = {0};
-
-    find_below(folder, &request, false, &kept);
-    return kept;
-}
-
-void sweep_free(struct sweep_files *kept)
-{
-    for (size_t i = 0; i < kept->count; i++)
-        free(kept->paths[i]);
-    free(kept->paths);
-    *kept = (struct sweep_files){0};
-}
-
-void sweep_mark(const struct sweep_files *kept)
-{
-    char path[8192 + sizeof(mark)];
-
-    for (size_t i = 0; i < kept->count; i++) {
-        (void)snprintf(path, sizeof(path), "%s%s", kept->paths[i], mark);
-        (void)rename(kept->paths[i], path);
-    }
-}
-
-/* ---- deleting, in a child -------------------------------------------------------------------- */
-
-struct order {
-    char folder[4096];
-    char live_url[320], host[256], session[256]; /* "": only what is marked */
-};
-
-static void delete_marked(const char *folder)
-{
-    const struct request request = {NULL, NULL, mark, 0};
-    struct sweep_files marked = {0};
-
-    find_below(folder, &request, false, &marked);
-    for (size_t i = 0; i < marked.count; i++)
-        (void)tree_remove(marked.paths[i]);
-    sweep_free(&marked);
-}
-
-static void remove_empty_below(const char *folder)
-{
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)))
-        (void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-    if (dir)
-        closedir(dir);
-}
-
-void sweep_all(const char *folder)
-{
-    struct sweep_files kept = sweep_find(folder, NULL, NULL, false);
-
-    sweep_mark(&kept);
-    sweep_free(&kept);
-    delete_marked(folder);
-    remove_empty_below(folder);
-    (void)rmdir(folder);
-}
-
-/* One that does not answer ends us by the alarm: nothing is lost but the sweeping. */
-static bool relay_has_it(const struct order *order)
-{
-    static struct listing listing;
-    bool has_it;
-
-    (void)alarm(ASK_LIMIT_S);
-    has_it = !listing_ask(order->live_url, &listing) ||
-             listing_has(&listing, order->host, order->session);
-    (void)alarm(0);
-    return has_it;
-}
-
-/* The files first: one that comes after the question is of a session that has come, too. */
-static void mark_session(const struct order *order)
-{
-    struct sweep_files kept = sweep_find(order->folder, order->host, order->session, false);
-
-    if (kept.count && !relay_has_it(order))
-        sweep_mark(&kept);
-    sweep_free(&kept);
-}
-
 static int sweep_run(const void *bytes, size_t size)
 {
     const struct order *order = bytes;
+    glob_t found;
 
     (void)size;
-    if (order->session[0])
-        mark_session(order);
-    delete_marked(order->folder);
+    sweep_find(order->folder, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        if (!is_in_use(order, &found, i))
+            (void)tree_remove(found.gl_pathv[i]);
+    }
+    globfree(&found);
     return 0;
 }
 
@@ -208,31 +104,16 @@ static void sweep_ended(void *context, int status)
     free(context);
 }
 
-static void sweep_start(struct loop *loop, const char *folder, const char *live_url,
-                        const char *host, const char *session)
+void sweep(struct loop *loop, const char *folder, const struct listing *live)
 {
-    struct order order = {.folder = ""};
+    struct order order = {.live = *live};
     const struct child_order call = {.job = &sweep_job, .bytes = &order, .size = sizeof(order)};
     struct child *child = calloc(1, sizeof(*child));
 
     if (!child)
         return;
     (void)snprintf(order.folder, sizeof(order.folder), "%s", folder);
-    (void)snprintf(order.live_url, sizeof(order.live_url), "%s", live_url);
-    (void)snprintf(order.host, sizeof(order.host), "%s", host);
-    (void)snprintf(order.session, sizeof(order.session), "%s", session);
     *child = (struct child){.ended = sweep_ended, .context = child};
     if (!child_start(loop, child, &call))
         free(child);
-}
-
-void sweep(struct loop *loop, const char *folder)
-{
-    sweep_start(loop, folder, "", "", "");
-}
-
-void sweep_session(struct loop *loop, const char *folder, const char *live_url, const char *host,
-                   const char *session)
-{
-    sweep_start(loop, folder, live_url, host, session);
 }

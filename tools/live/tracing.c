@@ -7,14 +7,12 @@
 
 #include "babeltrace-plugin/base/backoff.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "sweep.h"
 #include "tools/base/say.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #define WATCH_MS        250  /* for the session daemon's socket: one stat(2) or two */
@@ -86,7 +84,6 @@ struct making {
     struct session_spec spec;
     bool is_anew;       /* one that is there is dead */
     char leftover[256]; /* a session of ours from an earlier run; empty: none */
-    char kept[4096];    /* where the relay daemon's files are; "": they are another one's */
 };
 
 /* One whose relay daemon has died never delivers again: only destroying it helps. */
@@ -104,20 +101,9 @@ static void ensure_session(const struct making *making, struct session_answer *a
     }
 }
 
-/* What was kept before a session is new, is not of it. */
 static bool make_session(const void *argument, void *result)
 {
-    const struct making *making = argument;
-    struct session_answer *answer = result;
-    struct utsname host;
-    struct sweep_files kept = {0};
-
-    if (making->kept[0] && uname(&host) == 0)
-        kept = sweep_find(making->kept, host.nodename, making->spec.name, true);
-    ensure_session(making, answer);
-    if (answer->result == SESSION_CREATED)
-        sweep_mark(&kept);
-    sweep_free(&kept);
+    ensure_session(argument, result);
     return true;
 }
 
@@ -226,7 +212,6 @@ static void tracing_make(struct tracing *tracing)
             making.leftover[0] = '\0';
         }
     }
-    (void)snprintf(making.kept, sizeof(making.kept), "%s", tracing->kept ? tracing->kept : "");
     tracing->is_dead = false;
     tracing->task.done = has_made;
     tracing->task.context = tracing;
@@ -352,14 +337,13 @@ static void tracing_retry(void *context)
 }
 
 void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
-                   const char *note, const char *kept, const struct tracing_callbacks *callbacks)
+                   const char *note, bool is_own_relay, const struct tracing_callbacks *callbacks)
 {
     *tracing = (struct tracing){.loop = loop, .spec = *spec, .on = *callbacks, .names = 1};
     (void)snprintf(tracing->first_name, sizeof(tracing->first_name), "%s", spec->name);
     (void)snprintf(tracing->note, sizeof(tracing->note), "%s", note);
     tracing->since_ns = wall_clock_ns();
-    tracing->kept = kept;
-    tracing->is_dead = kept != NULL;
+    tracing->is_dead = is_own_relay;
     tracing->daemon_mark = daemon_mark();
     tracing->retry = (struct timer){.due = tracing_retry, .context = tracing};
     tracing->look = (struct timer){.due = tracing_watch, .context = tracing};

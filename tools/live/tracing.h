@@ -34,7 +34,6 @@ struct tracing {
     struct session_spec spec; /* its name may be another one than the configuration's */
     char first_name[256];
     char note[4096];  /* the file that says what we have created */
-    const char *kept; /* as given */
     struct tracing_callbacks on;
     enum tracing_state state;
     int64_t since_ns;
@@ -62,12 +61,11 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
                        struct session_spec *spec, struct error *error);
 
 /*
- * note: a file of ours in the runtime folder. kept: where the relay daemon that starts with us has
- * its files, so that a session that streams already is dead, and what is kept of those before one
- * that is made is marked; it must live as long. NULL: another one's.
+ * note: a file of ours in the runtime folder. is_own_relay: the relay daemon starts with us, so a
+ * session that streams already is dead.
  */
 void tracing_begin(struct tracing *tracing, struct loop *loop, const struct session_spec *spec,
-                   const char *note, const char *kept, const struct tracing_callbacks *callbacks);
+                   const char *note, bool is_own_relay, const struct tracing_callbacks *callbacks);
 
 void tracing_relay_up(struct tracing *tracing);
 void tracing_relay_down(struct tracing *tracing);

@@ -4,7 +4,7 @@
  *     in + taken over = counted + late + over + invalid + handed over + open, always
  *
  * It is the same over all workers: what one has handed over, or had open when it was killed, others
- * have taken over, and is in `in` once. So is what is in the deltas (deltas.h): they are committed
+ * have taken over, and is in `in` once. So is what is in the deltas (merged.h): they are committed
  * together with what was read.
  *
  * One table has all counters: the worker's page, its last line and the deltas are made from it.
@@ -35,7 +35,7 @@ enum work_counter_kind {
 };
 
 struct work_counter {
-    const char *name; /* OTLP: blkin.work.NAME; Prometheus: blkin_work_NAME, of a counter _total */
+    const char *name; /* Prometheus: blkin_work_NAME, of a counter _total */
     enum work_counter_kind kind;
     size_t offset; /* in struct work_counts */
     const char *help;

@@ -13,9 +13,6 @@
 #define NAMES_MAX   32768
 #define NAMES_BYTES (8U << 20)
 
-/* No transaction takes longer: what says so is a clock that is wrong. */
-#define PERIOD_MAX_NS (600 * INT64_C(1000000000))
-
 struct merged *merged_new(void)
 {
     struct merged *merged = calloc(1, sizeof(*merged));
@@ -99,9 +96,9 @@ void merged_widen(struct merged *merged, int64_t from_ns, int64_t to_ns)
 }
 
 /* It goes to terminals, pages and JSON, and is any bytes. */
-static void clean_name(char name[DELTAS_NAME_MAX], const char *instance)
+static void clean_name(char name[WORKER_NAME_MAX], const char *instance)
 {
-    (void)snprintf(name, DELTAS_NAME_MAX, "%s", instance);
+    (void)snprintf(name, WORKER_NAME_MAX, "%s", instance);
     for (char *c = name; *c; c++) {
         if (*c < ' ' || *c > '~')
             *c = '?';
@@ -111,7 +108,7 @@ static void clean_name(char name[DELTAS_NAME_MAX], const char *instance)
 void merged_add_worker(struct merged *merged, const char *instance,
                        const struct work_counts *counts, int64_t heard_ns)
 {
-    char name[DELTAS_NAME_MAX];
+    char name[WORKER_NAME_MAX];
     struct merged_worker *worker;
     struct work_counts sum = *counts;
 
@@ -125,25 +122,4 @@ void merged_add_worker(struct merged *merged, const char *instance,
     }
     work_counts_add(&sum, &worker->counts); /* gauges stay those of later */
     worker->counts = sum;
-}
-
-bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
-                        struct error *error)
-{
-    static struct deltas_head head;
-    int64_t period_ns;
-
-    error->text[0] = '\0';
-    head = (struct deltas_head){.start_ns = 0};
-    merged->messages++;
-    if (!deltas_read(data, length, &head, merged->statistics, merged->names, error)) {
-        merged->refused++;
-        return strcmp(error->text, "out of memory") != 0;
-    }
-    if (head.has_counts)
-        merged_add_worker(merged, head.instance, &head.counts, log_ns);
-    period_ns = head.end_ns - head.start_ns;
-    merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0),
-                 log_ns);
-    return true;
 }

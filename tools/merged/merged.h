@@ -19,8 +19,13 @@
  * the server's spans. Workers have all counters of counts.h; forgotten is the sum of those that are
  * long away. A name is null where there was no room for it: all such are in one row (edge).
  *
+ * What a worker has counted since its last transaction is such a document, too: a message (or
+ * several) of the topic of deltas. The first message has the worker with what its counters have
+ * grown by; rows and edges without calls in this time are left out.
+ *
  * HISTOGRAM is {"count", "zeros", "sum", "min", "max", "buckets": [INDEX, COUNT, INDEX, COUNT]}, of
- * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets.
+ * times in ns: OpenTelemetry's exponential histogram of that scale, without empty buckets. An empty
+ * one is left out.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -29,7 +34,7 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "babeltrace-plugin/model/statistics.h"
-#include "deltas.h"
+#include "counts.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -39,9 +44,10 @@
 #define WORKER_AWAY_NS   (10 * INT64_C(1000000000))
 #define WORKER_FORGET_NS (3600 * INT64_C(1000000000))
 #define WORKERS_MAX      1024
+#define WORKER_NAME_MAX  256
 
 struct merged_worker {
-    char instance[DELTAS_NAME_MAX];
+    char instance[WORKER_NAME_MAX];
     int64_t heard_ns; /* its last message, by the log */
     struct work_counts counts;
 };
@@ -61,6 +67,20 @@ struct merged {
 /* Returns NULL when out of memory. */
 struct merged *merged_new(void);
 void merged_free(struct merged *merged); /* NULL is allowed */
+
+struct deltas_head {
+    char instance[WORKER_NAME_MAX]; /* of the worker */
+    int64_t start_ns, end_ns;       /* the period, since 1970 */
+    struct work_counts counts;      /* counters: of this period; gauges: at its end */
+};
+
+/* Takes one message; the bytes are the caller's. Returns false to end it. */
+typedef bool deltas_emit_fn(void *context, const char *data, size_t length);
+
+/* Calls emit for each message of this period, one at least. Returns false when out of memory, or
+ * when emit has. */
+bool deltas_write(const struct deltas_head *head, const struct statistics *statistics,
+                  deltas_emit_fn *emit, void *context);
 
 /* A message of the topic, and its time there. Any bytes: what is none is counted as refused, and
  * error is set. Returns false when out of memory: then it is to be begun anew. */

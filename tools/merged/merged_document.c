@@ -1,5 +1,5 @@
 /*
- * What all workers have counted, as a document: written, and read.
+ * What workers have counted, as a document: written, and read.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,8 +9,10 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "babeltrace-plugin/encode/json.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -64,12 +66,15 @@ static void put_time(struct printer *printer, const char *before, int64_t time_n
         print_string(printer, "null");
 }
 
+/* An empty one is left out. */
 static void document_put_histogram(struct printer *printer, const char *key,
                                    const struct histogram *histogram)
 {
     struct histogram_bucket bucket = {0};
     const char *comma = "";
 
+    if (histogram->count == 0)
+        return;
     print(printer, ",\"%s\":{", key);
     put_sum(printer, "\"count\":", histogram->count);
     put_sum(printer, ",\"zeros\":", histogram->zeros);
@@ -84,12 +89,13 @@ static void document_put_histogram(struct printer *printer, const char *key,
     print_string(printer, "]}");
 }
 
-static void document_put_row(struct printer *printer, const struct merged *merged, size_t i)
+static void document_put_row(struct printer *printer, const struct statistics *statistics, size_t i)
 {
-    const struct statistics_row *row = statistics_row(merged->statistics, i);
+    const struct statistics_row *row = statistics_row(statistics, i);
+    const struct names *names = statistics_names(statistics);
 
-    put_name(printer, "{\"service\":", merged->names, row->service);
-    put_name(printer, ",\"name\":", merged->names, row->name);
+    put_name(printer, "{\"service\":", names, row->service);
+    put_name(printer, ",\"name\":", names, row->name);
     put_sum(printer, ",\"spans\":", row->spans);
     put_sum(printer, ",\"errors\":", row->errors);
     document_put_histogram(printer, "duration", &row->duration);
@@ -97,12 +103,14 @@ static void document_put_row(struct printer *printer, const struct merged *merge
     print_string(printer, "}");
 }
 
-static void put_edge(struct printer *printer, const struct merged *merged, size_t i)
+static void document_put_edge(struct printer *printer, const struct statistics *statistics,
+                              size_t i)
 {
-    const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
+    const struct statistics_edge *edge = statistics_edge(statistics, i);
+    const struct names *names = statistics_names(statistics);
 
-    put_name(printer, "{\"client\":", merged->names, edge->caller);
-    put_name(printer, ",\"server\":", merged->names, edge->callee);
+    put_name(printer, "{\"client\":", names, edge->caller);
+    put_name(printer, ",\"server\":", names, edge->callee);
     put_sum(printer, ",\"calls\":", edge->calls);
     put_sum(printer, ",\"errors\":", edge->errors);
     document_put_histogram(printer, "duration", &edge->duration);
@@ -123,58 +131,64 @@ static void put_counts(struct printer *printer, const struct work_counts *counts
     }
 }
 
-static void put_worker(struct printer *printer, const struct merged *merged, size_t i,
-                       int64_t now_ns)
+static void put_worker(struct printer *printer, const char *instance,
+                       const struct work_counts *counts)
 {
-    const struct merged_worker *worker = &merged->workers[i];
-    char instance[JSON_STRING_MAX(DELTAS_NAME_MAX)];
+    char text[JSON_STRING_MAX(WORKER_NAME_MAX)];
     bool cut;
-    char *end = json_put_string(instance, text_of(worker->instance), DELTAS_NAME_MAX, '|', &cut);
+    char *end = json_put_string(text, text_of(instance), WORKER_NAME_MAX, '|', &cut);
 
     print_string(printer, "{\"instance\":");
-    print_text(printer, instance, (size_t)(end - instance));
-    put_time(printer, ",\"heard\":", worker->heard_ns);
-    print(printer, ",\"is_there\":%s", worker_is_there(worker, now_ns) ? "true" : "false");
-    put_counts(printer, &worker->counts);
-    print_string(printer, "}");
+    print_text(printer, text, (size_t)(end - text));
+    put_counts(printer, counts);
 }
 
-static void put_totals(struct printer *printer, const struct merged *merged)
+static void put_head(struct printer *printer, int64_t from_ns, int64_t to_ns)
+{
+    put_time(printer,
+             "{\"blkin\":\"statistics\",\"version\":\"" BLKIN_RELEASE "\",\"from\":", from_ns);
+    put_time(printer, ",\"to\":", to_ns);
+    print(printer, ",\"seconds\":%.3f", (double)(to_ns - from_ns) / 1e9);
+    print(printer, ",\"scale\":%d", HISTOGRAM_SCALE);
+}
+
+static void put_totals(struct printer *printer, const struct statistics *statistics)
 {
     uint64_t spans = 0, errors = 0;
 
-    for (size_t i = 0; i < statistics_rows(merged->statistics); i++) {
-        spans += statistics_row(merged->statistics, i)->spans;
-        errors += statistics_row(merged->statistics, i)->errors;
+    for (size_t i = 0; i < statistics_rows(statistics); i++) {
+        spans += statistics_row(statistics, i)->spans;
+        errors += statistics_row(statistics, i)->errors;
     }
-    put_time(printer, "{\"blkin\":\"statistics\",\"version\":\"" BLKIN_RELEASE "\",\"from\":",
-             merged->from_ns);
-    put_time(printer, ",\"to\":", merged->to_ns);
-    print(printer, ",\"seconds\":%.3f", (double)(merged->to_ns - merged->from_ns) / 1e9);
     put_sum(printer, ",\"spans\":", spans);
     put_sum(printer, ",\"errors\":", errors);
-    print(printer, ",\"scale\":%d", HISTOGRAM_SCALE);
 }
 
 char *merged_document(const struct merged *merged, int64_t now_ns)
 {
+    const struct statistics *statistics = merged->statistics;
     struct printer printer = {0};
 
-    put_totals(&printer, merged);
+    put_head(&printer, merged->from_ns, merged->to_ns);
+    put_totals(&printer, statistics);
     print_string(&printer, ",\"rows\":[");
-    for (size_t i = 0; i < statistics_rows(merged->statistics); i++) {
+    for (size_t i = 0; i < statistics_rows(statistics); i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        document_put_row(&printer, merged, i);
+        document_put_row(&printer, statistics, i);
     }
     print_string(&printer, "],\"edges\":[");
-    for (size_t i = 0; i < statistics_edges(merged->statistics); i++) {
+    for (size_t i = 0; i < statistics_edges(statistics); i++) {
         print_string(&printer, i ? ",\n" : "\n");
-        put_edge(&printer, merged, i);
+        document_put_edge(&printer, statistics, i);
     }
     print_string(&printer, "],\"workers\":[");
     for (size_t i = 0; i < merged->worker_count; i++) {
+        const struct merged_worker *worker = &merged->workers[i];
+
         print_string(&printer, i ? ",\n" : "\n");
-        put_worker(&printer, merged, i, now_ns);
+        put_worker(&printer, worker->instance, &worker->counts);
+        put_time(&printer, ",\"heard\":", worker->heard_ns);
+        print(&printer, ",\"is_there\":%s}", worker_is_there(worker, now_ns) ? "true" : "false");
     }
     print_string(&printer, "],\"forgotten\":{\"instance\":null");
     put_counts(&printer, &merged->forgotten);
@@ -183,6 +197,83 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
     put_sum(&printer, ",\"gaps\":", merged->gaps);
     print_string(&printer, "}\n");
     return print_end(&printer);
+}
+
+/* ---- a worker's messages --------------------------------------------------------------------- */
+
+/* A broker takes 1 MB unless told otherwise; the longest row, of two full histograms, has half of
+ * it. */
+#define MESSAGE_BYTES 450000
+
+struct deltas_writer {
+    const struct deltas_head *head;
+    deltas_emit_fn *emit;
+    void *context;
+    struct printer printer;
+    const char *comma; /* NULL: no message is open */
+};
+
+static bool deltas_emit(struct deltas_writer *writer)
+{
+    struct printer *printer = &writer->printer;
+
+    print_string(printer, "]}");
+    writer->comma = NULL;
+    return !printer->has_failed &&
+           writer->emit(writer->context, printer->buffer.data, printer->buffer.length);
+}
+
+/* Makes room for one of the array that is called so. */
+static void deltas_continue(struct deltas_writer *writer, const char *array)
+{
+    struct printer *printer = &writer->printer;
+
+    if (!writer->comma) {
+        printer->buffer.length = 0;
+        put_head(printer, writer->head->start_ns, writer->head->end_ns);
+        print(printer, ",\"%s\":[", array);
+    }
+    print_string(printer, writer->comma ? writer->comma : "");
+    writer->comma = ",\n";
+}
+
+static bool deltas_write_arrays(struct deltas_writer *writer, const struct statistics *statistics)
+{
+    const size_t rows = statistics_rows(statistics), edges = statistics_edges(statistics);
+
+    deltas_continue(writer, "workers");
+    put_worker(&writer->printer, writer->head->instance, &writer->head->counts);
+    print_string(&writer->printer, "}],\"rows\":[");
+    writer->comma = "";
+    for (size_t i = 0; i < rows + edges; i++) {
+        const bool is_row = i < rows;
+
+        if (i == rows && writer->comma) {
+            print_string(&writer->printer, "],\"edges\":[");
+            writer->comma = "";
+        }
+        if (is_row ? statistics_row(statistics, i)->spans == 0
+                   : statistics_edge(statistics, i - rows)->calls == 0)
+            continue;
+        deltas_continue(writer, is_row ? "rows" : "edges");
+        if (is_row)
+            document_put_row(&writer->printer, statistics, i);
+        else
+            document_put_edge(&writer->printer, statistics, i - rows);
+        if (writer->printer.buffer.length > MESSAGE_BYTES && !deltas_emit(writer))
+            return false;
+    }
+    return !writer->comma || deltas_emit(writer);
+}
+
+bool deltas_write(const struct deltas_head *head, const struct statistics *statistics,
+                  deltas_emit_fn *emit, void *context)
+{
+    struct deltas_writer writer = {.head = head, .emit = emit, .context = context};
+    const bool is_written = deltas_write_arrays(&writer, statistics);
+
+    buffer_free(&writer.printer.buffer);
+    return is_written;
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -230,46 +321,66 @@ static bool document_read_buckets(struct histogram *histogram, int scale, const 
     return true;
 }
 
-static bool add_histogram(struct histogram *to, int scale, const json_t *json)
+/* One that is not there is empty. Whatever it returns, histogram_clear() is due. */
+static bool document_read_histogram(struct histogram *histogram, int scale, const json_t *json)
 {
-    struct histogram histogram = {.count = 0};
-    bool done = json_is_object(json) &&
-                document_read_buckets(&histogram, scale, json_object_get(json, "buckets"));
-
-    histogram.count = count_at(json, "count");
-    histogram.zeros = count_at(json, "zeros");
-    histogram.sum = json_number_value(json_object_get(json, "sum"));
-    histogram.min = json_integer_value(json_object_get(json, "min"));
-    histogram.max = json_integer_value(json_object_get(json, "max"));
-    done = done && isfinite(histogram.sum) && histogram_merge(to, &histogram);
-    histogram_clear(&histogram);
-    return done;
+    *histogram = (struct histogram){.count = 0};
+    if (!json)
+        return true;
+    if (!json_is_object(json) ||
+        !document_read_buckets(histogram, scale, json_object_get(json, "buckets")))
+        return false;
+    histogram->count = count_at(json, "count");
+    histogram->zeros = count_at(json, "zeros");
+    histogram->sum = json_number_value(json_object_get(json, "sum"));
+    histogram->min = json_integer_value(json_object_get(json, "min"));
+    histogram->max = json_integer_value(json_object_get(json, "max"));
+    return isfinite(histogram->sum);
 }
 
+/* merged NULL: it is only looked at. */
 static bool add_row(struct merged *merged, int scale, const json_t *json)
 {
-    struct statistics_row *row = statistics_row_of(
-        merged->statistics, name_at(merged, json, "service"), name_at(merged, json, "name"));
+    struct histogram duration = {.count = 0}, self = {.count = 0};
+    struct statistics_row *row = NULL;
+    bool done = json_is_object(json) &&
+                document_read_histogram(&duration, scale, json_object_get(json, "duration")) &&
+                document_read_histogram(&self, scale, json_object_get(json, "self"));
 
-    if (!row || !add_histogram(&row->duration, scale, json_object_get(json, "duration")) ||
-        !add_histogram(&row->self, scale, json_object_get(json, "self")))
-        return false;
-    row->spans += count_at(json, "spans");
-    row->ever += count_at(json, "spans");
-    row->errors += count_at(json, "errors");
-    return true;
+    if (done && merged) {
+        row = statistics_row_of(merged->statistics, name_at(merged, json, "service"),
+                                name_at(merged, json, "name"));
+        done =
+            row && histogram_merge(&row->duration, &duration) && histogram_merge(&row->self, &self);
+    }
+    if (done && merged) {
+        row->spans += count_at(json, "spans");
+        row->ever += count_at(json, "spans");
+        row->errors += count_at(json, "errors");
+    }
+    histogram_clear(&duration);
+    histogram_clear(&self);
+    return done;
 }
 
 static bool add_edge(struct merged *merged, int scale, const json_t *json)
 {
-    struct statistics_edge *edge = statistics_edge_of(
-        merged->statistics, name_at(merged, json, "client"), name_at(merged, json, "server"));
+    struct histogram duration = {.count = 0};
+    struct statistics_edge *edge = NULL;
+    bool done = json_is_object(json) &&
+                document_read_histogram(&duration, scale, json_object_get(json, "duration"));
 
-    if (!edge || !add_histogram(&edge->duration, scale, json_object_get(json, "duration")))
-        return false;
-    edge->calls += count_at(json, "calls");
-    edge->errors += count_at(json, "errors");
-    return true;
+    if (done && merged) {
+        edge = statistics_edge_of(merged->statistics, name_at(merged, json, "client"),
+                                  name_at(merged, json, "server"));
+        done = edge && histogram_merge(&edge->duration, &duration);
+    }
+    if (done && merged) {
+        edge->calls += count_at(json, "calls");
+        edge->errors += count_at(json, "errors");
+    }
+    histogram_clear(&duration);
+    return done;
 }
 
 static int64_t time_at(const json_t *object, const char *key)
@@ -299,10 +410,9 @@ static bool add_worker(struct merged *merged, int scale, const json_t *json)
     const struct work_counts counts = read_counts(json);
 
     (void)scale;
-    if (!instance)
-        return false;
-    merged_add_worker(merged, instance, &counts, time_at(json, "heard"));
-    return true;
+    if (instance && merged)
+        merged_add_worker(merged, instance, &counts, time_at(json, "heard"));
+    return instance != NULL;
 }
 
 typedef bool add_fn(struct merged *merged, int scale, const json_t *json);
@@ -323,15 +433,30 @@ static bool add_all(struct merged *merged, const json_t *document, const char *w
     return true;
 }
 
+static bool add_arrays(struct merged *merged, const json_t *document, struct error *error)
+{
+    return add_all(merged, document, "rows", add_row, error) &&
+           add_all(merged, document, "edges", add_edge, error) &&
+           add_all(merged, document, "workers", add_worker, error);
+}
+
+static bool check_head(const json_t *document, struct error *error)
+{
+    const json_int_t scale = json_integer_value(json_object_get(document, "scale"));
+
+    if (merged_is_document(document) && scale >= 0 && scale <= 20)
+        return true;
+    return error_set(error,
+                     "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
+}
+
 bool merged_add_document(struct merged *merged, const json_t *document, struct error *error)
 {
     const int64_t from_ns = time_at(document, "from"), to_ns = time_at(document, "to");
-    const json_int_t scale = json_integer_value(json_object_get(document, "scale"));
     struct work_counts forgotten;
 
-    if (!merged_is_document(document) || scale < 0 || scale > 20)
-        return error_set(error,
-                         "expected a document of `blkin work --root`: {\"blkin\": \"statistics\"");
+    if (!check_head(document, error))
+        return false;
     if (from_ns && to_ns >= from_ns)
         merged_widen(merged, from_ns, to_ns);
     forgotten = read_counts(json_object_get(document, "forgotten"));
@@ -339,7 +464,47 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
     merged->messages += count_at(document, "messages");
     merged->refused += count_at(document, "refused");
     merged->gaps += count_at(document, "gaps");
-    return add_all(merged, document, "rows", add_row, error) &&
-           add_all(merged, document, "edges", add_edge, error) &&
-           add_all(merged, document, "workers", add_worker, error);
+    return add_arrays(merged, document, error);
+}
+
+/* No transaction takes longer: what says so is a clock that is wrong. */
+#define PERIOD_MAX_NS (600 * INT64_C(1000000000))
+
+/* Looks at all of it first: of a message that is refused nothing is added. */
+static bool deltas_add(struct merged *merged, const json_t *json, int64_t log_ns,
+                       struct error *error)
+{
+    const int64_t period_ns = time_at(json, "to") - time_at(json, "from");
+    const json_t *worker = json_array_get(json_object_get(json, "workers"), 0);
+    const struct work_counts counts = read_counts(worker);
+
+    if (!check_head(json, error) || !add_arrays(NULL, json, error))
+        return false;
+    if (worker)
+        merged_add_worker(merged, json_string_value(json_object_get(worker, "instance")), &counts,
+                          log_ns);
+    merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0),
+                 log_ns);
+    return add_all(merged, json, "rows", add_row, error) &&
+           add_all(merged, json, "edges", add_edge, error);
+}
+
+bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,
+                        struct error *error)
+{
+    json_error_t cause;
+    json_t *json;
+    bool is_added;
+
+    error->text[0] = '\0';
+    merged->messages++;
+    errno = 0;
+    json = json_loadb(data, length, JSON_ALLOW_NUL, &cause);
+    is_added = json ? deltas_add(merged, json, log_ns, error)
+                    : error_set(error, "expected JSON: %s", cause.text);
+    json_decref(json);
+    merged->refused += !is_added;
+    if (is_added || errno != ENOMEM)
+        return true;
+    return error_set(error, "out of memory");
 }

@@ -6,6 +6,7 @@
 #include "held.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "host_rules.h"
 #include "users.h"
 
 struct held *held_find(struct held *list, uint32_t user)
@@ -41,8 +42,23 @@ void held_leave(struct held *held)
     memory_set_state(&held->memory, RING_LEFT);
 }
 
+void held_leave_older(struct held *list)
+{
+    for (struct held *held = list; held; held = held->next)
+        for (const struct held *other = list; other && !held->is_left; other = other->next)
+            held->is_left = other->user == held->user && other->number > held->number;
+}
+
+void held_set_rules(const struct held *list)
+{
+    for (; list && host_rules(); list = list->next)
+        memory_set_rules(&list->memory, host_rules());
+}
+
 void held_begin(struct held *held)
 {
+    if (host_rules())
+        memory_set_rules(&held->memory, host_rules());
     held->payer = users_owner(held->user);
     held->written = held->begun_written = memory_written(&held->memory);
     held->since_ms = held->used_ms = held->begun_ms = clock_ms();

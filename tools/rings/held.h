@@ -52,6 +52,12 @@ struct held *held_longest_idle(struct held *list);
 /* No program gets it any more. */
 void held_leave(struct held *held);
 
+/* The newest of a user is the one to be given; the others are read to their ends. */
+void held_leave_older(struct held *list);
+
+/* The host's rules of slow spans, for all programs. */
+void held_set_rules(const struct held *list);
+
 /* A new one in the list. */
 void held_begin(struct held *held);
 

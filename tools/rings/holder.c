@@ -8,6 +8,7 @@
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
 #include "fdstore.h"
+#include "host_rules.h"
 #include "shares.h"
 #include "tools/base/notify.h"
 #include "users.h"
@@ -21,19 +22,18 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define HOLDER_AT_ONCE     64 /* clients, before others of the loop are served */
-#define HOLDER_TICK_MS     1000
-#define HOLDER_GROW_MS     60000
-#define HOLDER_STEP_BYTES  RING_HUGE /* of a memory that is made, in one go: some ms */
-#define HOLDER_CLIENTS_MAX 4096
-#define HOLDER_USERS_SHARES                                               \
-    16 /* of the clients, no user may have more than one of so many parts \
-        */
+#define HOLDER_AT_ONCE      64 /* clients, before others of the loop are served */
+#define HOLDER_TICK_MS      1000
+#define HOLDER_RULES_MS     100
+#define HOLDER_GROW_MS      60000
+#define HOLDER_STEP_BYTES   RING_HUGE /* of a memory that is made, in one go: some ms */
+#define HOLDER_CLIENTS_MAX  4096
+#define HOLDER_USERS_SHARES 16 /* a user has one of so many parts of the clients at most */
 
 /*
  * One who was sent a memory, until the message was read.
- * A descriptor in a message counts for its sender: who never reads must not use up what the kernel
- * allows us.
+ * A descriptor in a message counts for its sender: who never reads must not use up what the
+ * kernel allows us.
  */
 struct holder_client {
     struct holder *holder;
@@ -50,7 +50,7 @@ struct holder {
     struct unix_socket socket;
     struct watched listener;
     bool is_deaf; /* the listener is not watched until the next tick */
-    struct timer tick;
+    struct timer tick, rules;
     struct held *memories;
     struct held *making; /* nobody has these yet */
     struct timer make;
@@ -315,12 +315,9 @@ static void holder_take_over(void *context, int fd, const char *name)
     }
 }
 
-/* The newest of a user is the one to be given; the others are read to their ends. */
 static void holder_sort_out(struct holder *holder)
 {
-    for (struct held *held = holder->memories; held; held = held->next)
-        for (struct held *other = holder->memories; other && !held->is_left; other = other->next)
-            held->is_left = other->user == held->user && other->number > held->number;
+    held_leave_older(holder->memories);
     for (struct held *held = holder->memories; held; held = held->next) {
         memory_set_state(&held->memory, held->is_left ? RING_LEFT : RING_ON);
         holder->callbacks.came(holder->callbacks.context, held);
@@ -487,6 +484,17 @@ static void holder_tick(void *context)
     timer_set(holder->loop, &holder->tick, HOLDER_TICK_MS);
 }
 
+/* ---- rules of slow spans --------------------------------------------------------------------- */
+
+static void holder_pass_rules_on(void *context)
+{
+    struct holder *holder = context;
+
+    if (host_rules_refresh())
+        held_set_rules(holder->memories);
+    timer_set(holder->loop, &holder->rules, HOLDER_RULES_MS);
+}
+
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
 /* Half of what the process may have is for clients. */
@@ -523,6 +531,8 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder->unknown_user = users_unknown();
     holder->store = (struct fdstore){
         .loop = loop, .path = options->vault, .is_new = holder_store_all, .context = holder};
+    holder->rules = (struct timer){.due = holder_pass_rules_on, .context = holder};
+    holder_pass_rules_on(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
     holder_sort_out(holder);
     holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
@@ -546,6 +556,7 @@ void holder_close(struct holder *holder)
     if (!holder)
         return;
     timer_clear(holder->loop, &holder->tick);
+    timer_clear(holder->loop, &holder->rules);
     holder_drop_making(holder);
     if (!holder->is_deaf)
         loop_unwatch(holder->loop, &holder->listener);

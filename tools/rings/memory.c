@@ -301,6 +301,20 @@ uint64_t memory_beats(const struct memory *memory)
     return __atomic_load_n(&memory_head(memory)->beats, __ATOMIC_RELAXED);
 }
 
+/* What the memory says goes into nothing but the next number. */
+void memory_set_rules(const struct memory *memory, const char *text)
+{
+    struct ring_rules *rules = (struct ring_rules *)(void *)(memory->at + RING_RULES_AT);
+    const uint32_t turn = __atomic_load_n(&rules->turn, __ATOMIC_RELAXED) & ~UINT32_C(1);
+
+    if (memory->heads_at < RING_RULES_AT + sizeof(*rules))
+        return;
+    __atomic_store_n(&rules->turn, turn + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    (void)snprintf(rules->text, sizeof(rules->text), "%s", text);
+    __atomic_store_n(&rules->turn, turn + 2 ? turn + 2 : 2, __ATOMIC_RELEASE);
+}
+
 bool memory_is_same(const struct memory *memory, const struct memory *other)
 {
     struct stat one, two;

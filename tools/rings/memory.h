@@ -92,6 +92,9 @@ enum ring_state memory_state(const struct memory *memory);
 void memory_beat(struct memory *memory);
 uint64_t memory_beats(const struct memory *memory);
 
+/* Rules of slow spans for its programs, which see them with their chores. */
+void memory_set_rules(const struct memory *memory, const char *text);
+
 /* Do both refer to the same one? */
 bool memory_is_same(const struct memory *memory, const struct memory *other);
 

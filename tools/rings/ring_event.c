@@ -203,6 +203,13 @@ static enum decoded ring_take_metric(struct ring_rest *rest, struct event *event
 
 /* ---- those of the original ------------------------------------------------------------------- */
 
+static bool ring_is_cut(const struct event *event)
+{
+    return event->span_name.length > RING_NAME_MAX || event->service.length > RING_NAME_MAX ||
+           event->ip.length > RING_NAME_MAX || event->key.length > RING_NAME_MAX ||
+           (event->kind != EVENT_KEYVAL_INTEGER && event->value.length > RING_TEXT_MAX);
+}
+
 static bool ring_take_annotated(struct ring_rest *rest, struct event *event, unsigned type)
 {
     /* in the order of enum blkin_annotation_type */
@@ -232,6 +239,7 @@ static enum decoded ring_take_original(struct ring_rest *rest, struct event *eve
     event->port = payload.port;
     if (event->kind == EVENT_KEYVAL_INTEGER)
         event->integer = payload.integer;
+    event->is_cut = ring_is_cut(event);
     ring_set_time(event, clock, payload.monotonic, 64);
     return DECODED;
 }

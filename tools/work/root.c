@@ -10,7 +10,7 @@
 #include "command.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/base/real.h"
+#include "babeltrace-plugin/base/duration.h"
 #include "root_deltas.h"
 #include "tools/base/folders.h"
 #include "tools/base/notify.h"
@@ -353,17 +353,12 @@ static const struct config_flag flags[] = {{"root", &is_root, NULL},
 /* "10m", or a date and time; 0: neither. */
 static int64_t root_parse_since(const char *text)
 {
-    static const char units[] = "smhd";
-    static const int64_t seconds[] = {1, 60, 3600, 86400};
     struct tm tm = {0};
-    char *end;
-    const double count = real_read(text, &end);
-    const char *unit = *end ? strchr(units, *end) : NULL;
-    const char *rest;
+    const int64_t ago_ns = duration_read(text);
+    const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
 
-    if (*text >= '0' && *text <= '9' && unit && end[1] == '\0' && count * 86400 < 1e10)
-        return wall_clock_ns() - (int64_t)(count * (double)seconds[unit - units] * 1e9);
-    rest = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    if (ago_ns >= 0)
+        return wall_clock_ns() - ago_ns;
     return rest && *rest == '\0' ? (int64_t)timegm(&tm) * 1000000000 : 0;
 }
 

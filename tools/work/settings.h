@@ -7,14 +7,14 @@
 #define BLKIN_TOOLS_WORK_SETTINGS_H
 
 #include "babeltrace-plugin/deliver/kafka_url.h"
-#include "tools/merged/deltas.h"
+#include "tools/merged/merged.h"
 
 struct work_settings {
     struct kafka_url input; /* the topic of spans */
     const char *kafka_file;
     const char *group;
     const char *deltas; /* the topic of what was counted; "": it is not written */
-    char instance[DELTAS_NAME_MAX];
+    char instance[WORKER_NAME_MAX];
     bool is_named; /* the instance, by the configuration: another worker may have it by mistake */
     int64_t wait_ms, commit_ms;
     uint64_t max_open_bytes; /* above it, traces are closed before their time */

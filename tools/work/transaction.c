@@ -11,7 +11,7 @@
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
 #include "tools/kafka/kafka_log.h"
-#include "tools/merged/deltas.h"
+#include "tools/merged/merged.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,6 @@ struct transactions {
     bool is_away;                    /* no broker was to be reached; that was said */
     struct work_counts committed;    /* as of the last commit */
     int64_t period_ns;               /* since 1970, when that was */
-    struct buffer buffer;            /* for a message of deltas */
 };
 
 /* ---- what librdkafka answers ----------------------------------------------------------------- */
@@ -116,10 +115,9 @@ static bool transactions_write_deltas(struct transactions *transactions)
     if (!transactions->deltas)
         return true;
     (void)snprintf(head.instance, sizeof(head.instance), "%s", settings->instance);
-    (void)snprintf(head.group, sizeof(head.group), "%s", settings->group);
     head.counts = work_counts_since(&transactions->stage->counts, &transactions->committed);
-    return deltas_write(&head, transactions->stage->statistics, &transactions->buffer,
-                        transactions_emit_deltas, transactions);
+    return deltas_write(&head, transactions->stage->statistics, transactions_emit_deltas,
+                        transactions);
 }
 
 /* ---- committing ------------------------------------------------------------------------------ */
@@ -341,6 +339,5 @@ void transactions_close(struct transactions *transactions)
         rd_kafka_topic_destroy(transactions->kept);
     if (transactions->producer)
         rd_kafka_destroy(transactions->producer);
-    buffer_free(&transactions->buffer);
     free(transactions);
 }

@@ -7,9 +7,9 @@
  * Whoever may write to it may write anything: both sides check what they use, and a program that
  * scribbles harms the spans of its own user.
  *
- * Memory: struct ring_memory in a page of its own; from heads_at on a struct ring_head for each
- * ring; from data_at on the rings of events, one after the other, and then those of alarms. The
- * ring of CPU c is ring c, its alarms are ring cpus + c.
+ * Memory: struct ring_memory and struct ring_rules in a page of their own; from heads_at on a
+ * struct ring_head for each ring; from data_at on the rings of events, one after the other, and
+ * then those of alarms. The ring of CPU c is ring c, its alarms are ring cpus + c.
  *
  * A record is a struct ring_record, the event's payload as in events.h (of the original's events:
  * struct ring_original), zero bytes up to a multiple of 8, and a trailer of 8 bytes: the position
@@ -72,6 +72,19 @@ struct ring_memory {
     uint64_t beats; /* the agent raises it once a second: it lives, and reads */
 } __attribute__((aligned(64)));
 
+/*
+ * The host's rules of slow spans, at RING_RULES_AT: for programs that have no rules of their own.
+ * The agent writes them whenever they change. Agents of before leave zeros there, and programs of
+ * before do not look: so this has no version of its own.
+ */
+#define RING_RULES_AT  2048
+#define RING_RULES_MAX 1024
+
+struct ring_rules {
+    uint32_t turn;             /* 0: there are none. Odd: they are being written */
+    char text[RING_RULES_MAX]; /* with its NUL */
+};
+
 enum ring_state {
     /*
      * The agent is leaving this memory: ask for another one. Programs that record see this within
@@ -106,8 +119,12 @@ enum ring_event {
 
 /*
  * An event of the original API. Strings: trace_name, service_name, ip, then what it has of
- * zipkin_trace.h: event; key and val; or key.
+ * zipkin_trace.h: event; key and val; or key. A longer text is cut, and a mark follows: so of the
+ * texts here, those that are cut are longer than this.
  */
+#define RING_NAME_MAX 240
+#define RING_TEXT_MAX 2400 /* of event and val */
+
 struct ring_original {
     uint64_t monotonic; /* now, CLOCK_MONOTONIC in ns */
     uint64_t trace_id;

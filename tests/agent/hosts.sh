@@ -1,0 +1,171 @@
+# hosts.sh: several "hosts" on this machine, for the tests and benchmarks of the recorder; to be sourced
+# after lib.sh.
+#
+# A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its
+# own /run/lttng and /dev/shm, so its own LTTng where one is started; its recorder's socket is its own, too.
+# The script itself is in a further network namespace,
+# where the hub and the collector are; each host has a wire of its own to it. Where the kernel cannot
+# delay packets, a proxy of ours before the hub does: $DELAY_BY says which.
+#
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+
+blkin=$BUILD/bin/blkin
+hosts_parts=$SRC/tests/agent/hosts
+export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
+HUB_PORT=7412 HUB_BEHIND_PORT=7413 COLLECTOR_PORT=9411
+RULES=${RULES-'*:request>20ms, error, max=50/s'}
+
+# need_hosts "$@": starts this script again in a network of its own, or skips.
+need_hosts() {
+    [ -z "${HOSTS_INSIDE-}" ] || return 0
+    [ "${BLKIN_ISOLATED-}" = namespaces ] || skip "no namespaces: no hosts"
+    command -v ip >/dev/null || skip "no ip (Debian: iproute2): no hosts"
+    unshare --net --uts --mount true 2>/dev/null || skip "no network namespaces: no hosts"
+    HOSTS_INSIDE=1 exec unshare --net --mount bash "$0" "$@"
+}
+
+# on HOST COMMAND...: hosts are numbered from 1.
+on() {
+    local host=$1
+    shift
+    nsenter --target "${private_pid[host-$host]}" --net --uts --mount -- "$@"
+}
+
+# start_on HOST NAME COMMAND...: the part NAME-HOST.
+start_on() {
+    local host=$1 name=$2
+    shift 2
+    start_part "$name-$host" nsenter --target "${private_pid[host-$host]}" --net --uts --mount -- \
+        env LTTNG_HOME="$WORK/$host" HOME="$WORK/$host" BLKIN_RINGS="$WORK/$host/rings" \
+        BLKIN_RING_SOCKET="$WORK/$host/rings" "$@"
+}
+
+# Run there. Our own private folder may be in /dev/shm, and stays.
+# shellcheck disable=SC2016 # expanded there
+inside_host='hostname "store-$1" && ip link set lo up && ip address add "10.77.$1.2/24" dev wire &&
+    ip link set wire up && mount -t tmpfs host /run/lttng && mkdir -p "$2" && mount -t tmpfs host "$2" &&
+    if [[ $BLKIN_PRIVATE == /dev/shm/* ]]; then
+        mkdir "$2/${BLKIN_PRIVATE##*/}" && mount --bind "$BLKIN_PRIVATE" "$2/${BLKIN_PRIVATE##*/}"
+    fi && mount --move "$2" /dev/shm'
+
+is_apart() {
+    local pid=${private_pid[host-$1]}
+    [ "$(readlink "/proc/$pid/ns/mnt")" != "$(readlink /proc/self/ns/mnt)" ] &&
+        [ "$(cat "/proc/$pid/comm")" = sleep ]
+}
+
+start_host() {
+    local host=$1
+    mkdir -p "$WORK/$host" "$STATE/$host" || return
+    start_part "host-$host" unshare --net --uts --mount sleep infinity
+    wait_for 10 "host-$host" "the namespaces of host $host" is_apart "$host" || return
+    ip link add "wire$host" type veth peer name wire netns "${private_pid[host-$host]}" ||
+        skip "this kernel has no veth: no hosts"
+    ip address add "10.77.$host.1/24" dev "wire$host" && ip link set "wire$host" up || return
+    delay_wire "wire$host"
+    on "$host" bash -c "$inside_host" - "$host" "$WORK/$host/shm"
+}
+
+# delay_wire DEVICE: packets to a host, and those from it, on the other end.
+delay_wire() {
+    if command -v tc >/dev/null && tc qdisc add dev "$1" root netem delay 100ms 2>/dev/null; then
+        DELAY_BY="tc netem: 100 ms from there to each host"
+    else
+        DELAY_BY="a proxy before the hub: 50 ms each way (this kernel has no netem)"
+    fi
+}
+
+host_lttng() {
+    local host=$1
+    shift
+    timeout -k 2 20 nsenter --target "${private_pid[host-$host]}" --net --uts --mount -- \
+        env LTTNG_HOME="$WORK/$host" lttng --no-sessiond "$@" </dev/null
+}
+
+host_lttng_answers() {
+    host_lttng "$1" list >/dev/null 2>&1
+}
+
+# The recorder needs none.
+start_host_lttng() {
+    start_on "$1" sessiond lttng-sessiond --no-kernel
+    wait_for 20 "sessiond-$1" "the session daemon of host $1" host_lttng_answers "$1"
+}
+
+# ---- the middle -----------------------------------------------------------------------------------------
+
+start_hub() {
+    local port=$HUB_PORT
+    [[ $DELAY_BY == tc* ]] || port=$HUB_BEHIND_PORT
+    start_part hub "$blkin" hub --config="$WORK/blkin.conf" --runtime-dir="$WORK/hub" \
+        --state-dir="$STATE/hub" --hub-listen="0.0.0.0:$port" --expose-hub=yes "$@"
+    wait_for 20 hub "the hub's port" listening "$port" || return
+    if [ "$port" != "$HUB_PORT" ] && [ -z "${private_pid[delay]-}" ]; then
+        start_part delay "$PYTHON" "$SRC/tests/slow_network.py" "$HUB_PORT" "$HUB_BEHIND_PORT" 50
+        wait_for 20 delay "the proxy before the hub" listening "$HUB_PORT"
+    fi
+}
+
+# start_collect [URL]: writes down what comes in $WORK/collected, and hands it on.
+start_collect() {
+    start_part collect "$PYTHON" "$hosts_parts/collect.py" "$COLLECTOR_PORT" "$WORK/collected" "$@"
+    wait_for 20 collect "the collector's port" listening "$COLLECTOR_PORT"
+}
+
+# ---- on each host ---------------------------------------------------------------------------------------
+
+# start_agent HOST [OPTION...]: AGENT_OPTIONS are those of all.
+start_agent() {
+    local host=$1
+    shift
+    start_on "$host" agent "$blkin" agent --config="$WORK/blkin.conf" --runtime-dir="$WORK/$host/run" \
+        --state-dir="$STATE/$host" --endpoint="http://10.77.$host.1:$COLLECTOR_PORT" \
+        --hub="http://10.77.$host.1:$HUB_PORT" "${AGENT_OPTIONS[@]}" "$@"
+}
+
+agent_status() {
+    timeout 10 "$blkin" status --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/$1/run" agent
+}
+
+# agent_has HOST FILTER [JQ_OPTION...]: is jq's filter true of its status?
+agent_has() {
+    agent_status "$1" 2>/dev/null | jq -e "${@:3}" "$2" >/dev/null 2>&1
+}
+
+# wait_agent HOST [HOSTS]: until it records, and knows of so many hosts, or all.
+wait_agent() {
+    wait_for 30 "agent-$1" "the recording of host $1" agent_has "$1" '.state == "recording"' &&
+        wait_for 30 "agent-$1" "the other hosts as host $1 knows them" \
+            agent_has "$1" ".exchange.state == \"connected\" and (.exchange.hosts | length) == ${2:-$HOSTS}"
+}
+
+# start_load HOST: LOAD has the keys and values of all.
+start_load() {
+    start_on "$1" load env BLKIN_SLOW="$RULES" "$BUILD/tests/agent/hosts/load" "$WORK/load" $(($1 - 1)) \
+        "$HOSTS" "${LOAD[@]}"
+}
+
+# choose_start SECONDS: the load begins then, on all hosts.
+choose_start() {
+    T0=$("$PYTHON" -c "import time; print(time.monotonic() + $1)")
+    LOAD+=("t0=$T0")
+    mkdir -p "$WORK/load"
+}
+
+check_hosts() {
+    "$PYTHON" "$hosts_parts/check.py" "$WORK/load" "$HOSTS" "$WORK/collected" "$@"
+}
+
+# begin_hosts COUNT: hosts, the network; a configuration that says nothing.
+begin_hosts() {
+    local host
+    HOSTS=$1
+    STATE=${STATE-$WORK/state}
+    : >"$WORK/blkin.conf"
+    : >"$WORK/collected"
+    ip link set lo up || skip "no network of our own: no hosts"
+    for ((host = 1; host <= HOSTS; host++)); do
+        start_host "$host" || return
+    done
+}

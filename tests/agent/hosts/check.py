@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""What the collector has got beside what was planted: prints one JSON object, and to standard error
+what there is to say about each trace that is not whole.
+
+    check.py FOLDER HOSTS COLLECTED [--seed N] [--wait SECONDS] [--linger SECONDS] [--after K]
+             [--faults FILE] [--storm]
+
+A planted request is complete if each span that its hosts have recorded is there. --wait: until all
+are complete or tagged. --linger: of the recorders; of a trace neither complete nor tagged, all of whose
+missing spans were recorded later than that after its first alarm (on a busy machine the load falls
+behind), it is said that they were late. --after: only requests from the K-th on. --faults: lines "ns since 1970, what":
+those of the last 30 s before a request's end, and of the 30 s after it, are said beside it. --storm: most
+are held back by caps, which is no fault: of those that came, all is said.
+
+SPDX-License-Identifier: BSD-2-Clause
+"""
+import argparse
+import collections
+import json
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import planted  # noqa: E402
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder")
+    parser.add_argument("hosts", type=int)
+    parser.add_argument("collected")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--wait", type=float, default=0)
+    parser.add_argument("--linger", type=float, default=1.5)
+    parser.add_argument("--after", type=int, default=0)
+    parser.add_argument("--faults")
+    parser.add_argument("--storm", action="store_true")
+    return parser.parse_args()
+
+
+class Trace:
+    def __init__(self):
+        self.spans = collections.Counter()
+        self.first = self.last = None  # ns since 1970, of a span's arrival
+        self.arrived = {}  # id -> ns
+        self.tags = []  # of spans that say "incomplete"
+        self.kept = False  # a span says why
+
+
+class Collected:
+    """Reads on where it was."""
+
+    def __init__(self, path):
+        self.file = open(path, encoding="utf-8")
+        self.rest = ""
+        self.traces = {}
+        self.others = collections.Counter()  # spans of other services, by service
+
+    def read(self):
+        *lines, self.rest = (self.rest + self.file.read()).split("\n")
+        for line in lines:
+            post = json.loads(line)
+            for trace_id, span_id, _, service, name, tags in post["spans"]:
+                trace = self.traces.setdefault(trace_id, Trace())
+                trace.kept |= "blkin.kept" in tags
+                if service == "blkin-agent":
+                    trace.tags.append(tags)
+                    continue
+                trace.spans[span_id] += 1
+                trace.arrived.setdefault(span_id, post["at"])
+
+
+def share(values, part):
+    values = sorted(values)
+    return values[min(len(values) - 1, int(len(values) * part))] if values else None
+
+
+def is_late(request, trace, linger):
+    """Were the spans that are missing recorded when the others had been asked for?"""
+    first = min(at for host, at in request.ended.items() if at and host <= request.where)
+    return all(request.ended[host] > first + linger * 1e9 for host, ids in request.ids.items()
+               if not set(ids) <= set(trace.spans))
+
+
+class Result:
+    def __init__(self, arguments, requests, collected):
+        self.complete, self.tagged, self.late = [], [], []
+        self.silent, self.partial, self.unmade = [], [], []
+        self.false_tags = 0
+        self.not_kept = 0
+        self.latencies = []
+        for request in requests.values():
+            if request.k >= arguments.after:
+                self.judge(arguments, request, collected.traces.get(request.trace_id))
+        self.fast = [trace_id for trace_id in collected.traces if trace_id not in requests]
+        self.doubles = sum(count - 1 for trace in collected.traces.values()
+                           for count in trace.spans.values())
+        self.tag_spans = sum(len(trace.tags) for trace in collected.traces.values())
+
+    def judge(self, arguments, request, trace):
+        if not request.is_made(arguments.hosts):
+            self.unmade.append(request)
+        if request.where not in request.ended:
+            return
+        wanted = {span_id for host, ids in request.ids.items() if request.ended[host]
+                  for span_id in ids}
+        if trace and wanted <= set(trace.spans):
+            self.complete.append(request)
+            self.false_tags += bool(trace.tags) and request.is_made(arguments.hosts)
+            self.not_kept += not trace.kept
+            if request.ended[request.where]:
+                last = max(trace.arrived[span_id] for span_id in wanted)
+                self.latencies.append((last - request.ended[request.where]) / 1e9)
+        elif trace and trace.tags:
+            self.tagged.append(request)
+        elif trace and is_late(request, trace, arguments.linger):
+            self.late.append(request)
+        elif trace:
+            self.partial.append(request)
+        else:
+            self.silent.append(request)
+
+    def is_settled(self):
+        return not self.partial and not self.late and not self.silent
+
+    def summary(self, arguments, requests):
+        counted = [request for request in requests.values() if request.k >= arguments.after]
+        judged = len(self.complete) + len(self.tagged) + len(self.late) + len(self.partial) + len(self.silent)
+        return {
+            "planted": len(counted),
+            "judged": judged,
+            "complete": len(self.complete),
+            "complete_share": round(len(self.complete) / judged, 6) if judged else None,
+            "tagged": len(self.tagged),
+            "late": len(self.late),
+            "untagged": len(self.partial),
+            "silent": len(self.silent),
+            "unmade": len(self.unmade),
+            "false_tags": self.false_tags,
+            "without_why": self.not_kept,
+            "fast": len(self.fast),
+            "doubles": self.doubles,
+            "tag_spans": self.tag_spans,
+            "latency_p50": share(self.latencies, 0.5),
+            "latency_p99": share(self.latencies, 0.99),
+            "latency_max": share(self.latencies, 1),
+        }
+
+
+def faults_near(faults, request):
+    ended = [at for at in request.ended.values() if at]
+    if not ended:
+        return "it never ended"
+    near = [f"{what} {(at - max(ended)) / 1e9:+.1f} s" for at, what in faults
+            if -30e9 < at - max(ended) < 30e9]
+    return "; ".join(near) or "nothing planted near"
+
+
+def describe(what, request, trace, faults):
+    ended = request.ended
+    missing = {host + 1: sum(span_id not in trace.spans for span_id in ids) if trace else len(ids)
+               for host, ids in sorted(request.ids.items())}
+    first = min((at for at in ended.values() if at), default=0)
+    at = time.strftime("%H:%M:%S", time.localtime(max(ended.values(), default=0) / 1e9))
+    print(f"{what}: {request.trace_id} k={request.k} "
+          f"{'slow' if request.why & planted.SLOW else 'failed'} on store-{request.where + 1}, ended {at},"
+          f" spans missing by host {missing}, ended"
+          f" { {host + 1: f'{(at - first) / 1e9:+.3f}' if at else 'never' for host, at in sorted(ended.items())} };"
+          f" faults: {faults_near(faults, request)}"
+          + "".join(f"\n    {tags}" for tags in (trace.tags if trace else [])), file=sys.stderr)
+
+
+def read_faults(path):
+    if not path:
+        return []
+    with open(path, encoding="utf-8") as file:
+        return [(int(line.split(None, 1)[0]), line.split(None, 1)[1].strip()) for line in file]
+
+
+def main():
+    arguments = parse()
+    plan = planted.Planted(arguments.folder, arguments.hosts, arguments.seed)
+    collected = Collected(arguments.collected)
+    deadline = time.monotonic() + arguments.wait
+    while True:
+        requests = plan.read()
+        collected.read()
+        result = Result(arguments, requests, collected)
+        if result.is_settled() or time.monotonic() >= deadline:
+            break
+        time.sleep(0.2)
+    faults = read_faults(arguments.faults)
+    for what, some in (("silent", result.silent), ("untagged", result.partial), ("late", result.late),
+                       ("tagged", result.tagged)):
+        for request in some[:0 if arguments.storm and what == "silent" else 20]:
+            describe(what, request, collected.traces.get(request.trace_id), faults)
+    for trace_id in result.fast[:20]:
+        trace = collected.traces[trace_id]
+        print(f"fast: {trace_id}: {sum(trace.spans.values())} spans, {trace.tags}", file=sys.stderr)
+    print(json.dumps(result.summary(arguments, requests)))
+
+
+main()

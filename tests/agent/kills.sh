@@ -1,0 +1,221 @@
+#!/bin/bash
+# Kills parts of `blkin agent` at random while a program makes fast requests and, now and then, one
+# that it wants kept; then looks what became of each of these.
+#
+#     KILLS=20 KILL_PARTS="child agent taker vault program sessiond" RATE=2000 SEED=1 scripts/isolate tests/agent/kills.sh
+#
+# Parts: child (whatever `blkin agent` has started: a fetch, a delivery), agent (itself), taker (the
+# collector), vault (the process that keeps the rings), both (agent and vault at once: the rings are gone, and
+# the program takes 5 s to see that), program (another one that records all the time), requests (the program
+# itself), sessiond (LTTng's session daemon, which runs beside and does not matter). Prints the counts; fails if a
+# request that is to be kept is neither whole, nor told to be incomplete, nor, after kills of `both`, among the
+# alarms that are counted as lost; or if another one was sent; without kills of `program` and `both` also if one is
+# incomplete.
+# SPDX-License-Identifier: BSD-2-Clause
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+RING_BYTES=${RING_BYTES-32M} recording_begin
+kills=${KILLS:-20} rate=${RATE:-2000}
+read -ra parts <<<"${KILL_PARTS:-child agent taker vault program sessiond}"
+declare -A killed=() tried=()
+seed=${SEED:-$RANDOM}
+RANDOM=$seed
+echo "seed $seed"
+
+# The process that keeps the rings: it outlives who has started it.
+vault() {
+    local pid
+    for pid in $(pgrep -x blkin); do
+        grep -qaz '^vault$' "/proc/$pid/cmdline" 2>/dev/null || continue
+        grep -qaxz "BLKIN_RUNTIME_DIR=$BLKIN_RUNTIME_DIR" "/proc/$pid/environ" 2>/dev/null || continue
+        echo "$pid"
+        return
+    done
+    return 1
+}
+
+# has_other_vault PID: another one has the rings.
+has_other_vault() {
+    local pid
+    pid=$(vault) && [ "$pid" != "$1" ] && is rings outlive_a_kill True
+}
+
+# At a random moment of its life.
+a_child() {
+    local child i
+    for ((i = 0; i < 500; i++)); do
+        child=$(pgrep -P "${private_pid[agent]}" | grep -vx "$(vault)" | shuf -n 1)
+        [ -z "$child" ] || ! kill -KILL "$child" 2>/dev/null || return 0
+        sleep 0.00$((RANDOM % 10))
+    done
+    return 1
+}
+
+# The program has asked for rings since the last ones were gone.
+has_rings() {
+    [ "$(ring_bytes 2>/dev/null)" -gt 0 ] 2>/dev/null
+}
+
+# has_alarms COUNT: has the recorder seen so many?
+has_alarms() {
+    [ "$(status totals alarms 2>/dev/null)" -ge "$1" ] 2>/dev/null
+}
+
+now_ns() {
+    date +%s%N
+}
+
+start_program() {
+    mkfifo -m 600 "$WORK/program.in.$1"
+    start_part program bash -c 'exec "$1" <"$2"' - "$BUILD/tests/agent/parts/requests" "$WORK/program.in.$1"
+    exec {PROGRAM}>"$WORK/program.in.$1"
+    printf 'fast 2000000000\n' >&"$PROGRAM"
+}
+
+kill_part() {
+    local pid
+    tried[$1]=1
+    case $1 in
+    child) a_child || return ;;
+    agent)
+        stop_part agent KILL
+        [ -z "${KEEP_LOGS-}" ] || cp "$WORK/agent.log" "$KEEP_LOGS/agent.$n.log"
+        [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
+        start_agent
+        # one that is killed as it starts, again and again, fetches nothing before the rings have something else
+        [ $((RANDOM % 3)) = 0 ] || wait_for 20 agent "that it records again" is state recording || exit 1
+        ;;
+    taker)
+        stop_part taker KILL
+        [ $((RANDOM % 2)) = 0 ] || sleep 0.$((RANDOM % 6))
+        start_taker || exit 1
+        ;;
+    program)
+        start_program "$RANDOM$RANDOM"
+        sleep 0.$((RANDOM % 5 + 2))
+        stop_part program KILL
+        exec {PROGRAM}>&-
+        ;;
+    vault) # while an agent has the rings, too: they are gone when nobody has them
+        wait_for 20 agent "that the agent has the rings" is rings outlive_a_kill True || exit 1
+        pid=$(vault) || return
+        kill -KILL "$pid" 2>/dev/null
+        wait_for 20 agent "another process that keeps the rings" has_other_vault "$pid" || exit 1
+        ;;
+    both)
+        wait_for 30 agent "rings of the program" has_rings || exit 1
+        pid=$(vault) || return
+        kill -KILL "$pid" "${private_pid[agent]}" 2>/dev/null
+        stop_part agent KILL
+        start_agent
+        ;;
+    requests) # when an alarm of it has told how many were lost before
+        wait_for 30 agent "rings of the program" has_rings || exit 1
+        wait_for 30 agent "two alarms more" has_alarms $(($(status totals alarms) + 2)) || exit 1
+        stop_part requests KILL
+        start_requests
+        ;;
+    sessiond)
+        stop_part sessiond KILL 2>/dev/null
+        start_sessiond || exit 1
+        ;;
+    esac
+    killed[$1]=$((${killed[$1]-0} + 1))
+}
+
+[[ " ${parts[*]} " != *" sessiond "* ]] || start_sessiond || exit 1
+start_taker || exit 1
+RULES='' start_requests
+start_agent
+wait_recording || exit 1
+# one that is to be kept a few times a second; when it ended is beside it. None is slow by chance.
+(
+    while read -r line; do
+        case $line in keep*) printf '%s %s\n' "$(now_ns)" "${line#keep }" ;; esac
+    done < <(tail -n +1 -f --pid=$$ "$WORK/requests.log") >"$WORK/planted"
+) &
+(
+    trap '' PIPE # while the program is started again
+    exec 2>/dev/null
+    while :; do
+        printf 'rate %s\n' "$rate"
+        sleep "0.$((RANDOM % 3 + 1))"
+        printf 'keep\n'
+    done >&"$REQUESTS"
+) &
+maker=$!
+for ((n = 0; n < kills; n++)); do
+    sleep "0.$((RANDOM % 6))$((RANDOM % 10))"
+    kill_part "${parts[RANDOM % ${#parts[@]}]}"
+    [ -z "${VERBOSE-}" ] || printf '%s %s\n' "$n" "$(wc -l <"$WORK/planted")" >&2
+done
+part_runs agent || start_agent
+part_runs taker || start_taker || exit 1
+wait_for 30 agent "rings of the program" has_rings || exit 1
+wait_for 30 agent "an alarm after the kills" has_alarms $(($(status totals alarms) + 2)) || exit 1
+kill $maker
+wait $maker 2>/dev/null
+# one more: when its alarm was seen, those before were
+alarms=$(status totals alarms)
+make keep
+wait_for 30 - "a note of the last one" grep -qs "$ID" "$WORK/planted" || exit 1
+wait_for 30 agent "the last alarm" has_alarms $((alarms + 1)) || exit 1
+wait_for 30 agent "the last fetch" is pending_traces 0 || exit 1
+wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+wait_for 30 agent "all verdicts" is open_traces 0 || exit 1
+status >"$WORK/status" || exit 1
+stop_part agent TERM 30 || {
+    show_log agent
+    fail "blkin agent did not end in order"
+}
+cp "$WORK/status" "${KILLS_STATUS:-/dev/null}"
+[ -z "${KEEP_LOGS-}" ] || cp "$WORK"/agent.log "$WORK"/planted "$WORK"/taken "$WORK/status" "$KEEP_LOGS"
+
+for part in "${!tried[@]}"; do
+    [ -n "${killed[$part]-}" ] || fail "no $part was killed: nothing is shown of it"
+    printf '%s kills of %s; ' "${killed[$part]}" "$part"
+done
+"$PYTHON" - "$WORK" "${parts[@]}" <<'PY'
+import collections, json, sys
+work = sys.argv[1]
+planted = {}
+for line in open(work + "/planted"):
+    at, trace = line.split()
+    if int(trace, 16): # else no ring was there
+        planted[trace] = int(at)
+spans, told = collections.defaultdict(list), set()
+for line in open(work + "/taken"):
+    span = json.loads(line)
+    trace = span["traceId"].rjust(32, "0")
+    if span["name"] == "incomplete":
+        told.add(trace)
+    else:
+        spans[trace].append(span["id"])
+whole = {trace for trace in planted if len(set(spans[trace])) == 3}
+twice = sum(len(ids) - len(set(ids)) for ids in spans.values())
+rest = set(planted) - whole
+missing = rest - told
+fast = set(spans) - set(planted)
+totals = json.load(open(work + "/status"))["totals"]
+# an alarm that was written when nobody had the rings any more is missed by its number
+counted = min(len(missing), totals["alarms_lost"]) if "both" in sys.argv else 0
+silent = len(missing) - counted
+print("%d requests to be kept: %d whole, %d told to be incomplete, %d counted as lost alarms (of %d), %d silent; "
+      "%d spans came twice; %d others sent" % (len(planted), len(whole), len(rest & told), counted,
+                                               totals["alarms_lost"], silent, twice, len(fast)))
+if silent:
+    for trace in missing:
+        print("missing:", trace, planted[trace], spans[trace], file=sys.stderr)
+if not whole:
+    sys.exit("no request came whole: nothing is shown")
+# a program that records all the time overwrites the rings before they are read; a folder whose sender is killed
+# again and again is given up, and counted
+undelivered = json.load(open(work + "/status"))["totals"]["traces_undelivered"]
+if "requests" in sys.argv: # it was killed before it said that it has made one
+    fast = set()
+sys.exit(bool(silent or fast or (len(rest) > undelivered and not {"program", "both"} & set(sys.argv))))
+PY
+result=$?
+[ $result = 0 ] || show_log agent 60
+exit $result

@@ -1,0 +1,450 @@
+/*
+ * What is copied out of rings: the records of wanted traces, each once however often a trace is
+ * fetched, all of a time, and from when on the rings have all.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "copying.h"
+#include "seed.h"
+#include "tools/agent/copy.h"
+
+#define S  INT64_C(1000000000)
+#define MS INT64_C(1000000)
+
+static struct copying copying;
+static struct fetch_result result;
+static char path[300];
+static uint64_t numbers[4096]; /* of spans, as the file has them; of what is no such event: 0 */
+static size_t count;
+static int64_t now_ns;
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static uint64_t number_of(const struct records_record *record, const char *payload)
+{
+    struct ring_original event;
+
+    if (record->event < RING_ORIGINAL || record->length < sizeof(event))
+        return 0;
+    memcpy(&event, payload, sizeof(event));
+    return event.span_id;
+}
+
+static void read_file(void)
+{
+    FILE *file = fopen(path, "re");
+    struct records_head head = {.mark = 0};
+    struct records_record record;
+    char payload[RING_RECORD_MAX];
+
+    count = 0;
+    if (!file)
+        exit(2);
+    CHECK(fread(&head, sizeof(head), 1, file) == 1);
+    CHECK(head.mark == RECORDS_MARK && head.offset_ns == COPYING_OFFSET && head.now_ns == now_ns);
+    while (fread(&record, sizeof(record), 1, file) == 1) {
+        CHECK(fread(payload, records_padded(record.length), 1, file) == 1);
+        numbers[count++ % 4096] = number_of(&record, payload);
+        CHECK(record.event < RING_ORIGINAL || record.pid == 77);
+    }
+    CHECK(head.count == count);
+    (void)fclose(file);
+}
+
+/* The order as it is, as the task gets it. Returns whether all went well. */
+static bool run(void)
+{
+    struct fetch_order given;
+    char *bytes = copying_bytes(&copying);
+    struct copy *copy;
+    bool is_well;
+
+    fetch_order_read(bytes, &given);
+    copy = copy_new(&given);
+    memset(&result, 0, sizeof(result));
+    is_well = copy && copy_all(copy, &result) && copy_write(copy, path, &result);
+    CHECK_TEXT(result.error.text, "");
+    read_file();
+    copy_free(copy);
+    free(bytes);
+    return is_well;
+}
+
+static uint64_t fetch_now(void)
+{
+    const uint64_t place = copying_order(&copying, now_ns);
+
+    CHECK(run());
+    return place;
+}
+
+/* Are these the spans of the file, in this order? The list ends with 0. */
+static bool are_spans(const uint64_t *expected)
+{
+    size_t i = 0;
+
+    while (i < count && numbers[i] == expected[i])
+        i++;
+    if (i == count && !expected[i])
+        return true;
+    fprintf(stderr, "the file has:");
+    for (i = 0; i < count; i++)
+        fprintf(stderr, " %llu", (unsigned long long)numbers[i]);
+    fprintf(stderr, "\n");
+    return false;
+}
+
+#define ARE_SPANS(...) CHECK(are_spans((const uint64_t[]){__VA_ARGS__, 0}))
+#define WANT(...)      copying_want(&copying, (const uint64_t[]){__VA_ARGS__, 0})
+
+static void begin(unsigned memories)
+{
+    copying_begin(&copying);
+    now_ns = clock_ns();
+    for (unsigned i = 0; i < memories; i++)
+        copying_add(&copying, 1, now_ns - (int64_t)(100 - i) * S);
+}
+
+/* ago: before the fetch */
+static void put(size_t memory, uint32_t cpu, uint64_t trace, uint64_t number, int64_t ago_ns)
+{
+    const struct writer writer = copying_writer(&copying, memory, cpu);
+
+    copying_put(&writer, trace, number, now_ns - ago_ns);
+}
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+static void test_which(void)
+{
+    begin(2);
+    put(0, 0, 5, 1, 90 * MS); /* the memory before */
+    put(1, 0, 9, 2, 80 * MS);
+    put(1, 1, 6, 3, 70 * MS);
+    put(1, 0, 5, 4, 60 * MS);
+    put(1, 1, 5, 5, 65 * MS);
+    put(1, 1, 8, 6, 50 * MS);
+    WANT(5, 6, 7);
+    fetch_now();
+    ARE_SPANS(1, 3, 5, 4);
+    CHECK(result.records == 6 && result.records_kept == 4 && !result.is_limited);
+    CHECK(result.bytes > 0 && result.bytes_kept < result.bytes && result.rings_damaged == 0);
+    WANT(7);
+    fetch_now();
+    CHECK(count == 0 && result.records_kept == 0 && result.bytes_kept == 0);
+    copying_end(&copying);
+}
+
+/* Events of spans begin with their trace; of one that cannot be read the time is not known. */
+static void test_unreadable(void)
+{
+    const uint64_t trace = 5;
+    struct writer writer;
+
+    begin(1);
+    writer = copying_writer(&copying, 0, 0);
+    put(0, 0, 5, 1, 3 * S);
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace));
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 1, &trace, sizeof(trace) - 1);
+    (void)writer_put(&writer, BLKIN_EVENT_PROCESS, 1, &trace, sizeof(trace));
+    (void)writer_put(&writer, BLKIN_EVENTS, 1, &trace, sizeof(trace));
+    put(0, 0, 5, 2, 2 * S);
+    put(0, 1, 5, 3, 1 * S);
+    WANT(5);
+    fetch_now();
+    CHECK(count == 4 && numbers[0] == 1 && numbers[1] == 0 && numbers[2] == 2 && numbers[3] == 3);
+    CHECK(result.held_from_ns == now_ns - 100 * S + COPYING_OFFSET);
+    copying_end(&copying);
+}
+
+/* What the host did comes from one user's rings only, and is no reason to keep anything. */
+static void test_host(void)
+{
+    const uint64_t any = 0;
+    struct writer writer;
+
+    begin(1);
+    copying_add(&copying, 2, now_ns - S);
+    for (size_t memory = 0; memory < 2; memory++) {
+        writer = copying_writer(&copying, memory, 0);
+        (void)writer_put(&writer, BLKIN_EVENT_METRIC, 1, &any, sizeof(any));
+    }
+    WANT(5);
+    fetch_now();
+    CHECK(count == 1 && result.records_kept == 0 && result.bytes_kept == 0);
+    copying_end(&copying);
+}
+
+/* ---- again ----------------------------------------------------------------------------------- */
+
+static void test_again(void)
+{
+    uint64_t place;
+
+    begin(1);
+    put(0, 0, 5, 1, 900 * MS);
+    put(0, 1, 5, 2, 800 * MS);
+    WANT(5);
+    place = fetch_now();
+    ARE_SPANS(1, 2);
+    fetched_note(copying.fetched, (struct trace_id){0, 5}, now_ns, place);
+    fetch_now();
+    CHECK(count == 0);
+    /* one is written late: its time is from before the last fetch */
+    put(0, 0, 5, 3, 850 * MS);
+    put(0, 0, 6, 4, 840 * MS);
+    copying_add(&copying, 1, now_ns); /* and a memory that was not there */
+    put(1, 1, 5, 5, 100 * MS);
+    WANT(5, 6);
+    place = fetch_now();
+    ARE_SPANS(3, 4, 5);
+    /* of each trace it is another place */
+    fetched_note(copying.fetched, (struct trace_id){0, 6}, now_ns + 1, place);
+    put(0, 0, 6, 6, 50 * MS);
+    fetch_now();
+    ARE_SPANS(3, 5, 6);
+    copying_end(&copying);
+}
+
+/* A place that is forgotten: all is read again, the time tells what was sent. */
+static void check_forgotten(uint64_t row, int64_t from_ns)
+{
+    char *bytes = copying_bytes(&copying), expected[100];
+    struct fetch_order given;
+
+    fetch_order_read(bytes, &given);
+    CHECK(given.wanted_count == 1 && given.wanted[0].id == 5 && given.wanted[0].row == row);
+    (void)snprintf(expected, sizeof(expected), "00000000000000000000000000000005 %lld 0 why\n",
+                   (long long)from_ns);
+    CHECK(memmem(given.only, given.only_bytes, expected, strlen(expected)) != NULL);
+    free(bytes);
+}
+
+static void test_forgotten(void)
+{
+    uint64_t place;
+
+    begin(1);
+    put(0, 0, 5, 1, 900 * MS);
+    WANT(5);
+    place = copying_order(&copying, now_ns);
+    fetched_note(copying.fetched, (struct trace_id){0, 5}, now_ns, place);
+    for (int i = 0; i < 63; i++)
+        (void)places_take(copying.places, &copying.held[0]);
+    check_forgotten(1, 0);
+    (void)places_take(copying.places, &copying.held[0]);
+    check_forgotten(0, now_ns + COPYING_OFFSET);
+    (void)close(copying.memories[0].fd);
+    copying_end(&copying);
+}
+
+/* Any records of any traces, and fetches of any of these at any time: each comes just once. */
+static void test_any(void)
+{
+    static uint32_t written[8], given[8]; /* by trace: how many, in all */
+    uint64_t state = seed_begin(), number = 0;
+    const struct trace_id ids[8] = {{0, 1}, {0, 2}, {0, 3}, {0, 4}, {0, 5}, {0, 6}, {0, 7}, {0, 8}};
+    static uint64_t trace_of[100000];
+    static bool is_given[100000];
+
+    begin(2);
+    for (int round = 0; round < 300; round++) {
+        uint64_t wanted[9] = {0}, place;
+        size_t some = 0;
+
+        for (uint64_t n = seed_next(&state) % 40; n; n--) {
+            const uint64_t trace = seed_next(&state) % 8;
+
+            trace_of[++number] = trace;
+            written[trace]++;
+            put(seed_next(&state) & 1, seed_next(&state) & 1, trace + 1, number,
+                (int64_t)(seed_next(&state) % (uint64_t)S));
+        }
+        for (uint64_t trace = 0; trace < 8; trace++)
+            if (round % 10 == 9 || (seed_next(&state) & 3) == 0)
+                wanted[some++] = trace + 1;
+        if (!some)
+            continue;
+        copying_want(&copying, wanted);
+        now_ns++;
+        place = fetch_now();
+        for (size_t i = 0; i < count; i++) {
+            CHECK(!is_given[numbers[i]]);
+            is_given[numbers[i]] = true;
+            given[trace_of[numbers[i]]]++;
+        }
+        for (size_t i = 0; i < some; i++) {
+            CHECK(given[wanted[i] - 1] == written[wanted[i] - 1]);
+            fetched_note(copying.fetched, ids[wanted[i] - 1], now_ns, place);
+        }
+    }
+    copying_end(&copying);
+}
+
+/* ---- all of a time --------------------------------------------------------------------------- */
+
+/* Rings that may have metrics of the host are walked to their end; user: all others end early. */
+static void test_window(uint32_t user)
+{
+    begin(0);
+    copying_add(&copying, user, now_ns - 100 * S);
+    put(0, 0, 1, 1, 20 * S);
+    put(0, 0, 2, 2, 6 * S);
+    put(0, 0, 3, 3, 4 * S);
+    put(0, 0, 3, 4, 6 * S - 1500 * MS); /* late, and within */
+    put(0, 0, 4, 5, 5500 * MS);         /* late, and before */
+    put(0, 1, 5, 6, 3 * S);
+    put(0, 1, 6, 7, 1 * S); /* after the question */
+    WANT(0);
+    copying.requests->last_ms = 3000;
+    copying.requests->came_mono_ns = now_ns - 2 * S;
+    fetch_now();
+    ARE_SPANS(4, 3, 6);
+    CHECK(result.held_from_ns <= now_ns - 5 * S + COPYING_OFFSET);
+    copying_end(&copying);
+}
+
+/* ---- from when on ---------------------------------------------------------------------------- */
+
+/* So many of a trace that nobody wants, until ago from_ago. */
+static void fill(size_t memory, uint32_t cpu, unsigned records, int64_t from_ago, int64_t step)
+{
+    for (unsigned i = 0; i < records; i++)
+        put(memory, cpu, 9, 1000 + i, from_ago - (int64_t)i * step);
+}
+
+static int64_t held_ago(void)
+{
+    return now_ns + COPYING_OFFSET - result.held_from_ns;
+}
+
+static void test_held_from(void)
+{
+    /* nothing was overwritten: since it was made */
+    begin(1);
+    fill(0, 0, 10, 10 * S, MS);
+    WANT(5);
+    fetch_now();
+    CHECK(held_ago() == 100 * S);
+    /* overwritten: since its oldest; of several rings the latest */
+    fill(0, 0, 2000, 9 * S, MS);
+    fetch_now();
+    CHECK(held_ago() < 8 * S && held_ago() > 7 * S);
+    fill(0, 1, 2000, 6 * S, MS);
+    fetch_now();
+    CHECK(held_ago() < 5 * S && held_ago() > 4 * S);
+    copying_end(&copying);
+
+    /* the second memory goes on where the first one was left: one that is not cut does not matter
+     */
+    begin(2);
+    fill(0, 0, 2000, 9 * S, MS);
+    fill(1, 0, 10, 2 * S, MS);
+    WANT(5);
+    fetch_now();
+    CHECK(held_ago() < 8 * S && held_ago() > 7 * S);
+    fill(1, 0, 2000, 4 * S, MS);
+    fetch_now();
+    CHECK(held_ago() < 3 * S && held_ago() > 2 * S);
+    /* another user's rings: the latest of all */
+    copying_add(&copying, 2, now_ns - S);
+    fetch_now();
+    CHECK(held_ago() == S);
+    copying_end(&copying);
+
+    /* no rings: since the agent began, as programs found none before */
+    begin(0);
+    WANT(5);
+    fetch_now();
+    CHECK(result.held_from_ns == 17 + COPYING_OFFSET);
+    copying_end(&copying);
+}
+
+static void test_damaged(void)
+{
+    struct writer writer;
+    const uint64_t nonsense = UINT64_C(0x5555555555555555);
+    uint64_t at;
+
+    begin(1);
+    writer = copying_writer(&copying, 0, 0);
+    put(0, 0, 5, 1, 9 * S);
+    put(0, 0, 5, 2, 8 * S);
+    at = ring_end(writer.ring);
+    put(0, 0, 5, 3, 7 * S);
+    writer_store(&writer, at - sizeof(nonsense), &nonsense, sizeof(nonsense));
+    WANT(5);
+    fetch_now();
+    ARE_SPANS(3);
+    CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
+    copying_end(&copying);
+}
+
+/* What one user does to its rings, and to their head, takes nothing from the others. */
+static void test_damage_of_another_user(void)
+{
+    const uint64_t nonsense = UINT64_C(0x5555555555555555);
+    struct writer writer;
+
+    begin(1);
+    put(0, 0, 5, 1, 9 * S);
+    copying_add(&copying, 2, now_ns - 100 * S);
+    writer = copying_writer(&copying, 1, 0);
+    put(1, 0, 6, 2, 8 * S);
+    WANT(5, 6);
+    memset(copying.held[1].memory.at, 0xff, RING_PAGE);
+    fetch_now();
+    ARE_SPANS(1, 2);
+    CHECK(result.rings_damaged == 0 && held_ago() == 100 * S);
+    writer_store(&writer, ring_end(writer.ring) - sizeof(nonsense), &nonsense, sizeof(nonsense));
+    fetch_now();
+    ARE_SPANS(1);
+    CHECK(result.rings_damaged == 1 && held_ago() == 100 * S);
+    put(1, 0, 6, 3, 7 * S); /* of its own spans some may be lost */
+    fetch_now();
+    ARE_SPANS(1, 3);
+    CHECK(result.rings_damaged == 1 && held_ago() == 7 * S);
+    __atomic_store_n(writer_committed(&writer), UINT64_MAX - 7, __ATOMIC_RELEASE);
+    fetch_now();
+    ARE_SPANS(1);
+    CHECK(held_ago() == 100 * S);
+    copying_end(&copying);
+}
+
+/* No room for all: the newest of a ring is kept, and it is said from when on there is all. */
+static void test_limit(void)
+{
+    begin(1);
+    for (unsigned i = 1; i <= 10; i++)
+        put(0, 1, 5, i, (int64_t)(11 - i) * S);
+    WANT(5);
+    copying_order(&copying, now_ns);
+    copying.order.max_bytes = 500;
+    CHECK(run());
+    CHECK(result.is_limited && count > 1 && count < 10 && numbers[count - 1] == 10);
+    CHECK(result.bytes_kept <= 500 && result.records_kept == count);
+    CHECK(held_ago() <= (int64_t)(count + 1) * S && held_ago() >= (int64_t)count * S);
+    copying_end(&copying);
+}
+
+int main(void)
+{
+    const char *where = getenv("TMPDIR");
+
+    (void)snprintf(path, sizeof(path), "%s/test-copy.%ld", where ? where : "/tmp", (long)getpid());
+    test_which();
+    test_unreadable();
+    test_host();
+    test_again();
+    test_forgotten();
+    test_any();
+    test_window(1);
+    test_window(2);
+    test_held_from();
+    test_damaged();
+    test_damage_of_another_user();
+    test_limit();
+    (void)unlink(path);
+    return check_status();
+}

@@ -1,0 +1,120 @@
+#!/bin/bash
+# Requests that cross several hosts, a hub 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
+# ones nothing, with spans and with steps. Then a host's recorder is killed: what it has is missing, and is said,
+# and sent when it is back. Then all are slow: what the cap holds back is counted.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/lib.sh
+. "$SRC/tests/lib.sh"
+# shellcheck source=tests/agent/hosts.sh
+. "$SRC/tests/agent/hosts.sh"
+
+need_hosts "$@"
+private_begin
+AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=700 --fetch-interval-ms=1000)
+begin_hosts 3 || exit 1
+echo "round trips to the hub: $DELAY_BY"
+start_hub && start_collect || exit 1
+for host in 1 2 3; do
+    start_agent $host || exit 1
+done
+for host in 1 2 3; do
+    wait_agent $host || exit 1
+done
+
+# run_load KEY=VALUE...: a load of its own, from begin to end; the collector's part begins anew.
+run_load() {
+    begin_load "$@"
+    finish_load
+}
+
+begin_load() {
+    rm -rf "$WORK/load"
+    : >"$WORK/collected"
+    LOAD=("$@")
+    choose_start 3 # a busy machine starts them in more than a second
+    for host in 1 2 3; do
+        start_load $host
+    done
+}
+
+finish_load() {
+    for host in 1 2 3; do
+        wait_part load-$host 60 || fail "the load failed on host $host"
+    done
+}
+
+# must FIELD VALUE: of the checker's result.
+must() {
+    [ "$(jq -r ".$1" <<<"$result")" = "$2" ] || {
+        tail -n 20 "$WORK"/agent-*.log "$WORK/hub.log" >&2
+        fail "$1 is not $2: $result"
+    }
+}
+
+for steps in 0 1; do
+    run_load seed=$((steps + 1)) rate=500 seconds=4 slow=100 failed=200 late=5 steps=$steps
+    result=$(check_hosts --linger 0.7 --seed $((steps + 1)) --wait 30)
+    echo "steps=$steps: $result"
+    # A load that a busy machine makes fall behind has not made them all at all hosts, or a part of a trace later than
+    # recorders linger.
+    on_time=$(jq '.judged - .late' <<<"$result")
+    [ "$on_time" -ge 10 ] || fail "the load has planted $on_time that it was in time for"
+    must complete "$on_time"
+    for what in tagged untagged silent fast doubles false_tags without_why; do
+        must $what 0
+    done
+done
+
+# All that a service had a part in, asked on a host that the service does not run on.
+timeout 60 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK/1/run" --last=20s --service=store-2 \
+    >"$WORK/kept" 2>&1
+jq -e '.done and (.traces | length) > 0 and any(.hosts[]; .host == "store-2" and .spans > 0)' "$WORK/kept" >/dev/null ||
+    fail "keep --service of another host's: $(head -c 2000 "$WORK/kept")"
+for host in 1 2 3; do
+    agent_has $host '.exchange.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .exchange)"
+done
+
+# That of the middle is killed, when its program has its rings: the last host's first span has a parent that nobody has.
+given=$(agent_status 2 | jq .rings.given)
+begin_load seed=3 rate=500 seconds=4 slow=100 failed=200
+wait_for 20 load-2 "that the program has its rings" agent_has 2 ".rings.given > $given" || exit 1
+stop_part agent-2 KILL
+finish_load
+result=$(check_hosts --linger 0.7 --seed 3 --wait 30 2>"$WORK/check.log")
+echo "without one recorder: $result"
+must complete 0
+must tagged "$(jq .judged <<<"$result")"
+for what in fast doubles; do
+    must $what 0
+done
+
+# It is back: the rings have held what it was not asked for.
+start_agent 2
+wait_agent 2 || exit 1
+all_are_complete() {
+    result=$(check_hosts --seed 3 2>/dev/null)
+    [ "$(jq .complete <<<"$result")" = "$(jq .judged <<<"$result")" ]
+}
+wait_for 30 agent-2 "the rest of these traces" all_are_complete || fail "$result"
+must doubles 0
+
+# A storm: every request is slow, then none. Each alarm was seen, or held back by the rule's cap and counted.
+alarms() { # of all hosts
+    for host in 1 2 3; do
+        agent_status $host | jq '[.rules[] | .alarms + .held_back] | add // 0'
+    done | awk '{ sum += $1 } END { print sum }'
+}
+before=$(alarms)
+run_load seed=4 rate=400 seconds=6 slow=1 odd-slow=0 phase=3
+made=$("$PYTHON" "$hosts_parts/fits.py" "$WORK/load" $HOSTS)
+are_counted() {
+    [ $(($(alarms) - before)) -eq "$made" ]
+}
+[ "$made" -gt 1000 ] || fail "that was no storm"
+wait_for 20 agent-1 "a count of all $made alarms" are_counted || fail "counted are $(($(alarms) - before))"
+result=$(check_hosts --storm --linger 0.7 --seed 4 --wait 5 2>/dev/null)
+echo "storm: $result"
+must fast 0
+must doubles 0

@@ -1,0 +1,7 @@
+#!/bin/bash
+# blkin agent loses no slow request when any of its parts is killed at any time: kills.sh, briefly.
+# KILLS=1000 is the long run.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 7200
+set -e
+KILLS=${KILLS:-30} "$SRC/tests/agent/kills.sh"

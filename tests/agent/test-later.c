@@ -1,0 +1,187 @@
+/*
+ * Spans of other SDKs that come after their trace was fetched: each is fetched once, whatever
+ * happens to the fetch.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "tools/agent/later.h"
+
+#include <time.h>
+
+static struct agent agent;
+static struct later *later;
+static uint64_t come;     /* spans of the trace, which the store has */
+static int64_t passed_ms; /* beside the clock */
+static unsigned asked;    /* requests for what has come later */
+static const struct trace_id id = {7, 5};
+
+/* ---- the store, and the clock ---------------------------------------------------------------- */
+
+void __wrap_foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted,
+                         otlp_span_fn *call, void *context);
+void __wrap_foreign_take(const struct foreign *foreign, struct foreign_wanted *wanted,
+                         otlp_span_fn *call, void *context)
+{
+    const struct otlp_origin origin = {.number = 1};
+    const struct otlp_span span = {.raw = {"", 0}};
+
+    CHECK(!foreign);
+    wanted->spans = 0;
+    for (; wanted->trace_id == id.low && wanted->after < come; wanted->after++, wanted->spans++)
+        call(context, &origin, &span);
+}
+
+struct foreign_held __wrap_foreign_held(const struct foreign *foreign);
+struct foreign_held __wrap_foreign_held(const struct foreign *foreign)
+{
+    (void)foreign;
+    return (struct foreign_held){.spans = come};
+}
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const int result = __real_clock_gettime(clock, now);
+
+    now->tv_sec += passed_ms / 1000;
+    return result;
+}
+
+/* ---- the agent ------------------------------------------------------------------------------- */
+
+static void add(void *context, struct request *request)
+{
+    (void)context;
+    CHECK(request->is_late);
+    asked++;
+    (void)pending_add(&agent.pending, request);
+}
+
+static struct request *request(void)
+{
+    struct request *made = request_new("a:1:2", "a");
+
+    CHECK(request_add(made, id, 0, "why"));
+    return made;
+}
+
+/* How many spans a fetch for these requests gets. */
+static uint64_t taken_for(const struct request *requests)
+{
+    struct buffer message = {.limit = 0};
+    const uint64_t before = agent.totals.foreign_fetched;
+
+    later_take(later, requests, 0, &message);
+    buffer_free(&message);
+    return agent.totals.foreign_fetched - before;
+}
+
+static void begin(void)
+{
+    agent = (struct agent){.pending = {.max = 2}, .fetched = fetched_new()};
+    later = later_new(&agent, NULL, add, NULL);
+    CHECK(agent.fetched && later);
+    come = 0;
+    asked = 0;
+}
+
+static void end(void)
+{
+    later_free(later);
+    fetched_free(agent.fetched);
+    requests_free(agent.pending.list);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+/* An alarm of the same trace a minute later, as of a request that lasts so long. */
+static void test_once(void)
+{
+    struct request *made = request();
+
+    begin();
+    come = 3;
+    CHECK(taken_for(made) == 3);
+    come = 5;
+    passed_ms += 1000;
+    (void)later_look(later);
+    CHECK(asked == 1 && taken_for(agent.pending.list) == 2);
+    /* what came late does not make it wait for longer */
+    passed_ms += 14000;
+    (void)later_look(later);
+    passed_ms += 1000;
+    CHECK(later_look(later) == INT64_MAX);
+    passed_ms += 45000;
+    come = 6;
+    CHECK(taken_for(made) == 1);
+    requests_free(made);
+    end();
+}
+
+/* A fetch that has failed is tried again; two hosts may want the trace. */
+static void test_failed(void)
+{
+    struct request *made = request();
+
+    begin();
+    made->next = request();
+    come = 3;
+    CHECK(taken_for(made) == 3);
+    come = 5;
+    CHECK(taken_for(made) == 2);
+    later_take_back(later, made);
+    CHECK(agent.totals.foreign_fetched == 3);
+    CHECK(taken_for(made) == 2 && taken_for(made) == 0);
+    requests_free(made);
+    end();
+}
+
+/* Spans for which there is no room in the message are lost, and counted. */
+static void test_dropped(void)
+{
+    struct request *made = request();
+    struct buffer small = {.limit = 1};
+
+    begin();
+    come = 3;
+    later_take(later, made, 0, &small);
+    CHECK(agent.totals.foreign_dropped == 3 && agent.totals.foreign_fetched == 0);
+    buffer_free(&small);
+    requests_free(made);
+    end();
+}
+
+/* Where no more may wait, nothing is asked for, however often something has come. */
+static void test_full(void)
+{
+    struct request *made = request(), *others = request_new("a:1:3", "a");
+
+    begin();
+    CHECK(taken_for(made) == 0);
+    for (uint64_t low = 100; low < 102; low++)
+        CHECK(request_add(others, (struct trace_id){7, low}, 0, "why"));
+    CHECK(pending_add(&agent.pending, others) == 0);
+    come = 1;
+    for (int i = 0; i < 5; i++) {
+        passed_ms += 1000;
+        (void)later_look(later);
+    }
+    CHECK(asked == 0 && !others->next);
+    requests_free(pending_take(&agent.pending, INT64_MAX, false));
+    passed_ms += 1000;
+    (void)later_look(later);
+    CHECK(asked == 1 && agent.pending.traces == 1);
+    requests_free(made);
+    end();
+}
+
+int main(void)
+{
+    test_once();
+    test_failed();
+    test_dropped();
+    test_full();
+    return check_status();
+}

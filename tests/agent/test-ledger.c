@@ -1,0 +1,374 @@
+/*
+ * The ledger: when a trace is complete, and what is said when it is not.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "tools/agent/ledger.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static char said[4096]; /* what the ledger has said, a line each */
+
+static void say(const char *format, uint64_t low, const char *more)
+{
+    const size_t length = strlen(said);
+
+    (void)snprintf(said + length, sizeof(said) - length, format, low, more);
+}
+
+static int64_t judged_time_ns; /* of the last one */
+
+static void judged(void *context, const struct verdict *verdict)
+{
+    (void)context;
+    judged_time_ns = verdict->time_ns;
+    if (verdict->is_complete)
+        say("%" PRIu64 " complete: %s\n", verdict->id.low, verdict->hosts);
+    else
+        say("%" PRIu64 " incomplete: %s\n", verdict->id.low, verdict->lacks);
+}
+
+static void left(void *context, struct trace_id id, bool to_other)
+{
+    (void)context;
+    say("%" PRIu64 " left to %s\n", id.low, to_other ? "another" : "a later one");
+}
+
+static void listed(void *context, const char *name, const struct request *traces)
+{
+    (void)context;
+    say("%" PRIu64 " listed for %s\n", traces->count, name);
+}
+
+static const struct ledger_callbacks callbacks = {judged, left, listed, NULL};
+
+/* Of us, for the traces first to last, of the hosts "a" (us) and "b". */
+static void ask(struct ledger *ledger, const char *id, int64_t at_ns, uint64_t first, uint64_t last,
+                const char *name)
+{
+    struct request *request = request_new(id, "a");
+    json_t *hosts = json_pack("[s, s]", "a", "b");
+
+    request->at_ns = at_ns;
+    for (uint64_t low = first; low <= last; low++)
+        (void)request_add(request, (struct trace_id){0, low}, 1000, "rule");
+    CHECK(ledger_ask(ledger, request, hosts, name, 100));
+    requests_free(request);
+    json_decref(hosts);
+}
+
+static void answer(struct ledger *ledger, const char *text)
+{
+    json_t *json = json_loads(text, 0, NULL);
+
+    CHECK(json != NULL);
+    ledger_answer(ledger, json, 0);
+    json_decref(json);
+}
+
+static struct ledger *begin(void)
+{
+    said[0] = '\0';
+    return ledger_new(&callbacks);
+}
+
+#define ANSWER(host, rest) \
+    "{\"id\": \"r1\", \"host\": \"" host "\", \"held_from\": 500, \"traces\": [" rest "]}"
+#define TRACE(id, have, want) \
+    "{\"id\": \"" id "\", \"spans\": 1, \"have\": [\"" have "\"], \"want\": [\"" want "\"]}"
+
+static void test_complete(void)
+{
+    struct ledger *ledger = begin();
+
+    ask(ledger, "r1", 1, 1, 1, NULL);
+    answer(ledger, ANSWER("a", TRACE("1", "10", "20")));
+    (void)ledger_judge(ledger, 50);
+    CHECK_TEXT(said, ""); /* b has not answered */
+    CHECK(ledger_open(ledger) == 1);
+    answer(ledger, ANSWER("b", TRACE("1", "20", "20")));
+    answer(ledger, ANSWER("b", TRACE("1", "21", "99"))); /* once only */
+    CHECK(ledger_judge(ledger, 50) == INT64_MAX);
+    CHECK_TEXT(said, "1 complete: a, b\n");
+    CHECK(ledger_open(ledger) == 0);
+    ledger_free(ledger);
+}
+
+static void test_incomplete(void)
+{
+    struct ledger *ledger = begin();
+
+    /* 1: a parent that nobody has; 2: only b could have more; 3: nothing */
+    ask(ledger, "r1", 1, 1, 3, NULL);
+    answer(ledger, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
+    CHECK(ledger_judge(ledger, 99) == 100);
+    CHECK_TEXT(said, "");
+    (void)ledger_judge(ledger, 100);
+    CHECK_TEXT(said, "1 incomplete: 1 parent that no host has; b: has not answered\n"
+                     "2 incomplete: b: has not answered\n"
+                     "3 incomplete: no host has a span of this trace; b: has not answered\n");
+
+    /* a parent may end later, and be asked for then: this one waits until the end */
+    ledger_free(ledger);
+    ledger = begin();
+    ask(ledger, "r1", 1, 1, 2, NULL);
+    answer(ledger, ANSWER("a", TRACE("1", "10", "20") ", " TRACE("2", "11", "11")));
+    answer(ledger, ANSWER("b", ""));
+    (void)ledger_judge(ledger, 50);
+    CHECK_TEXT(said, "2 complete: a, b\n");
+    ask(ledger, "r2", 2, 1, 1, NULL);
+    (void)ledger_judge(ledger, 100); /* we have not answered ourselves */
+    CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n");
+    answer(ledger, "{\"id\": \"r2\", \"host\": \"a\", \"traces\": []}");
+    (void)ledger_judge(ledger, 100);
+    CHECK_TEXT(said, "2 complete: a, b\n1 left to a later one\n"
+                     "1 incomplete: no host has a span of this trace; b: has not answered\n");
+    ledger_free(ledger);
+}
+
+/* What a person asks for by its id later is as old as its spans, and lasts no longer for the span
+ * that tells of it. */
+static void test_time(void)
+{
+    static const char *const answers[] = {
+        "", TRACE("1", "10", "20"),
+        "{\"id\": \"1\", \"begin\": 800, \"spans\": 1, \"have\": [\"10\"], \"want\": [\"20\"]}"};
+    static const int64_t times[] = {9000, 9000, 700};
+
+    for (size_t i = 0; i < 3; i++) {
+        struct ledger *ledger = begin();
+        struct request *request = request_new("r1", "a");
+        json_t *hosts = json_pack("[s, s]", "a", "b");
+        char text[512];
+
+        request->at_ns = 9000;
+        (void)request_add(request, (struct trace_id){0, 1}, 0, "by hand");
+        CHECK(ledger_ask(ledger, request, hosts, "kept", 100));
+        (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i]);
+        answer(ledger, text);
+        (void)snprintf(text, sizeof(text), ANSWER("b", "%s"),
+                       i < 2 ? ""
+                             : "{\"id\": \"1\", \"begin\": 700, \"spans\": 1, \"have\": [\"11\"], "
+                               "\"want\": [\"10\"]}");
+        answer(ledger, text);
+        (void)ledger_judge(ledger, 100);
+        CHECK(judged_time_ns == times[i]);
+        requests_free(request);
+        json_decref(hosts);
+        ledger_free(ledger);
+    }
+}
+
+/* What b has not: a ring that began after the trace may have lost some of it, whatever it has. */
+static void test_held(void)
+{
+    static const char *const answers[][3] = {
+        {TRACE("1", "10", "10"), "\"held_from\": 1001, \"traces\": []",
+         "1 incomplete: b: its ring does not reach back to this trace\n"},
+        {TRACE("1", "10", "10"), "\"error\": \"no snapshot\", \"traces\": []",
+         "1 incomplete: b: no snapshot\n"},
+        /* so may have a source that only some traces have: of the others this says nothing */
+        {TRACE("1", "10", "10") ", {\"id\": \"2\", \"spans\": 1, \"have\": [\"11\"], "
+                                "\"want\": [], \"held_from\": 1001}",
+         "\"held_from\": 500, \"traces\": []",
+         "1 complete: a, b\n2 incomplete: a: its ring does not reach back to this trace\n"},
+    };
+
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        struct ledger *ledger = begin();
+        char text[512];
+
+        ask(ledger, "r1", 1, 1, i == 2 ? 2 : 1, NULL);
+        (void)snprintf(text, sizeof(text), ANSWER("a", "%s"), answers[i][0]);
+        answer(ledger, text);
+        (void)snprintf(text, sizeof(text), "{\"id\": \"r1\", \"host\": \"b\", %s}", answers[i][1]);
+        answer(ledger, text);
+        (void)ledger_judge(ledger, 50);
+        CHECK_TEXT(said, answers[i][2]);
+        ledger_free(ledger);
+    }
+}
+
+static void test_yield(void)
+{
+    struct ledger *ledger = begin();
+    struct request *earlier = request_new("x", "b"), *later = request_new("y", "b");
+
+    earlier->at_ns = 1;
+    later->at_ns = 3;
+    (void)request_add(earlier, (struct trace_id){0, 1}, 0, "");
+    (void)request_add(later, (struct trace_id){0, 2}, 0, "");
+    ask(ledger, "r1", 2, 1, 2, NULL);
+    ledger_yield(ledger, earlier);
+    CHECK_TEXT(said, "");
+    ledger_yield(ledger, later);
+    CHECK_TEXT(said, "2 left to another\n");
+    CHECK(ledger_open(ledger) == 1);
+    requests_free(earlier);
+    requests_free(later);
+    ledger_free(ledger);
+}
+
+static void test_dropped(void)
+{
+    struct ledger *ledger = begin();
+    json_t *some =
+        json_pack("{ss, s[s]}", "id", "r1", "traces", "00000000000000000000000000000002");
+
+    ask(ledger, "r1", 1, 1, 2, NULL);
+    ledger_drop(ledger, some);
+    answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
+    answer(ledger, ANSWER("b", ""));
+    (void)ledger_judge(ledger, 100);
+    CHECK_TEXT(said,
+               "1 complete: a, b\n2 incomplete: other hosts were not asked: the cap on all hosts "
+               "(hub-traces-per-s)\n");
+    json_decref(some);
+    ledger_free(ledger);
+}
+
+/* ---- for persons ---- */
+
+static void test_by_hand(void)
+{
+    struct ledger *ledger = begin();
+    json_t *kept;
+
+    ask(ledger, "r1", 1, 1, 1, "mine");
+    kept = ledger_json(ledger, "mine");
+    CHECK(kept && json_is_false(json_object_get(kept, "done")));
+    json_decref(kept);
+    answer(ledger, ANSWER("a", TRACE("1", "10", "20")));
+    answer(ledger, ANSWER("b", TRACE("1", "20", "20")));
+    (void)ledger_judge(ledger, 50);
+    kept = ledger_json(ledger, "mine");
+    CHECK(kept && json_is_true(json_object_get(kept, "done")));
+    CHECK(json_array_size(json_object_get(kept, "hosts")) == 2);
+    CHECK(json_integer_value(
+              json_object_get(json_array_get(json_object_get(kept, "traces"), 0), "spans")) == 2);
+    json_decref(kept);
+    CHECK(ledger_json(ledger, "nobody's") == NULL);
+    ledger_free(ledger);
+}
+
+/* The traces of a service: done when those are that it has listed. */
+static void test_service(void)
+{
+    struct ledger *ledger = begin();
+    struct request *request = request_new("r1", "a");
+    json_t *hosts = json_pack("[s]", "a"), *kept;
+
+    request->last_ms = 1000;
+    strcpy(request->service, "osd");
+    CHECK(ledger_ask(ledger, request, hosts, "mine", 100));
+    answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "10", "10")));
+    (void)ledger_judge(ledger, 50);
+    CHECK_TEXT(said, "2 listed for mine\n");
+    kept = ledger_json(ledger, "mine");
+    CHECK(json_is_false(json_object_get(kept, "done")));
+    json_decref(kept);
+    requests_free(request);
+    json_decref(hosts);
+    ledger_free(ledger);
+}
+
+/* Each listing is asked for while the ledger judges: it must not free one that it is at. */
+static struct ledger *asking;
+static unsigned listings;
+
+static void ask_listed(void *context, const char *name, const struct request *traces)
+{
+    struct request *request = request_new("next", "a");
+    json_t *hosts = json_pack("[s]", "a");
+
+    (void)context;
+    CHECK(traces->count == 1 && request_add(request, traces->traces[0].id, 0, ""));
+    CHECK(ledger_ask(asking, request, hosts, name, 100));
+    listings++;
+    requests_free(request);
+    json_decref(hosts);
+}
+
+static void test_many_services(void)
+{
+    const struct ledger_callbacks on = {judged, left, ask_listed, NULL};
+    json_t *hosts = json_pack("[s]", "a");
+
+    said[0] = '\0';
+    asking = ledger_new(&on);
+    for (int i = 0; i < 100; i++) {
+        struct request *request = request_new("", "a");
+        char text[256];
+
+        (void)snprintf(request->id, sizeof(request->id), "r%d", i);
+        request->last_ms = 1000;
+        strcpy(request->service, "osd");
+        CHECK(ledger_ask(asking, request, hosts, request->id, 100));
+        (void)snprintf(
+            text, sizeof(text),
+            "{\"id\": \"r%d\", \"host\": \"a\", \"traces\": [" TRACE("1", "10", "10") "]}", i);
+        answer(asking, text);
+        requests_free(request);
+    }
+    (void)ledger_judge(asking, 50);
+    CHECK(listings == 100 && ledger_open(asking) == 100);
+    json_decref(hosts);
+    ledger_free(asking);
+}
+
+/* What was sent and is not listed is counted; nothing is called missing then. */
+static void test_unlisted(void)
+{
+    struct ledger *ledger = begin();
+    struct request *request = request_new("r1", "a");
+    json_t *hosts = json_pack("[s, s]", "a", "b"), *kept;
+
+    request->last_ms = 1000;
+    CHECK(ledger_ask(ledger, request, hosts, "mine", 100));
+    answer(ledger, ANSWER("a", TRACE("1", "10", "99")));
+    answer(ledger,
+           "{\"id\": \"r1\", \"host\": \"b\", \"held_from\": 500, \"more\": 7, \"traces\": []}");
+    (void)ledger_judge(ledger, 50);
+    kept = ledger_json(ledger, "mine");
+    CHECK(json_integer_value(json_object_get(kept, "more")) == 7);
+    CHECK(json_integer_value(
+              json_object_get(json_array_get(json_object_get(kept, "traces"), 0), "missing")) == 0);
+    json_decref(kept);
+    requests_free(request);
+    json_decref(hosts);
+    ledger_free(ledger);
+}
+
+/* What others send is not trusted. */
+static void test_nonsense(void)
+{
+    struct ledger *ledger = begin();
+
+    ask(ledger, "r1", 1, 1, 1, NULL);
+    answer(ledger, "{}");
+    answer(ledger, "{\"id\": 1, \"host\": []}");
+    answer(ledger, "{\"id\": \"r1\", \"host\": \"c\", \"traces\": [1, {}, {\"id\": \"zz\"}, "
+                   "{\"id\": \"1\", \"spans\": -5, \"have\": [7, \"\", \"xyz\"], \"want\": {}}]}");
+    answer(ledger, ANSWER("a", TRACE("7", "10", "10"))); /* was not asked for */
+    (void)ledger_judge(ledger, 100);
+    CHECK_TEXT(said, "1 incomplete: no host has a span of this trace; b: has not answered\n");
+    ledger_free(ledger);
+}
+
+int main(void)
+{
+    test_complete();
+    test_incomplete();
+    test_time();
+    test_held();
+    test_yield();
+    test_dropped();
+    test_by_hand();
+    test_service();
+    test_many_services();
+    test_unlisted();
+    test_nonsense();
+    return check_status();
+}

@@ -1,0 +1,84 @@
+#!/bin/bash
+# The limits of blkin agent hold, and what is beyond them is counted: traces of a fetch, disk, memory.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 180
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+LINGER_MS=1000 ANSWER_MS=10000 recording_begin
+start_taker || exit 1
+RULES='many:request>1ns, max=100000/s' start_requests
+
+total() {
+    status totals "$1"
+}
+
+# start_again OPTION...: the service "other" has no slow requests.
+start_again() {
+    stop_part agent TERM 20 || fail "status $? of SIGTERM"
+    make "service other"
+    start_agent "$@"
+    wait_recording || exit 1
+    make "service many"
+}
+
+# Every request is slow: a fetch has as many as it may, the rest is counted, by rule, and nothing else.
+start_agent --fetch-traces=10 --alarm-poll-ms=1000
+wait_recording || exit 1
+make "service many"
+make "fast 200"
+wait_for 20 agent "all alarms" is totals alarms 200 || { status; exit 1; }
+wait_for 20 agent "all deliveries" is totals traces_complete 10 || { status; exit 1; }
+is totals alarms_dropped 190 || fail "dropped: $(total alarms_dropped), expected 190"
+is totals alarms_double 0 || fail "double: $(total alarms_double)"
+[ "$(status rules 0 rule)" = "many:request>1ns" ] && is rules 0 dropped 190 && is rules 0 alarms 200 ||
+    fail "by rule: $(status rules)"
+[ "$(all_spans)" = 30 ] || fail "$(all_spans) spans for 10 requests"
+
+# Beside those that wait, a request for the traces of a service has what is left; the rest is counted, too.
+start_again --fetch-traces=10 --linger-ms=20000
+make "fast 5"
+wait_for 20 agent "five that wait" is pending_traces 5 || { status; exit 1; }
+make "service third"
+make "fast 20"
+make "service many"
+ask "keep-last 60000 third" id >/dev/null || exit 1
+wait_for 20 agent "15 traces of 20 that are too many" is totals traces_dropped 15 || { status totals; exit 1; }
+
+# The disk: with no collector the oldest of what was kept goes, and is counted, and said.
+: >"$WORK/taken.away"
+start_again --fetch-traces=4096 --linger-ms=0 --alarm-poll-ms=100
+bytes=0
+for ((n = 1; n <= 50 && bytes < 1200000; n++)); do
+    make "fast 1000"
+    wait_for 20 agent "that what is slow is kept" eval '[ "$(status kept waiting)" -ge '$n' ]' || exit 1
+    bytes=$(status kept bytes)
+done
+is totals kept_dropped 0 || fail "there was room, and something was dropped: $(status kept)"
+# half of it is for the next fetch: so something has to go
+start_again --fetch-traces=4096 --kept-max-bytes=$((bytes * 6 / 5)) --linger-ms=0 --alarm-poll-ms=100
+made=$(total fetches)
+make "fast 3000"
+wait_for 20 agent "a fetch" eval '[ "$(total fetches)" -gt '"$made"' ]' || exit 1
+[ "$(total kept_dropped)" -ge 1 ] || fail "nothing was dropped: $(status kept)"
+[ "$(total traces_undelivered)" -ge 1 ] || fail "what was dropped is not counted"
+grep -q 'undelivered' "$WORK/agent.log" || fail "nothing is said of it"
+[ "$(du -sb "$WORK/state" | cut -f1)" -le $((bytes * 6 / 5 + 1048576)) ] || fail "more is on disk: $(du -ab "$WORK/state")"
+rm "$WORK/taken.away"
+wait_for 60 agent "all deliveries" is kept waiting 0 || exit 1
+
+# Memory: begins as large as ring-bytes, grows as what is recorded needs it, up to what is allowed.
+size=$(status rings ring_bytes) memory=$(status rings memories 0 bytes)
+limits=(--seconds=60 --rings-max-bytes=$((memory * 8)))
+start_again "${limits[@]}"
+make "service other"
+is rings ring_bytes "$size" || fail "it does not begin with ring-bytes: $(status rings)"
+make "rate 10000"
+wait_for 60 agent "larger rings" is rings ring_bytes $((2 * size)) || { status rings; exit 1; }
+[ "$(total rings_grown)" -ge 1 ] || fail "it is not counted"
+grep -q 'the rings hold less than 60 s' "$WORK/agent.log" || fail "nothing is said of it"
+wait_for 60 agent "a word that no more is allowed" grep -q 'rings-max-bytes allows no more' "$WORK/agent.log" || exit 1
+[ "$(status rings bytes)" -le $((memory * 8)) ] || fail "more memory than is allowed: $(status rings)"
+wait_for 20 agent "that the program writes into the new rings" eval '[ "$(ring_bytes)" -gt 0 ]' || exit 1
+start_again "${limits[@]}"
+is rings ring_bytes $((2 * size)) || fail "it begins small again after a restart: $(status rings)"

@@ -1,0 +1,122 @@
+#!/bin/bash
+# Spans of other SDKs in the recorder: a slow one has its trace sent, with libblkin's spans of it; what an SDK sends late is
+# sent late; fast ones are not sent.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 90
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+ANSWER_MS=8000 recording_begin
+free_port OTLP_PORT
+export BLKIN_OTLP_LISTEN=127.0.0.1:$OTLP_PORT BLKIN_OTLP_SOCKET=$WORK/otlp BLKIN_SLOW_FILE=$WORK/slow
+echo '*>200ms' >"$WORK/slow"
+chmod 644 "$WORK/slow"
+start_taker || exit 1
+start_requests
+start_agent
+wait_recording || exit 1
+
+# send TRACE ID PARENT NAME MS...: spans of service "gateway", one after the other five words
+send() {
+    "$PYTHON" - "$OTLP_PORT" "$@" <<'PY'
+import struct, sys, time, urllib.request
+
+def varint(n):
+    out = b""
+    while n >= 128:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+def field(number, value):
+    return bytes([number << 3 | 2]) + varint(len(value)) + value
+
+def fixed(number, value):
+    return bytes([number << 3 | 1]) + struct.pack("<Q", value)
+
+spans, words, now = b"", sys.argv[2:], time.time_ns()
+while words:
+    (trace, span, parent, name, ms), words = words[:5], words[5:]
+    spans += field(2, field(1, bytes.fromhex(trace)) + field(2, bytes.fromhex(span)) +
+                   (field(4, bytes.fromhex(parent)) if parent != "-" else b"") + field(5, name.encode()) +
+                   b"\x30\x02" + fixed(7, now - int(ms) * 1000000) + fixed(8, now))
+service = field(1, field(1, field(1, b"service.name") + field(2, field(1, b"gateway"))))
+request = urllib.request.Request(f"http://127.0.0.1:{sys.argv[1]}/v1/traces", field(1, service + field(2, spans)),
+                                 {"Content-Type": "application/x-protobuf"})
+sys.exit(urllib.request.urlopen(request, timeout=10).status != 200)
+PY
+}
+
+# foreign TRACE: the names of the gateway's spans that the collector has of it
+foreign() {
+    "$PYTHON" - "$WORK/taken" "$1" <<'PY'
+import json, os, sys
+spans = [json.loads(line) for line in open(sys.argv[1])] if os.path.exists(sys.argv[1]) else []
+print(" ".join(sorted(span["name"] for span in spans if span["traceId"].rjust(32, "0") == sys.argv[2]
+                      and span.get("localEndpoint", {}).get("serviceName") == "gateway")))
+PY
+}
+has_foreign() {
+    [ "$(foreign "$1")" = "$2" ]
+}
+
+# a trace of both: the slow span is libblkin's, and the gateway's come before and after it was sent
+make "slow 250"
+send "$ID" 0000000000000004 - early 5 || fail "the recorder takes no spans"
+wait_for 20 agent "the spans of both" has_spans "$ID" "4 4" || { status; exit 1; }
+send "$ID" 0000000000000005 - late 5 || fail "the recorder takes no spans"
+wait_for 20 agent "the gateway's spans" has_foreign "$ID" "early late" || { status; exit 1; }
+
+wait_for 20 agent "its verdict" is totals traces_complete 1 || { status; exit 1; }
+
+# one that is slow, and fast ones beside it; its parent comes when the trace was sent, which is whole then
+one=000102030405060708090a0b0c0d0e0f
+send $one 0000000000000001 0000000000000002 slow 300 a00102030405060708090a0b0c0d0e0f 0000000000000003 - fast 3 || fail "the recorder takes no spans"
+wait_for 20 agent "the slow span" has_foreign $one slow || { status; exit 1; }
+send $one 0000000000000002 - root 10 || fail "the recorder takes no more spans"
+wait_for 20 agent "its parent, which came later" has_foreign $one "root slow" || { status; exit 1; }
+wait_for 20 agent "the verdict" is totals traces_complete 2 || { status; exit 1; }
+grep -q '"name": "slow".*"blkin.kept": "\*>200ms"' "$WORK/taken" || fail "it is not tagged with the rule"
+
+# by hand: all of the last seconds
+name=$(ask "keep-last 60000" id) || exit 1
+kept() {
+    [ "$(ask "kept $1" "done")" = True ]
+}
+wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
+wait_for 20 agent "the fast one" has_foreign a00102030405060708090a0b0c0d0e0f fast || { status; exit 1; }
+[ "$(foreign $one)" = "root slow" ] || fail "spans that were sent were sent again: $(foreign $one)"
+
+# a reload frees the configuration that the socket's path was in
+"$BUILD/bin/blkin" reload agent >"$WORK/reload.log" 2>&1 || fail "reload: $(<"$WORK/reload.log")"
+is otlp socket "$WORK/otlp" || fail "the socket after a reload: $(status otlp socket)"
+
+# what is no OTLP is refused, and counted
+[ "$(curl -s -o /dev/null -w '%{http_code}' -d nonsense "http://127.0.0.1:$OTLP_PORT/v1/traces")" = 415 ] || fail "text was taken"
+is otlp counts refused_type 1 || fail "it is not counted: $(status otlp)"
+
+# what an earlier process had is lost, and an answer says from when on it has all
+lines=$(wc -l <"$WORK/requests.log")
+printf 'slow 3000\n' >&"$REQUESTS"
+sleep 0.5
+stop_part agent KILL
+before=$(date -u +%FT%T.%3NZ) killed_ms=$(date +%s%3N)
+start_agent
+wait_for 20 agent "that it records" is state recording || exit 1
+name=$(ask "keep-last 60000" id) || exit 1
+wait_for 20 agent "the answer" kept "$name" || { ask "kept $name"; exit 1; }
+[[ $(ask "kept $name" hosts | jq -r ".[0].held_from") > "$before" ]] || fail "the answer has all: $(ask "kept $name")"
+
+# only of spans that came by OTLP: a trace that has none, and began before that, is whole
+has_ended() {
+    [ "$(wc -l <"$WORK/requests.log")" -gt "$lines" ]
+}
+wait_for 20 requests "the request's end" has_ended || exit 1
+ID=$(tail -n 1 "$WORK/requests.log")
+wait_for 20 agent "the trace of the rings" has_spans "${ID##* }" || { status; exit 1; }
+wait_for 20 agent "its verdict" is totals traces_complete 3 || { status; exit 1; }
+two=200102030405060708090a0b0c0d0e0f
+send $two 0000000000000001 - slow $(($(date +%s%3N) - killed_ms + 5000)) || fail "the recorder takes no spans"
+wait_for 20 agent "the verdict on what may be lost" is totals traces_incomplete 1 || { status; exit 1; }
+grep '"name": "incomplete"' "$WORK/taken" | grep "${two#?}" | grep -q blkin.held_from || fail "the trace does not tell why"
+stop_part agent TERM 20 || fail "status $? of SIGTERM"
+[ ! -e "$WORK/otlp" ] || fail "the socket is left"

@@ -1,0 +1,482 @@
+/*
+ * What waits to be fetched, and what was.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "tools/agent/fetched.h"
+#include "tools/agent/heard.h"
+#include "tools/agent/pending.h"
+#include "tools/base/folders.h"
+#include "tools/base/totals.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+static struct trace_id id_of(uint64_t low)
+{
+    return (struct trace_id){7, low};
+}
+
+/* Of `host`, with the traces first to last. */
+static struct request *request(const char *host, int64_t due_ms, uint64_t first, uint64_t last)
+{
+    struct request *made = request_new("a:1:2", host);
+
+    made->due_ms = due_ms;
+    for (uint64_t low = first; low <= last; low++)
+        CHECK(request_add(made, id_of(low), 0, "why"));
+    return made;
+}
+
+static void test_due(void)
+{
+    struct pending pending = {.max = 100};
+    struct request *taken;
+
+    CHECK(pending_due_ms(&pending, false) == INT64_MAX);
+    CHECK(pending_take(&pending, 1000, false) == NULL);
+    CHECK(pending_add(&pending, request("a", 200, 1, 2)) == 0);
+    CHECK(pending_add(&pending, request("b", 100, 3, 3)) == 0);
+    CHECK(pending_add(&pending, request("a", 300, 4, 4)) == 0);
+    CHECK(pending_due_ms(&pending, false) == 100);
+    CHECK(pending_has(&pending, id_of(3), NULL) && pending_has(&pending, id_of(3), "b"));
+    CHECK(!pending_has(&pending, id_of(3), "a") && !pending_has(&pending, id_of(5), NULL));
+    CHECK(pending_take(&pending, 99, false) == NULL);
+
+    /* all that are due go together, in the order in which they came */
+    taken = pending_take(&pending, 200, false);
+    CHECK(taken && taken->count == 2 && taken->next && taken->next->count == 1);
+    CHECK(taken && taken->next && taken->next->next == NULL);
+    requests_free(taken);
+    CHECK(pending.traces == 1 && pending_due_ms(&pending, false) == 300);
+    pending_hurry(&pending, 250);
+    CHECK(pending_due_ms(&pending, false) == 250);
+    requests_free(pending_take(&pending, 250, false));
+    CHECK(pending.traces == 0 && !pending.list);
+}
+
+static void test_cap(void)
+{
+    struct pending pending = {.max = 3};
+    struct request *taken;
+
+    CHECK(pending_add(&pending, request("a", 0, 1, 2)) == 0);
+    CHECK(pending_add(&pending, request("b", 0, 3, 6)) == 3);
+    CHECK(pending_add(&pending, request("c", 0, 7, 8)) == 2);
+    CHECK(pending.traces == 3);
+    pending.max = 2; /* by a reload */
+    CHECK(pending_room(&pending) == 0);
+    taken = pending_take(&pending, 0, false);
+    CHECK(taken->next->count == 1 && taken->next->left_out == 3);
+    /* one of which nothing is left is there all the same: it must be answered */
+    CHECK(taken->next->next && taken->next->next->count == 0 && taken->next->next->left_out == 2);
+    requests_free(taken);
+}
+
+/* All of the second that ended then; at once. */
+static struct request *last(const char *host, int64_t asked_s, const char *service)
+{
+    struct request *made = request(host, 0, 1, 0);
+
+    made->last_ms = 1000;
+    made->came_mono_ns = asked_s * 1000000000;
+    (void)snprintf(made->service, sizeof(made->service), "%s", service);
+    return made;
+}
+
+/* Those that want all of a time have a fetch of their own, one for all whose times overlap. */
+static void test_last(void)
+{
+    struct pending pending = {.max = 3};
+    struct request *taken;
+
+    CHECK(pending_add(&pending, request("a", 0, 1, 1)) == 0);
+    CHECK(pending_add(&pending, last("a", 10, "")) == 0);
+    CHECK(pending_add(&pending, last("a", 12, "")) == 0);
+    CHECK(pending_add(&pending, last("b", 20, "")) == 0);
+    CHECK(pending_add(&pending, last("c", 10, "osd")) == 0);
+    CHECK(pending_add(&pending, last("b", 11, "")) == 0);
+    CHECK(pending_add(&pending, request("b", 0, 2, 2)) == 0);
+    CHECK(pending_last_count(&pending) == 5);
+    taken = pending_take(&pending, 0, false);
+    CHECK(taken->last_ms == 0 && taken->next && !taken->next->next);
+    requests_free(taken);
+    CHECK(pending_due_ms(&pending, false) == INT64_MAX && pending_due_ms(&pending, true) == 0);
+    taken = pending_take(&pending, 0, true); /* 12 overlaps by 11 only */
+    CHECK(taken && taken->next && taken->next->next && !taken->next->next->next);
+    CHECK(requests_window(taken).from_ns == INT64_C(9000000000));
+    CHECK(requests_window(taken).until_ns == INT64_C(12000000000));
+    requests_free(taken);
+    taken = pending_take(&pending, 0, true);
+    CHECK(taken && taken->came_mono_ns == INT64_C(20000000000) && !taken->next);
+    requests_free(taken);
+    taken = pending_take(&pending, 0, true);
+    CHECK_TEXT(taken ? taken->service : "", "osd");
+    requests_free(taken);
+    CHECK(!pending.list);
+}
+
+/* As it is posted, and taken by another host. */
+static void test_message(void)
+{
+    struct request *made = request("store-1", 0, 1, 5), *read;
+    size_t left;
+    json_t *json, *bad;
+
+    made->at_ns = 12345;
+    (void)request_add(made, id_of(6), 0, "two\nlines \x1b[31m");
+    json = request_json(made);
+    read = request_read(json, 4, &left);
+    CHECK(read && read->count == 4 && left == 2 && read->at_ns == 12345);
+    CHECK_TEXT(read->host, "store-1");
+    CHECK(trace_id_equal(read->traces[3].id, id_of(4)));
+    requests_free(read);
+    read = request_read(json, 9, &left);
+    CHECK_TEXT(read->traces[5].why, "two?lines ?[31m");
+    requests_free(read);
+    json_decref(json);
+
+    /* what was too much for the fetch is told by who answers, though from a file */
+    made->left_out = 3;
+    made->count = 0;
+    json = request_json(made);
+    read = request_read(json, 9, &left);
+    CHECK(read && read->left_out == 3 && left == 0 && read->count == 0);
+    requests_free(read);
+    requests_free(made);
+    json_decref(json);
+
+    /* all of the last seconds, and why */
+    made = request("store-1", 0, 1, 0);
+    made->last_ms = 10000;
+    request_set_why(made, "disk.busy > 95%: vda\n98%");
+    json = request_json(made);
+    read = request_read(json, 9, &left);
+    CHECK(read && read->last_ms == 10000);
+    CHECK_TEXT(read ? read->why : "", "disk.busy > 95%: vda?98%");
+    requests_free(read);
+    requests_free(made);
+    json_decref(json);
+
+    /* what has no trace, or none that is one, is no request */
+    bad = json_pack("{ss, ss, ss, s[{ss}, s, {ss}]}", "type", "keep", "id", "x", "host", "y",
+                    "traces", "id", "nonsense", "id", "id", "0");
+    CHECK(request_read(bad, 9, &left) == NULL);
+    json_decref(bad);
+}
+
+/* ---- what was fetched ---- */
+
+static json_t *found(const char *id, int spans, const char *have, const char *want)
+{
+    return json_pack("{ss, si, s[s], s[s]}", "id", id, "spans", spans, "have", have, "want", want);
+}
+
+static void test_fetched(void)
+{
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    json_t *first = found("00000000000000070000000000000001", 1, "a1", "a0");
+    json_t *second = found("00000000000000070000000000000001", 1, "a0", "99"), *all;
+
+    /* an alarm that is older than the fetch is done with; a younger one is not, nor one whose span
+     * may have been written late */
+    fetched_note(fetched, id_of(1), 5000000000, 3);
+    CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
+    fetched_note(fetched, id_of(1), 4000000000, 2);
+    CHECK(trace->until_mono_ns == 5000000000 && trace->place == 3);
+    CHECK(fetched_has(fetched, id_of(1), 3999999999) &&
+          !fetched_has(fetched, id_of(1), 4000000000));
+    CHECK(!fetched_has(fetched, id_of(2), 1));
+    /* the original's events know the lower half only */
+    CHECK(fetched_find(fetched, (struct trace_id){0, 1}) == trace);
+    CHECK(fetched_find(fetched, (struct trace_id){8, 1}) == NULL);
+
+    /* of two fetches: a parent that the second one has is not wanted any more */
+    CHECK(fetched_json(trace) == NULL);
+    (void)json_object_set_new(first, "begin", json_integer(900));
+    (void)json_object_set_new(second, "begin", json_integer(800));
+    fetched_add(fetched, first);
+    fetched_add(fetched, second);
+    fetched_add(fetched, first); /* the earliest counts, whichever comes last */
+    trace->spans--;
+    all = fetched_json(trace);
+    CHECK(json_integer_value(json_object_get(all, "spans")) == 2);
+    CHECK(json_integer_value(json_object_get(all, "begin")) == 800);
+    CHECK(json_array_size(json_object_get(all, "have")) == 2);
+    CHECK(json_array_size(json_object_get(all, "want")) == 1);
+    CHECK_TEXT(json_string_value(json_array_get(json_object_get(all, "want"), 0)),
+               "0000000000000099");
+    json_decref(all);
+    json_decref(first);
+    json_decref(second);
+    fetched_free(fetched);
+}
+
+/* More ids than are kept: it says so, whichever list is full. */
+static void test_cut(void)
+{
+    static const char *const lists[] = {"have", "want"};
+
+    for (size_t i = 0; i < 2; i++) {
+        struct fetched *fetched = fetched_new();
+        json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0"), *all;
+        json_t *list = json_object_get(json, lists[i]);
+        char text[20];
+
+        fetched_add(fetched, json);
+        CHECK(!fetched_find(fetched, id_of(1))->is_cut);
+        for (unsigned id = 1; id <= 4096; id++) {
+            (void)snprintf(text, sizeof(text), "%x", id << 8);
+            (void)json_array_append_new(list, json_string(text));
+        }
+        fetched_add(fetched, json);
+        all = fetched_json(fetched_find(fetched, id_of(1)));
+        CHECK(json_is_true(json_object_get(all, "cut")));
+        json_decref(all);
+        json_decref(json);
+        fetched_free(fetched);
+    }
+}
+
+/* Times that overlap are one; the first are forgotten. */
+static void test_windows(void)
+{
+    struct fetched *fetched = fetched_new();
+    const struct fetched_window *windows;
+    size_t count;
+
+    fetched_note_window(fetched, (struct fetched_window){100, 200});
+    fetched_note_window(fetched, (struct fetched_window){300, 400});
+    fetched_note_window(fetched, (struct fetched_window){150, 350});
+    windows = fetched_windows(fetched, &count);
+    CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 400);
+    for (int64_t i = 1; i <= 1000; i++)
+        fetched_note_window(fetched, (struct fetched_window){i * 1000, i * 1000 + 1});
+    windows = fetched_windows(fetched, &count);
+    CHECK(count == 64 && windows[0].from_ns == 937000 && windows[63].from_ns == 1000000);
+    fetched_free(fetched);
+}
+
+/* By another agent, from the file of the first one. */
+static struct fetched *read_again(struct fetched *fetched, const char *path)
+{
+    struct error error;
+    size_t length;
+    char *text = fetched_text(fetched, &length);
+
+    CHECK(text && file_write(path, text, length, &error));
+    free(text);
+    fetched_free(fetched);
+    fetched = fetched_new();
+    fetched_load(fetched, path);
+    return fetched;
+}
+
+/* It knows what was fetched, from when on the rings had it, and what is open. */
+static void test_file(void)
+{
+    char path[] = "/tmp/test-pending.XXXXXX";
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
+    const struct fetched_window *windows;
+    struct timespec now;
+    size_t count;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    CHECK(mkstemp(path) >= 0);
+    fetched_note(fetched, trace->id, (int64_t)now.tv_sec * 1000000000, 17);
+    fetched_note_held(fetched, trace->id, 815);
+    fetched_note_window(fetched, (struct fetched_window){100, 200});
+    fetched_open(trace, 4711, "osd*>20ms");
+    fetched_add(fetched, json);
+    fetched = read_again(fetched, path);
+    windows = fetched_windows(fetched, &count);
+    CHECK(count == 1 && windows[0].from_ns == 100 && windows[0].until_ns == 200);
+    trace = fetched_find(fetched, id_of(1));
+    CHECK(trace && trace->held_from_ns == 815);
+    CHECK(trace && trace->place == 0 && trace->until_mono_ns && trace->is_open &&
+          trace->asked_ns == 4711 && trace->spans == 1);
+    CHECK(trace && ids_have(&trace->have, 0xa1) && ids_have(&trace->want, 0xa0));
+    CHECK_TEXT(trace ? trace->why : "", "osd*>20ms");
+    fetched_free(fetched);
+
+    /* what is no such file is nothing */
+    fetched = fetched_new();
+    CHECK(truncate(path, 20) == 0);
+    fetched_load(fetched, path);
+    CHECK(fetched_find(fetched, id_of(1)) == NULL);
+    fetched_free(fetched);
+    json_decref(json);
+    (void)unlink(path);
+}
+
+static bool file_has(struct fetched *fetched, const char *part)
+{
+    size_t length;
+    char *text = fetched_text(fetched, &length);
+    const bool has = text && strstr(text, part);
+
+    free(text);
+    return has;
+}
+
+/* The file has each change: a line that was made before is made again. */
+static void test_changes(void)
+{
+    struct fetched *fetched = fetched_new();
+    struct fetched_trace *trace = fetched_get(fetched, id_of(1));
+    json_t *json = found("00000000000000070000000000000001", 1, "a1", "a0");
+
+    fetched_open(trace, 4711, "osd*>20ms");
+    CHECK(file_has(fetched, "\"open\":true,\"asked\":4711"));
+    fetched_add(fetched, json);
+    CHECK(file_has(fetched, "00000000000000a1"));
+    fetched_note(fetched, trace->id, INT64_MAX, 1);
+    CHECK(file_has(fetched, "\"mono\":9223372036854775807"));
+    fetched_note_held(fetched, trace->id, 815);
+    CHECK(file_has(fetched, "\"held\":815"));
+    fetched_note_held(fetched, trace->id, 900); /* a later fetch has less */
+    CHECK(file_has(fetched, "\"held\":815"));
+    fetched_note_foreign_held(fetched, trace->id, 816);
+    CHECK(file_has(fetched, "\"held\":816"));
+    fetched_close(trace);
+    CHECK(file_has(fetched, "\"open\":false") && !file_has(fetched, "00000000000000a1"));
+    fetched_free(fetched);
+    json_decref(json);
+}
+
+/* Nothing grows: the oldest are forgotten, and their alarms are not taken for new ones, nor by the
+ * next agent. */
+static void test_forgotten(void)
+{
+    char path[] = "/tmp/test-pending.XXXXXX";
+    struct fetched *fetched = fetched_new();
+    struct timespec now;
+    int64_t now_ns;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    now_ns = (int64_t)now.tv_sec * 1000000000;
+    for (uint64_t i = 1; i <= 10000; i++) {
+        struct fetched_trace *trace = fetched_get(fetched, id_of(i));
+
+        CHECK(trace != NULL);
+        if (trace) /* one a millisecond, until now */
+            trace->until_mono_ns = now_ns - (10000 - (int64_t)i) * 1000000;
+    }
+    CHECK(fetched_find(fetched, id_of(10000)) && !fetched_find(fetched, id_of(1)));
+    CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
+    CHECK(mkstemp(path) >= 0);
+    fetched = read_again(fetched, path);
+    CHECK(!fetched_find(fetched, id_of(1)));
+    CHECK(fetched_has(fetched, id_of(1), (uint64_t)now_ns - UINT64_C(9999000000)));
+    fetched_free(fetched);
+    (void)unlink(path);
+}
+
+/* ---- what was heard ---- */
+
+static bool hear(struct heard *heard, uint32_t pid, uint32_t sequence, uint64_t monotonic_ns)
+{
+    const struct alarm alarm = {.pid = pid, .sequence = sequence, .monotonic_ns = monotonic_ns};
+
+    return heard_alarm(heard, &alarm);
+}
+
+/* Of the largest number so far: what the next look does not bring is lost. */
+static uint64_t missing_of(struct heard *heard)
+{
+    heard_look(heard);
+    return heard_lost(heard);
+}
+
+/* A new watcher is given again what the ring has: that is not new, and what it lacks is counted. */
+static void test_heard(void)
+{
+    static struct heard heard, again;
+    json_t *json;
+
+    heard_begin(&heard);
+    CHECK(hear(&heard, 1, 2, 20) && hear(&heard, 1, 1, 10) && hear(&heard, 2, 5, 50));
+    heard_end(&heard);
+    CHECK(missing_of(&heard) == 0); /* of what was before us nothing is known */
+    CHECK(hear(&heard, 1, 3, 30) && hear(&heard, 2, 6, 60));
+    CHECK(missing_of(&heard) == 0);
+    json = heard_json(&heard);
+    heard_read(&again, json);
+    json_decref(json);
+    heard_begin(&again);
+    CHECK(!hear(&again, 1, 3, 30) && !hear(&again, 1, 2, 20));
+    CHECK(hear(&again, 1, 7, 70) && hear(&again, 1, 5, 65)); /* 4 and 6 are not there */
+    CHECK(!hear(&again, 2, 6, 60));
+    CHECK(hear(&again, 2, 1, 90)); /* another program */
+    heard_end(&again);
+    CHECK(missing_of(&again) == 2);
+    CHECK(hear(&again, 1, 6, 68)); /* it comes late */
+    CHECK(missing_of(&again) == 1);
+    CHECK(hear(&again, 1, 2, 21) && missing_of(&again) == 1); /* from before */
+}
+
+/* One CPU's alarms after those of another. */
+static void test_heard_by_cpu(void)
+{
+    static struct heard heard;
+
+    heard_begin(&heard);
+    for (uint32_t i = 2; i <= 100; i += 2)
+        CHECK(hear(&heard, 1, i, i));
+    for (uint32_t i = 1; i <= 99; i += 2)
+        CHECK(hear(&heard, 1, i, i));
+    heard_end(&heard);
+    CHECK(missing_of(&heard) == 0);
+    CHECK(hear(&heard, 3, 9, 9) && hear(&heard, 3, 7, 7));
+    CHECK(missing_of(&heard) == 1);
+    CHECK(hear(&heard, 3, 8, 8) && missing_of(&heard) == 0);
+    /* much later the pid is another program's; what the first one lacks stays lost */
+    CHECK(hear(&heard, 3, 11, 11) && missing_of(&heard) == 1);
+    CHECK(hear(&heard, 3, 2, 5000000000) && hear(&heard, 3, 4, 5000000001));
+    CHECK(missing_of(&heard) == 2);
+}
+
+/* The earliest alarm comes after a look has told what is lost: a new watcher does not tell it
+ * again. */
+static void test_heard_late(void)
+{
+    static struct heard heard, again;
+    uint64_t told;
+    json_t *json;
+
+    CHECK(hear(&heard, 1, 5, 50) && hear(&heard, 1, 7, 70));
+    told = missing_of(&heard); /* 6 */
+    CHECK(told == 1);
+    heard_look(&heard);
+    CHECK(hear(&heard, 1, 3, 30));
+    if (heard_lost(&heard) > told)
+        told = heard_lost(&heard);
+    json = heard_json(&heard);
+    heard_read(&again, json);
+    json_decref(json);
+    CHECK(told + missing_of(&again) == 2); /* 4 and 6 */
+}
+
+int main(void)
+{
+    test_heard();
+    test_heard_late();
+    test_heard_by_cpu();
+    test_due();
+    test_cap();
+    test_last();
+    test_message();
+    test_fetched();
+    test_cut();
+    test_windows();
+    test_file();
+    test_changes();
+    test_forgotten();
+    return check_status();
+}

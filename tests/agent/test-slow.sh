@@ -1,0 +1,223 @@
+#!/bin/bash
+# blkin agent as an operator has it: what was slow is there although nobody was watching, whole and
+# once, whatever is missing, stopped or restarted meanwhile.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 240
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+recording_begin
+
+says() {
+    grep -qF -- "$1" "$WORK/agent.log"
+}
+
+total() {
+    status totals "$1"
+}
+
+# whole TRACE WHAT: its three spans come, each once
+whole() {
+    wait_for 20 agent "the three spans of $2" has_spans "$1" || { status; exit 1; }
+}
+
+# kept NAME: what was asked for by hand is answered
+kept() {
+    [ "$(ask "kept $1" 'done')" = True ]
+}
+
+# wrong use
+"$BUILD/bin/blkin" agent nonsense 2>"$WORK/err"
+[ $? = 2 ] || fail "an operand: not refused"
+"$BUILD/bin/blkin" agent --endpoint="file:$WORK/spans.json" 2>"$WORK/err"
+[ $? = 2 ] && grep -q 'is a file' "$WORK/err" || fail "a file as the endpoint: $(<"$WORK/err")"
+
+# systemd is told when it is ready
+start_notified systemd || exit 1
+NOTIFY_SOCKET=$WORK/systemd start_agent
+wait_for 20 agent "READY=1" grep -q '^READY=1' "$WORK/systemd.log" || exit 1
+stop_part agent TERM 20 || fail "exit status $? after SIGTERM"
+stop_part systemd
+
+# there is no LTTng at all: none is needed
+start_agent
+start_taker || exit 1
+start_requests
+wait_recording || exit 1
+[ "$(stat -c %a "$KEPT")" = 700 ] || fail "$KEPT is not 0700"
+
+# a second one of the same runtime-dir is refused
+"$BUILD/bin/blkin" agent 2>"$WORK/err" && fail "two at once"
+grep -q 'another `blkin agent` runs' "$WORK/err" || fail "the message: $(<"$WORK/err")"
+
+# nobody watches: fast requests are never sent, a slow one is sent whole, tagged with why
+make "fast 2000"
+make "slow 250"
+whole "$ID" "a slow request"
+make "keep"
+whole "$ID" "a request that the program wants kept"
+[ "$(all_spans)" = 6 ] || fail "$(all_spans) spans for 6: fast requests were sent"
+grep -c '"blkin.kept": "\*>200ms"' "$WORK/taken" | grep -qx 3 || fail "not tagged with the rule: $(<"$WORK/taken")"
+grep -c '"blkin.kept": "as the test wants it"' "$WORK/taken" | grep -qx 3 || fail "not tagged as the program says"
+wait_for 10 agent "both verdicts" is totals traces_complete 2 || exit 1
+
+# its parent ends after it was sent, and is slow, too: fetched again, no span twice
+make "late 250 1500"
+late=$ID
+whole "$late" "a request that ends late"
+[ "$(total fetches)" -ge 4 ] || fail "it was fetched once only"
+wait_for 10 agent "its verdict" is open_traces 0 || exit 1
+[ "$(total traces_incomplete)" = 0 ] || fail "a complete one is called incomplete"
+
+# its parent is nowhere: it is told, in the trace itself, and counted
+make "orphan 250"
+wait_for 20 agent "the verdict" is totals traces_incomplete 1 || exit 1
+# a recorder that is killed from then on does not ask for it again, nor tell it twice
+is_saved() {
+    jq -e '.traces_incomplete == 1' "$WORK/state/record.json" >/dev/null && ! grep -q '"open":true' "$WORK/state/record.fetched"
+}
+wait_for 5 agent "the verdict on disk" is_saved || exit 1
+grep '"name": "incomplete"' "$WORK/taken" | grep "$ID" | grep -q '"blkin.incomplete": "1 parent that no host has"' ||
+    fail "no span tells that it is incomplete: $(grep "$ID" "$WORK/taken")"
+"$PYTHON" - "$WORK/taken" "$ID" <<'PY' || fail "it is stamped at another time than its trace's"
+import json, sys
+spans = [span for span in map(json.loads, open(sys.argv[1])) if span["traceId"].rjust(32, "0") == sys.argv[2]]
+told = [span["timestamp"] for span in spans if span["name"] == "incomplete"]
+others = [span for span in spans if span["name"] != "incomplete"]
+first = min(span["timestamp"] for span in others)
+last = max(span["timestamp"] + span.get("duration", 0) for span in others)
+sys.exit(not (len(told) == 1 and first - 1000 <= told[0] <= last))
+PY
+spans=$(all_spans)
+
+# by hand: an id, then the last seconds, of a service, or all of it
+make "service other"
+make "fast 3"
+make "service server"
+make "fast 5"
+name=$(ask "keep-last 60000 other" id) || exit 1
+wait_for 20 agent "the answer about a service" kept "$name" || exit 1
+[ "$(ask "kept $name" hosts 0 spans)" = 9 ] || fail "keep-last of a service: $(ask "kept $name")"
+wait_for 20 agent "9 spans" eval '[ "$(all_spans)" = '$((spans + 9))' ]' || exit 1
+grep -c '"serviceName": "other"' "$WORK/taken" | grep -qx 9 || fail "other spans than those of the service were sent"
+id=$("$PYTHON" -c 'import json, sys; print(json.loads(open(sys.argv[1]).readlines()[-1])["traceId"])' "$WORK/taken")
+name=$(ask "keep $id 12345" id)
+wait_for 20 agent "the answer about two ids" kept "$name" || exit 1
+[ "$(ask "kept $name" traces 0 missing)" = 0 ] && [ "$(ask "kept $name" traces 1 spans)" = 0 ] ||
+    fail "keep ID: $(ask "kept $name")"
+is totals traces_not_found 1 || fail "an id that nobody has is not counted"
+[ "$(ask "keep-last nonsense" error)" != "" ] && [ "$(ask "keep xyz" error)" != "" ] || fail "nonsense was taken"
+[ "$(all_spans)" = $((spans + 9)) ] || fail "a span that was sent was sent again"
+
+# the collector is away: the disk is the queue, and what there is is known nevertheless
+: >"$WORK/taken.away"
+complete=$(total traces_complete)
+make "slow 250"
+one=$ID
+wait_for 20 agent "that it waits" is kept waiting 1 || exit 1
+make "slow 250"
+two=$ID
+wait_for 20 agent "that two wait" is kept waiting 2 || exit 1
+wait_for 20 agent "both verdicts" is totals traces_complete $((complete + 2)) || exit 1
+has_spans "$one" "0 0" || fail "the collector was not away"
+
+# killed while they wait, and while another one lingers: all is there after the start
+make "slow 250"
+three=$ID
+wait_for 20 agent "that all its alarms were seen" is totals alarms 17 || exit 1
+stop_part agent KILL
+rm "$WORK/taken.away"
+start_agent
+for id in "$one" "$two" "$three"; do
+    whole "$id" "a request from before the kill"
+done
+
+# When its rings were made. A user's first ones are small where there are many CPUs, and soon left.
+rings_in_use() {
+    status rings memories | grep -o '"made": "[^"]*", "state": "on"'
+}
+
+# killed while nothing waits: the program goes on in the same rings, and what it does meanwhile is found
+make "fast 1"
+rings=$(rings_in_use) && [ -n "$rings" ] || fail "no rings are in use: $(status rings)"
+kill -s KILL "${private_pid[agent]}"
+wait_part agent 5 2>/dev/null
+make "slow 250"
+four=$ID
+"$BUILD/bin/blkin" agent --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+grep -q 'left out: 0 records;.* damaged: 0 bytes; not written by programs: 0 records$' "$WORK/dump.log" ||
+    fail "the account of --dump: $(<"$WORK/dump.log")"
+"$BUILD/bin/blkin" show "$WORK/dump" "$four" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
+    fail "the dump of a killed recorder lacks a trace: $(<"$WORK/shown")"
+# a NOTIFY_SOCKET at which nobody listens is no systemd: who kept the rings keeps them on
+NOTIFY_SOCKET=$WORK/nobody start_agent --prometheus-listen=0
+whole "$four" "a request from when no agent ran"
+is rings kept_by process && is rings outlive_a_kill True || fail "nobody keeps the rings: $(status rings)"
+grep -q '^BK1070 ' "$WORK/agent.log" || fail "it does not say that nobody listens at NOTIFY_SOCKET"
+[ "$(rings_in_use)" = "$rings" ] || fail "the program has other rings than those made $rings: $(status rings)"
+make "slow 250"
+whole "$ID" "a request after the kill"
+"$BUILD/bin/blkin" agent --dump="$WORK/dump.2" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+"$BUILD/bin/blkin" show "$WORK/dump.2" "$ID" >"$WORK/shown" 2>&1 && grep -q disk "$WORK/shown" ||
+    fail "the dump lacks a trace: $(<"$WORK/shown")"
+"$BUILD/bin/blkin" agent --dump="$WORK/dump" >"$WORK/dump.log" 2>&1 && fail "a folder that was there was taken"
+
+# scribble OFFSET HEX: into the head of each memory, as its programs can; what was there is printed for the first one
+scribble() {
+    "$PYTHON" - "${private_pid[agent]}" "$1" "$2" <<'PY'
+import glob, os, sys
+was = b""
+for link in glob.glob(f"/proc/{sys.argv[1]}/fd/*"):
+    if os.readlink(link).startswith("/memfd:blkin-rings"):
+        with open(link, "r+b", buffering=0) as memory:
+            memory.seek(int(sys.argv[2]))
+            was = was or memory.read(len(sys.argv[3]) // 2)
+            memory.seek(int(sys.argv[2]))
+            memory.write(bytes.fromhex(sys.argv[3]))
+print(was.hex())
+PY
+}
+
+# a dump takes no user from what programs can write, and says which rings it cannot read
+scribble 12 aa000000 >"$WORK/user"
+"$BUILD/bin/blkin" agent --dump="$WORK/dump.3" >"$WORK/dump.log" 2>&1 || fail "--dump: $(<"$WORK/dump.log")"
+compgen -G "$WORK/dump.3/events-$(id -u)-*" >/dev/null && ! compgen -G "$WORK/dump.3/events-170-*" >/dev/null ||
+    fail "a forged user is believed: $(ls "$WORK/dump.3")"
+mark=$(scribble 0 0000000000000000)
+"$BUILD/bin/blkin" agent --dump="$WORK/dump.4" >"$WORK/dump.log" 2>&1
+[ $? = 1 ] || fail "a damaged memory: not exit status 1: $(<"$WORK/dump.log")"
+[ "$(grep -c "left out: /proc/.*, rings of user $(id -u): " "$WORK/dump.log")" = "$(status rings memories | jq length)" ] ||
+    fail "the dump does not say what is left out, once each: $(<"$WORK/dump.log")"
+scribble 0 "$mark" >"$WORK/mark"
+scribble 12 "$(<"$WORK/user")" >"$WORK/mark"
+# six of three slow spans, one that the program wants kept, one that ends late, one orphan: each counted once,
+# whoever was killed
+is totals alarms 23 && is totals alarms_lost 0 || fail "alarms: $(total alarms), lost: $(total alarms_lost)"
+page=$(sed -n 's/.*\(http:[^ ]*metrics\).*/\1/p' "$WORK/agent.log" | head -n 1)
+curl -fsS --max-time 5 "$page" >"$WORK/page" || fail "no metrics page"
+grep -q '^blkin_agent_ring_bytes_per_second ' "$WORK/page" && grep -q '^blkin_agent_alarms_total [1-9]' "$WORK/page" ||
+    fail "the page lacks a line"
+
+# no request by hand or alarm is without an outcome
+alarms=$(total alarms) parts=$(($(total alarms_double) + $(total alarms_dropped) + $(total traces_asked)))
+[ "$alarms" -le "$parts" ] || fail "alarms: $alarms, their outcomes: $parts: $(status totals)"
+wait_for 10 agent "all verdicts" is open_traces 0 || exit 1
+asked=$(($(total traces_asked) + $(total traces_asked_by_hand)))
+judged=$(($(total traces_complete) + $(total traces_incomplete) + $(total traces_not_found) + \
+    $(total traces_of_others) + $(total traces_asked_again)))
+[ "$asked" = "$judged" ] || fail "asked: $asked, judged: $judged: $(status totals)"
+
+# stopped right after a slow request: it is sent, and nothing is left
+make "slow 250"
+stop_part agent TERM 20 || fail "status $? of SIGTERM"
+has_spans "$ID" || fail "the end has lost a slow request: $(tail -n 5 "$WORK/agent.log")"
+[ -z "$(ls "$KEPT")" ] || fail "left: $(ls "$KEPT")"
+[ ! -e "$BLKIN_RINGS" ] || fail "the socket is left"
+wait_for 10 - "the end of the process that keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
+
+# it is there again: so is the program
+start_agent
+wait_recording || exit 1
+make "slow 250"
+whole "$ID" "a request after another start"
+stop_part agent TERM 20 || fail "status $? of SIGTERM"

@@ -1,0 +1,133 @@
+#!/bin/bash
+# Thirty hosts ask at once for all of the last seconds: few fetches, each span once, an answer for each host, and a
+# slow trace comes meanwhile. A recorder that was killed before it was asked sends the seconds before the question;
+# and one that wants to refuses.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 120
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+ASKERS=${ASKERS-30} RATE=${RATE-1000}
+recording_begin
+free_port HUB_PORT
+start_hub() {
+    start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$HUB_PORT" \
+        --runtime-dir="$WORK/hub" --state-dir="$WORK/hub-state"
+    wait_for 10 hub "the hub's start" listening "$HUB_PORT"
+}
+start_taker && start_hub || exit 1
+start_requests
+start_agent --hub="http://127.0.0.1:$HUB_PORT"
+wait_recording || exit 1
+wait_for 10 agent "the hub" is exchange state connected || exit 1
+
+# keep_last NUMBER HOST MS: HOST asks all others
+keep_last() {
+    curl -fsS --max-time 10 -H 'Content-Type: application/json' -d "[{\"type\": \"keep\", \"id\": \"$2:1:$1\",
+        \"host\": \"$2\", \"post\": \"$2:$1\", \"at\": 1, \"last_ms\": $3}]" \
+        "http://127.0.0.1:$HUB_PORT/v1/messages?host=$2" >/dev/null || fail "the hub takes no request of $2"
+}
+
+# answered NUMBER HOST: the answer is in $WORK/answer. The host reads on where it was.
+declare -A position
+answered() {
+    curl -fsS --max-time 10 -H 'Content-Type: application/json' \
+        "http://127.0.0.1:$HUB_PORT/v1/messages?host=$2&agent=x${position[$2]-}" >"$WORK/news" || return
+    position[$2]=$(jq -r '"&boot=\(.boot)&after=\(.next)"' "$WORK/news")
+    jq -e --arg id "$2:1:$1" '[.messages[] | select(.type == "found" and .id == $id)][0]' "$WORK/news" >"$WORK/answer"
+}
+
+distinct_spans() {
+    jq -r '.traceId + .id + .kind' "$WORK/taken" | sort -u | wc -l
+}
+
+# The storm.
+recorded=$(ring_bytes)
+make "rate $RATE"
+wait_for 30 agent "spans, of more than 100 bytes each" eval '[ "$(ring_bytes)" -ge '$((recorded + 600000))' ]' || exit 1
+before=$(status totals fetches)
+for ((n = 1; n <= ASKERS; n++)); do
+    keep_last 1 "asker-$n" 10000
+done
+make "slow 250"
+begun=$(date +%s%3N)
+slow=$ID
+wait_for 60 agent "the slow trace" has_spans "$slow" || { status; exit 1; }
+took=$(($(date +%s%3N) - begun))
+for ((n = 1; n <= ASKERS; n++)); do
+    wait_for 60 agent "the answer for asker-$n" answered 1 "asker-$n" || exit 1
+    [ "$(jq '.traces | length' "$WORK/answer")" -gt 100 ] || fail "for asker-$n there is nothing: $(<"$WORK/answer")"
+done
+wait_for 60 agent "all deliveries" is kept waiting 0 || exit 1
+fetches=$(($(status totals fetches) - before))
+all=$(all_spans) distinct=$(distinct_spans)
+echo "$ASKERS askers: $fetches fetches, $all spans sent, $distinct of them distinct, the slow trace took $took ms"
+[ "$fetches" -le $((ASKERS / 2)) ] || fail "$fetches fetches for $ASKERS requests for the same seconds"
+[ "$all" -eq "$distinct" ] || fail "spans were sent more than once"
+[ "$all" -gt 1000 ] || fail "that was no storm"
+jq -e '.more > 0 or (.traces | length) < 4096' "$WORK/answer" >/dev/null || fail "4096 traces, and not said that there are more"
+
+# What a person asks for has what alarms have sent: it is not sent again.
+make "slow 250"
+wait_for 20 agent "a slow trace" has_spans "$ID" || exit 1
+asked=$(ask "keep-last 3000" id) || exit 1
+is_done() { [ "$(ask "kept $asked" "done" 2>/dev/null)" = True ]; }
+wait_for 30 agent "the answer" is_done || exit 1
+wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+ask "kept $asked" | jq -e --arg id "$ID" '[.traces[] | select(.id == $id)][0] | .spans == 3 and .missing == 0' >/dev/null ||
+    fail "a trace that an alarm has sent is not whole for who asks: $(ask "kept $asked")"
+[ "$(all_spans)" -eq "$(distinct_spans)" ] || fail "what an alarm has sent was sent again"
+
+# Asked while it is down: it was killed, and its rings are there.
+stop_part agent KILL
+make "service then"
+make "fast 5"
+keep_last 2 asker-1 5000
+sleep 2 # between the question and what came after it; a busy machine makes it more
+make "service later"
+make "fast 5"
+start_agent --hub="http://127.0.0.1:$HUB_PORT"
+wait_for 30 agent "the answer for who asked when it was down" answered 2 asker-1 || exit 1
+wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+[ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ] || fail "the seconds before the question were not sent"
+grep -q '"serviceName": "later"' "$WORK/taken" && fail "what came after the question was sent"
+
+# It refuses, and says so.
+stop_part agent TERM 20 || fail "status $? of SIGTERM"
+start_agent --hub="http://127.0.0.1:$HUB_PORT" --keep-from=none
+wait_recording || exit 1
+spans=$(all_spans)
+keep_last 3 asker-1 10000
+wait_for 30 agent "the answer of who refuses" answered 3 asker-1 || exit 1
+jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+[[ $(ask "keep-last 1000" error) == *keep-from* ]] || fail "it does not refuse who asks here"
+make "slow 250"
+wait_for 20 agent "a slow trace nevertheless" has_spans "$ID" || exit 1
+[ "$(all_spans)" -eq $((spans + 3)) ] || fail "something was sent all the same"
+
+# It sends what is asked for here only.
+stop_part agent TERM 20 || fail "status $? of SIGTERM"
+start_agent --hub="http://127.0.0.1:$HUB_PORT" --keep-from=local
+wait_recording || exit 1
+keep_last 4 asker-1 10000
+wait_for 30 agent "the answer of who refuses others" answered 4 asker-1 || exit 1
+jq -e '.error | contains("keep-from")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+make "fast 5"
+asked=$(ask "keep-last 60000" id) || exit 1
+wait_for 30 agent "what is asked for here" is_done || exit 1
+
+# All of a time is sent until it was as much as one minute may have.
+wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+stop_part agent TERM 20 || fail "status $? of SIGTERM"
+start_agent --hub="http://127.0.0.1:$HUB_PORT" --keep-minute-bytes=1024
+wait_recording || exit 1
+make "fast 100"
+keep_last 5 asker-1 2000
+wait_for 30 agent "the first answer" answered 5 asker-1 || exit 1
+jq -e '.traces | length >= 100' "$WORK/answer" >/dev/null || fail "the first one gets nothing: $(<"$WORK/answer")"
+wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
+spans=$(all_spans)
+keep_last 6 asker-1 10000
+wait_for 30 agent "the second answer" answered 6 asker-1 || exit 1
+jq -e '.error | contains("keep-minute-bytes")' "$WORK/answer" >/dev/null || fail "not said: $(<"$WORK/answer")"
+[ "$(all_spans)" -eq "$spans" ] || fail "more was sent than a minute may have"

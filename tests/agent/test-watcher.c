@@ -1,0 +1,410 @@
+/*
+ * Alarms in rings: each is given once, whichever CPU's ring has it and however often the agent is
+ * started, and what was overwritten is counted.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "check.h"
+#include "rings/writer.h"
+#include "seed.h"
+#include "tools/agent/watcher.h"
+#include "tools/rings/ring_read.h"
+#include "tracepoints/format/events.h"
+#include "tracepoints/format/provider_table.h"
+
+#define CPUS 2
+#define MS   UINT64_C(1000000)
+
+static struct memory memory, other;
+static const struct memory *current = &memory; /* of programs */
+static struct heard heard;
+static struct watcher watcher;
+static struct alarm last;
+static char given[4096]; /* "PID:NUMBER " of each */
+static unsigned count;
+
+static void note(void *context, const struct alarm *alarm)
+{
+    (void)context;
+    count++;
+    last = *alarm;
+    if (strlen(given) < sizeof(given) - 32)
+        sprintf(given + strlen(given), "%u:%u ", alarm->pid, alarm->sequence);
+}
+
+/* ---- rings ----------------------------------------------------------------------------------- */
+
+static struct writer writer_of(uint32_t cpu)
+{
+    static int locks[CPUS];
+
+    return (struct writer){memory_ring(current, CPUS + cpu), &locks[cpu]};
+}
+
+static void put(uint32_t cpu, const struct blkin_slow_event *event, const char *why,
+                const char *name, const char *service)
+{
+    const struct writer writer = writer_of(cpu);
+    char payload[RING_RECORD_MAX], *at = payload;
+
+    memcpy(at, event, sizeof(*event));
+    at = stpcpy(at + sizeof(*event), why) + 1;
+    at = stpcpy(at, name) + 1;
+    at = stpcpy(at, service) + 1;
+    (void)writer_put(&writer, BLKIN_EVENT_SLOW, event->pid, payload, (size_t)(at - payload));
+}
+
+static void slow(uint32_t cpu, uint32_t pid, uint32_t sequence, uint64_t monotonic)
+{
+    const struct blkin_slow_event event = {.mark = BLKIN_SLOW_MARK,
+                                           .trace_id = monotonic ? 0x1000 + sequence : 0,
+                                           .duration = 30 * MS,
+                                           .monotonic = monotonic,
+                                           .pid = pid,
+                                           .sequence = sequence};
+
+    put(cpu, &event, "*>20ms", "write", "osd.3");
+}
+
+/* ---- the agent ------------------------------------------------------------------------------- */
+
+/* A new one, that knows what the one before has saved (NULL: nothing). */
+static void start(json_t *saved)
+{
+    memset(&heard, 0, sizeof(heard));
+    heard_read(&heard, saved);
+    json_decref(saved);
+    watcher = (struct watcher){.heard = &heard, .alarm = note};
+    watcher_add(&watcher, &memory, 1000);
+}
+
+static void restart(void)
+{
+    json_t *saved = heard_json(&heard);
+
+    watcher_drop(&watcher, &memory);
+    start(saved);
+}
+
+static void begin(void)
+{
+    memory = writer_memory(0, CPUS, RING_BYTES_MIN);
+    start(NULL);
+}
+
+static void end(void)
+{
+    watcher_drop(&watcher, &memory);
+    memory_close(&memory);
+}
+
+/* Looks once. */
+static struct watcher_poll look(const char *alarms)
+{
+    struct watcher_poll poll;
+
+    given[0] = '\0';
+    count = 0;
+    poll = watcher_look(&watcher);
+    if (alarms)
+        CHECK_TEXT(given, alarms);
+    return poll;
+}
+
+static void expect(const char *alarms, uint64_t lost)
+{
+    const struct watcher_poll poll = look(alarms);
+
+    if (poll.lost != lost)
+        fprintf(stderr, "lost %llu, expected %llu\n", (unsigned long long)poll.lost,
+                (unsigned long long)lost);
+    CHECK(poll.lost == lost && poll.newer == 0);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void test_fields(void)
+{
+    const struct blkin_slow_event event = {.mark = BLKIN_SLOW_MARK,
+                                           .trace_id = 0x1111,
+                                           .trace_id_high = 0x2222,
+                                           .span_id = 0x3333,
+                                           .duration = 44,
+                                           .monotonic = 55,
+                                           .pid = 66,
+                                           .sequence = 1,
+                                           .dropped = 88};
+    char longest[300];
+
+    begin();
+    put(0, &event, "wr\x1b[31mite\x9f \xc3\xa4\xc2\x9b", "", "");
+    expect("66:1 ", 0);
+    CHECK(last.trace_id == 0x1111 && last.trace_id_high == 0x2222);
+    CHECK(last.duration_ns == 44 && last.monotonic_ns == 55 && last.dropped == 88);
+    CHECK_TEXT(last.why, "wr?[31mite\xef\xbf\xbd \xc3\xa4?");
+    end();
+
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    memcpy(longest + sizeof(last.why) - 5, "\xe2\x82\xac", 3);
+    begin();
+    put(1, &event, longest, longest, longest);
+    expect("66:1 ", 0);
+    CHECK(strlen(last.why) < sizeof(last.why) && strlen(last.why) >= sizeof(last.why) - 5);
+    end();
+}
+
+/* Whatever a program writes as time and duration: the span began since the host's start. */
+static void test_forged_times(void)
+{
+    static const uint64_t any[] = {0, 1, 50, 1000, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX};
+    const unsigned all = sizeof(any) / sizeof(any[0]);
+
+    for (unsigned i = 0; i < all * all; i++) {
+        const struct alarm alarm = {.monotonic_ns = any[i / all], .duration_ns = any[i % all]};
+        const int64_t begin_ns = alarm_begin_ns(&alarm, 1000, INT64_MAX / 2);
+
+        CHECK(begin_ns >= INT64_MAX / 2 && begin_ns <= INT64_MAX / 2 + 1000);
+        if (alarm.monotonic_ns == 50 && alarm.duration_ns == 1)
+            CHECK(begin_ns == INT64_MAX / 2 + 49);
+    }
+}
+
+/* Each once, of two CPUs, in whatever order they are read. */
+static void test_once(void)
+{
+    begin();
+    expect("", 0);
+    slow(1, 10, 1, 1 * MS);
+    slow(0, 10, 2, 2 * MS);
+    slow(1, 10, 3, 3 * MS);
+    slow(0, 11, 1, 3 * MS);
+    expect("10:2 11:1 10:1 10:3 ", 0);
+    expect("", 0);
+    slow(0, 10, 5, 5 * MS); /* 4 comes late: its thread was stopped */
+    expect("10:5 ", 0);
+    slow(1, 10, 4, 4 * MS);
+    slow(1, 0, 1, 0); /* only tells of what was held back */
+    expect("10:4 0:1 ", 0);
+    expect("", 0);
+    end();
+}
+
+/* What is missing at two looks is lost; nothing is counted twice. */
+static void test_lost(void)
+{
+    begin();
+    slow(0, 10, 1, 1 * MS);
+    slow(0, 10, 5, 5 * MS);
+    expect("10:1 10:5 ", 0);
+    slow(1, 10, 3, 3 * MS); /* one of the three was late */
+    expect("10:3 ", 2);
+    expect("", 0);
+    slow(1, 10, 8, 8 * MS);
+    expect("10:8 ", 0);
+    expect("", 2);
+    end();
+}
+
+/* One CPU's ring is read before another one got what came first, look after look: nothing is lost.
+ */
+static void test_late(void)
+{
+    begin();
+    slow(0, 10, 1, 1 * MS);
+    slow(1, 10, 3, 3 * MS);
+    expect("10:1 10:3 ", 0);
+    slow(0, 10, 2, 2 * MS);
+    slow(1, 10, 5, 5 * MS);
+    expect("10:2 10:5 ", 0);
+    slow(0, 10, 4, 4 * MS);
+    slow(1, 10, 7, 7 * MS);
+    expect("10:4 10:7 ", 0);
+    /* the agent is killed: what was not heard by then is lost, and counted */
+    restart();
+    slow(0, 10, 6, 6 * MS);
+    expect("", 1);
+    slow(0, 10, 8, 8 * MS);
+    expect("10:8 ", 0);
+    restart();
+    expect("", 0);
+    end();
+}
+
+/* A program that says a number again and again hides what it lacks; nothing else is counted, least
+ * of all when the agent is killed. */
+static void test_again(void)
+{
+    begin();
+    slow(0, 10, 1, 1 * MS);
+    slow(1, 10, 5, 5 * MS);
+    expect("10:1 10:5 ", 0);
+    for (int i = 0; i < 3; i++)
+        slow(0, 10, 7, 7 * MS);
+    expect("10:7 10:7 10:7 ", 3);
+    restart();
+    expect("", 0);
+    end();
+}
+
+/* More than rings hold, again and again: all that was written was given, or is counted as lost. */
+static void test_overwritten(void)
+{
+    uint64_t state = seed_begin(), lost = 0, found = 0;
+    uint32_t written = 0;
+
+    begin();
+    slow(0, 20, ++written, 1 * MS);
+    lost += look(NULL).lost;
+    found += count;
+    for (int round = 0; round < 200; round++) {
+        for (uint64_t n = seed_next(&state) % 2000; n; n--) {
+            written++;
+            slow(seed_next(&state) & 1, 20, written, written * MS);
+        }
+        lost += look(NULL).lost;
+        found += count;
+    }
+    for (int i = 0; i < 2; i++) { /* the last one is heard */
+        written++;
+        slow(0, 20, written, written * MS);
+        lost += look(NULL).lost;
+        found += count;
+    }
+    lost += look(NULL).lost;
+    CHECK(found > 1000 && lost > 1000 && found + lost == written);
+    printf("%u alarms: %llu given, %llu lost\n", written, (unsigned long long)found,
+           (unsigned long long)lost);
+    end();
+}
+
+/* An agent that is started anew reads the rings again, and gives what is new. */
+static void test_restart(void)
+{
+    begin();
+    for (uint32_t i = 1; i <= 9; i++)
+        slow(i & 1, 10, i, i * MS);
+    look(NULL);
+    CHECK(count == 9);
+    slow(0, 10, 10, 10 * MS);
+    slow(1, 12, 1, 11 * MS);
+    restart();
+    expect("10:10 12:1 ", 0);
+    restart();
+    expect("", 0);
+    slow(0, 10, 12, 12 * MS); /* 11 is missing */
+    restart();
+    expect("10:12 ", 0);
+    expect("", 1);
+    /* the pid is another program's meanwhile */
+    slow(1, 10, 1, 2000 * MS);
+    slow(0, 10, 2, 2001 * MS);
+    restart();
+    look(NULL);
+    CHECK(count == 2 && look("").lost == 0);
+    end();
+}
+
+/* Rings that come and go. */
+static void test_memories(void)
+{
+    begin();
+    slow(0, 10, 1, 1 * MS);
+    other = writer_memory(0, CPUS, RING_BYTES_MIN);
+    watcher_add(&watcher, &other, 1000);
+    current = &other;
+    slow(0, 10, 2, 2 * MS);
+    look(NULL);
+    CHECK(count == 2);
+    watcher_drop(&watcher, &memory);
+    slow(1, 10, 3, 3 * MS);
+    expect("10:3 ", 0);
+    watcher_drop(&watcher, &other);
+    current = &memory;
+    memory_close(&other);
+    memory_close(&memory);
+}
+
+/* A pid is the program's word: another user who claims the same one hides no alarm. */
+static void test_users(void)
+{
+    begin();
+    other = writer_memory(0, CPUS, RING_BYTES_MIN);
+    watcher_add(&watcher, &other, 1001);
+    current = &other;
+    slow(0, 10, 4000, 900 * MS);
+    expect("10:4000 ", 0);
+    current = &memory;
+    slow(0, 10, 1, 1 * MS);
+    watcher_drop(&watcher, &other);
+    restart();
+    watcher_add(&watcher, &other, 1001);
+    expect("10:1 ", 0);
+    watcher_drop(&watcher, &other);
+    memory_close(&other);
+    end();
+}
+
+static void test_newer(void)
+{
+    struct blkin_slow_event event = {
+        .mark = BLKIN_SLOW_MARK + (UINT64_C(1) << 56), .pid = 5, .sequence = 1};
+    struct watcher_poll poll;
+
+    begin();
+    put(0, &event, "a", "b", "c");
+    poll = look("");
+    CHECK(poll.newer == 1 && poll.lost == 0);
+    CHECK(look("").newer == 0);
+    event.mark = BLKIN_SLOW_MARK ^ 1; /* none of ours */
+    put(0, &event, "a", "b", "c");
+    CHECK(look("").newer == 0);
+    end();
+}
+
+/* Records of any bytes, and other events: passed over. What was damaged is missing by its number.
+ */
+static void test_scribbled(void)
+{
+    struct writer writer;
+    char bytes[200];
+    uint64_t at;
+
+    begin();
+    writer = writer_of(0);
+    slow(0, 10, 1, 1 * MS);
+    expect("10:1 ", 0);
+    memset(bytes, 0xff, sizeof(bytes));
+    (void)writer_put(&writer, BLKIN_EVENT_SLOW, 10, bytes, 0);
+    (void)writer_put(&writer, BLKIN_EVENT_SLOW, 10, bytes, sizeof(bytes));
+    (void)writer_put(&writer, BLKIN_EVENT_SPAN, 10, bytes, sizeof(bytes));
+    at = ring_end(writer.ring);
+    slow(0, 10, 2, 2 * MS);
+    slow(0, 10, 3, 3 * MS);
+    writer_store(&writer, at, bytes, (ring_end(writer.ring) - at) / 2); /* its trailer, too */
+    expect("10:3 ", 0);
+    expect("", 1);
+    /* the end is where none can be */
+    __atomic_store_n(writer_committed(&writer), UINT64_C(0x7fffffffffff0000), __ATOMIC_RELEASE);
+    look("");
+    slow(1, 10, 4, 4 * MS);
+    expect("10:4 ", 0);
+    end();
+}
+
+int main(void)
+{
+    test_fields();
+    test_forged_times();
+    test_once();
+    test_lost();
+    test_late();
+    test_again();
+    test_overwritten();
+    test_restart();
+    test_memories();
+    test_users();
+    test_newer();
+    test_scribbled();
+    return check_status();
+}

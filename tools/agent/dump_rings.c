@@ -1,0 +1,164 @@
+/*
+ * The dump. Neither the recorder, which may hang, nor the process that keeps the rings of one that
+ * was killed is asked for them: what it has open is opened once more, which needs its user's
+ * rights, or root's.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "dump_rings.h"
+
+#include "tools/base/control.h"
+#include "tools/base/say.h"
+#include "tools/rings/dump.h"
+#include "tools/rings/ring_event.h"
+#include "tools/rings/vault.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DUMP_MEMORIES_MAX 4096
+#define DUMP_NAME         "/memfd:" MEMORY_NAME
+
+struct dump_list {
+    struct memory memories[DUMP_MEMORIES_MAX];
+    struct dump_memory list[DUMP_MEMORIES_MAX];
+    ino_t inodes[DUMP_MEMORIES_MAX]; /* also of those that are left out */
+    unsigned count, seen;
+    unsigned left_out; /* each was said */
+};
+
+/* While a fetch runs, the recorder has two descriptors of each memory. */
+static bool dump_has(const struct dump_list *list, ino_t inode)
+{
+    for (unsigned i = 0; i < list->seen; i++) {
+        if (list->inodes[i] == inode)
+            return true;
+    }
+    return false;
+}
+
+static void dump_leave_out(struct dump_list *list, const char *link, uint32_t user, const char *why)
+{
+    (void)fprintf(stderr, "blkin agent: left out: %s, rings of user %" PRIu32 ": %s\n", link, user,
+                  why);
+    list->left_out++;
+}
+
+/* Without a seal it is being made, and no program has it. */
+static bool dump_is_new(const struct dump_list *list, int fd, struct stat *status)
+{
+    const int seals = fcntl(fd, F_GET_SEALS);
+
+    return seals > 0 && fstat(fd, status) == 0 && !dump_has(list, status->st_ino);
+}
+
+/* The memory's own word for its user is the programs' word. */
+static void dump_add(struct dump_list *list, const char *link, uint32_t user)
+{
+    struct memory *memory = &list->memories[list->count];
+    const int fd = open(link, O_RDWR | O_CLOEXEC);
+    struct error error;
+    struct stat status;
+
+    if (fd < 0) {
+        if (errno != ENOENT) /* it has gone meanwhile */
+            dump_leave_out(list, link, user, strerror(errno));
+    } else if (!dump_is_new(list, fd, &status)) {
+        (void)close(fd);
+    } else if (list->seen == DUMP_MEMORIES_MAX) {
+        (void)close(fd);
+        dump_leave_out(list, link, user, "there are too many");
+    } else {
+        list->inodes[list->seen++] = status.st_ino;
+        if (memory_open(memory, fd, &error))
+            list->list[list->count++] = (struct dump_memory){memory, user};
+        else
+            dump_leave_out(list, link, user, error.text);
+    }
+}
+
+/* Returns false with error set. */
+static bool dump_open_all(struct dump_list *list, int64_t pid, struct error *error)
+{
+    char folder[64], link[512], name[128];
+    const struct dirent *entry;
+    DIR *open_files;
+
+    (void)snprintf(folder, sizeof(folder), "/proc/%" PRId64 "/fd", pid);
+    open_files = opendir(folder);
+    if (!open_files)
+        return error_set(error, "cannot look at the recorder's rings (%s): %s: run it as root",
+                         folder, strerror(errno));
+    while ((entry = readdir(open_files)) != NULL) {
+        ssize_t length;
+
+        (void)snprintf(link, sizeof(link), "%s/%.64s", folder, entry->d_name);
+        length = readlink(link, name, sizeof(name) - 1);
+        name[length > 0 ? length : 0] = '\0';
+        if (strncmp(name, DUMP_NAME, strlen(DUMP_NAME)) == 0)
+            dump_add(list, link, (uint32_t)strtoul(name + strlen(DUMP_NAME), NULL, 10));
+    }
+    (void)closedir(open_files);
+    return true;
+}
+
+static bool dump_of_process(int64_t pid, const struct dump_options *options,
+                            struct dump_counts *counts, unsigned *left_out, struct error *error)
+{
+    struct dump_list *list = calloc(1, sizeof(*list));
+    bool is_well = list != NULL;
+
+    if (!is_well)
+        error_set(error, "out of memory");
+    is_well = is_well && dump_open_all(list, pid, error) &&
+              dump_memories(list->list, list->count, options, counts, error);
+    *left_out = list ? list->left_out : 0;
+    for (unsigned i = 0; list && i < list->count; i++)
+        memory_close(&list->memories[i]);
+    free(list);
+    return is_well;
+}
+
+/* Of the recorder, or of who keeps its rings; 0: there is neither. */
+static int64_t dump_pid(const struct config *config)
+{
+    const char *folder = config_text(config, "runtime-dir");
+    struct error ignored;
+    json_t *status = control_ask(folder, "agent", "status", &ignored);
+    const int64_t pid = json_integer_value(json_object_get(status, "pid"));
+    char vault[256];
+
+    json_decref(status);
+    (void)snprintf(vault, sizeof(vault), "%s/rings.vault", folder);
+    return pid > 0 ? pid : vault_pid(vault);
+}
+
+int dump_rings(const struct config *config, const char *folder)
+{
+    const int64_t pid = dump_pid(config);
+    char host[254] = "";
+    const struct dump_options options = {folder, host, ring_clock_offset()};
+    struct dump_counts counts = {.records = 0};
+    unsigned left_out;
+    struct error error = {"no recorder answers, and no process keeps the rings of one"};
+
+    (void)gethostname(host, sizeof(host) - 1);
+    if (pid <= 0 || !dump_of_process(pid, &options, &counts, &left_out, &error)) {
+        (void)fprintf(stderr, "blkin agent: %s\n", error.text);
+        return 1;
+    }
+    printf("%s: %" PRIu64 " events of %u rings; left out: %" PRIu64
+           " records; overwritten before: %" PRIu64 " bytes; damaged: %" PRIu64
+           " bytes; not written by programs: %" PRIu64 " records\n",
+           folder, counts.events, counts.streams, counts.left_out, counts.overwritten_bytes,
+           counts.damaged_bytes, counts.not_written);
+    return left_out != 0;
+}

@@ -1,0 +1,367 @@
+/*
+ * blkin agent: the agent's parts put together in one loop.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "service.h"
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "by_hand.h"
+#include "dump_rings.h"
+#include "status.h"
+#include "tools/base/notify.h"
+#include "tools/base/privileges.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
+#include "tools/config/frame.h"
+#include "tools/reader/reader.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+#include "tools/agent/usage.txt.inc"
+    ;
+
+#define STEP_MS 5000 /* at the latest */
+#define POST_MS 20   /* at the end: is the last answer posted? */
+
+struct service {
+    struct frame frame;
+    struct agent_parts parts;
+    struct timer deadline; /* of the end */
+    bool is_stopping, is_last_call, has_failed;
+};
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static bool service_is_drained(const struct agent_parts *parts)
+{
+    return !parts->agent.pending.list && !fetching_is_busy(parts->fetching) &&
+           !kept_list(parts->kept) && asking_open_count(parts->asking) == 0 &&
+           asking_untold_count(parts->asking) == 0;
+}
+
+static void service_end_children(struct service *service)
+{
+    if (service->is_last_call)
+        return;
+    service->is_last_call = true;
+    fetching_last_call(service->parts.fetching);
+    kept_stop(service->parts.kept);
+    asking_stop(service->parts.asking);
+}
+
+static void service_is_late(void *context)
+{
+    struct service *service = context;
+    struct agent *agent = &service->parts.agent;
+
+    if (service->is_last_call) {
+        loop_stop(agent->loop);
+        return;
+    }
+    service_end_children(service);
+    timer_set(agent->loop, &service->deadline,
+              config_integer(agent->config, "flush-timeout-ms") + 2000);
+    agent_step(agent);
+}
+
+/* What is wanted by now is fetched and sent, within flush-timeout-ms; then the children end. */
+static void service_begin_to_end(struct service *service)
+{
+    struct agent *agent = &service->parts.agent;
+
+    service->is_stopping = true;
+    host_child_stop(&service->parts.host_child);
+    alarms_stop(service->parts.alarms);
+    fetching_end(service->parts.fetching);
+    timer_set(agent->loop, &service->deadline, config_integer(agent->config, "flush-timeout-ms"));
+    agent_step(agent);
+}
+
+static void service_step_to_end(struct service *service)
+{
+    const struct agent_parts *parts = &service->parts;
+    const bool is_posting = asking_is_posting(parts->asking);
+    const bool runs = kept_is_running(parts->kept) || asking_is_running(parts->asking) ||
+                      fetching_is_busy(parts->fetching) || is_posting;
+
+    if (service_is_drained(parts))
+        service_end_children(service);
+    if (service->is_last_call && !runs)
+        loop_stop(parts->agent.loop);
+    else if (is_posting) /* other hosts would say that this one has not answered */
+        timer_set(parts->agent.loop, &service->parts.agent.step, POST_MS);
+}
+
+static void service_end(void *context)
+{
+    struct service *service = context;
+
+    if (service->is_stopping)
+        loop_stop(service->parts.agent.loop);
+    else
+        service_begin_to_end(service);
+}
+
+/* ---- what is next ---------------------------------------------------------------------------- */
+
+static void service_step(void *context)
+{
+    struct service *service = context;
+    struct agent_parts *parts = &service->parts;
+    const int64_t now_ms = clock_ms();
+    int64_t next_ms = now_ms + STEP_MS, fetch_ms, judge_ms;
+
+    if (parts->later)
+        next_ms = later_look(parts->later) < next_ms ? later_look(parts->later) : next_ms;
+    asking_again(parts->asking);
+    fetch_ms = fetching_step(parts->fetching);
+    judge_ms = asking_judge(parts->asking);
+    next_ms = fetch_ms < next_ms ? fetch_ms : next_ms;
+    next_ms = judge_ms < next_ms ? judge_ms : next_ms;
+    timer_set(parts->agent.loop, &parts->agent.step, next_ms > now_ms ? next_ms - now_ms : 0);
+    if (service->is_stopping)
+        service_step_to_end(service);
+}
+
+/* ---- spans of OpenTelemetry's SDKs ----------------------------------------------------------- */
+
+static struct foreign_options service_foreign_options(const struct config *config)
+{
+    return (struct foreign_options){
+        .listen = config_text(config, "otlp-listen"),
+        .socket = config_text(config, "otlp-socket"),
+        .store_bytes = (uint64_t)config_integer(config, "otlp-bytes"),
+        .spans_per_s = (uint64_t)config_integer(config, "otlp-spans-per-s"),
+    };
+}
+
+static bool service_wants_foreign(const struct config *config)
+{
+    return config_text(config, "otlp-listen")[0] || config_text(config, "otlp-socket")[0];
+}
+
+static void service_foreign_alarm(void *context, const struct foreign_alarm *alarm)
+{
+    const struct service *service = context;
+
+    alarms_note_foreign(service->parts.alarms, alarm);
+}
+
+static void service_add_late(void *context, struct request *request)
+{
+    struct service *service = context;
+
+    (void)pending_add(&service->parts.agent.pending, request);
+    agent_step(&service->parts.agent);
+}
+
+static bool service_open_foreign(struct service *service, struct error *error)
+{
+    const struct foreign_callbacks callbacks = {service_foreign_alarm, service};
+    struct agent_parts *parts = &service->parts;
+    const struct foreign_options options = service_foreign_options(parts->agent.config);
+
+    parts->foreign = foreign_open(parts->agent.loop, &options, &callbacks, error);
+    if (!parts->foreign)
+        return false;
+    error_set(error, "out of memory");
+    parts->later = later_new(&parts->agent, parts->foreign, service_add_late, service);
+    return parts->later != NULL;
+}
+
+/* ---- for the frame --------------------------------------------------------------------------- */
+
+static bool service_take(void *context, struct config **given, struct error *error)
+{
+    const struct config *config = *given;
+    struct service *service = context;
+    struct agent *agent = &service->parts.agent;
+
+    if (!reader_endpoint_fits(config, error))
+        return false;
+    agent->config = config;
+    if (!holding_configure(service->parts.holding, error)) {
+        agent->config = service->frame.config;
+        return false;
+    }
+    if (service->parts.host_child.loop)
+        host_child_reload(&service->parts.host_child, config);
+    agent->pending.max = (size_t)config_integer(config, "fetch-traces");
+    if (service->parts.foreign) {
+        const struct foreign_options options = service_foreign_options(config);
+
+        foreign_reload(service->parts.foreign, &options);
+    }
+    return true;
+}
+
+static json_t *service_status(void *context)
+{
+    const struct service *service = context;
+
+    return agent_status_json(&service->parts);
+}
+
+static json_t *service_ask(void *context, const char *request)
+{
+    struct service *service = context;
+    struct agent_parts *parts = &service->parts;
+
+    if (strcmp(request, "taps") == 0)
+        return json_pack("[s]", kept_tap(parts->kept));
+    return by_hand_answer(&parts->agent, parts->asking, request);
+}
+
+static char *service_page(void *context)
+{
+    const struct service *service = context;
+
+    return agent_status_page(&service->parts);
+}
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static void service_memory_came(void *context, struct held *held)
+{
+    const struct service *service = context;
+
+    alarms_memory_came(service->parts.alarms, &held->memory, held->user);
+}
+
+static void service_memory_goes(void *context, struct held *held)
+{
+    const struct service *service = context;
+
+    alarms_memory_goes(service->parts.alarms, &held->memory);
+}
+
+static bool service_open_parts(struct service *service, struct error *error)
+{
+    const struct holder_callbacks callbacks = {service_memory_came, service_memory_goes, service};
+    struct agent_parts *parts = &service->parts;
+
+    parts->asking = asking_open(&parts->agent, error);
+    if (!parts->asking || !frame_open_page(&service->frame, error))
+        return false;
+    parts->kept = kept_open(&parts->agent, asking_found, parts->asking, error);
+    if (!parts->kept)
+        return false;
+    error_set(error, "out of memory");
+    parts->alarms = alarms_new(&parts->agent, parts->asking);
+    if (parts->alarms)
+        parts->holding = holding_open(&parts->agent, &callbacks, error);
+    if (!parts->holding)
+        return false;
+    if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
+        return false;
+    error_set(error, "out of memory");
+    parts->fetching =
+        fetching_new(&parts->agent, parts->asking, parts->kept, parts->holding, parts->later);
+    return parts->fetching != NULL;
+}
+
+static bool service_open(struct service *service, struct error *error)
+{
+    struct agent *agent = &service->parts.agent;
+
+    if (!frame_open(&service->frame, error))
+        return false;
+    agent->loop = service->frame.loop;
+    agent->config = service->frame.config;
+    agent->step = (struct timer){.due = service_step, .context = service};
+    service->deadline = (struct timer){.due = service_is_late, .context = service};
+    return agent_open(agent, error) && service_open_parts(service, error) &&
+           frame_open_saver(&service->frame, error);
+}
+
+static void service_close(struct service *service)
+{
+    struct agent_parts *parts = &service->parts;
+
+    host_child_close(&parts->host_child);
+    holding_close(parts->holding); /* which reads the last alarms */
+    asking_close(parts->asking);
+    kept_close(parts->kept);
+    alarms_free(parts->alarms);
+    fetching_free(parts->fetching);
+    later_free(parts->later);
+    foreign_close(parts->foreign);
+    agent_close(&parts->agent);
+}
+
+static void service_serve(struct service *service)
+{
+    struct agent_parts *parts = &service->parts;
+    struct agent *agent = &parts->agent;
+
+    alarms_start(parts->alarms);
+    host_child_start(&parts->host_child, agent->loop, agent->config);
+    asking_load(parts->asking, parts->kept);
+    agent_step(agent);
+    notify("READY=1\nSTATUS=records: programs get their rings at %s",
+           config_text(agent->config, "ring-socket"));
+    service->has_failed |= !frame_run(&service->frame);
+    agent_save(agent);
+    agent_save_fetched(agent);
+    service->has_failed |= !saver_end();
+}
+
+static int service_run(struct service *service)
+{
+    struct error error;
+
+    if (service_open(service, &error)) {
+        service_serve(service);
+        if (say_level() != BT_LOGGING_LEVEL_NONE)
+            agent_status_print(&service->parts.agent.totals);
+    } else {
+        say(BK1010, "%s", error.text);
+        service->has_failed = true;
+    }
+    service_close(service);
+    return service->has_failed ? 1 : 0;
+}
+
+int agent_command(int argc, char *argv[])
+{
+    static const struct frame_calls calls = {.name = "agent",
+                                             .title = "blkin agent",
+                                             .status = service_status,
+                                             .take = service_take,
+                                             .ask = service_ask,
+                                             .page = service_page,
+                                             .end = service_end};
+    const char *dump = NULL;
+    const struct config_flag flags[] = {{"dump", NULL, &dump}, {NULL, NULL, NULL}};
+    const struct config_request request = {"agent", usage, flags};
+    struct service service = {.has_failed = false};
+    struct agent *agent = &service.parts.agent;
+    struct frame *frame = &service.frame;
+    struct error error;
+    int status;
+
+    if (!frame_read(frame, &calls, &service, &request, argc, argv, &status))
+        return status;
+    if (dump) {
+        status = dump_rings(frame->config, dump);
+        frame_close(frame);
+        return status;
+    }
+    if (!reader_endpoint_fits(frame->config, &error)) {
+        say(BK1010, "%s", error.text);
+        frame_close(frame);
+        return 2;
+    }
+    if (gethostname(agent->host, sizeof(agent->host) - 1) != 0 || !agent->host[0])
+        (void)snprintf(agent->host, sizeof(agent->host), "localhost");
+    status = privileges_become_owner(config_text(frame->config, "state-dir"),
+                                     config_text(frame->config, "runtime-dir"))
+                 ? service_run(&service)
+                 : 1;
+    frame_close(frame);
+    return status;
+}

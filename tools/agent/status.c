@@ -1,0 +1,111 @@
+/*
+ * What `blkin agent` tells of itself.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "status.h"
+
+#include "babeltrace-plugin/account/prometheus.h"
+#include "babeltrace-plugin/base/http_url.h"
+#include "tools/base/metrics.h"
+#include "tools/base/reader_account.h"
+#include "tools/base/saver.h"
+
+#include <stdlib.h>
+
+static struct counts agent_counts(const struct agent_parts *parts)
+{
+    struct counts counts = parts->agent.totals.readers.sinks;
+    struct reader_account run;
+
+    if (kept_account(parts->kept, &run))
+        totals_add(&counts, &run);
+    return counts;
+}
+
+static size_t agent_kept_count(const struct kept *kept)
+{
+    size_t count = 0;
+
+    for (const struct kept_folder *folder = kept_list(kept); folder; folder = folder->next)
+        count++;
+    return count;
+}
+
+static json_t *agent_kept_json(const struct agent_parts *parts)
+{
+    return json_pack("{ss, sI, sI, sI, sI}", "folder", parts->agent.folder, "waiting",
+                     (json_int_t)agent_kept_count(parts->kept), "bytes",
+                     (json_int_t)kept_bytes(parts->kept), "incomplete_waiting",
+                     (json_int_t)asking_untold_count(parts->asking), "saving_ms",
+                     (json_int_t)saver_busy_ms());
+}
+
+static json_t *agent_endpoint_json(const struct agent *agent)
+{
+    const char *endpoint = config_text(agent->config, "endpoint");
+    char *shown = endpoint_shown(endpoint ? endpoint : "");
+    json_t *text = shown ? json_string(shown) : NULL;
+
+    free(shown);
+    return text;
+}
+
+json_t *agent_status_json(const struct agent_parts *parts)
+{
+    const struct agent *agent = &parts->agent;
+    const struct counts counts = agent_counts(parts);
+
+    return json_pack("{ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state", "recording",
+                     "host", agent->host, "endpoint", agent_endpoint_json(agent), "rings",
+                     holding_json(parts->holding), "otlp",
+                     parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
+                     agent_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces,
+                     "open_traces", (json_int_t)asking_open_count(parts->asking), "exchange",
+                     asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
+                     "totals", totals_own_json(&agent_table, &agent->totals), "host_metrics",
+                     host_child_json(&parts->host_child), "counters", counts_json(&counts));
+}
+
+/* ---- Prometheus ------------------------------------------------------------------------------ */
+
+static void agent_print_own(struct printer *printer, const struct agent_parts *parts)
+{
+    const struct agent *agent = &parts->agent;
+    json_t *hosts = asking_hosts(parts->asking);
+
+    print_metric(printer, "blkin_agent_ring_bytes_per_second", "gauge",
+                 "Written into all rings, at the last look.", holding_bytes_per_s(parts->holding));
+    print_metric(printer, "blkin_agent_ring_holds_seconds", "gauge",
+                 "How long the busiest ring lasts at this rate; 0: nothing is written.",
+                 holding_holds_s(parts->holding));
+    print_metric(printer, "blkin_agent_pending_traces", "gauge", "Traces that wait to be fetched.",
+                 agent->pending.traces);
+    print_metric(printer, "blkin_agent_open_traces", "gauge",
+                 "Traces that are asked for and not judged yet.", asking_open_count(parts->asking));
+    print_metric(printer, "blkin_agent_kept_waiting", "gauge",
+                 "Kept folders that the collector has not taken yet.",
+                 agent_kept_count(parts->kept));
+    print_metric(printer, "blkin_agent_kept_bytes", "gauge", "Bytes of these folders.",
+                 kept_bytes(parts->kept));
+    print_metric(printer, "blkin_agent_hosts", "gauge", "Connected recorders, with this one.",
+                 json_array_size(hosts));
+    if (parts->foreign)
+        foreign_print(parts->foreign, printer);
+    totals_own_print(printer, &agent_table, &agent->totals);
+    json_decref(hosts);
+}
+
+char *agent_status_page(const struct agent_parts *parts)
+{
+    const struct counts counts = agent_counts(parts);
+    struct printer printer = {.has_failed = false};
+
+    agent_print_own(&printer, parts);
+    return metrics_page(&counts, config_text(parts->agent.config, "endpoint"), print_end(&printer));
+}
+
+void agent_status_print(const struct agent_totals *totals)
+{
+    totals_say(&totals->readers, &agent_table, totals, agent_table.own[0].name);
+}

@@ -1,0 +1,33 @@
+/*
+ * What `blkin agent` tells of itself: as JSON for `blkin status`, and to Prometheus.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_RECORD_STATUS_H
+#define BLKIN_TOOLS_RECORD_STATUS_H
+
+#include "alarms.h"
+#include "fetching.h"
+#include "tools/reader/host_child.h"
+
+/* The parts of the agent. */
+struct agent_parts {
+    struct agent agent;
+    struct asking *asking;
+    struct kept *kept;
+    struct alarms *alarms;
+    struct holding *holding;
+    struct foreign *foreign; /* NULL: no SDK sends spans here */
+    struct later *later;
+    struct fetching *fetching;
+    struct host_child host_child;
+};
+
+/* For the frame's status(), and its page(). NULL: out of memory. */
+json_t *agent_status_json(const struct agent_parts *parts);
+char *agent_status_page(const struct agent_parts *parts);
+
+/* The account of all runs, in a line for the end. */
+void agent_status_print(const struct agent_totals *totals);
+
+#endif

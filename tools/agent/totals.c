@@ -1,0 +1,78 @@
+/*
+ * What `blkin agent` has done.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "totals.h"
+
+#include "tools/base/json.h"
+
+#define OWN(member, help)                                    \
+    {                                                        \
+#member, offsetof(struct agent_totals, member), help \
+    }
+
+static const struct total own[] = {
+    OWN(alarms, "Alarms of this host's programs that were seen."),
+    OWN(alarms_double, "Alarms whose trace was wanted already, or was fetched after the alarm."),
+    OWN(alarms_dropped, "Alarms beyond fetch-traces: their traces are not fetched."),
+    OWN(alarms_lost, "Alarms that were overwritten before they were seen."),
+    OWN(alarms_newer, "Alarms of a newer version than this program reads."),
+    OWN(alarms_held_back, "Spans that fit a rule and were held back by the cap of the program."),
+    OWN(traces_asked, "Traces that alarms of this host asked for."),
+    OWN(traces_asked_by_hand, "Traces that persons on this host asked for."),
+    OWN(traces_asked_by_others, "Traces that other hosts asked for."),
+    OWN(traces_dropped, "Traces that others or persons asked for, and fetch-traces did not allow."),
+    OWN(fetches, "Copies of the rings for wanted traces."),
+    OWN(fetches_failed, "Copies of the rings that failed, or hung."),
+    OWN(fetched_bytes, "Bytes of the rings that these copies looked at."),
+    OWN(picked_bytes, "Bytes of these that were kept."),
+    OWN(rings_damaged, "Times that a program damaged a ring."),
+    OWN(foreign_fetched, "Spans of OpenTelemetry's SDKs that were fetched."),
+    OWN(foreign_dropped, "Spans of OpenTelemetry's SDKs that were dropped: memory ran out."),
+    OWN(kept_delivered, "Kept folders that the collector has accepted."),
+    OWN(kept_dropped, "Kept folders deleted undelivered: there was no room on the disk."),
+    OWN(kept_damaged, "Kept folders deleted undelivered: they cannot be read."),
+    OWN(kept_refused, "Kept folders deleted undelivered: each try failed, though the collector "
+                      "answers."),
+    OWN(traces_undelivered, "Traces in all kept folders that were deleted undelivered."),
+    OWN(children_failed, "Deliveries that failed or were killed, and were restarted."),
+    OWN(traces_complete, "Traces that this host has asked for, and that are complete."),
+    OWN(traces_incomplete,
+        "Traces that this host has asked for, and that are incomplete: a span says so."),
+    OWN(traces_not_found, "Traces that a person asked for, but that no host has."),
+    OWN(traces_of_others, "Traces that this host has asked for, and another host judges."),
+    OWN(traces_asked_again, "Traces that this host has asked for again before that."),
+    OWN(incomplete_untold, "Incomplete traces without a span that says so: too many waited."),
+    OWN(rings_grown, "Times that programs got larger rings."),
+};
+
+const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[0])};
+
+json_t *record_totals_load(struct agent_totals *totals, const char *path)
+{
+    json_t *json = json_read(path), *heard = NULL;
+
+    *totals = (struct agent_totals){.alarms = 0};
+    if (totals_read(json, &totals->readers, &agent_table, totals))
+        heard = json_incref(json_object_get(json, "heard"));
+    totals->ring_bytes = (uint64_t)number_in(json, "ring_bytes");
+    json_decref(json);
+    return heard;
+}
+
+char *record_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length)
+{
+    json_t *json = totals_json(&totals->readers, &agent_table, totals);
+    char *text;
+
+    if (json_object_set_new(json, "heard", heard) != 0 ||
+        json_object_set_new(json, "ring_bytes", json_integer((json_int_t)totals->ring_bytes)) !=
+            0) {
+        json_decref(json);
+        json = NULL;
+    }
+    text = json_text(json, length);
+    json_decref(json);
+    return text;
+}
