@@ -153,6 +153,7 @@ BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .events = {BLKIN_EACH_EVENT(PACKED)},
     .record = packed_record,
     .init_thread = lttng_ust_init_thread,
+    .leave = packed_leave,
     .before_fork = before_fork,
     .after_fork_parent = after_fork_parent,
     .after_fork_child = after_fork_child,
@@ -168,4 +169,13 @@ __attribute__((constructor)) static void register_blkin_events(void)
 {
     packed_register("blkin", blkin_events, BLKIN_EVENTS);
     lttng_ust__events_init__zipkin(); /* counted twice: exit(3) does not unregister the events */
+}
+
+/*
+ * Before LTTng's own destructors, which wait for all readers: a program that has left a record by
+ * siglongjmp(3) would not end.
+ */
+__attribute__((destructor)) static void leave_at_exit(void)
+{
+    packed_leave();
 }

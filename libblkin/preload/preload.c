@@ -5,6 +5,8 @@
  */
 #include "preload.h"
 
+#include "libblkin/process/lttng.h"
+
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -82,9 +84,18 @@ bool preload_is_still_inside(const void *now)
 {
     if (!preload_was_left(preload_thread.inside_at, now))
         return true;
-    interaction_after_jump();
+    preload_mend();
     preload_thread.is_inside = false;
     return false;
+}
+
+void preload_mend(void)
+{
+    const struct blkin_provider *lttng = blkin_lttng_();
+
+    if (lttng)
+        lttng->leave();
+    interaction_after_jump();
 }
 
 bool preload_finds_rings(void)

@@ -91,6 +91,9 @@ __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 /* The same of our own code. True: it still runs. False: it was left, and the thread is mended. */
 __attribute__((cold)) bool preload_is_still_inside(const void *now);
 
+/* This thread has left our code, and what that has called, at any place. */
+__attribute__((cold)) void preload_mend(void);
+
 /* Is this a call of our own, or must none be made? Then a wrapper only passes on. */
 static inline bool preload_is_off(void)
 {

@@ -144,7 +144,7 @@ static void thread_at_end(void *state)
     const int saved_errno = errno;
 
     if (preload_thread.is_inside) /* left by siglongjmp(3), or by a handler that ends the thread */
-        interaction_after_jump();
+        preload_mend();
     (void)preload_enter();
     start_thread_ends();
     thread_move_counts(thread);
