@@ -7,6 +7,7 @@
  */
 #include "tail_stage.h"
 
+#include "babeltrace-plugin/base/file_mark.h"
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/model/open_traces.h"
@@ -16,7 +17,6 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #ifndef NAMES_MAX /* fuzzers set fewer, here and below */
 #define NAMES_MAX 65536
@@ -35,7 +35,7 @@ struct tail_stage {
     struct tail_options options;
     char *path; /* of the rules; NULL: there are none */
     struct tail_rules *rules;
-    struct stat file; /* as it was when it was read */
+    uint64_t file; /* its mark when it was read */
     int64_t next_look_ms;
     struct names *names;
     struct statistics *statistics;
@@ -271,12 +271,6 @@ static uint64_t tail_stage_held(const struct stage *stage)
 
 /* ---- the file */
 
-static bool tail_is_same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 static void tail_read_again(struct tail_stage *tail)
 {
     struct error message, error = {""};
@@ -297,12 +291,13 @@ static void tail_read_again(struct tail_stage *tail)
 /* One that is gone may be about to be replaced. */
 static void tail_look_after_file(struct tail_stage *tail)
 {
-    struct stat file;
+    uint64_t file;
 
     if (clock_ms() < tail->next_look_ms)
         return;
     tail->next_look_ms = clock_ms() + FILE_LOOK_MS;
-    if (stat(tail->path, &file) < 0 || tail_is_same_file(&file, &tail->file))
+    file = file_mark(tail->path);
+    if (!file || file == tail->file)
         return;
     tail->file = file;
     tail_read_again(tail);
@@ -334,7 +329,7 @@ static bool tail_read_rules(struct tail_stage *tail, struct error *error)
     tail->path = strdup(tail->options.rules);
     if (!tail->path)
         return error_set(error, "out of memory");
-    (void)stat(tail->path, &tail->file);
+    tail->file = file_mark(tail->path);
     tail->rules = tail_rules_read(tail->path, error);
     return tail->rules != NULL;
 }

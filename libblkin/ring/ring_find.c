@@ -196,7 +196,7 @@ static enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
 /* ---- the state ---- */
 
 static enum ring_found ring_state;
-static uid_t ring_user; /* as whom the agent was asked: it goes by that */
+static uid_t ring_user; /* whose rings this process has */
 static bool ring_is_debugged;
 static bool ring_has_complained;
 static bool ring_is_busy; /* somebody looks: who comes meanwhile goes by what was found */
@@ -282,6 +282,41 @@ __attribute__((destructor(101))) static void ring_end(void)
     ring_map_unmap_all();
 }
 
+/* ---- the user ---- */
+
+/*
+ * Root, if the process can become root again: a server that is its clients' users for a while, in
+ * one thread or in all, has one memory.
+ */
+static uid_t ring_owner(void)
+{
+    uid_t real = 0, effective = 0, saved = 0;
+
+    (void)getresuid(&real, &effective, &saved);
+    return real == 0 || saved == 0 ? 0 : effective;
+}
+
+#define RING_REFRAIN_NS UINT64_C(5000000000)
+
+static uint64_t ring_refrains_since_ns; /* 0: not now */
+
+/*
+ * The agent gives the rings of the thread's effective user. While that is a client of this server,
+ * it is better not to ask; but not for long, as some servers never become root again.
+ */
+static bool ring_may_ask(void)
+{
+    const uint64_t now_ns = blkin_monotonic_ns();
+
+    if (geteuid() == ring_user) {
+        ring_refrains_since_ns = 0;
+        return true;
+    }
+    if (!ring_refrains_since_ns)
+        ring_refrains_since_ns = now_ns;
+    return now_ns - ring_refrains_since_ns >= RING_REFRAIN_NS;
+}
+
 /* ---- the search ---- */
 
 void ring_find_begin(void)
@@ -294,7 +329,7 @@ void ring_find_begin(void)
         ring_is_debugged = secure_getenv("BLKIN_DEBUG") != NULL;
         if (ring_write_init() && ring_choose_path()) {
             (void)__cxa_atexit(ring_note_exit, NULL, &ring_exit_handle);
-            ring_user = geteuid();
+            ring_user = ring_owner();
             ring_ask(ring_path);
             ring_set_state(RING_AWAITED);
         }
@@ -342,6 +377,8 @@ static void ring_change(const struct ring_map *to)
 {
     const struct ring_map *from = ring_process.map;
 
+    if (to)
+        ring_write_know(to);
     __atomic_store_n(&ring_process.map, to, __ATOMIC_RELEASE);
     if (from && from != to)
         ring_map_leave(from);
@@ -394,7 +431,8 @@ static enum ring_found ring_ask_again(void)
     int descriptor;
     uint64_t bytes;
 
-    ring_ask(ring_path);
+    if (ring_may_ask())
+        ring_ask(ring_path);
     switch (ring_ask_look(&descriptor, &bytes)) {
     case RING_ANSWER_LATER:
         return RING_SOON;
@@ -432,7 +470,7 @@ static unsigned ring_changes; /* of the user */
 
 static enum ring_found ring_look(void)
 {
-    const uid_t user = geteuid();
+    const uid_t user = ring_owner();
 
     if (ring_user != user) {
         ring_ask_stop();
@@ -461,6 +499,6 @@ void ring_find_after_fork(void)
 {
     ring_changes = 0;
     ring_is_busy = false; /* another thread of the parent may have been looking */
-    ring_process.pid = blkin_is_quiet ? blkin_pid() : 0;
+    ring_write_after_fork();
     ring_ask_stop(); /* the answer is for the parent */
 }

@@ -41,7 +41,7 @@ struct ring_map {
 struct ring_process {
     const struct ring_map *map; /* into which this process writes; NULL: none. See ring_find.h */
     ptrdiff_t thread_at;        /* struct ring_thread, from the thread pointer */
-    uint32_t pid;               /* as records say it; 0: ring_write() asks for it */
+    uint64_t head; /* what records begin with: struct ring_record; 0: ring_write() knows */
     struct ring_map first __attribute__((aligned(64))); /* that it has had */
 } __attribute__((aligned(128)));
 

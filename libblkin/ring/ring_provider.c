@@ -59,15 +59,15 @@ _Static_assert(sizeof(struct blkin_detail_event) + BLKIN_DETAIL_HEAD_SIZE >= RIN
                    sizeof(struct blkin_metric_event) + 4 * sizeof("-") >= RING_PAYLOAD_MIN,
                "a payload is too short");
 
-/* The fast path calls nothing, so that it saves few registers. Children of fork(2) and what is
- * wanted below take the other one. */
+/* The fast path calls nothing, so that it saves few registers. Children of fork(2),
+ * processes with a clock of their own, and what is wanted below take the other one. */
 static void ring_record(struct packed_event *event, const void *payload, size_t length,
                         void **thread_slot)
 {
     const struct ring_over_event *over = ring_over_event(event);
     const struct ring_map *map = ring_map();
 
-    if (__builtin_expect(!map || ring_process.pid == 0 ||
+    if (__builtin_expect(!map || ring_process.head == 0 ||
                              __atomic_load_n(over->enabled_below, __ATOMIC_RELAXED) ||
                              !ring_try(&map->parts[over->which], over->kind, payload, length),
                          0))

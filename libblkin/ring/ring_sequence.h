@@ -29,7 +29,8 @@ struct ring_thread {
 /* What a sequence is to do. */
 struct ring_store {
     uint64_t *committed;
-    uint64_t before; /* its value */
+    const uint64_t *head; /* what the record begins with */
+    uint64_t before;      /* its value */
     char *to;
     uint64_t size;       /* that it is moved on by; the trailer ends there */
     const void *payload; /* at least 32 bytes */
@@ -70,7 +71,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  "jnz %l[failed]\n\t"
                  "testq %[length], %[length]\n\t"
                  "jz 6f\n\t"
-                 "movl %[pid], %%eax\n\t"
+                 "movq %[head], %%rax\n\t"
                  "movq %%rax, (%[to])\n\t"
                  "movq $0, -16(%[to],%[size])\n\t" /* the padding */
                  "leaq -32(%[payload],%[length]), %%rax\n\t"
@@ -104,7 +105,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  : [self] "r"(ring_process.thread_at), [cpu] "r"(cpu), [before] "r"(store->before),
                    [committed] "r"(store->committed), [to] "r"(store->to), [size] "r"(store->size),
                    [payload] "r"(store->payload), [length] "r"(store->length),
-                   [trailer] "r"(store->trailer), [pid] "m"(ring_process.pid)
+                   [trailer] "r"(store->trailer), [head] "m"(*store->head)
                  : "memory", "cc", "rax", "rcx", "rdx", "xmm0", "xmm1"
                  : failed);
     return true;
@@ -184,7 +185,7 @@ static inline __attribute__((always_inline)) bool ring_commit(uint32_t cpu,
                  : [self] "r"(self), [cpu] "r"(cpu), [before] "r"(store->before),
                    [committed] "r"(store->committed), [to] "r"(store->to), [size] "r"(store->size),
                    [payload] "r"(store->payload), [length] "r"(store->length),
-                   [trailer] "r"(store->trailer), [head] "r"((uint64_t)ring_process.pid)
+                   [trailer] "r"(store->trailer), [head] "r"(*store->head)
                  : "memory", "cc", "x9", "x10", "x11", "x12", "v0"
                  : failed);
     return true;

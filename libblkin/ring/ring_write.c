@@ -5,9 +5,13 @@
  */
 #include "ring_write.h"
 
+#include "libblkin/base/namespaces.h"
 #include "libblkin/base/quiet.h"
+#include "ring_time.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
 
 #define RING_TRIES 16
 
@@ -23,11 +27,46 @@ bool ring_write_init(void)
     return true;
 }
 
+/* ---- who writes ------------------------------------------------------------------------------ */
+
+static struct {
+    bool is_known;
+    uint32_t pid_ns;
+    uint64_t head;     /* as ring_process.head, which is 0 while times are moved */
+    int64_t ahead_ns;  /* what the clock is ahead of the host's */
+    uint64_t moved_ns; /* what is added to times, so that they are the agent's */
+} ring_self;
+
+void ring_write_know(const struct ring_map *map)
+{
+    const int saved_errno = errno;
+
+    if (!blkin_is_quiet) {
+        ring_self.pid_ns = blkin_pid_namespace();
+        ring_self.ahead_ns = blkin_clock_ahead_ns();
+    }
+    errno = saved_errno;
+    ring_self.moved_ns = (uint64_t)__atomic_load_n(&map->memory->ahead, __ATOMIC_RELAXED) -
+                         (uint64_t)ring_self.ahead_ns;
+    ring_self.head = (uint64_t)ring_self.pid_ns << 32 | blkin_pid();
+    __atomic_store_n(&ring_self.is_known, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring_process.head, ring_self.moved_ns ? 0 : ring_self.head, __ATOMIC_RELEASE);
+}
+
+void ring_write_after_fork(void)
+{
+    ring_process.head = 0;
+    ring_self.is_known = false;
+}
+
+/* ---- the rare ways --------------------------------------------------------------------------- */
+
 /* Fills the rest of the ring, which is too small for the record. */
 static void ring_pad(uint32_t cpu, const struct ring_store *record, uint64_t left)
 {
     (void)ring_commit(cpu, &(struct ring_store){
                                .committed = record->committed,
+                               .head = record->head,
                                .before = record->before,
                                .to = record->to,
                                .size = left,
@@ -47,6 +86,7 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
         return false;
     store = ring_store(part, cpu, __atomic_load_n(&part->heads[cpu].committed, __ATOMIC_RELAXED),
                        kind, payload, length);
+    store.head = &ring_self.head;
     left = ring_left(part, store.before);
     if (store.size > left) {
         ring_pad(cpu, &store, left);
@@ -55,17 +95,39 @@ static bool ring_try_slow(const struct ring_part *part, uint64_t kind, const voi
     return ring_commit(cpu, &store);
 }
 
+static bool ring_try_often(const struct ring_part *part, uint64_t kind, const void *payload,
+                           size_t length)
+{
+    for (unsigned tries = 0; tries < RING_TRIES; tries++) {
+        if (ring_try_slow(part, kind, payload, length))
+            return true;
+    }
+    return false;
+}
+
+/* The stack of other processes has no room for it. */
+__attribute__((noinline)) static bool ring_write_moved(const struct ring_part *part, uint64_t kind,
+                                                       const void *payload, size_t length)
+{
+    char moved[RING_PAYLOAD_MAX];
+
+    memcpy(moved, payload, length);
+    ring_time_move(ring_event_of(kind), moved, length, ring_self.moved_ns);
+    return ring_try_often(part, kind, moved, length);
+}
+
 bool ring_write(const struct ring_map *map, enum ring_which which, uint64_t kind,
                 const void *payload, size_t length)
 {
-    const bool is_possible = length >= RING_PAYLOAD_MIN && length <= RING_PAYLOAD_MAX;
+    const struct ring_part *part = &map->parts[which];
+    bool is_written = false;
 
-    if (ring_process.pid == 0)
-        __atomic_store_n(&ring_process.pid, blkin_pid(), __ATOMIC_RELAXED);
-    for (unsigned tries = 0; is_possible && tries < RING_TRIES; tries++) {
-        if (ring_try_slow(&map->parts[which], kind, payload, length))
-            return true;
-    }
-    (void)__atomic_add_fetch(&map->memory->lost, 1, __ATOMIC_RELAXED);
-    return false;
+    if (!__atomic_load_n(&ring_self.is_known, __ATOMIC_ACQUIRE))
+        ring_write_know(map);
+    if (length >= RING_PAYLOAD_MIN && length <= RING_PAYLOAD_MAX)
+        is_written = ring_self.moved_ns ? ring_write_moved(part, kind, payload, length)
+                                        : ring_try_often(part, kind, payload, length);
+    if (!is_written)
+        (void)__atomic_add_fetch(&map->memory->lost, 1, __ATOMIC_RELAXED);
+    return is_written;
 }

@@ -22,6 +22,11 @@
 /* Once, before ring_write(). False: this processor, C library or kernel has no such sequences. */
 bool ring_write_init(void);
 
+/* What this process's records have: its number, and the agent's clock, as that memory says it.
+ * Again when it has another memory; with the next record after fork(2). */
+void ring_write_know(const struct ring_map *map);
+void ring_write_after_fork(void);
+
 /* What a record's trailer has besides its position and the length of its payload. */
 static inline uint64_t ring_kind(unsigned event)
 {
@@ -37,6 +42,7 @@ ring_store(const struct ring_part *part, uint64_t cpu, uint64_t before, uint64_t
 
     return (struct ring_store){
         .committed = &part->heads[cpu].committed,
+        .head = &ring_process.head,
         .before = before,
         .to = part->data + cpu * (part->mask + 1) + (before & part->mask),
         .size = size,
@@ -67,7 +73,7 @@ static inline __attribute__((always_inline)) void ring_prefetch(const struct rin
     __builtin_prefetch(ahead + 192, 1);
 }
 
-/* One try, of a record of the lengths above, in a process that knows its number. */
+/* One try, of a record of the lengths above, in a process that has a head for it. */
 static inline __attribute__((always_inline)) bool
 ring_try(const struct ring_part *part, uint64_t kind, const void *payload, size_t length)
 {

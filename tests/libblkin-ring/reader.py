@@ -34,9 +34,9 @@ def records(data, committed):
         event = trailer >> 16 & 0xff
         if event != PAD:
             at = begin % size
-            pid, zero = struct.unpack_from("=II", data, at)
+            pid, _pid_ns = struct.unpack_from("=II", data, at)
             padding = data[at + length:at + (length + 7) // 8 * 8]
-            if zero or any(padding):
+            if any(padding):
                 sys.exit(f"the record at {begin} has what it should not have")
             yield pid, event, data[at + 8:at + length]
         end = begin

@@ -310,11 +310,41 @@ static void user(void)
     RECORD_UNTIL(spans(&memory) > 0);
     CHECK(agent.user == 0);
     agent_give(&agent, &other);
-    CHECK(seteuid(65534) == 0);
+    CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(spans(&other) > 0);
     CHECK(agent.user == 65534);
     records_elsewhere();
+    agent_stop(&agent);
+}
+
+/* A server is the user of its clients for a while, and keeps its memory: it asks for a successor
+ * as itself, or when that has lasted too long. */
+static void user_for_a_while(void)
+{
+    unsigned before;
+
+    if (geteuid() != 0)
+        return;
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    CHECK(seteuid(65534) == 0);
+    before = rings_count(&memory, BLKIN_EVENT_PROCESS);
+    RECORD_UNTIL(rings_count(&memory, BLKIN_EVENT_PROCESS) > before + 1); /* chores */
+    CHECK(agent_asked(&agent) == 1 && agent.user == 0);
+    agent_give(&agent, &other);
+    __atomic_store_n(&memory.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(!ring_map());
+    CHECK(agent_asked(&agent) == 1);
     CHECK(seteuid(0) == 0);
+    RECORD_UNTIL(spans(&other) > 0);
+    CHECK(agent.user == 0);
+    CHECK(seteuid(65534) == 0);
+    agent_give(&agent, &memory);
+    __atomic_store_n(&memory.head->state, RING_ON, __ATOMIC_RELAXED);
+    before = spans(&memory);
+    __atomic_store_n(&other.head->state, RING_LEFT, __ATOMIC_RELAXED);
+    RECORD_UNTIL(spans(&memory) > before);
+    CHECK(agent.user == 65534);
     agent_stop(&agent);
 }
 
@@ -438,19 +468,14 @@ static void random_flag(void)
 /* It may not ask: then nothing is recorded, and nothing goes into the old memory. */
 static void user_without(void)
 {
-    unsigned before;
-
     if (geteuid() != 0)
         return;
     agent_start(&agent, &memory);
     RECORD_UNTIL(spans(&memory) > 0);
     CHECK(chmod(agent.path, 0700) == 0);
-    CHECK(seteuid(65534) == 0);
+    CHECK(setresuid(65534, 65534, 65534) == 0);
     RECORD_UNTIL(!ring_map());
-    before = spans(&memory);
     records_elsewhere();
-    CHECK(seteuid(0) == 0);
-    RECORD_UNTIL(spans(&memory) > before);
     agent_stop(&agent);
 }
 
@@ -504,6 +529,7 @@ int main(void)
     RUN(quiet);
     RUN(left);
     RUN(user);
+    RUN(user_for_a_while);
     RUN(user_without);
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
     RUN(narrow);

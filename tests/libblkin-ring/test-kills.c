@@ -33,7 +33,7 @@ static void write_on(uint64_t writer)
     uint64_t state = UINT64_C(88172645463325252) + writer;
     struct numbered record;
 
-    ring_process.pid = 0;
+    ring_write_after_fork();
     for (uint64_t number = 1;; number++) {
         const size_t length = numbered_make(&record, writer, number, &state);
 

@@ -55,7 +55,7 @@ static void test_bytes(void)
     CHECK(memory.heads[cpu].committed == 0);
     memcpy(&pid, data, 4);
     CHECK(pid == (uint32_t)getpid());
-    CHECK(memcmp(data + 4, "\0\0\0\0thirty-three bytes of a payload..\0\0\0\0\0\0\0", 44) == 0);
+    CHECK(memcmp(data + 8, "thirty-three bytes of a payload..\0\0\0\0\0\0\0", 40) == 0);
     memcpy(&trailer, data + 48, 8);
     CHECK(trailer == (UINT64_C(6) << 24 | 5 << 16 | 41));
     CHECK(ring_write(map, RING_ALARMS, ring_kind(RING_ORIGINAL), "thirty-two bytes of a payload...",

@@ -93,7 +93,7 @@ static void begin_processes(pid_t *processes)
     for (unsigned i = 0; i < PROCESSES; i++) {
         processes[i] = fork();
         if (processes[i] == 0) {
-            ring_process.pid = 0;
+            ring_write_after_fork();
             write_rounds(THREADS + i);
             _exit(0);
         }

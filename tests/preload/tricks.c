@@ -1,7 +1,6 @@
 /*
  * What programs do with descriptors that a watcher does not expect: tricks NAME PORT. Each trick
- * makes requests between two sides in one program, and prints what must be the same without the
- * preload.
+ * makes requests in one program, and prints what must be the same without the preload.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

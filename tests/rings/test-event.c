@@ -31,7 +31,7 @@ static void add(const char *text)
 
 static enum decoded decode(unsigned kind)
 {
-    const struct ring_entry entry = {kind, 77, payload, length};
+    const struct ring_entry entry = {kind, 77, payload, length, 4026531836};
 
     memset(&event, 0xee, sizeof(event));
     return ring_event(&entry, &moment, &event);
@@ -130,7 +130,7 @@ static void test_others(void)
     begin(&process, sizeof(process));
     CHECK(decode(BLKIN_EVENT_PROCESS) == DECODED && event.kind == EVENT_PROCESS);
     CHECK(event.realtime == 123 && event.thread == 5 && event.sequence == 6);
-    CHECK(event.origin.pid == 1234);
+    CHECK(event.origin.pid == 1234 && event.origin.pid_ns == 4026531836);
     /* both clocks are of one moment: it is not moved to when it was written */
     CHECK(event.time_ns == NOW - 60000000 + OFFSET && event.age_ns == 0);
     begin(&metric, sizeof(metric));
@@ -167,7 +167,7 @@ static void test_original(void)
 static void test_alarm(void)
 {
     struct blkin_slow_event head = {.mark = BLKIN_SLOW_MARK, .trace_id = 5, .pid = 6};
-    struct ring_entry entry = {BLKIN_EVENT_SLOW, 77, payload, 0};
+    struct ring_entry entry = {BLKIN_EVENT_SLOW, 77, payload, 0, 78};
     struct ring_alarm alarm;
 
     begin(&head, sizeof(head));
@@ -176,7 +176,7 @@ static void test_alarm(void)
     entry.length = length;
     CHECK(ring_alarm(&entry, &alarm) == DECODED_ALARM && alarm.event.trace_id == 5);
     CHECK(text_is(alarm.why, "*>20ms") && text_is(alarm.name, "read"));
-    CHECK(text_is(alarm.service, "osd"));
+    CHECK(text_is(alarm.service, "osd") && alarm.pid_ns == 78);
     entry.length--;
     CHECK(ring_alarm(&entry, &alarm) == DECODED_UNREADABLE);
     entry.length = 10;

@@ -132,7 +132,7 @@ static bool copy_reserve(struct copy *copy, size_t more)
 /* Returns false to end the walk of this ring. */
 static bool copy_add(struct copy *copy, const struct ring_entry *entry, int64_t time_ns)
 {
-    const struct records_record record = {entry->pid, (uint16_t)entry->event,
+    const struct records_record record = {entry->pid, entry->pid_ns, 0, (uint16_t)entry->event,
                                           (uint16_t)entry->length};
     const size_t size = sizeof(record) + records_padded(entry->length);
 

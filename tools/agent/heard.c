@@ -57,7 +57,8 @@ static uint32_t heard_awaited(const struct heard_program *program)
 
 static bool heard_is_of(const struct heard_program *program, const struct alarm *alarm)
 {
-    return program->pid == alarm->pid && program->user == alarm->user;
+    return program->pid == alarm->pid && program->pid_ns == alarm->pid_ns &&
+           program->user == alarm->user;
 }
 
 /* The first one that is heard of a program need not be its first. */
@@ -68,6 +69,7 @@ static void heard_set(struct heard *heard, struct heard_program *program, const 
     heard->lost += heard_missing_of_all(program);
     *program = (struct heard_program){.user = alarm->user,
                                       .pid = alarm->pid,
+                                      .pid_ns = alarm->pid_ns,
                                       .last = alarm->sequence - 1,
                                       .before = alarm->sequence - 1,
                                       .before_ns = before_ns,
@@ -155,9 +157,10 @@ json_t *heard_json(const struct heard *heard)
         const struct heard_program *program = &heard->programs[i];
 
         (void)json_array_append_new(
-            list, json_pack("[I, I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
-                            (json_int_t)program->last, (json_int_t)program->last_ns,
-                            (json_int_t)heard_awaited(program)));
+            list,
+            json_pack("[I, I, I, I, I, I]", (json_int_t)program->user, (json_int_t)program->pid,
+                      (json_int_t)program->last, (json_int_t)program->last_ns,
+                      (json_int_t)heard_awaited(program), (json_int_t)program->pid_ns));
     }
     return list;
 }
@@ -175,7 +178,8 @@ void heard_read(struct heard *heard, const json_t *json)
             .user = (uint32_t)json_integer_value(json_array_get(entry, 0)),
             .pid = (uint32_t)json_integer_value(json_array_get(entry, 1)),
             .last = (uint32_t)json_integer_value(json_array_get(entry, 2)),
-            .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 3))};
+            .last_ns = (uint64_t)json_integer_value(json_array_get(entry, 3)),
+            .pid_ns = (uint32_t)json_integer_value(json_array_get(entry, 5))};
         heard->programs[heard->count - 1].before = heard->programs[heard->count - 1].last;
         heard->programs[heard->count - 1].is_known = true;
         heard->lost += (uint64_t)json_integer_value(json_array_get(entry, 4));

@@ -19,8 +19,8 @@ struct heard {
     bool is_anew;
     uint64_t lost; /* of programs that are forgotten, and of an earlier process */
     struct heard_program {
-        uint32_t user, pid; /* the pid is the program's word */
-        uint32_t last;      /* the largest number, and the time of that alarm */
+        uint32_t user, pid, pid_ns; /* the two pids are the program's word */
+        uint32_t last;              /* the largest number, and the time of that alarm */
         uint64_t last_ns;
         uint32_t before; /* the same, when it was begun anew */
         uint64_t before_ns;
@@ -48,9 +48,9 @@ bool heard_alarm(struct heard *heard, const struct alarm *alarm);
 /* How many are lost, at the end of a look. */
 uint64_t heard_lost(const struct heard *heard);
 
-/* [[USER, PID, NUMBER, TIME, MISSING], ...] and back. MISSING: so many numbers up to that one may
- * still come; nobody can tell which once this process is gone, so they count as lost then. NULL:
- * out of memory. */
+/* [[USER, PID, NUMBER, TIME, MISSING, PID_NS], ...] and back. MISSING: so many numbers up to that
+ * one may still come; nobody can tell which once this process is gone, so they count as lost then.
+ * NULL: out of memory. */
 json_t *heard_json(const struct heard *heard);
 void heard_read(struct heard *heard, const json_t *json);
 

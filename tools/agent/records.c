@@ -130,8 +130,8 @@ static bool records_next(struct records *records, struct ring_entry *entry)
     memcpy(&record, records->at, sizeof(record));
     if (left - sizeof(record) < records_padded(record.length))
         return false;
-    *entry =
-        (struct ring_entry){record.event, record.pid, records->at + sizeof(record), record.length};
+    *entry = (struct ring_entry){record.event, record.pid, records->at + sizeof(record),
+                                 record.length, record.pid_ns};
     records->at += sizeof(record) + records_padded(record.length);
     return true;
 }
@@ -166,9 +166,11 @@ static void records_give(struct records *records, const struct ring_entry *entry
         counts->foreign++;
     } else {
         const int64_t pid = event.origin.pid;
+        const uint64_t pid_ns = event.origin.pid_ns;
 
         event.origin = records->origin;
         event.origin.pid = pid;
+        event.origin.pid_ns = pid_ns;
         counts->trace_time_ns = event.time_ns;
         assembler_add(pipeline->assembler, &event);
     }

@@ -15,7 +15,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#define RECORDS_MARK UINT64_C(0x3164726365726b62) /* "bkrecrd1" in little endian's order */
+#define RECORDS_MARK UINT64_C(0x3264726365726b62) /* "bkrecrd2" in little endian's order */
 
 struct records_head {
     uint64_t mark;
@@ -25,7 +25,7 @@ struct records_head {
 };
 
 struct records_record {
-    uint32_t pid;
+    uint32_t pid, pid_ns, zero;
     uint16_t event; /* as in a trailer, see tracepoints/format/ring.h */
     uint16_t length;
 };

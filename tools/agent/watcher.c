@@ -90,6 +90,7 @@ static void watcher_give(struct watcher *watcher, const struct ring_alarm *from,
                           .monotonic_ns = event->monotonic,
                           .user = user,
                           .pid = event->pid,
+                          .pid_ns = from->pid_ns,
                           .sequence = event->sequence,
                           .dropped = event->dropped};
 

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/unix_socket.h"
+#include "accepting.h"
 #include "folders.h"
 
 #include <errno.h>
@@ -21,12 +22,11 @@
 #define REQUEST_MAX    4096 /* a hundred trace ids */
 #define CLIENT_TIME_MS 5000
 #define ANSWER_MAX     (64 << 20)
-#define REST_MS        100 /* without a descriptor for a client */
 
 struct client {
+    struct peer peer; /* the first member */
     struct control *control;
-    struct watched watched; /* fd -1: nobody is there */
-    struct timer deadline;
+    struct watched watched;
     char request[REQUEST_MAX];
     size_t got;
     char *answer; /* NULL: the request is not whole yet */
@@ -39,9 +39,9 @@ struct control {
     void *context;
     int lock; /* as long as we run, nobody else can have it */
     struct unix_socket socket;
-    struct watched listener;
-    struct timer rest; /* of the listener */
-    struct client clients[CLIENTS_MAX];
+    struct accepting accepting;
+    struct peers peers;
+    struct timer deadline; /* of the peers */
 };
 
 /* ---- the name -------------------------------------------------------------------------------- */
@@ -101,19 +101,26 @@ static bool take_lock(struct control *control, const char *folder, const char *n
 
 static void end_client(struct client *client)
 {
-    struct loop *loop = client->control->loop;
-
-    timer_clear(loop, &client->deadline);
-    loop_unwatch(loop, &client->watched);
+    peers_remove(&client->control->peers, &client->peer);
+    loop_unwatch(client->control->loop, &client->watched);
     close(client->watched.fd);
-    client->watched.fd = -1;
     free(client->answer);
-    client->answer = NULL;
+    free(client);
 }
 
-static void client_is_late(void *context)
+static void hang_up(void *context, struct peer *peer)
 {
-    end_client(context);
+    (void)context;
+    end_client((struct client *)peer);
+}
+
+static void end_late(void *context)
+{
+    struct control *control = context;
+    const int64_t next_ms = peers_end_late(&control->peers);
+
+    if (next_ms != CLOCK_NEVER)
+        timer_set(control->loop, &control->deadline, next_ms - clock_ms());
 }
 
 static void answer_client(struct client *client)
@@ -182,50 +189,22 @@ static void client_ready(void *context, short events)
         read_request(client);
 }
 
-/* The one who has been here for longest gives up his place. */
-static struct client *place_for_client(struct control *control)
-{
-    struct client *oldest = &control->clients[0];
-
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        struct client *client = &control->clients[i];
-
-        if (client->watched.fd < 0)
-            return client;
-        if (client->deadline.at_ms < oldest->deadline.at_ms)
-            oldest = client;
-    }
-    end_client(oldest);
-    return oldest;
-}
-
-static void listen_again(void *context)
+static void come_in(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct control *control = context;
+    struct client *client = peers_make_room(&control->peers) ? calloc(1, sizeof(*client)) : NULL;
 
-    loop_watch(control->loop, &control->listener);
-}
-
-static void accept_client(void *context, short events)
-{
-    struct control *control = context;
-    const int fd = accept4(control->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    struct client *client;
-
-    (void)events;
-    if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
-        /* no descriptor or memory: poll(2) would return at once, again and again */
-        loop_unwatch(control->loop, &control->listener);
-        timer_set(control->loop, &control->rest, REST_MS);
-    }
-    if (fd < 0)
+    (void)from;
+    (void)length;
+    if (!client) {
+        close(fd);
         return;
-    client = place_for_client(control);
-    *client = (struct client){.control = control,
-                              .watched = {fd, POLLIN, client_ready, client, NULL},
-                              .deadline = {.due = client_is_late, .context = client}};
+    }
+    client->control = control;
+    client->watched = (struct watched){fd, POLLIN, client_ready, client, NULL};
+    peers_add(&control->peers, &client->peer, fd);
     loop_watch(control->loop, &client->watched);
-    timer_set(control->loop, &client->deadline, CLIENT_TIME_MS);
+    end_late(control);
 }
 
 /* ---- the service's side ---------------------------------------------------------------------- */
@@ -240,16 +219,16 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
     if (!control)
         return error_null(error, "out of memory");
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
-    for (size_t i = 0; i < CLIENTS_MAX; i++)
-        control->clients[i].watched.fd = -1;
+    control->accepting = (struct accepting){.come_in = come_in, .context = control};
+    control->peers =
+        (struct peers){.most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = hang_up};
+    control->deadline = (struct timer){.due = end_late, .context = control};
+    peers_begin(&control->peers);
     /* the lock is ours: a socket that is there is that of one that was killed */
     if (set_address(&address, folder, name, error) && make_folder(folder, error) &&
         take_lock(control, folder, name, error) &&
         unix_socket_listen(&control->socket, &kind, address.sun_path, error)) {
-        control->listener =
-            (struct watched){control->socket.fd, POLLIN, accept_client, control, NULL};
-        control->rest = (struct timer){.due = listen_again, .context = control};
-        loop_watch(loop, &control->listener);
+        accepting_begin(&control->accepting, loop, control->socket.fd);
         return control;
     }
     if (control->lock >= 0)
@@ -260,12 +239,14 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
 
 void control_close(struct control *control)
 {
-    for (size_t i = 0; i < CLIENTS_MAX; i++) {
-        if (control->clients[i].watched.fd >= 0)
-            end_client(&control->clients[i]);
+    struct peer *peer, *next;
+
+    cds_list_for_each_entry_safe(peer, next, &control->peers.list, in_list)
+    {
+        end_client((struct client *)peer);
     }
-    timer_clear(control->loop, &control->rest);
-    loop_unwatch(control->loop, &control->listener);
+    timer_clear(control->loop, &control->deadline);
+    accepting_end(&control->accepting);
     unix_socket_close(&control->socket);
     close(control->lock);
     free(control);

@@ -5,6 +5,7 @@
  */
 #include "config_parts.h"
 
+#include "babeltrace-plugin/base/file_mark.h"
 #include "file.h"
 
 #include <assert.h>
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_FILE "/etc/blkin/blkin.conf"
@@ -311,19 +311,14 @@ static bool is_started_with(const struct config *config, int key)
             (strcmp(section, "live") == 0 || strcmp(section, "agent") == 0));
 }
 
-/* Changes when the file is replaced or written. */
 static uint64_t file_stamp(const struct config *config, int key)
 {
     const char *const name = key_rule(key)->name, *const end = strrchr(name, '-');
     const char *path = NULL;
-    struct stat status;
 
     if (!key_is_sinks(key) && end && strcmp(end, "-file") == 0)
         path = config_text(config, name);
-    if (!path || stat(path, &status) < 0)
-        return 0;
-    return (uint64_t)status.st_ino * 1000003 + (uint64_t)status.st_size +
-           (uint64_t)status.st_ctim.tv_sec * 1000000007 + (uint64_t)status.st_ctim.tv_nsec;
+    return path ? file_mark(path) : 0;
 }
 
 static bool is_same(const struct setting *one, const struct setting *other)

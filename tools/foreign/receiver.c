@@ -3,11 +3,14 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "receiver_parts.h"
+#include "receiver.h"
 
-#include "babeltrace-plugin/account/http_answer.h"
+#include "babeltrace-plugin/base/listen.h"
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "babeltrace-plugin/encode/protobuf.h"
+#include "tools/http/http.h"
+#include "upload.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -19,6 +22,7 @@
 #define MEMORY_BYTES 65536                /* of a connection: its head, and a piece of a body */
 #define IDLE_S       120                  /* SDKs send each 5 s; an idle one may connect again */
 #define TICK_MS      1000
+#define REQUEST_MS   30000             /* a request may take so long */
 #define TURN_NS      INT64_C(10000000) /* of the loop: what is begun later waits for the next turn */
 #define PROTOBUF     "application/x-protobuf"
 #define TEXT_MAX     256 /* of a message in an answer */
@@ -75,6 +79,25 @@ static const struct refusal too_many = {MHD_HTTP_TOO_MANY_REQUESTS, RESOURCE_EXH
 static const struct refusal no_memory = {MHD_HTTP_SERVICE_UNAVAILABLE, UNAVAILABLE,
                                          COUNTER(refused_memory), "out of memory: try again"};
 
+struct receiver {
+    struct loop *loop;
+    struct receiver_calls calls;
+    struct foreign_counts *counts;
+    uint64_t message_bytes;
+    struct http http;
+    struct http_peers peers;
+    struct accepting tcp, local;
+    struct unix_socket local_socket;
+    char url[LISTEN_URL_MAX];
+    struct timer tick;
+    uint64_t body_bytes;          /* memory of all bodies */
+    struct cds_list_head waiting; /* requests that wait for the next turn: suspended */
+    struct timer turn;
+    uint64_t turn_run; /* of libmicrohttpd, */
+    int64_t turn_ns;   /* which began then */
+    bool is_ending;
+};
+
 struct foreign_request {
     struct receiver *receiver;
     const struct refusal *refusal; /* NULL: none so far */
@@ -86,6 +109,28 @@ struct foreign_request {
     struct MHD_Connection *connection;
     struct cds_list_head in_waiting;
 };
+
+static void receiver_come_in(void *context, int fd, const union peer_address *from,
+                             socklen_t length)
+{
+    struct receiver *receiver = context;
+
+    receiver->counts->connections++;
+    http_peers_admit(&receiver->peers, fd, from, length);
+    http_run_soon(&receiver->http);
+}
+
+/* A request of its begins or ends. */
+static void receiver_set_busy(struct receiver *receiver, struct MHD_Connection *connection,
+                              bool is_busy)
+{
+    struct peer *peer = http_peer(connection);
+
+    if (!peer)
+        return;
+    peer->is_busy = is_busy;
+    peer_touch(&receiver->peers.peers, peer);
+}
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -392,21 +437,18 @@ static void receiver_tick(void *context)
     struct receiver *receiver = context;
 
     timer_set(receiver->loop, &receiver->tick, TICK_MS);
-    receiver_end_late(receiver);
-    if (receiver->has_tcp)
-        http_door_wake(&receiver->tcp);
-    if (receiver->has_local)
-        http_door_wake(&receiver->local);
+    (void)peers_end_late(&receiver->peers.peers);
+    http_run_soon(&receiver->http);
 }
 
 static struct MHD_Daemon *receiver_start_daemon(struct receiver *receiver)
 {
     return MHD_start_daemon(
-        HTTP_FLAGS | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, receiver_handle, receiver,
-        MHD_OPTION_EXTERNAL_LOGGER, receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED,
-        receiver_completed, receiver, MHD_OPTION_NOTIFY_CONNECTION, receiver_notify, receiver,
-        MHD_OPTION_CONNECTION_LIMIT, 65536U, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
+        HTTP_FLAGS | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, receiver_handle,
+        receiver, MHD_OPTION_EXTERNAL_LOGGER, receiver_log, NULL, MHD_OPTION_NOTIFY_COMPLETED,
+        receiver_completed, receiver, MHD_OPTION_NOTIFY_CONNECTION, http_peers_notify,
+        &receiver->peers, MHD_OPTION_CONNECTION_LIMIT, 65536U, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_BYTES, MHD_OPTION_END);
 }
 
 static bool receiver_listen_tcp(struct receiver *receiver, const char *where, struct error *error)
@@ -420,25 +462,15 @@ static bool receiver_listen_tcp(struct receiver *receiver, const char *where, st
     if (fd < 0)
         return false;
     listen_url(&address, fd, "http", receiver->url);
-    http_door_open(&receiver->tcp, receiver->loop, fd);
-    receiver->has_tcp = true;
+    accepting_begin(&receiver->tcp, receiver->loop, fd);
     return true;
 }
 
 static bool receiver_listen_local(struct receiver *receiver, const char *path, struct error *error)
 {
-    int fd;
-
     if (!unix_socket_listen(&receiver->local_socket, &for_all, path, error))
         return false;
-    fd = dup(receiver->local_socket.fd); /* the door closes its own */
-    if (fd < 0) {
-        error_set(error, "otlp-socket \"%s\": cannot listen: %s", path, strerror(errno));
-        unix_socket_close(&receiver->local_socket);
-        return false;
-    }
-    http_door_open(&receiver->local, receiver->loop, fd);
-    receiver->has_local = true;
+    accepting_begin(&receiver->local, receiver->loop, receiver->local_socket.fd);
     return true;
 }
 
@@ -455,12 +487,15 @@ struct receiver *receiver_open(struct loop *loop, const struct foreign_options *
         return NULL;
     *receiver = (struct receiver){.loop = loop, .calls = *calls, .counts = counts};
     receiver->tcp = receiver->local =
-        (struct http_door){.come_in = receiver_admit, .context = receiver};
+        (struct accepting){.come_in = receiver_come_in, .context = receiver};
     receiver->tick = (struct timer){.due = receiver_tick, .context = receiver};
     receiver->turn = (struct timer){.due = receiver_go_on, .context = receiver};
-    CDS_INIT_LIST_HEAD(&receiver->clients);
+    receiver->peers.hung_up = &counts->hung_up;
+    receiver->peers.peers =
+        (struct peers){.time_ms = REQUEST_MS, .spares_busy = true, .spares_idle = true};
     CDS_INIT_LIST_HEAD(&receiver->waiting);
-    if (!http_begin(&receiver->http, loop, receiver_start_daemon(receiver)))
+    http_peers_begin(&receiver->peers, receiver_start_daemon(receiver));
+    if (!http_begin(&receiver->http, loop, receiver->peers.daemon))
         error_set(error, "cannot start the HTTP server for OTLP: %s", strerror(errno));
     else if ((!*where || receiver_listen_tcp(receiver, where, error)) &&
              (!*path || receiver_listen_local(receiver, path, error))) {
@@ -475,12 +510,12 @@ void receiver_close(struct receiver *receiver)
 {
     if (!receiver)
         return;
-    if (receiver->has_tcp)
-        http_door_close(&receiver->tcp);
-    if (receiver->has_local) {
-        http_door_close(&receiver->local);
+    if (receiver->tcp.loop)
+        close(receiver->tcp.listener.fd);
+    if (receiver->local.loop)
         unix_socket_close(&receiver->local_socket);
-    }
+    accepting_end(&receiver->tcp);
+    accepting_end(&receiver->local);
     receiver->is_ending = true;
     if (!cds_list_empty(&receiver->waiting)) { /* libmicrohttpd must not end with suspended ones */
         receiver_go_on(receiver);
@@ -495,7 +530,7 @@ void receiver_close(struct receiver *receiver)
 void receiver_limit(struct receiver *receiver, uint64_t message_bytes, uint64_t connections)
 {
     receiver->message_bytes = message_bytes;
-    receiver->most_clients = connections;
+    receiver->peers.peers.most = connections;
 }
 
 const char *receiver_url(const struct receiver *receiver)
@@ -505,5 +540,5 @@ const char *receiver_url(const struct receiver *receiver)
 
 const char *receiver_socket(const struct receiver *receiver)
 {
-    return receiver->has_local ? receiver->local_socket.address.sun_path : "";
+    return receiver->local.loop ? receiver->local_socket.address.sun_path : "";
 }

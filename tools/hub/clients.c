@@ -35,7 +35,7 @@ static void list_out(struct client *client)
 }
 
 /* Of IPv4 as IPv6 maps it. */
-static struct in6_addr address_of(const union http_address *from)
+static struct in6_addr address_of(const union peer_address *from)
 {
     struct in6_addr address = IN6ADDR_ANY_INIT;
 
@@ -90,7 +90,7 @@ static struct client *beyond(const struct clients *list, const struct in6_addr *
     return count > most ? oldest : NULL;
 }
 
-struct client *clients_new(struct server *server, int fd, const union http_address *from,
+struct client *clients_new(struct server *server, int fd, const union peer_address *from,
                            socklen_t length)
 {
     struct client *client = calloc(1, sizeof(*client)), *old;

@@ -226,7 +226,7 @@ static void admit_some(void *context)
     if (server->gate.ready.count)
         timer_set(server->loop, &server->gate.again, has_place ? 0 : LOOK_MS);
     if (!is_crowded(server))
-        http_door_wake(&server->gate.door);
+        accepting_wake(&server->gate.door);
 }
 
 /* ---- events ---------------------------------------------------------------------------------- */
@@ -261,7 +261,7 @@ static bool wait_for_hello(struct server *server, struct client *client)
 }
 
 /* Takes one that has been accepted. */
-static void come_in(void *context, int fd, const union http_address *from, socklen_t length)
+static void come_in(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct server *server = context;
     struct client *client = NULL;
@@ -282,7 +282,7 @@ static void come_in(void *context, int fd, const union http_address *from, sockl
 
 void gate_tick(struct server *server)
 {
-    http_door_wake(&server->gate.door);
+    accepting_wake(&server->gate.door);
 }
 
 bool gate_open(struct server *server, int fd, unsigned most)
@@ -291,7 +291,7 @@ bool gate_open(struct server *server, int fd, unsigned most)
 
     gate->most = most;
     gate->door =
-        (struct http_door){.come_in = come_in, .is_crowded = is_crowded, .context = server};
+        (struct accepting){.come_in = come_in, .is_crowded = is_crowded, .context = server};
     gate->epoll =
         (struct watched){epoll_create1(EPOLL_CLOEXEC), POLLIN, said_something, server, NULL};
     gate->again = (struct timer){.due = admit_some, .context = server};
@@ -300,7 +300,7 @@ bool gate_open(struct server *server, int fd, unsigned most)
     gate->seed = hash_seed(gate);
     CDS_INIT_LIST_HEAD(&gate->ready.clients);
     CDS_INIT_LIST_HEAD(&gate->under_way.clients);
-    http_door_open(&gate->door, server->loop, fd);
+    accepting_begin(&gate->door, server->loop, fd);
     loop_watch(server->loop, &gate->epoll);
     return true;
 }
@@ -315,7 +315,8 @@ void gate_close(struct server *server)
         if (!client->connection)
             clients_hang_up(server, client);
     }
-    http_door_close(&gate->door);
+    accepting_end(&gate->door);
+    close(gate->door.listener.fd);
     loop_unwatch(server->loop, &gate->epoll);
     timer_clear(server->loop, &gate->again);
     close(gate->epoll.fd);

@@ -5,7 +5,7 @@
  */
 #include "server_parts.h"
 
-#include "babeltrace-plugin/account/http_answer.h"
+#include "babeltrace-plugin/account/http_server.h"
 #include "babeltrace-plugin/account/prometheus.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
@@ -257,7 +257,7 @@ static struct MHD_Daemon *start_daemon(struct server *server)
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
     const unsigned flags =
-        HTTP_FLAGS | MHD_ALLOW_SUSPEND_RESUME | (access->is_tls ? MHD_USE_TLS : 0U);
+        HTTP_FLAGS | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | (access->is_tls ? MHD_USE_TLS : 0U);
 
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,

@@ -18,7 +18,7 @@
 struct client {
     struct MHD_Connection *connection; /* NULL: it is at the gate */
     int fd;
-    union http_address from;
+    union peer_address from;
     socklen_t from_length;
     struct in6_addr address; /* of IPv6 the network's half: the owner of one address has them all */
     int64_t since_ms;        /* of a stranger: it came, or it was allowed a request */
@@ -41,7 +41,7 @@ struct client_queue {
 
 /* Where connections are accepted. */
 struct gate {
-    struct http_door door;
+    struct accepting door;
     struct watched epoll; /* TLS connections whose ClientHello has not come */
     struct timer again;
     unsigned most; /* connections of all kinds */
@@ -110,7 +110,7 @@ void gate_leave(struct server *server, struct client *client);
 /* ---- clients.c ---- */
 
 /* A stranger that was accepted; closes the oldest one, if there are too many. NULL: no memory. */
-struct client *clients_new(struct server *server, int fd, const union http_address *from,
+struct client *clients_new(struct server *server, int fd, const union peer_address *from,
                            socklen_t length);
 /* Of one that libmicrohttpd does not know. The descriptor stays open. */
 void clients_free(struct server *server, struct client *client);

@@ -6,13 +6,13 @@
 #include "tracing.h"
 
 #include "babeltrace-plugin/base/backoff.h"
+#include "babeltrace-plugin/base/file_mark.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "tools/base/say.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define WATCH_MS        250  /* for the session daemon's socket: one stat(2) or two */
@@ -56,16 +56,6 @@ bool tracing_read_spec(const struct config *config, const char *relay_url,
 
 /* ---- the session daemon ---------------------------------------------------------------------- */
 
-static uint64_t mark_of(const char *path)
-{
-    struct stat status;
-
-    if (stat(path, &status) != 0)
-        return 0;
-    return (uint64_t)status.st_ino * 1000003 + (uint64_t)status.st_ctim.tv_sec * 1000 +
-           (uint64_t)status.st_ctim.tv_nsec / 1000000;
-}
-
 /* Of the sockets that liblttng-ctl may choose: each session daemon makes them anew. */
 static uint64_t daemon_mark(void)
 {
@@ -75,7 +65,7 @@ static uint64_t daemon_mark(void)
     if (!home)
         home = getenv("HOME");
     (void)snprintf(path, sizeof(path), "%s/.lttng/client-lttng-sessiond", home ? home : "");
-    return mark_of("/run/lttng/client-lttng-sessiond") * 31 + mark_of(path);
+    return file_mark("/run/lttng/client-lttng-sessiond") * 31 + file_mark(path);
 }
 
 /* ---- making it ------------------------------------------------------------------------------- */

@@ -172,7 +172,7 @@ struct ctf_packet_head {
 struct ctf_event_head {
     uint8_t class;
     uint64_t time_ns;
-    uint32_t pid;
+    uint32_t pid, pid_ns;
 } __attribute__((packed));
 
 static void ctf_begin_packet(struct ctf_stream *stream, uint64_t time_ns)
@@ -241,10 +241,10 @@ static bool ctf_go_to(struct ctf_stream *stream, uint64_t time_ns, size_t size, 
     return true;
 }
 
-bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, unsigned class, uint32_t pid,
+bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, const struct ring_entry *entry,
                     struct buffer payload, struct error *error)
 {
-    const struct ctf_event_head head = {(uint8_t) class, time_ns, pid};
+    const struct ctf_event_head head = {(uint8_t)entry->event, time_ns, entry->pid, entry->pid_ns};
 
     if (!ctf_go_to(stream, time_ns, sizeof(head) + payload.length, error))
         return false;

@@ -9,6 +9,7 @@
 
 #include "babeltrace-plugin/base/buffer.h"
 #include "babeltrace-plugin/base/error.h"
+#include "ring_read.h"
 
 #include <stdint.h>
 
@@ -53,11 +54,8 @@ bool ctf_stream_open(struct ctf_stream *stream, const struct ctf *ctf, const cha
 bool ctf_stream_begin(struct ctf_stream *stream, bool lacks_some, uint64_t begin_ns,
                       uint64_t end_ns, struct error *error);
 
-/*
- * class: the event of its record, see tracepoints/format/ring.h. The payload is laid out as LTTng's
- * is. Returns false with error set.
- */
-bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, unsigned class, uint32_t pid,
+/* The payload is laid out as LTTng's is, and not as the entry's. Returns false with error set. */
+bool ctf_stream_add(struct ctf_stream *stream, uint64_t time_ns, const struct ring_entry *entry,
                     struct buffer payload, struct error *error);
 
 /* One event is not there. */

@@ -201,8 +201,7 @@ static bool dump_write_records(struct ctf_stream *stream, const struct dump_ring
             ctf_stream_add_discarded(stream, time_ns);
             continue;
         }
-        if (!ctf_stream_add(stream, time_ns, record->entry.event, record->entry.pid, payload,
-                            error))
+        if (!ctf_stream_add(stream, time_ns, &record->entry, payload, error))
             return false;
         counts->events++;
     }

@@ -7,6 +7,7 @@
 
 #include "babeltrace-plugin/base/monotonic.h"
 #include "host_rules.h"
+#include "libblkin/base/namespaces.h"
 #include "users.h"
 
 struct held *held_find(struct held *list, uint32_t user)
@@ -57,6 +58,7 @@ void held_set_rules(const struct held *list)
 
 void held_begin(struct held *held)
 {
+    memory_set_ahead(&held->memory, blkin_clock_ahead_ns());
     if (host_rules())
         memory_set_rules(&held->memory, host_rules());
     held->payer = users_owner(held->user);

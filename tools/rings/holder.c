@@ -10,6 +10,7 @@
 #include "fdstore.h"
 #include "host_rules.h"
 #include "shares.h"
+#include "tools/base/accepting.h"
 #include "tools/base/notify.h"
 #include "users.h"
 
@@ -22,7 +23,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define HOLDER_AT_ONCE      64 /* clients, before others of the loop are served */
 #define HOLDER_TICK_MS      1000
 #define HOLDER_RULES_MS     100
 #define HOLDER_GROW_MS      60000
@@ -48,8 +48,7 @@ struct holder {
     struct holder_options options;
     struct holder_callbacks callbacks;
     struct unix_socket socket;
-    struct watched listener;
-    bool is_deaf; /* the listener is not watched until the next tick */
+    struct accepting accepting;
     struct timer tick, rules;
     struct held *memories;
     struct held *making; /* nobody has these yet */
@@ -427,25 +426,15 @@ static bool holder_serve(struct holder *holder, int fd)
     return true;
 }
 
-static void holder_listen(void *context, short events)
+static void holder_come_in(void *context, int fd, const union peer_address *from, socklen_t length)
 {
     struct holder *holder = context;
 
-    (void)events;
-    for (int i = 0; i < HOLDER_AT_ONCE; i++) {
-        const int fd = accept4(holder->socket.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-        if (fd < 0 && (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR))
-            return;
-        if (fd < 0) { /* it would be ready again at once */
-            loop_unwatch(holder->loop, &holder->listener);
-            holder->is_deaf = true;
-            return;
-        }
-        if (!holder_serve(holder, fd)) {
-            holder->counts.refused++;
-            (void)close(fd);
-        }
+    (void)from;
+    (void)length;
+    if (!holder_serve(holder, fd)) {
+        holder->counts.refused++;
+        (void)close(fd);
     }
 }
 
@@ -478,9 +467,6 @@ static void holder_tick(void *context)
     holder_look_at_memories(holder);
     holder_resize(holder);
     fdstore_look(&holder->store);
-    if (holder->is_deaf)
-        loop_watch(holder->loop, &holder->listener);
-    holder->is_deaf = false;
     timer_set(holder->loop, &holder->tick, HOLDER_TICK_MS);
 }
 
@@ -535,8 +521,8 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
     holder_pass_rules_on(holder);
     fdstore_open(&holder->store, holder_take_over, holder);
     holder_sort_out(holder);
-    holder->listener = (struct watched){holder->socket.fd, POLLIN, holder_listen, holder, NULL};
-    loop_watch(loop, &holder->listener);
+    holder->accepting = (struct accepting){.come_in = holder_come_in, .context = holder};
+    accepting_begin(&holder->accepting, loop, holder->socket.fd);
     holder->make = (struct timer){.due = holder_make_more, .context = holder};
     holder->tick = (struct timer){.due = holder_tick, .context = holder};
     timer_set(loop, &holder->tick, HOLDER_TICK_MS);
@@ -558,8 +544,7 @@ void holder_close(struct holder *holder)
     timer_clear(holder->loop, &holder->tick);
     timer_clear(holder->loop, &holder->rules);
     holder_drop_making(holder);
-    if (!holder->is_deaf)
-        loop_unwatch(holder->loop, &holder->listener);
+    accepting_end(&holder->accepting);
     for (struct holder_client *client = holder->clients, *next; client; client = next) {
         next = client->next;
         holder_end_client(client);

@@ -301,6 +301,11 @@ uint64_t memory_beats(const struct memory *memory)
     return __atomic_load_n(&memory_head(memory)->beats, __ATOMIC_RELAXED);
 }
 
+void memory_set_ahead(const struct memory *memory, int64_t ahead_ns)
+{
+    __atomic_store_n(&memory_head(memory)->ahead, ahead_ns, __ATOMIC_RELAXED);
+}
+
 /* What the memory says goes into nothing but the next number. */
 void memory_set_rules(const struct memory *memory, const char *text)
 {

@@ -92,6 +92,9 @@ enum ring_state memory_state(const struct memory *memory);
 void memory_beat(struct memory *memory);
 uint64_t memory_beats(const struct memory *memory);
 
+/* What this process's clock is ahead of the host's: for programs with another one. */
+void memory_set_ahead(const struct memory *memory, int64_t ahead_ns);
+
 /* Rules of slow spans for its programs, which see them with their chores. */
 void memory_set_rules(const struct memory *memory, const char *text);
 

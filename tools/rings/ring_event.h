@@ -25,8 +25,8 @@ struct ring_clock {
 int64_t ring_clock_offset(void);
 
 /*
- * Fills the members that the event's kind has, if DECODED, but of origin the pid only. Texts live
- * as long as the record. What is not wanted is not decided here.
+ * Fills the members that the event's kind has, if DECODED, but of origin the pid and its namespace
+ * only. Texts live as long as the record. What is not wanted is not decided here.
  */
 enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock *clock,
                         struct event *event);
@@ -34,6 +34,7 @@ enum decoded ring_event(const struct ring_entry *entry, const struct ring_clock 
 /* Texts are any bytes, and as long as the program likes. */
 struct ring_alarm {
     struct blkin_slow_event event;
+    uint32_t pid_ns; /* in which its pid is */
     struct text why, name, service;
 };
 

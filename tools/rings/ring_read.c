@@ -189,6 +189,7 @@ struct ring_entry ring_entry_of(const char *begin, uint64_t trailer)
         length = sizeof(record); /* then it has no payload */
     return (struct ring_entry){.event = ring_event_of(trailer),
                                .pid = record.pid,
+                               .pid_ns = record.pid_ns,
                                .payload = begin + sizeof(record),
                                .length = length - sizeof(record)};
 }

@@ -39,6 +39,7 @@ struct ring_entry {
     uint32_t pid;
     const char *payload;
     size_t length;
+    uint32_t pid_ns; /* in which the pid is */
 };
 
 /* from 0: all that the ring holds, and what is no longer there counts as overwritten. */

@@ -70,6 +70,9 @@ struct ring_memory {
     int32_t state;  /* enum ring_state: programs look at it with their chores, once a second */
     uint64_t lost;  /* records that programs could not write: they add to it */
     uint64_t beats; /* the agent raises it once a second: it lives, and reads */
+    /* What the agent's CLOCK_MONOTONIC is ahead of the host's, time_namespaces(7), in ns. Programs
+     * with another clock move the times of their records. */
+    int64_t ahead;
 } __attribute__((aligned(64)));
 
 /*
@@ -107,8 +110,8 @@ struct ring_head {
 
 /* What each record begins with. */
 struct ring_record {
-    uint32_t pid; /* as the program knows its own */
-    uint32_t zero;
+    uint32_t pid;    /* as the program knows its own, */
+    uint32_t pid_ns; /* in this pid namespace: its inode; 0: not known */
 };
 
 /* In a trailer: enum blkin_packed_event, or one of these. */

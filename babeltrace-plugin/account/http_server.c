@@ -1,0 +1,103 @@
+/*
+ * Connections and answers of HTTP servers.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "http_server.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void http_peers_count(struct http_peers *http)
+{
+    if (http->hung_up)
+        ++*http->hung_up;
+}
+
+/* libmicrohttpd sees that the connection has ended, and closes it in its next round. */
+static void http_peers_hang_up(void *context, struct peer *peer)
+{
+    struct http_peers *http = context;
+
+    http_peers_count(http);
+    (void)shutdown(peer->fd, SHUT_RDWR);
+}
+
+void http_peers_begin(struct http_peers *http, struct MHD_Daemon *daemon)
+{
+    http->daemon = daemon;
+    http->peers.hang_up = http_peers_hang_up;
+    http->peers.context = http;
+    peers_begin(&http->peers);
+}
+
+static void http_peers_forget(struct http_peers *http, struct peer *peer)
+{
+    peers_remove(&http->peers, peer);
+    free(peer);
+}
+
+void http_peers_admit(struct http_peers *http, int fd, const union peer_address *from,
+                      socklen_t length)
+{
+    struct peer *peer = peers_make_room(&http->peers) ? malloc(sizeof(*peer)) : NULL;
+
+    if (!peer) {
+        http_peers_count(http);
+        close(fd);
+        return;
+    }
+    peers_add(&http->peers, peer, fd);
+    http->admitted = peer;
+    (void)MHD_add_connection(http->daemon, fd, &from->any, length);
+    if (http->admitted) { /* libmicrohttpd has closed it, and told nothing */
+        http_peers_count(http);
+        http_peers_forget(http, peer);
+    }
+    http->admitted = NULL;
+}
+
+void http_peers_notify(void *context, struct MHD_Connection *connection, void **place,
+                       enum MHD_ConnectionNotificationCode code)
+{
+    struct http_peers *http = context;
+
+    (void)connection;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *place = http->admitted;
+        http->admitted = NULL;
+    } else if (*place) {
+        http_peers_forget(http, *place);
+        *place = NULL;
+    }
+}
+
+struct peer *http_peer(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+enum MHD_Result http_answer(struct MHD_Connection *connection, unsigned status, const char *type,
+                            char *text, const struct http_header *headers)
+{
+    struct MHD_Response *response =
+        text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+    enum MHD_Result result;
+
+    if (!response) {
+        free(text);
+        return MHD_NO; /* ends the connection */
+    }
+    (void)MHD_add_response_header(response, "Content-Type", type);
+    for (; headers->name; headers++) {
+        if (headers->status == 0 || headers->status == status)
+            (void)MHD_add_response_header(response, headers->name, headers->value);
+    }
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}

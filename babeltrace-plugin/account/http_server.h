@@ -1,0 +1,56 @@
+/*
+ * What HTTP servers by libmicrohttpd share: connections, and answers. The server accepts them
+ * itself: libmicrohttpd would try again at once, for ever, where there are no descriptors left, and
+ * would not choose who has to leave when there are too many.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_ACCOUNT_HTTP_SERVER_H
+#define BLKIN_ACCOUNT_HTTP_SERVER_H
+
+#include "babeltrace-plugin/base/listener.h"
+
+#include <microhttpd.h>
+
+/* Since 0.9.77 MHD_add_connection() only takes a note, unless it is told that there is one thread.
+ */
+#if MHD_VERSION >= 0x00097707
+#define HTTP_ONE_THREAD MHD_USE_NO_THREAD_SAFETY
+#else
+#define HTTP_ONE_THREAD 0U
+#endif
+
+/* For MHD_start_daemon(), with whatever else the server needs. */
+#define HTTP_FLAGS (MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | HTTP_ONE_THREAD)
+
+struct http_peers {
+    struct peers peers; /* the owner sets its limits, */
+    uint64_t *hung_up;  /* counts peers that had to leave, or were refused; NULL: nobody counts */
+    struct MHD_Daemon *daemon;
+    struct peer *admitted; /* while libmicrohttpd takes it */
+};
+
+/* The daemon, for which NULL is allowed, is the server's. */
+void http_peers_begin(struct http_peers *http, struct MHD_Daemon *daemon);
+
+/* Takes a connection that was accepted. */
+void http_peers_admit(struct http_peers *http, int fd, const union peer_address *from,
+                      socklen_t length);
+
+/* The daemon's MHD_OPTION_NOTIFY_CONNECTION, with a struct http_peers. */
+void http_peers_notify(void *http, struct MHD_Connection *connection, void **place,
+                       enum MHD_ConnectionNotificationCode code);
+
+struct peer *http_peer(struct MHD_Connection *connection);
+
+struct http_header {
+    unsigned status; /* of answers that have it; 0: all */
+    const char *name, *value;
+};
+
+/* Frees the text. NULL, for want of memory, ends the connection. The headers end with a name of
+ * NULL. */
+enum MHD_Result http_answer(struct MHD_Connection *connection, unsigned status, const char *type,
+                            char *text, const struct http_header *headers);
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * A program in a container with namespaces of its own: its records tell its pid namespace, and have
+ * the agent's time. Root only.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include <blkin.h>
+
+#include "babeltrace-plugin/base/monotonic.h"
+#include "check.h"
+#include "libblkin/zipkin_c.h"
+#include "libblkin-ring/parts/rings.h"
+#include "tools/rings/ring_event.h"
+#include "tracepoints/format/provider_table.h"
+#include "waits.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct rings memory;
+static struct agent agent;
+
+static void record(void)
+{
+    BLKIN_SCOPE(span, "request", BLKIN_SERVER, NULL);
+
+    BLKIN_ANNOTATE(&span, "text");
+}
+
+#define AHEAD_S 2000 /* of a container's clock */
+
+struct contained {
+    uint64_t pid_ns;
+    struct ring_clock clock; /* the agent's */
+    unsigned events, wrong;
+};
+
+static void check_contained(void *context, const struct record *found)
+{
+    struct contained *contained = context;
+    const struct ring_entry *entry = &found->entry;
+    struct event event = {.time_ns = 0};
+    struct ring_alarm alarm;
+
+    if (ring_event(entry, &contained->clock, &event) == DECODED_ALARM &&
+        ring_alarm(entry, &alarm) == DECODED_ALARM)
+        event.time_ns = (int64_t)alarm.event.monotonic;
+    contained->events |= 1U << (entry->event & 31);
+    contained->wrong += entry->pid != 1 || entry->pid_ns != contained->pid_ns ||
+                        event.time_ns <= contained->clock.after_ns ||
+                        event.time_ns > contained->clock.now_ns;
+}
+
+static int record_contained(void)
+{
+    static const struct blkin_endpoint endpoint = {.ip = "10.0.0.1", .name = "osd"};
+    struct blkin_trace trace;
+
+    CHECK(blkin_set_slow("*>0ns") == 0);
+    blkin_init();
+    WORK_UNTIL(rings_count(&memory, BLKIN_EVENT_SPAN) > 0, record());
+    blkin_init_new_trace(&trace, "op", &endpoint);
+    BLKIN_TIMESTAMP(&trace, NULL, "queued");
+    return check_status();
+}
+
+/* A container's program has the pid 1, as others have, and its clock; so has the agent, perhaps. */
+static void check_namespaces(int64_t agent_ahead_s)
+{
+    const unsigned all = 1U << BLKIN_EVENT_SPAN | 1U << BLKIN_EVENT_PROCESS |
+                         1U << BLKIN_EVENT_SLOW | 1U << ((RING_ORIGINAL + ANNOT_TIMESTAMP) & 31);
+    const int64_t ahead_ns = agent_ahead_s * 1000000000;
+    struct contained contained = {.clock.after_ns = clock_ns() + ahead_ns};
+    int offsets = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC), status = -1;
+    struct stat there;
+    pid_t pid;
+
+    rings_make(&memory, RING_BYTES_MIN, RING_BYTES_MIN);
+    agent_prepare(&agent);
+    memory_set_ahead(&memory.memory, ahead_ns);
+    agent_start(&agent, &memory);
+    if (unshare(CLONE_NEWPID | CLONE_NEWTIME) == 0 &&
+        dprintf(offsets, "monotonic %d 500000000", AHEAD_S) > 0) {
+        pid = fork();
+        if (pid == 0)
+            _exit(record_contained());
+        CHECK(stat("/proc/self/ns/pid_for_children", &there) == 0);
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+        contained.pid_ns = there.st_ino;
+        contained.clock.now_ns = clock_ns() + ahead_ns;
+        (void)rings_walk_all(&memory, check_contained, &contained);
+        CHECK(contained.events == all && contained.wrong == 0);
+    }
+    close(offsets);
+    agent_stop(&agent);
+    agent_remove(&agent);
+    rings_close(&memory);
+}
+
+/* In a process of its own, whose children are others' from then on. */
+static void run(int64_t agent_ahead_s)
+{
+    int status = -1;
+    const pid_t pid = fork();
+
+    if (pid == 0) {
+        check_failures = 0;
+        check_namespaces(agent_ahead_s);
+        _exit(check_status());
+    }
+    CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+int main(void)
+{
+    setenv("BLKIN_LTTNG", "no", 1);
+    run(0);
+    run(AHEAD_S / 2);
+    run(AHEAD_S * 2);
+    return check_status();
+}
