@@ -189,6 +189,9 @@ void start_flush_all(void);
  * cannot be traced without. */
 bool start_be_quiet(void);
 
+/* The program calls chroot(2): gets all that needs the agent's socket or /proc. */
+void start_leave_files(void);
+
 /* The last descriptor is closed, or was behind our back. */
 void message_connection_ends(struct connection *connection);
 

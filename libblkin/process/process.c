@@ -294,6 +294,13 @@ void blkin_server_begins_(void)
     blkin_do_chores_if_due(blkin_ticks());
 }
 
+void blkin_before_chroot_(void)
+{
+    blkin_process_load(true);
+    ring_find_before_chroot();
+    publish();
+}
+
 bool blkin_be_quiet_(void)
 {
     blkin_process_load(true);

@@ -305,6 +305,7 @@ def served(world, name):
 HAPROXY = """
 global
     maxconn 1000
+    {leaves}
 defaults
     mode http
     timeout connect 20s
@@ -319,10 +320,11 @@ backend back
 """
 
 
-def haproxy(world, name, behind, pooled=True, traced=True):
+def haproxy(world, name, behind, traced=True, pooled=True, leaves=""):
+    """leaves: settings by which it leaves the files and the user that it starts with."""
     port = world.port()
     config = world.make(f"{name}.conf", HAPROXY.format(
-        port=port, behind=behind, reuse="http-reuse always" if pooled else "option http-server-close"))
+        port=port, behind=behind, leaves=leaves, reuse="http-reuse always" if pooled else "option http-server-close"))
     # at SIGTERM it drops what it has at hand
     world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced, ends_at=signal.SIGUSR1)
     return port

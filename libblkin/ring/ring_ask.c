@@ -1,0 +1,224 @@
+/*
+ * The conversation with the agent: connect, one message, close.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "ring_ask.h"
+
+#include "libblkin/base/clock.h"
+#include "tracepoints/format/ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define RING_ASK_LOWEST 200 /* number of a descriptor */
+
+/* A connection: the descriptor, and by what it is known again. */
+static struct {
+    bool is_open;
+    bool is_awaited; /* an answer */
+    bool is_kept;
+    int descriptor;
+    dev_t device;
+    ino_t inode;
+    uint64_t until_ns;
+} ring_asked;
+
+void ring_ask_close(int descriptor)
+{
+    (void)syscall(SYS_close, descriptor);
+}
+
+/* To a higher number. */
+static int ring_ask_lift(int descriptor)
+{
+    const long higher = syscall(SYS_fcntl, descriptor, F_DUPFD_CLOEXEC, RING_ASK_LOWEST);
+
+    if (higher < 0)
+        return descriptor;
+    ring_ask_close(descriptor);
+    return (int)higher;
+}
+
+static bool ring_ask_is_same(void)
+{
+    struct stat status;
+
+    return ring_asked.is_open && fstat(ring_asked.descriptor, &status) == 0 &&
+           status.st_dev == ring_asked.device && status.st_ino == ring_asked.inode;
+}
+
+void ring_ask_stop(void)
+{
+    if (ring_ask_is_same())
+        ring_ask_close(ring_asked.descriptor);
+    ring_asked.is_open = ring_asked.is_awaited = ring_asked.is_kept = false;
+}
+
+void ring_ask_forget(void)
+{
+    if (ring_asked.is_awaited)
+        ring_ask_stop();
+}
+
+void ring_ask_keep(void)
+{
+    ring_asked.is_kept = ring_asked.is_open;
+}
+
+void ring_ask_expire(void)
+{
+    if (ring_asked.is_open && !ring_asked.is_awaited && blkin_monotonic_ns() >= ring_asked.until_ns)
+        ring_ask_stop();
+}
+
+/* The kernel checks that this process is that user. */
+static bool ring_ask_once_more(void)
+{
+    char text = 0;
+    struct iovec one = {&text, sizeof(text)};
+    const struct ucred who = {getpid(), geteuid(), getegid()};
+    union {
+        char bytes[CMSG_SPACE(sizeof(who))];
+        struct cmsghdr head;
+    } room = {
+        .head = {CMSG_LEN(sizeof(who)), SOL_SOCKET, SCM_CREDENTIALS},
+    };
+    const struct msghdr message = {
+        .msg_iov = &one,
+        .msg_iovlen = 1,
+        .msg_control = room.bytes,
+        .msg_controllen = sizeof(room.bytes),
+    };
+
+    memcpy(CMSG_DATA(&room.head), &who, sizeof(who));
+    return syscall(SYS_sendmsg, ring_asked.descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
+}
+
+static int ring_ask_connect(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+    int descriptor;
+
+    if (stat(path, &status) != 0) /* where no agent runs, this is all */
+        return -1;
+    descriptor =
+        (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (descriptor < 0)
+        return -1;
+    descriptor = ring_ask_lift(descriptor);
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    if (syscall(SYS_connect, descriptor, &address, sizeof(address)) != 0) {
+        ring_ask_close(descriptor);
+        return -1;
+    }
+    return descriptor;
+}
+
+static void ring_ask_await(uint64_t ns)
+{
+    ring_asked.until_ns = blkin_monotonic_ns() + ns;
+    ring_asked.is_open = true;
+    ring_asked.is_awaited = true;
+    ring_asked.is_kept = false;
+}
+
+void ring_ask(const char *path)
+{
+    struct stat status;
+
+    if (ring_ask_is_same()) {
+        if (ring_asked.is_awaited)
+            return;
+        if (ring_ask_once_more()) {
+            ring_ask_await(RING_KEPT_NS); /* there is no second try */
+            return;
+        }
+    }
+    ring_ask_stop();
+    ring_asked.descriptor = ring_ask_connect(path);
+    if (ring_asked.descriptor < 0)
+        return;
+    if (fstat(ring_asked.descriptor, &status) != 0) {
+        ring_ask_close(ring_asked.descriptor);
+        return;
+    }
+    ring_asked.device = status.st_dev;
+    ring_asked.inode = status.st_ino;
+    ring_ask_await(RING_ASK_NS);
+}
+
+/* Of a message: the first descriptor that came with it. All others are closed. */
+static int ring_ask_take(struct msghdr *message)
+{
+    int found = -1, each;
+
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(message); part; part = CMSG_NXTHDR(message, part)) {
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t at = CMSG_LEN(0); at + sizeof(each) <= part->cmsg_len; at += sizeof(each)) {
+            memcpy(&each, (char *)part + at, sizeof(each));
+            if (found < 0)
+                found = each;
+            else
+                ring_ask_close(each);
+        }
+    }
+    return found;
+}
+
+void ring_ask_wait(int64_t ns)
+{
+    const struct timespec limit = {0, (long)ns};
+    struct pollfd answer = {ring_asked.descriptor, POLLIN, 0};
+
+    if (ring_ask_is_same())
+        (void)syscall(SYS_ppoll, &answer, 1, &limit, NULL, 0);
+}
+
+enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
+{
+    struct ring_hello hello = {.mark = 0};
+    struct iovec text = {&hello, sizeof(hello)};
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr aligned;
+    } room;
+    struct msghdr message = {
+        .msg_iov = &text,
+        .msg_iovlen = 1,
+        .msg_control = room.bytes,
+        .msg_controllen = sizeof(room.bytes),
+    };
+    long length;
+
+    if (!ring_ask_is_same() || !ring_asked.is_awaited) {
+        ring_ask_expire();
+        return RING_NO_ANSWER;
+    }
+    length = syscall(SYS_recvmsg, ring_asked.descriptor, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    if (length < 0 && (errno == EAGAIN || errno == EINTR) &&
+        blkin_monotonic_ns() < ring_asked.until_ns)
+        return RING_ANSWER_LATER;
+    if (length > 0 && ring_asked.is_kept) {
+        ring_asked.is_awaited = false;
+        ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
+    } else {
+        ring_ask_stop();
+    }
+    *descriptor = length < 0 ? -1 : ring_ask_take(&message);
+    *bytes = hello.bytes;
+    if (length == (long)sizeof(hello) && hello.mark == RING_MARK && *descriptor >= 0)
+        return RING_ANSWER;
+    if (*descriptor >= 0)
+        ring_ask_close(*descriptor);
+    return RING_NO_ANSWER;
+}
