@@ -5,7 +5,6 @@
  */
 #include "blkin.h"
 
-#include "begin.h"
 #include "libblkin/base/chores.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"

@@ -9,7 +9,7 @@
 #include "server.h"
 
 #include "config.h"
-#include "libblkin/base/signals.h"
+#include "libblkin/base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>

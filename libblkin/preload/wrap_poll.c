@@ -8,7 +8,7 @@
  */
 #include "config.h"
 #include "file.h"
-#include "libblkin/base/signals.h"
+#include "libblkin/base/thread.h"
 #include "message.h"
 #include "preload.h"
 #include "real.h"

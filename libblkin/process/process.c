@@ -11,9 +11,9 @@
 
 #include "blkin.h"
 #include "libblkin/base/clock.h"
-#include "libblkin/base/quiet.h"
+#include "libblkin/base/thread.h"
 #include "libblkin/base/service.h"
-#include "libblkin/base/signals.h"
+#include "libblkin/base/thread.h"
 #include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"

@@ -368,4 +368,11 @@ static inline bool blkin_is_misuse(const struct blkin_span *span, enum check_cal
     return __builtin_expect(blkin_checks, 0) && blkin_check_refuses(span, call);
 }
 
+/* ---- the begin of a span whose id may be known already: blkin.c ---- */
+
+/* As blkin_span_begin_remote() begins it, in so many bytes; id 0: a new one. */
+__attribute__((visibility("hidden"))) void
+blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                    uint32_t kind, const struct blkin_context *context, uint64_t id);
+
 #endif
