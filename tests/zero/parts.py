@@ -167,7 +167,7 @@ class World:
     # ---- the recorder's rings ----------------------------------------------------------------------
 
     def record_rings(self):
-        """The same without LTTng: `blkin live`, which reads the rings that it gives. To be given to read_rings()."""
+        """The same without LTTng: `blkin agent` with send=all. To be given to read_rings()."""
         self.sessions += 1
         name = f"rings{self.sessions}"
         socket, spans = self.folder / name / "socket", self.folder / f"{name}.json"
@@ -177,12 +177,12 @@ class World:
         own = f"--runtime-dir={self.folder / name}", f"--state-dir={self.folder / name}"
 
         def status():
-            done = subprocess.run([BLKIN, "status", "--json", *own, "live"], capture_output=True, text=True, check=False)
+            done = subprocess.run([BLKIN, "status", "--json", *own, "agent"], capture_output=True, text=True, check=False)
             return json.loads(done.stdout) if done.returncode == 0 else {}
         self.status_of[name] = status
-        self.start(name, BLKIN, "live", "--from=rings", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
+        self.start(name, BLKIN, "agent", "--send=all", "--host=no", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
                    *own, environment={**self.environment, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")})
-        wait_until(lambda: status().get("state") == "running", "blkin live runs")
+        wait_until(lambda: status().get("state") == "recording", "blkin agent runs")
         return name
 
     def has_spans(self, name):
