@@ -512,6 +512,7 @@ int main(int argc, char **argv)
                   {"cancelling", cancelling},
                   {"signalling", signalling},
                   {"jumping", jumping},
+                  {"abandoning", abandoning},
                   {"waking", waking},
                   {"greeting", greeting},
                   {"nothing", nothing},

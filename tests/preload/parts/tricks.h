@@ -50,6 +50,7 @@ void vfork_close(void);
 void cancelling(void);
 void signalling(void);
 void jumping(void);
+void abandoning(void);
 void waking(void);
 void limiting(void);
 
