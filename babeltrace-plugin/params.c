@@ -5,7 +5,7 @@
  */
 #include "params.h"
 
-#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -51,7 +51,7 @@ static size_t encode_body(struct body *body, struct encoder *encoder, unsigned c
     body_reset(body);
     for (unsigned i = 0; i < calls; i++)
         (void)body_add(body, encoder, &spans[i], &cut);
-    body_frame(body, encoder, 0, calls, &framed);
+    body_frame((struct body_run){.body = body, .end = calls}, encoder, &framed);
     body_unframe(encoder, &framed);
     return body->buffer.length;
 }

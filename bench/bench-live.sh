@@ -142,7 +142,7 @@ cpu_ms() {
 }
 
 # What the viewers take for the same load, from their being attached to the last span: "plain" is babeltrace2 with our
-# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted; "rings" is `blkin live --from=rings`.
+# sink, "blkin" is `blkin live` with its reader, and no relay daemon is counted; "rings" is `blkin agent` with send=all.
 # 200 ms live timer, as by default.
 CPU_RATE=${CPU_RATE:-50000}
 cpu_of_plain() {
@@ -151,6 +151,7 @@ cpu_of_plain() {
     wait_for 20 viewer "babeltrace2's attaching" viewer_attached
 }
 cpu_of_blkin() {
+    status_of=live
     BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" live --runtime-dir="$WORK/run" \
         --state-dir="$WORK/state" --relayd="127.0.0.1:$RELAYD_LIVE" --relayd-control-port="$RELAYD_CONTROL" \
         --relayd-data-port="$RELAYD_DATA" --session=cpu --endpoint="http://$server" \
@@ -159,15 +160,17 @@ cpu_of_blkin() {
 }
 cpu_of_rings() {
     export BLKIN_RINGS=$WORK/rings BENCH_AWAIT_RINGS=1
-    BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" live --runtime-dir="$WORK/run" \
-        --state-dir="$WORK/state" --from=rings --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
+    status_of=agent
+    rm -rf "$WORK/rings.state" # its counters
+    BABELTRACE_PLUGIN_PATH=$BUILD/plugins start_part viewer "$BUILD/bin/blkin" agent --runtime-dir="$WORK/run" \
+        --state-dir="$WORK/rings.state" --send=all --host=no --ring-socket="$BLKIN_RINGS" --ring-bytes=64M --endpoint="http://$server"
     wait_for 20 viewer "the service" rings_run
 }
 rings_run() {
-    live_status .state | grep -q running
+    live_status .state | grep -q recording
 }
 live_status() {
-    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" live 2>/dev/null | jq -r "$1"
+    "$BUILD/bin/blkin" status --json --runtime-dir="$WORK/run" "$status_of" 2>/dev/null | jq -r "$1"
 }
 has_read() { # VIEWER SPANS
     case $1 in

@@ -40,7 +40,7 @@ static void post(unsigned spans)
     if (!spans)
         return;
     transport->send(transport, &payload, &reply);
-    if (reply.delivery != DELIVERY_ACCEPTED)
+    if (reply.outcome != OUTCOME_ACCEPTED)
         fail(reply.error.text);
 }
 

@@ -46,8 +46,8 @@ $(call fuzz_both,fuzz-assembler fuzz-packed fuzz-rules): fuzz_flags = \
 $(call fuzz_both,fuzz-foreign): fuzz_own = tools/foreign/store.c
 $(call fuzz_both,fuzz-foreign): fuzz_flags = '-DFOREIGN_STORE_MIN=UINT64_C(4096)'
 # with a clock of the fuzzer's own
-$(call fuzz_both,fuzz-outbox): fuzz_own = $(addprefix babeltrace-plugin/deliver/,outbox.c queue.c)
-$(call fuzz_both,fuzz-outbox): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
+$(call fuzz_both,fuzz-queue): fuzz_own = $(addprefix babeltrace-plugin/deliver/,queue.c batch.c)
+$(call fuzz_both,fuzz-queue): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 fuzz_flags =
 $(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) tests/libblkin/context_checks.h tests/rings/packed.h $(fuzz_archives)

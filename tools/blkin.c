@@ -44,7 +44,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"blkin agent", "keep the last seconds in memory, send slow requests", agent_command},
+    {"blkin agent", "collect on this host: slow requests, or every span", agent_command},
     {"blkin config", "check and show the configuration", config_command},
     {"blkin doctor", "say why no spans show up, and how to mend it", doctor},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},

@@ -1,11 +1,14 @@
 /*
  * How long to wait before the next attempt: first_ms after the first failure, then twice as long
- * after each one more, up to limit_ms. The caller counts its failures in a row.
+ * after each one more, up to limit_ms. The caller counts its failures in a row, or has a struct
+ * backoff for that. Full jitter keeps callers that failed together from coming back together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_BASE_BACKOFF_H
 #define BLKIN_BASE_BACKOFF_H
+
+#include "hash.h"
 
 #include <stdint.h>
 
@@ -17,6 +20,31 @@ static inline int64_t backoff_ms(unsigned failures, int64_t first_ms, int64_t li
     for (unsigned i = 1; i < failures && ms < limit_ms; i++)
         ms *= 2;
     return ms < limit_ms ? ms : limit_ms;
+}
+
+struct backoff {
+    int64_t first_ms, limit_ms;
+    unsigned failures; /* in a row; 0 after a success */
+    uint64_t random;
+};
+
+static inline struct backoff backoff_new(int64_t first_ms, int64_t limit_ms)
+{
+    struct backoff backoff = {.first_ms = first_ms, .limit_ms = limit_ms};
+
+    backoff.random = hash_seed(&backoff);
+    return backoff;
+}
+
+/* To be called after each failure. after_ms: the pause that the peer asks for; 0: none. */
+static inline int64_t backoff_pause_ms(struct backoff *backoff, int64_t after_ms)
+{
+    const int64_t limit_ms = backoff_ms(++backoff->failures, backoff->first_ms, backoff->limit_ms);
+    /* jitter, too, as the peer may have told all callers the same pause */
+    const int64_t most_ms = after_ms ? backoff->first_ms : limit_ms;
+
+    backoff->random += UINT64_C(0x9e3779b97f4a7c15);
+    return after_ms + (int64_t)(hash_mix(backoff->random) % (uint64_t)(most_ms + 1));
 }
 
 #endif

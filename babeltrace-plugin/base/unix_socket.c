@@ -161,3 +161,36 @@ ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, i
         memcpy(passed, CMSG_DATA(head), sizeof(*passed));
     return length;
 }
+
+/* ---- who sends ---- */
+
+bool unix_socket_name_senders(int listener)
+{
+    const int yes = 1;
+
+    return setsockopt(listener, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) == 0;
+}
+
+/* Descriptors that come with the message do not fit: the kernel closes them. */
+bool unix_socket_sender(int socket, uint32_t *user)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(struct ucred))];
+        struct cmsghdr aligned;
+    } room;
+    char text;
+    struct iovec iovec = {&text, sizeof(text)};
+    struct msghdr message = {.msg_iov = &iovec,
+                             .msg_iovlen = 1,
+                             .msg_control = room.bytes,
+                             .msg_controllen = sizeof(room.bytes)};
+    const ssize_t length = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *head = length > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    struct ucred who;
+
+    if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_CREDENTIALS)
+        return false;
+    memcpy(&who, CMSG_DATA(head), sizeof(who));
+    *user = who.uid;
+    return true;
+}

@@ -9,6 +9,7 @@
 #include "error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -50,5 +51,15 @@ ssize_t unix_socket_send(int socket, const void *bytes, size_t length, int passe
 /* As recv(2). *passed: the first descriptor, which is the caller's and closed at execve(2), or -1:
  * none. */
 ssize_t unix_socket_receive(int socket, void *bytes, size_t room, int *passed, int flags);
+
+/* ---- who sends */
+
+/* Of a listening socket, before anybody connects: its connections tell the sender of each message.
+ */
+bool unix_socket_name_senders(int listener);
+
+/* Takes a message, without waiting, whose bytes do not matter. The kernel vouches for the user.
+ * False: there is none. */
+bool unix_socket_sender(int socket, uint32_t *user);
 
 #endif

@@ -52,11 +52,6 @@ bool body_add(struct body *body, struct encoder *encoder, const struct span *spa
     return true;
 }
 
-void body_divide(struct body *body)
-{
-    body->group = 0;
-}
-
 struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i)
 {
     const uint32_t begin = body->starts[i];
@@ -66,24 +61,20 @@ struct text body_unit(const struct body *body, const struct encoder *encoder, ui
     return (struct text){body->buffer.data + begin, end - begin};
 }
 
-bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i)
+bool body_append(struct body *body, const struct encoder *encoder, struct text head,
+                 struct text unit)
 {
-    const struct text unit = body_unit(from, encoder, i);
-    const size_t before = to->buffer.length;
-    struct text head = {NULL, 0};
+    const size_t before = body->buffer.length;
 
-    if (encoder->head_of)
-        head = encoder->head_of(from->buffer.data, from->starts, i);
-    if (!body_begin_span(to, encoder))
+    if (!body_begin_span(body, encoder))
         return false;
-    if (!buffer_reserve(&to->buffer, head.length + unit.length + encoder->close.length)) {
-        to->buffer.length = before;
+    if (!buffer_reserve(&body->buffer, head.length + unit.length + encoder->close.length)) {
+        body->buffer.length = before;
         return false;
     }
-    to->starts[to->count++] = (uint32_t)to->buffer.length;
-    buffer_put(&to->buffer, head.data, head.length);
-    buffer_put(&to->buffer, unit.data, unit.length);
-    body_divide(to);
+    body->starts[body->count++] = (uint32_t)body->buffer.length;
+    buffer_put(&body->buffer, head.data, head.length);
+    buffer_put(&body->buffer, unit.data, unit.length);
     return true;
 }
 
@@ -116,26 +107,30 @@ size_t body_length(const struct body *body, const struct encoder *encoder)
     return body->buffer.length + encoder->close.length;
 }
 
-void body_frame(struct body *body, const struct encoder *encoder, uint32_t first, uint32_t end,
-                struct framed *framed)
+void body_frame(struct body_run run, const struct encoder *encoder, struct framed *framed)
 {
+    struct body *const body = run.body;
     char *const data = body->buffer.data;
-    char *begin;
+    char *begin, *spans;
 
-    framed->end = end == body->count ? data + body->buffer.length
-                                     : data + body->starts[end] - encoder->separator.length;
+    framed->end = run.end == body->count ? data + body->buffer.length
+                                         : data + body->starts[run.end] - encoder->separator.length;
     if (encoder->frame)
-        encoder->frame(data, body->starts, first, end, (size_t)(framed->end - data));
-    begin = data + body->starts[first] - encoder->open.length;
+        encoder->frame(data, body->starts, run.first, run.end, (size_t)(framed->end - data));
+    spans = data + body->starts[run.first];
+    begin = spans - encoder->open.length;
     (void)text_copy(begin, encoder->open);
-    if (end < body->count)
+    if (run.end < body->count)
         memcpy(framed->saved, framed->end, encoder->close.length);
     else
         memset(framed->saved, 0, sizeof(framed->saved));
     (void)text_copy(framed->end, encoder->close);
     framed->payload = (struct payload){
         .text = {begin, (size_t)(framed->end - begin) + encoder->close.length},
-        .spans = {data + body->starts[first], (size_t)(framed->end - (data + body->starts[first]))},
+        .spans = {spans, (size_t)(framed->end - spans)},
+        .partition = run.partition,
+        .partitions = run.partitions,
+        .stays = encoder->frame != NULL, /* else the frames of two neighbours share a byte */
     };
 }
 

@@ -7,7 +7,6 @@
 #define BLKIN_OUTPUT_BODY_H
 
 #include "babeltrace-plugin/encode/encoder.h"
-#include "transport.h"
 
 #include <stdint.h>
 
@@ -28,18 +27,29 @@ void body_reset(struct body *body);
 /* Returns false, body unchanged, when out of memory. */
 bool body_add(struct body *body, struct encoder *encoder, const struct span *span, bool *cut);
 
-/*
- * The next span shares nothing with the one before. So runs on both sides of this place can be
- * framed in any order: framing one does not write over the other.
- */
-void body_divide(struct body *body);
+/* The spans of a body from first up to, not including, end: what is sent, or spooled, at once. */
+struct body_run {
+    struct body *body;
+    uint32_t first;
+    uint32_t end;
+    bool is_half;     /* of a run that was refused */
+    bool is_arranged; /* by arrange() of the transport: its spans are of this partition, of so many
+                       */
+    uint32_t partition, partitions;
+};
+
+static inline uint32_t body_run_length(struct body_run run)
+{
+    return run.end - run.first;
+}
 
 /* Unit i as it is: it has the head of its group only if it is the first unit of the group. */
 struct text body_unit(const struct body *body, const struct encoder *encoder, uint32_t i);
 
-/* Appends a copy of unit i of another body, with a head of its own. Returns false, `to` unchanged,
- * when out of memory. */
-bool body_copy(struct body *to, const struct body *from, const struct encoder *encoder, uint32_t i);
+/* Appends a unit of another body, behind a head that it needs or an empty one. Returns false, body
+ * unchanged, when out of memory. */
+bool body_append(struct body *body, const struct encoder *encoder, struct text head,
+                 struct text unit);
 
 /* Removes the last span; others must remain. */
 void body_remove_last(struct body *body, const struct encoder *encoder);
@@ -56,11 +66,19 @@ void body_fill(struct body *body, const struct encoder *encoder, uint32_t spans,
 /* The length of the whole body, framed. */
 size_t body_length(const struct body *body, const struct encoder *encoder);
 
+/* A framed run. */
+struct payload {
+    struct text text;               /* an encoded batch */
+    struct text spans;              /* the spans and separators in it, without the frame */
+    uint32_t partition, partitions; /* of the run */
+    bool stays;                     /* the text stays unchanged until await() returns */
+};
+
 /*
- * Frames the spans from first up to, not including, end, in place and without memory. The frame
- * overwrites bytes before the first span, so the caller frames runs from left to right. It also
- * overwrites bytes after the last span, which body_unframe() restores. A framed run can be sent
- * several times.
+ * Frames a run in place and without memory. The frame overwrites bytes before the first span, so
+ * the caller frames runs from left to right; but runs that share no group can be framed in any
+ * order. It also overwrites bytes after the last span, which body_unframe() restores. A run can be
+ * framed, and a framed run be sent, several times.
  */
 struct framed {
     struct payload payload;
@@ -68,8 +86,7 @@ struct framed {
     char saved[16];
 };
 
-void body_frame(struct body *body, const struct encoder *encoder, uint32_t first, uint32_t end,
-                struct framed *framed);
+void body_frame(struct body_run run, const struct encoder *encoder, struct framed *framed);
 void body_unframe(const struct encoder *encoder, const struct framed *framed);
 
 #endif

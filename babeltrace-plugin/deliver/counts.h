@@ -1,5 +1,6 @@
 /*
- * The account of spans: each finished span has one outcome, or waits for it.
+ * The account of spans: each finished span has one outcome, or waits for it. A transport's answer
+ * to a batch is an outcome of all its spans, too, or OUTCOME_AGAIN.
  *
  *     spans = the sum of outcome[] + waiting + held, always
  *
@@ -27,7 +28,8 @@ enum outcome {
     OUTCOME_SKIPPED,            /* an earlier run has delivered it: stages/chain.h */
     OUTCOME_SAMPLED_OUT,        /* with its trace, by tail sampling: stages/tail_stage.h */
     OUTCOME_SPOOLED,            /* it is on disk, and from now on in the spool's account */
-    OUTCOMES
+    OUTCOMES,
+    OUTCOME_AGAIN = OUTCOMES /* none yet: it may be sent again */
 };
 
 struct spool_counts {

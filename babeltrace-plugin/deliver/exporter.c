@@ -1,5 +1,5 @@
 /*
- * The exporter puts outbox, senders, transports, spool and tap together.
+ * The exporter puts queue, senders, transports, spool and tap together.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,8 +8,8 @@
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/encode/encoder.h"
-#include "kafka_url.h"
-#include "sender.h"
+#include "kafka_conf.h"
+#include "send.h"
 #include "tap.h"
 
 #include <inttypes.h>
@@ -22,10 +22,10 @@ struct exporter {
     struct exporter_options options;
     struct exporter_callbacks callbacks;
     const struct protocol *protocol;
-    struct outbox *outbox;
+    struct queue *queue;
     struct tap *tap;     /* NULL: none */
     struct spool *spool; /* NULL: none */
-    struct sender sender;
+    struct senders senders;
     struct reporter reporter;
     int64_t stop_ms; /* when delivery ends; CLOCK_NEVER: no end is known */
     bool is_running; /* there are threads */
@@ -38,7 +38,7 @@ static void exporter_stop(struct exporter *exporter, int64_t timeout_ms)
     if (exporter->stop_ms != CLOCK_NEVER)
         return;
     exporter->stop_ms = clock_ms() + timeout_ms;
-    outbox_stop(exporter->outbox, exporter->stop_ms);
+    queue_stop(exporter->queue, exporter->stop_ms);
 }
 
 bool exporter_heed_interruption(struct exporter *exporter)
@@ -52,23 +52,23 @@ bool exporter_heed_interruption(struct exporter *exporter)
  */
 static void exporter_wait_for_reader(struct exporter *exporter)
 {
-    while (exporter->stop_ms == CLOCK_NEVER && outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, 0) &&
-           !outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
+    while (exporter->stop_ms == CLOCK_NEVER && queue_wait(exporter->queue, QUEUE_IS_EMPTY, 0) &&
+           !queue_wait(exporter->queue, QUEUE_HAS_ENDED, clock_ms() + INTERRUPT_POLL_MS))
         (void)exporter_heed_interruption(exporter);
 }
 
 /* The threads deliver for timeout_ms at most, and end. */
 static void exporter_end_threads(struct exporter *exporter, int64_t timeout_ms)
 {
-    outbox_close(exporter->outbox);
+    queue_close(exporter->queue);
     if (exporter->spool)
         spool_stop(exporter->spool);
     if (timeout_ms)
         exporter_wait_for_reader(exporter);
     exporter_stop(exporter, timeout_ms);
-    if (!outbox_wait(exporter->outbox, OUTBOX_HAS_ENDED, exporter->stop_ms))
-        sender_cancel(&exporter->sender);
-    sender_join(&exporter->sender);
+    if (!queue_wait(exporter->queue, QUEUE_HAS_ENDED, exporter->stop_ms))
+        senders_cancel(&exporter->senders);
+    senders_join(&exporter->senders);
 }
 
 static bool exporter_has_scheme(const char *endpoint, const char *scheme)
@@ -120,14 +120,14 @@ static bool exporter_is_zipkin(const struct exporter *exporter)
 }
 
 /* Only HTTP has several senders: a file has one end, and librdkafka itself sends in parallel. */
-static struct sender_threads exporter_threads(const struct exporter_options *options)
+static struct senders_threads exporter_threads(const struct exporter_options *options)
 {
     const bool has_spool = options->spool.folder != NULL;
     const bool is_parallel = exporter_is_http(options->transport.endpoint);
     const int64_t senders = is_parallel && options->requests > 1 ? options->requests : 1;
     const int64_t more = is_parallel && has_spool ? options->spool.senders - senders : 0;
 
-    return (struct sender_threads){
+    return (struct senders_threads){
         .helpers = senders > 1 ? (unsigned)senders - 1 : 0,
         .has_spooler = has_spool,
         .of_records = more > 0 ? (unsigned)more : 0,
@@ -146,35 +146,33 @@ static void exporter_say_found(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-/* Gives a worker its transport and encoders; the spooler sends nothing, and borrows a transport. */
-static bool exporter_equip(struct exporter *exporter, struct worker *worker, struct error *error)
+/* Gives a sender its transport and encoders; the spooler sends nothing. */
+static bool exporter_equip(struct exporter *exporter, struct sender *sender, struct error *error)
 {
-    struct courier *courier = &worker->courier;
     const bool needs_tap_encoder = exporter->tap && !exporter_is_zipkin(exporter);
 
     error_set(error, "out of memory");
-    courier->encoder = exporter->protocol->encoder_new();
+    sender->encoder = exporter->protocol->encoder_new();
     if (needs_tap_encoder)
-        courier->tap_encoder = zipkin_protocol.encoder_new();
-    if (!courier->encoder || (needs_tap_encoder && !courier->tap_encoder))
+        sender->tap_encoder = zipkin_protocol.encoder_new();
+    if (!sender->encoder || (needs_tap_encoder && !sender->tap_encoder))
         return false;
-    if (worker->work == WORK_SPOOL) {
-        courier->transport = exporter->sender.workers[0].courier.transport;
+    if (sender->work == WORK_SPOOL)
         return true;
-    }
-    courier->transport = exporter_open_transport(&exporter->options.transport, error);
-    if (courier->transport && courier->transport->post &&
-        !(courier->replies = calloc(POSTED_MAX, sizeof(*courier->replies))))
-        return error_set(error, "out of memory");
-    return courier->transport != NULL;
+    sender->transport = exporter_open_transport(&exporter->options.transport, error);
+    if (!sender->transport)
+        return false;
+    sender->replies =
+        calloc(sender->transport->await ? SENT_TOGETHER : 1, sizeof(*sender->replies));
+    return sender->replies || error_set(error, "out of memory");
 }
 
-static bool exporter_open_sender(struct exporter *exporter, const struct sender_threads *threads,
-                                 struct error *error)
+static bool exporter_open_senders(struct exporter *exporter, const struct senders_threads *threads,
+                                  struct error *error)
 {
-    const struct courier courier = {
+    const struct senders_options options = {
         .protocol = exporter->protocol,
-        .outbox = exporter->outbox,
+        .queue = exporter->queue,
         .spool = exporter->spool,
         .tap = exporter->tap,
         .taken = exporter->callbacks.taken,
@@ -185,10 +183,10 @@ static bool exporter_open_sender(struct exporter *exporter, const struct sender_
     };
 
     error_set(error, "out of memory");
-    if (!sender_open(&exporter->sender, &courier, threads))
+    if (!senders_open(&exporter->senders, &options, threads))
         return false;
-    for (unsigned i = 0; i < exporter->sender.count; i++) {
-        if (!exporter_equip(exporter, &exporter->sender.workers[i], error))
+    for (unsigned i = 0; i < exporter->senders.count; i++) {
+        if (!exporter_equip(exporter, &exporter->senders.list[i], error))
             return false;
     }
     return true;
@@ -197,7 +195,7 @@ static bool exporter_open_sender(struct exporter *exporter, const struct sender_
 static bool exporter_set_up(struct exporter *exporter, struct error *error)
 {
     struct exporter_options *options = &exporter->options;
-    struct sender_threads threads;
+    struct senders_threads threads;
 
     exporter->protocol = options->transport.protocol = exporter_protocol(options);
     options->transport.endpoint = exporter_endpoint(options);
@@ -205,7 +203,7 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
     exporter->reporter.report = exporter->callbacks.report;
     exporter->reporter.context = exporter->callbacks.context;
     threads = exporter_threads(options);
-    exporter->outbox = outbox_new(&(struct outbox_options){
+    exporter->queue = queue_new(&(struct queue_options){
         .batch_spans = (uint32_t)options->batch_spans,
         .batch_bytes = (size_t)options->batch_bytes,
         .batch_timeout_ms = options->batch_timeout_ms,
@@ -213,18 +211,18 @@ static bool exporter_set_up(struct exporter *exporter, struct error *error)
         .is_blocking = options->on_full != ON_FULL_DROP_OLDEST,
         .has_spool = options->spool.folder != NULL,
         .is_arranged = !exporter_is_zipkin(exporter) || is_kafka_url(options->transport.endpoint),
-        .threads = sender_count(&threads),
+        .threads = senders_count(&threads),
     });
     error_set(error, "out of memory");
-    return exporter->outbox && (!options->tap || (exporter->tap = tap_open(options->tap, error))) &&
+    return exporter->queue && (!options->tap || (exporter->tap = tap_open(options->tap, error))) &&
            (!options->spool.folder ||
-            (exporter->spool = spool_open(&options->spool, exporter->outbox, error))) &&
-           exporter_open_sender(exporter, &threads, error);
+            (exporter->spool = spool_open(&options->spool, exporter->queue, error))) &&
+           exporter_open_senders(exporter, &threads, error);
 }
 
 static bool exporter_start(struct exporter *exporter, struct error *error)
 {
-    const char *warning = exporter->sender.workers[0].courier.transport->warning;
+    const char *warning = exporter->senders.list[0].transport->warning;
 
     if (exporter->spool)
         exporter_say_found(exporter);
@@ -232,22 +230,22 @@ static bool exporter_start(struct exporter *exporter, struct error *error)
         exporter->callbacks.report(exporter->callbacks.context, warning);
     exporter->is_running = true;
     error_set(error, "cannot start a thread");
-    return sender_start(&exporter->sender);
+    return senders_start(&exporter->senders);
 }
 
 /* Waits for the answer to the probe. Returns whether the exporter can start with that answer. */
 static bool exporter_is_welcome(struct exporter *exporter, struct error *error)
 {
-    const struct reply *probe = &exporter->sender.probe;
+    const struct reply *probe = &exporter->senders.probe;
 
-    while (!sender_wait_for_probe(&exporter->sender, clock_ms() + INTERRUPT_POLL_MS)) {
+    while (!senders_wait_for_probe(&exporter->senders, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter->callbacks.interrupted(exporter->callbacks.context))
             return error_set(
                 error, "interrupted before a collector answered, or a reader opened the file");
     }
-    if (probe->delivery == DELIVERY_ACCEPTED)
+    if (probe->outcome == OUTCOME_ACCEPTED)
         return true;
-    if (probe->delivery == DELIVERY_RETRY && !exporter->options.require_collector) {
+    if (probe->outcome == OUTCOME_AGAIN && !exporter->options.require_collector) {
         exporter->callbacks.report(exporter->callbacks.context, probe->error.text);
         return true;
     }
@@ -261,7 +259,7 @@ static void exporter_end(struct exporter *exporter, int64_t timeout_ms)
     exporter_end_threads(exporter, timeout_ms);
     if (exporter->tap)
         tap_end(exporter->tap);
-    sender_close(&exporter->sender);
+    senders_close(&exporter->senders);
 }
 
 struct exporter *exporter_new(const struct exporter_options *options,
@@ -288,7 +286,7 @@ struct exporter *exporter_new(const struct exporter_options *options,
 
 static void exporter_say_dropped(struct exporter *exporter)
 {
-    const uint64_t dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    const uint64_t dropped = queue_counts(exporter->queue).outcome[OUTCOME_DROPPED];
     struct error message;
 
     error_set(&message, "%" PRIu64 " spans were dropped as the queue was full", dropped);
@@ -318,9 +316,9 @@ bool exporter_close(struct exporter *exporter, struct error *error)
     exporter_say_dropped(exporter);
     if (exporter->spool)
         exporter_say_kept(exporter);
-    if (!exporter->sender.is_kept)
-        *error = exporter->sender.error;
-    return exporter->sender.is_kept;
+    if (!exporter->senders.is_kept)
+        *error = exporter->senders.error;
+    return exporter->senders.is_kept;
 }
 
 void exporter_free(struct exporter *exporter)
@@ -330,9 +328,9 @@ void exporter_free(struct exporter *exporter)
     if (exporter->is_running)
         exporter_end(exporter, 0);
     tap_free(exporter->tap);
-    sender_close(&exporter->sender);
+    senders_close(&exporter->senders);
     spool_free(exporter->spool);
-    outbox_free(exporter->outbox);
+    queue_free(exporter->queue);
     free(exporter);
 }
 
@@ -345,20 +343,20 @@ static void exporter_say_dropping(struct exporter *exporter)
 
     if (clock_ms() < exporter->reporter.next_ms[REPORT_DROPPING])
         return; /* thousands of spans may be dropped until then */
-    dropped = outbox_counts(exporter->outbox).outcome[OUTCOME_DROPPED];
+    dropped = queue_counts(exporter->queue).outcome[OUTCOME_DROPPED];
     reporter_say(&exporter->reporter, REPORT_DROPPING,
                  "the queue is full: the oldest spans are dropped, %" PRIu64 " so far", dropped);
 }
 
 void exporter_add(struct exporter *exporter, const struct span *span)
 {
-    enum outbox_added added;
+    enum queue_added added;
 
-    while ((added = outbox_add(exporter->outbox, span)) == OUTBOX_FULL) {
+    while ((added = queue_add(exporter->queue, span)) == QUEUE_FULL) {
         (void)exporter_heed_interruption(exporter);
-        (void)outbox_wait(exporter->outbox, OUTBOX_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
+        (void)queue_wait(exporter->queue, QUEUE_HAS_ROOM, clock_ms() + INTERRUPT_POLL_MS);
     }
-    if (added == OUTBOX_DROPPING)
+    if (added == QUEUE_DROPPING)
         exporter_say_dropping(exporter);
 }
 
@@ -367,7 +365,7 @@ void exporter_set_live(struct exporter *exporter)
     if (exporter->options.on_full != ON_FULL_AUTO)
         return;
     exporter->options.on_full = ON_FULL_DROP_OLDEST;
-    outbox_set_blocking(exporter->outbox, false);
+    queue_set_blocking(exporter->queue, false);
 }
 
 bool exporter_is_stored(struct exporter *exporter, struct error *error)
@@ -377,13 +375,13 @@ bool exporter_is_stored(struct exporter *exporter, struct error *error)
 
 bool exporter_has_failed(struct exporter *exporter, struct error *error)
 {
-    return outbox_has_failed(exporter->outbox, error);
+    return queue_has_failed(exporter->queue, error);
 }
 
 void exporter_flush(struct exporter *exporter)
 {
-    outbox_set_draining(exporter->outbox, true);
-    while (!outbox_wait(exporter->outbox, OUTBOX_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
+    queue_set_draining(exporter->queue, true);
+    while (!queue_wait(exporter->queue, QUEUE_IS_EMPTY, clock_ms() + INTERRUPT_POLL_MS)) {
         if (exporter_heed_interruption(exporter))
             break; /* exporter_close() waits for the rest */
     }
@@ -391,18 +389,18 @@ void exporter_flush(struct exporter *exporter)
         if (exporter_heed_interruption(exporter))
             break;
     }
-    outbox_set_draining(exporter->outbox, false);
+    queue_set_draining(exporter->queue, false);
 }
 
 uint64_t exporter_settled(struct exporter *exporter)
 {
-    return outbox_settled(exporter->outbox);
+    return queue_settled(exporter->queue);
 }
 
 struct exporter_counts exporter_counts(struct exporter *exporter)
 {
     struct exporter_counts counts =
-        exporter->spool ? spool_counts(exporter->spool) : outbox_counts(exporter->outbox);
+        exporter->spool ? spool_counts(exporter->spool) : queue_counts(exporter->queue);
 
     if (exporter->tap)
         counts.tap_dropped = tap_dropped(exporter->tap);

@@ -91,11 +91,11 @@ static void file_take_back(struct file_transport *file, off_t length)
 }
 
 /* A full disk may get room again. EAGAIN means that cancel() ended the wait for a reader. */
-static enum delivery file_judge(const struct file_transport *file, int cause)
+static enum outcome file_judge(const struct file_transport *file, int cause)
 {
     if (file->seekable ? cause == ENOSPC || cause == EDQUOT : cause == EAGAIN)
-        return DELIVERY_RETRY;
-    return DELIVERY_REFUSED;
+        return OUTCOME_AGAIN;
+    return OUTCOME_REFUSED;
 }
 
 static bool file_begin_output(struct file_transport *file, struct error *error)
@@ -117,14 +117,14 @@ static void file_send(struct transport *transport, const struct payload *payload
     const off_t before = file->length;
     const struct text joint = file->has_spans ? file->protocol->file_joint : (struct text){NULL, 0};
 
-    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
     if (file_begin_output(file, &reply->error) && file_write_all(file, joint, &reply->error) &&
         file_write_all(file, payload->spans, &reply->error) &&
         (!file->seekable || file_write_tail(file, &reply->error))) {
         file->has_spans = true;
         return;
     }
-    reply->delivery = file_judge(file, errno);
+    reply->outcome = file_judge(file, errno);
     file_take_back(file, before);
 }
 
@@ -148,18 +148,18 @@ static void file_probe(struct transport *transport, struct reply *reply)
 {
     struct file_transport *file = (struct file_transport *)transport;
 
-    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
     while (file->fd < 0 && !file_try_to_open(file)) {
         if (!file_wait_for(file, -1, READER_POLL_MS)) {
             error_set(&reply->error, "file:%s: nobody reads the FIFO", file->path);
-            reply->delivery = DELIVERY_RETRY;
+            reply->outcome = OUTCOME_AGAIN;
             return;
         }
     }
     if (file->fd < 0) {
         error_set(&reply->error, "file:%s: cannot open for writing: %s", file->path,
                   strerror(errno));
-        reply->delivery = DELIVERY_REFUSED;
+        reply->outcome = OUTCOME_REFUSED;
     }
 }
 

@@ -12,6 +12,7 @@
 #include "compress.h"
 #include "http_reply.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,7 +97,7 @@ static void http_judge_failure(struct http_transport *http, CURLcode code, struc
     curl_easy_getinfo(http->client.curl, CURLINFO_SIZE_UPLOAD_T, &sent_bytes);
     curl_easy_getinfo(http->client.curl, CURLINFO_HTTP_CONNECTCODE, &proxy_status);
     *reply = (struct reply){
-        .delivery = DELIVERY_RETRY,
+        .outcome = OUTCOME_AGAIN,
         .may_be_batch = sent_bytes > 0, /* it was being sent, or answered */
     };
     http->has_advice = http_client_describe(&http->client, code, http->url.shown, &reply->error);
@@ -168,10 +169,10 @@ static void http_probe(struct transport *transport, struct reply *reply)
     const long status = http_request_twice(http, http->protocol->empty_batch, reply);
     struct error cause;
 
-    if (reply->delivery == DELIVERY_ACCEPTED || http->has_advice)
+    if (reply->outcome == OUTCOME_ACCEPTED || http->has_advice)
         return;
     cause = reply->error;
-    if (reply->delivery != DELIVERY_RETRY)
+    if (reply->outcome != OUTCOME_AGAIN)
         error_set(&reply->error, "not %s: %s: correct the parameter endpoint", http->protocol->peer,
                   cause.text);
     else if (status)

@@ -52,15 +52,15 @@ static bool reply_is_among(const short *statuses, long status)
     return *statuses != 0;
 }
 
-static enum delivery reply_delivery_of(const struct protocol *protocol, long status)
+static enum outcome reply_outcome_of(const struct protocol *protocol, long status)
 {
     if (status >= 200 && status < 300)
-        return DELIVERY_ACCEPTED;
+        return OUTCOME_ACCEPTED;
     if (status == 400)
-        return DELIVERY_INVALID;
+        return OUTCOME_INVALID;
     if (status == 413)
-        return DELIVERY_TOO_LARGE;
-    return reply_is_among(protocol->again, status) ? DELIVERY_RETRY : DELIVERY_REFUSED;
+        return OUTCOME_TOO_LARGE;
+    return reply_is_among(protocol->again, status) ? OUTCOME_AGAIN : OUTCOME_REFUSED;
 }
 
 #define ADVICE_MAX 128
@@ -109,7 +109,7 @@ static void reply_judge_stranger(const struct http_reply *answer, const struct p
     char type[SAID_MAX];
 
     reply_make_printable(text_of(answer->type), type);
-    reply->delivery = DELIVERY_RETRY;
+    reply->outcome = OUTCOME_AGAIN;
     error_set(&reply->error,
               "%s: answered %ld with %s, but not as %s does: correct the parameter endpoint", url,
               status, type[0] ? type : "a body of no type", protocol->peer);
@@ -139,16 +139,16 @@ void http_reply_judge(const struct http_reply *answer, const struct protocol *pr
     char advice[ADVICE_MAX], said[SAID_MAX];
 
     *reply = (struct reply){
-        .delivery = reply_delivery_of(protocol, status),
+        .outcome = reply_outcome_of(protocol, status),
         .may_be_batch = reply_is_among(protocol->suspect, status),
         .retry_after_ms = reply_pause_ms(retry_after_s),
     };
-    if (reply->delivery == DELIVERY_ACCEPTED &&
+    if (reply->outcome == OUTCOME_ACCEPTED &&
         !protocol->is_answer(status, text_of(answer->type), body)) {
         reply_judge_stranger(answer, protocol, url, status, reply);
         return;
     }
-    if (reply->delivery == DELIVERY_ACCEPTED) {
+    if (reply->outcome == OUTCOME_ACCEPTED) {
         reply_judge_accepted(answer, protocol, url, reply);
         return;
     }

@@ -23,14 +23,14 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #else
 
 #include "babeltrace-plugin/base/lock.h"
+#include "kafka_arrange.h"
 #include "kafka_conf.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
-/* The limits of a message: by default, a broker takes a MiB in one request. */
-#define MESSAGE_SPANS 500
-#define MESSAGE_BYTES 900000
+#define MESSAGE_BYTES 900000 /* by default, a broker takes a MiB in one request */
 
 #define LOOK_MS       10000  /* the wait for an answer about the topic */
 #define AWAY_MS       1000   /* the same, if the brokers were away the last time */
@@ -39,6 +39,10 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
 #define MAKING_MS     1000   /* the wait for brokers that make topics automatically */
 #define WAIT_STEP_MS  100
 #define CANCELLED_MS  2000 /* the wait for the reports about purged messages */
+
+#define BEGUN_MAX 4096 /* of more partitions, some share one */
+
+enum begun { NOT_BEGUN, FIRST_SENT, BEGUN };
 
 struct kafka_transport {
     struct transport base;
@@ -54,9 +58,16 @@ struct kafka_transport {
     int64_t look_again_ms;
     int64_t look_ms;
     uint32_t outstanding; /* messages without a report */
-    bool is_abandoned;    /* reports must not touch the replies any more */
-    bool is_away;         /* no broker can be reached */
-    bool has_broker;      /* a broker has answered the last question */
+    /*
+     * Of each partition: has the broker acknowledged a message of this handle? The leader of a
+     * partition that was just made may refuse the first message, which librdkafka sends again, and
+     * accept the second. Then the leader takes the first one for a duplicate, which is lost. So the
+     * first message goes alone.
+     */
+    uint8_t begun[BEGUN_MAX];
+    bool is_abandoned; /* reports must not touch the replies any more */
+    bool is_away;      /* no broker can be reached */
+    bool has_broker;   /* a broker has answered the last question */
     rd_kafka_resp_err_t problem_code;
     char problem[300];
 };
@@ -102,15 +113,15 @@ static void kafka_set_error(struct kafka_transport *kafka, rd_kafka_resp_err_t c
 }
 
 /* Has the broker itself refused the message, so that it is not in the log? */
-static bool kafka_is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
+static bool kafka_is_final(rd_kafka_resp_err_t code, enum outcome *outcome)
 {
     switch (code) {
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-        *delivery = DELIVERY_TOO_LARGE;
+        *outcome = OUTCOME_TOO_LARGE;
         return true;
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-        *delivery = DELIVERY_INVALID;
+        *outcome = OUTCOME_INVALID;
         return true;
     case RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION:
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -119,7 +130,7 @@ static bool kafka_is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
     case RD_KAFKA_RESP_ERR_UNSUPPORTED_VERSION:
     case RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE:
     case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
-        *delivery = DELIVERY_REFUSED;
+        *outcome = OUTCOME_REFUSED;
         return true;
     default:
         return false;
@@ -129,16 +140,16 @@ static bool kafka_is_final(rd_kafka_resp_err_t code, enum delivery *delivery)
 static void kafka_judge(struct kafka_transport *kafka, rd_kafka_resp_err_t code,
                         rd_kafka_msg_status_t status, struct reply *reply)
 {
-    *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+    *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR || status == RD_KAFKA_MSG_STATUS_PERSISTED) {
         kafka_note_answer(kafka);
         return;
     }
     kafka_set_error(kafka, code, reply);
-    if (!kafka_is_final(code, &reply->delivery))
-        reply->delivery = status == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED
-                              ? DELIVERY_POSSIBLY_PERSISTED
-                              : DELIVERY_RETRY;
+    if (!kafka_is_final(code, &reply->outcome))
+        reply->outcome = status == RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED
+                             ? OUTCOME_POSSIBLY_PERSISTED
+                             : OUTCOME_AGAIN;
     if (code == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC || code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
         code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART || code == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT)
         kafka->look_again_ms = 0;
@@ -151,8 +162,10 @@ static void kafka_delivered(rd_kafka_t *handle, const rd_kafka_message_t *messag
 
     (void)handle;
     kafka->outstanding--;
-    if (!kafka->is_abandoned)
-        kafka_judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
+    if (kafka->is_abandoned)
+        return;
+    kafka_judge(kafka, message->err, rd_kafka_message_status(message), message->_private);
+    kafka->begun[(uint32_t)message->partition % BEGUN_MAX] = message->err ? NOT_BEGUN : BEGUN;
 }
 
 /* Logs only if the options have "debug". */
@@ -243,6 +256,7 @@ static bool kafka_open_handle(struct kafka_transport *kafka, struct error *error
     kafka->handle = handle;
     pthread_mutex_unlock(&kafka->lock);
     kafka->is_stale = kafka->is_away = false;
+    memset(kafka->begun, NOT_BEGUN, sizeof(kafka->begun));
     kafka->problem_code = RD_KAFKA_RESP_ERR_NO_ERROR;
     kafka->look_again_ms = 0;
     return true;
@@ -305,23 +319,23 @@ static void kafka_look_up(struct kafka_transport *kafka, struct reply *reply)
             code != RD_KAFKA_RESP_ERR__TRANSPORT && code != RD_KAFKA_RESP_ERR__TIMED_OUT;
     } while (kafka_may_change(kafka, code, since_ms, was_away));
     if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
-        atomic_store(&kafka->base.partitions, (uint32_t)partitions);
+        kafka->base.partitions = (uint32_t)partitions;
         kafka->look_again_ms = clock_ms() + LOOK_AGAIN_MS;
-        *reply = (struct reply){.delivery = DELIVERY_ACCEPTED};
+        *reply = (struct reply){.outcome = OUTCOME_ACCEPTED};
         return;
     }
-    *reply = (struct reply){.delivery = DELIVERY_RETRY};
+    *reply = (struct reply){.outcome = OUTCOME_AGAIN};
     kafka_set_error(kafka, code, reply);
     if (kafka->is_stale)
-        reply->delivery = DELIVERY_REFUSED;
+        reply->outcome = OUTCOME_REFUSED;
     else
-        (void)kafka_is_final(code, &reply->delivery);
+        (void)kafka_is_final(code, &reply->outcome);
 }
 
 /* Returns whether there are a handle and a topic; looks: asks the brokers in any case. */
 static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct reply *reply)
 {
-    *reply = (struct reply){.delivery = DELIVERY_RETRY};
+    *reply = (struct reply){.outcome = OUTCOME_AGAIN};
     if (atomic_load(&kafka->is_cancelled))
         return error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     if (kafka->is_stale && kafka->outstanding) {
@@ -338,8 +352,8 @@ static bool kafka_is_ready(struct kafka_transport *kafka, bool looks, struct rep
     if (looks || kafka->is_away || clock_ms() >= kafka->look_again_ms)
         kafka_look_up(kafka, reply);
     else
-        reply->delivery = DELIVERY_ACCEPTED;
-    return reply->delivery == DELIVERY_ACCEPTED;
+        reply->outcome = OUTCOME_ACCEPTED;
+    return reply->outcome == OUTCOME_ACCEPTED;
 }
 
 static void kafka_probe(struct transport *transport, struct reply *reply)
@@ -347,7 +361,7 @@ static void kafka_probe(struct transport *transport, struct reply *reply)
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
     struct error cause;
 
-    if (kafka_is_ready(kafka, true, reply) || reply->delivery != DELIVERY_RETRY || !kafka->handle ||
+    if (kafka_is_ready(kafka, true, reply) || reply->outcome != OUTCOME_AGAIN || !kafka->handle ||
         kafka->has_broker)
         return;
     cause = reply->error;
@@ -380,23 +394,24 @@ static void kafka_await(struct transport *transport)
     }
 }
 
-static void kafka_post(struct transport *transport, const struct payload *payload,
+static void kafka_send(struct transport *transport, const struct payload *payload,
                        struct reply *reply)
 {
     struct kafka_transport *kafka = (struct kafka_transport *)transport;
     const int flags = payload->stays ? 0 : RD_KAFKA_MSG_F_COPY;
+    uint8_t *const begun = &kafka->begun[payload->partition % BEGUN_MAX];
     rd_kafka_resp_err_t code;
 
+    if (*begun == FIRST_SENT)
+        kafka_await(transport);
     if (!kafka_is_ready(kafka, false, reply))
         return;
-    if (payload->partitions != atomic_load(&transport->partitions)) {
-        *reply = (struct reply){.delivery = DELIVERY_DIVIDE};
-        error_set(&reply->error, "%s: it has %u partitions now", kafka->url.shown,
-                  atomic_load(&transport->partitions));
+    if (payload->partitions != kafka->base.partitions) {
+        *reply = (struct reply){.outcome = OUTCOME_AGAIN, .is_misplaced = true};
         return;
     }
     /* the reply if no report comes in time; see kafka_await() */
-    reply->delivery = DELIVERY_POSSIBLY_PERSISTED;
+    reply->outcome = OUTCOME_POSSIBLY_PERSISTED;
     error_set(&reply->error, "%s: no answer in time", kafka->url.shown);
     do {
         code = rd_kafka_produce(kafka->topic, (int32_t)payload->partition, flags,
@@ -408,20 +423,20 @@ static void kafka_post(struct transport *transport, const struct payload *payloa
         if (code == RD_KAFKA_RESP_ERR__QUEUE_FULL)
             (void)rd_kafka_flush(kafka->handle, WAIT_STEP_MS);
     } while (code == RD_KAFKA_RESP_ERR__QUEUE_FULL && !atomic_load(&kafka->is_cancelled));
-    if (code == RD_KAFKA_RESP_ERR_NO_ERROR)
-        kafka->outstanding++;
-    else
+    if (code != RD_KAFKA_RESP_ERR_NO_ERROR) {
         kafka_judge(kafka, code, RD_KAFKA_MSG_STATUS_NOT_PERSISTED, reply);
+        return;
+    }
+    kafka->outstanding++;
+    if (*begun == NOT_BEGUN)
+        *begun = FIRST_SENT;
 }
 
-static void kafka_send(struct transport *transport, const struct payload *payload,
-                       struct reply *reply)
+static bool kafka_arrange(struct transport *transport, const struct encoder *encoder,
+                          struct body_run run, size_t bytes, struct arranged *arranged)
 {
-    struct payload whole = *payload;
-
-    whole.stays = true;
-    kafka_post(transport, &whole, reply);
-    kafka_await(transport);
+    return kafka_arrange_run(transport->partitions, encoder, run,
+                             bytes < MESSAGE_BYTES ? bytes : MESSAGE_BYTES, arranged);
 }
 
 /* Purged messages get their reports at once. */
@@ -480,9 +495,8 @@ struct transport *kafka_transport_open(const struct transport_options *options, 
     kafka->base = (struct transport){
         .probe = kafka_probe,
         .send = kafka_send,
-        .post = kafka_post,
+        .arrange = kafka_arrange,
         .await = kafka_await,
-        .limits = {MESSAGE_SPANS, MESSAGE_BYTES},
         .cancel = kafka_cancel,
         .free = kafka_free,
     };

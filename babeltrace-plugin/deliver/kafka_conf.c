@@ -1,14 +1,74 @@
 /*
- * The configuration of librdkafka.
+ * The URL of a topic, and the configuration of librdkafka.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "kafka_conf.h"
 
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- the URL --------------------------------------------------------------------------------- */
+
+static const char scheme[] = "kafka://";
+
+bool is_kafka_url(const char *text)
+{
+    return text && strncasecmp(text, scheme, sizeof(scheme) - 1) == 0;
+}
+
+/* Returns false if the text is empty or too long, or has other characters than letters, digits and
+ * these. */
+static bool kafka_url_copy(char *to, size_t size, const char *from, size_t length,
+                           const char *others)
+{
+    if (length == 0 || length >= size)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (!isalnum((unsigned char)from[i]) && !(from[i] && strchr(others, from[i])))
+            return false;
+    }
+    memcpy(to, from, length);
+    to[length] = '\0';
+    return true;
+}
+
+void kafka_url_set_topic(struct kafka_url *url, const char *topic)
+{
+    (void)snprintf(url->topic, sizeof(url->topic), "%s", topic);
+    (void)snprintf(url->shown, sizeof(url->shown), "kafka://%s/%s", url->brokers, url->topic);
+}
+
+/* The message does not show the URL, as a wrong one may have a password in it. */
+bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text, struct error *error)
+{
+    const char *brokers = text + (is_kafka_url(text) ? sizeof(scheme) - 1 : 0);
+    const size_t brokers_length = strcspn(brokers, "/?#");
+    const char *topic = brokers + brokers_length + (brokers[brokers_length] == '/');
+    const size_t topic_length = strcspn(topic, "?#");
+    const char *options = topic + topic_length;
+    char name_of_topic[sizeof(url->topic)];
+
+    if (!kafka_url_copy(url->brokers, sizeof(url->brokers), brokers, brokers_length, ".-_:,[]") ||
+        !kafka_url_copy(name_of_topic, sizeof(name_of_topic), topic, topic_length, ".-_") ||
+        *options == '#' || strlen(options) > sizeof(url->options))
+        return error_set(
+            error,
+            "%s: expected kafka://BROKER[:PORT][,BROKER[:PORT]]/TOPIC[?OPTION=VALUE&...]; "
+            "users and passwords are in " KAFKA_FILE,
+            name);
+    (void)snprintf(url->options, sizeof(url->options), "%s", *options ? options + 1 : "");
+    url->name = name;
+    kafka_url_set_topic(url, name_of_topic);
+    return true;
+}
+
 #ifdef HAS_KAFKA
 
+#include "babeltrace-plugin/encode/json.h"
+
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static bool conf_set(rd_kafka_conf_t *conf, const char *key, const char *value, const char *name,
@@ -158,6 +218,16 @@ rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, st
     return handle;
 }
 
+uint32_t kafka_partition(uint64_t high, uint64_t low, uint32_t partitions)
+{
+    char key[32];
+
+    (void)json_put_hex(json_put_hex(key, high), low);
+    /* a hash of the key alone: the topic is not looked at */
+    return (uint32_t)rd_kafka_msg_partitioner_fnv1a(NULL, key, sizeof(key), (int32_t)partitions,
+                                                    NULL, NULL);
+}
+
 /* ---- what went wrong ------------------------------------------------------------------------- */
 
 /* librdkafka has one code for all TLS errors: OpenSSL's words tell which. */
@@ -198,9 +268,5 @@ void kafka_describe(struct error *error, const char *where, rd_kafka_resp_err_t 
 
     error_set(error, "%.300s: %.300s%s%s", where, reason, advice, is_of_file ? KAFKA_FILE : "");
 }
-
-#else
-
-typedef int this_build_is_without_librdkafka;
 
 #endif

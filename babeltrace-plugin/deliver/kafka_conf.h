@@ -1,15 +1,42 @@
 /*
- * The set-up of librdkafka, the same for all its users: the program's settings, then the options of
- * the URL, then the lines of a file.
+ * The URL of a topic of Kafka, and the set-up of librdkafka, the same for all its users: the
+ * program's settings, then the options of the URL, then the lines of a file.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_KAFKA_CONF_H
 #define BLKIN_OUTPUT_KAFKA_CONF_H
 
-#ifdef HAS_KAFKA
+#include "babeltrace-plugin/base/error.h"
 
-#include "kafka_url.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The parameter or key that names a file of secrets for librdkafka, see struct kafka_setup. */
+#define KAFKA_FILE "kafka-file"
+
+/*
+ * kafka://BROKER[:PORT][,BROKER[:PORT]...]/TOPIC[?OPTION=VALUE&...]: the options are librdkafka's.
+ */
+struct kafka_url {
+    const char *name; /* of the parameter or key that holds the URL, as messages call it; static */
+    char brokers[768];
+    char topic[250];
+    char options[1024]; /* what is after the '?' */
+    char shown[1100];   /* for messages: without the options */
+};
+
+/* NULL is none. */
+bool is_kafka_url(const char *text);
+
+/* Returns false with error set. */
+bool kafka_url_parse(struct kafka_url *url, const char *name, const char *text,
+                     struct error *error);
+
+/* The same brokers, another topic. */
+void kafka_url_set_topic(struct kafka_url *url, const char *topic);
+
+#ifdef HAS_KAFKA
 
 #include <librdkafka/rdkafka.h>
 
@@ -38,6 +65,12 @@ struct kafka_setup {
  * can see it. Returns NULL with error set.
  */
 rd_kafka_t *kafka_open(rd_kafka_type_t type, const struct kafka_setup *setup, struct error *error);
+
+/*
+ * The partition of a trace, of so many: librdkafka's partitioner "fnv1a", with the 32 hex digits of
+ * the trace's id as the key. OpenTelemetry's exporter (partition_traces_by_id) chooses the same.
+ */
+uint32_t kafka_partition(uint64_t high, uint64_t low, uint32_t partitions);
 
 /*
  * Sets error to a message about an error of a broker, a topic or a connection: where, librdkafka's

@@ -1,186 +1,538 @@
 /*
- * The queue of batches.
+ * The queue: a queue, a lock, and the account.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "queue.h"
 
-#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/lock.h"
 
-/* One batch is being filled, one waits, one is being sent; only a slow collector needs more. */
-#define POOL_MAX 3
+#include <stdlib.h>
 
-/* ---- a batch --------------------------------------------------------------------------------- */
+#define SPOOL_BATCH_MS 200  /* a batch on its way to disk waits so long for more spans */
+#define SPOOL_RETRY_MS 1000 /* from a failure of the disk to the next attempt */
 
-static void batch_free(struct batch *batch)
+enum taker { SENDER, SPOOLER, TAKERS };
+
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t for_sender; /* there may be something to do */
+    pthread_cond_t for_spooler;
+    pthread_cond_t for_pause;  /* there may be reason to try at once */
+    pthread_cond_t for_filler; /* there may be room, or nothing left */
+    struct batch_list batches;
+    struct queue_options options;
+    struct exporter_counts counts;
+    struct batch *in_flight[TAKERS]; /* lists of those that were taken */
+    size_t in_flight_bytes;
+    uint64_t taken; /* spans */
+    enum queue_way way;
+    bool is_spool_failing;
+    int64_t spool_retry_ms; /* while it is failing */
+    unsigned ended;
+    int64_t stop_ms;
+    bool is_draining;
+    bool is_stopping;
+    bool is_closed;
+    bool has_failed;
+    struct error failure;
+};
+
+struct queue *queue_new(const struct queue_options *options)
 {
-    if (!batch)
+    struct queue *queue = calloc(1, sizeof(*queue));
+
+    if (!queue)
+        return NULL;
+    pthread_mutex_init(&queue->lock, NULL);
+    condition_init(&queue->for_sender);
+    condition_init(&queue->for_spooler);
+    condition_init(&queue->for_pause);
+    condition_init(&queue->for_filler);
+    queue->options = *options;
+    /* one batch is being filled while another one is being sent */
+    if (queue->options.queue_bytes < 2 * options->batch_bytes)
+        queue->options.queue_bytes = 2 * options->batch_bytes;
+    queue->batches.batch_spans = options->batch_spans;
+    queue->batches.batch_bytes = options->batch_bytes;
+    queue->stop_ms = CLOCK_NEVER;
+    return queue;
+}
+
+void queue_free(struct queue *queue)
+{
+    if (!queue)
         return;
-    buffer_free(&batch->buffer);
-    free(batch->order);
-    free(batch);
+    batch_list_clear(&queue->batches);
+    pthread_cond_destroy(&queue->for_filler);
+    pthread_cond_destroy(&queue->for_pause);
+    pthread_cond_destroy(&queue->for_spooler);
+    pthread_cond_destroy(&queue->for_sender);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
 }
 
-static void batch_reset(struct batch *batch)
+/* All threads that take batches look again. */
+static void queue_wake(struct queue *queue)
 {
-    batch->next = NULL;
-    batch->buffer.length = 0;
-    batch->count = 0;
-    batch->next_span = (struct batch_place){0};
-    batch->ordered = batch->keys = 0;
+    pthread_cond_broadcast(&queue->for_sender);
+    pthread_cond_broadcast(&queue->for_pause);
+    pthread_cond_signal(&queue->for_spooler);
 }
 
-/* The bytes of a span with its log, a multiple of 8. */
-static size_t batch_span_size(const struct span *span)
+/* ---- the account ----------------------------------------------------------------------------- */
+
+struct exporter_counts queue_counts(struct queue *queue)
 {
-    return sizeof(*span) + ((span->log_length + 7) & ~(size_t)7);
+    LOCK_GUARD(&queue->lock);
+    return queue->counts;
 }
 
-static bool batch_add(struct batch *batch, const struct span *span)
+/* So many waiting spans get this outcome. The caller holds the lock. */
+static void queue_settle_locked(struct queue *queue, enum outcome outcome, uint32_t spans)
 {
-    const size_t size = batch_span_size(span);
-    struct span *copy;
+    queue->counts.outcome[outcome] += spans;
+    queue->counts.waiting -= spans;
+}
 
-    if (!buffer_reserve(&batch->buffer, size))
+/* Takes the oldest batch out of the queue. Returns false if there is none. */
+static bool queue_discard_oldest(struct queue *queue, enum outcome outcome, bool also_open)
+{
+    struct batch *batch = batch_list_take(&queue->batches, also_open);
+
+    if (!batch)
         return false;
-    copy = (struct span *)(void *)(batch->buffer.data + batch->buffer.length);
-    *copy = *span;
-    if (span->log_length)
-        memcpy(copy + 1, span->log, span->log_length);
-    batch->buffer.length += size;
-    batch->count++;
+    queue_settle_locked(queue, outcome, batch->count);
+    batch_list_recycle(&queue->batches, batch);
     return true;
 }
 
-const struct span *batch_span(struct batch *batch, struct batch_place *place)
+static void queue_discard_all(struct queue *queue)
 {
-    struct span *span;
+    while (queue_discard_oldest(queue, OUTCOME_UNDELIVERED, true))
+        ;
+}
 
-    if (place->index < batch->ordered) {
-        place->offset = batch->order[place->index].offset;
-        place->key = batch->order[place->index].key;
-    } else if (batch->ordered) {
-        return NULL;
+void queue_settle(struct queue *queue, struct batch *batch, enum outcome outcome, uint32_t spans)
+{
+    LOCK_GUARD(&queue->lock);
+    queue_settle_locked(queue, outcome, spans);
+    batch->count -= spans;
+    if (outcome == OUTCOME_SPOOLED)
+        queue->is_spool_failing = false;
+}
+
+static uint64_t queue_min(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/*
+ * Senders settle the spans of a batch from left to right. A batch that is sent in another order
+ * counts when all of its spans are settled.
+ */
+static uint64_t queue_settled_before(const struct queue *queue, const struct batch *batch,
+                                     uint64_t spans)
+{
+    if (batch->count == 0)
+        return spans;
+    return queue_min(spans, queue->options.is_arranged
+                                ? batch->first
+                                : batch->first + batch->taken - batch->count);
+}
+
+uint64_t queue_settled(struct queue *queue)
+{
+    uint64_t spans;
+
+    LOCK_GUARD(&queue->lock);
+    spans = queue->counts.spans;
+    for (enum taker i = SENDER; i < TAKERS; i++) {
+        for (const struct batch *batch = queue->in_flight[i]; batch; batch = batch->next)
+            spans = queue_settled_before(queue, batch, spans);
     }
-    if (place->offset == batch->buffer.length)
-        return NULL;
-    span = (struct span *)(void *)(batch->buffer.data + place->offset);
-    span->log = (char *)(span + 1); /* not in batch_add(): the block moves when it grows */
-    place->offset += batch_span_size(span);
-    place->index++;
-    return span;
+    if (queue->batches.first)
+        spans = queue_min(spans, queue->batches.first->first);
+    if (queue->batches.open)
+        spans = queue_min(spans, queue->batches.open->first);
+    return spans;
 }
 
-bool batch_has_more(const struct batch *batch)
+uint64_t queue_taken(struct queue *queue)
 {
-    return batch->ordered ? batch->next_span.index < batch->ordered
-                          : batch->next_span.offset < batch->buffer.length;
+    LOCK_GUARD(&queue->lock);
+    return queue->taken;
 }
 
-/* ---- the queue ------------------------------------------------------------------------------- */
-
-static void queue_free_list(struct batch *batch)
+void queue_count_cut(struct queue *queue, uint32_t spans)
 {
-    while (batch) {
-        struct batch *next = batch->next;
-
-        batch_free(batch);
-        batch = next;
-    }
+    LOCK_GUARD(&queue->lock);
+    queue->counts.cut += spans;
 }
 
-void queue_clear(struct queue *queue)
+void queue_count_unsure(struct queue *queue)
 {
-    batch_free(queue->open);
-    queue_free_list(queue->first);
-    queue_free_list(queue->pool);
-    queue->open = queue->first = queue->last = queue->pool = NULL;
-    queue->pool_length = 0;
-    queue->bytes = 0;
+    LOCK_GUARD(&queue->lock);
+    queue->counts.unsure = queue->counts.outcome[OUTCOME_ACCEPTED];
 }
 
-/* Fresh memory would cost more than filling the batch, as the kernel clears its pages. */
-static struct batch *queue_new_batch(struct queue *queue)
+void queue_count_request(struct queue *queue, bool is_retry)
 {
-    struct batch *batch = queue->pool;
-
-    if (!batch)
-        return calloc(1, sizeof(*batch));
-    queue->pool = batch->next;
-    queue->pool_length--;
-    batch->next = NULL;
-    return batch;
+    LOCK_GUARD(&queue->lock);
+    queue->counts.requests++;
+    queue->counts.retries += is_retry;
 }
 
-void queue_recycle(struct queue *queue, struct batch *batch)
+/* ---- filling --------------------------------------------------------------------------------- */
+
+static bool queue_is_late(const struct queue *queue)
 {
-    if (queue->pool_length >= POOL_MAX || batch->buffer.capacity > 2 * queue->batch_bytes) {
-        batch_free(batch);
+    return queue->is_stopping && clock_ms() >= queue->stop_ms;
+}
+
+static bool queue_has_spool(const struct queue *queue)
+{
+    return queue->options.has_spool && !queue->is_spool_failing;
+}
+
+/* Is it too late to deliver anything? A spool takes batches at any time. */
+static bool queue_is_over(const struct queue *queue)
+{
+    return queue->has_failed || (queue_is_late(queue) && !queue_has_spool(queue));
+}
+
+static bool queue_is_full(const struct queue *queue)
+{
+    return queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes;
+}
+
+/* Spans come faster than the collector takes them, and the graph does not wait for it. */
+static bool queue_is_pressed(const struct queue *queue)
+{
+    return !queue->options.is_blocking &&
+           queue->batches.bytes + queue->in_flight_bytes >= queue->options.queue_bytes / 2;
+}
+
+/* Does the next batch go to the spool? If the graph waits, a slow collector is no reason. */
+static bool queue_goes_aside(const struct queue *queue)
+{
+    if (!queue_has_spool(queue))
+        return false;
+    return queue_is_late(queue) || queue_is_pressed(queue) || queue->way == QUEUE_AWAY ||
+           (queue->way == QUEUE_BEHIND &&
+            (!queue->options.is_blocking || queue->is_closed || queue->is_stopping));
+}
+
+/* Does the next batch go to a sender? */
+static bool queue_goes_directly(const struct queue *queue)
+{
+    if (!queue->options.has_spool)
+        return true;
+    if (queue->in_flight[SPOOLER] || queue_goes_aside(queue))
+        return false;
+    return queue->way == QUEUE_DIRECT || queue->is_closed;
+}
+
+static void queue_take_in(struct queue *queue, const struct span *span)
+{
+    const bool was_empty = !queue->batches.open && !queue->batches.first;
+    const struct batch *const last = queue->batches.last;
+
+    if (!batch_list_add(&queue->batches, span, queue->counts.spans++)) {
+        queue->counts.outcome[OUTCOME_NO_MEMORY]++;
         return;
     }
-    batch_reset(batch);
-    batch->next = queue->pool;
-    queue->pool = batch;
-    queue->pool_length++;
-}
-
-static void queue_close_open(struct queue *queue)
-{
-    if (queue->last)
-        queue->last->next = queue->open;
+    queue->counts.waiting++;
+    if (!was_empty && queue->batches.last == last)
+        return;
+    if (queue_goes_directly(queue))
+        pthread_cond_signal(&queue->for_sender);
     else
-        queue->first = queue->open;
-    queue->last = queue->open;
-    queue->open = NULL;
+        pthread_cond_signal(&queue->for_spooler);
 }
 
-bool queue_add(struct queue *queue, const struct span *span, uint64_t number)
+/* A span that never gets into the queue. */
+static void queue_count_lost(struct queue *queue, enum outcome outcome)
 {
-    struct batch *open = queue->open ? queue->open : queue_new_batch(queue);
-    const size_t before = open ? open->buffer.length : 0;
+    queue->counts.spans++;
+    queue->counts.outcome[outcome]++;
+}
 
-    if (!open)
-        return false;
-    if (!batch_add(open, span)) {
-        if (!queue->open)
-            queue_recycle(queue, open);
-        return false;
+enum queue_added queue_add(struct queue *queue, const struct span *span)
+{
+    enum queue_added added = QUEUE_ADDED;
+
+    LOCK_GUARD(&queue->lock);
+    if (queue_is_over(queue)) {
+        queue_count_lost(queue, OUTCOME_UNDELIVERED);
+    } else if (!queue_is_full(queue)) {
+        queue_take_in(queue, span);
+    } else if (queue->options.is_blocking) {
+        added = QUEUE_FULL;
+    } else {
+        added = QUEUE_DROPPING;
+        if (queue_discard_oldest(queue, OUTCOME_DROPPED, false) && !queue_is_full(queue))
+            queue_take_in(queue, span);
+        else
+            queue_count_lost(queue, OUTCOME_DROPPED); /* the other batches are being sent */
     }
-    if (!queue->open) {
-        open->first_ms = clock_ms();
-        open->first = number;
+    return added;
+}
+
+static bool queue_holds(const struct queue *queue, enum queue_state state)
+{
+    switch (state) {
+    case QUEUE_HAS_ROOM:
+        return !queue_is_full(queue) || queue_is_over(queue);
+    case QUEUE_IS_EMPTY:
+        return queue->counts.waiting == 0;
+    case QUEUE_HAS_ENDED:
+        return queue->ended >= queue->options.threads;
     }
-    queue->open = open;
-    queue->bytes += open->buffer.length - before;
-    if (open->count >= queue->batch_spans || open->buffer.length >= queue->batch_bytes)
-        queue_close_open(queue);
     return true;
 }
 
-struct batch *queue_take(struct queue *queue, bool also_open)
+bool queue_wait(struct queue *queue, enum queue_state state, int64_t until_ms)
 {
-    struct batch *batch = queue->first;
+    bool done;
 
-    if (batch) {
-        queue->first = batch->next;
-        if (!queue->first)
-            queue->last = NULL;
-    } else if (also_open && queue->open) {
-        batch = queue->open;
-        queue->open = NULL;
+    LOCK_GUARD(&queue->lock);
+    while (!(done = queue_holds(queue, state)) && clock_ms() < until_ms)
+        condition_wait(&queue->for_filler, &queue->lock, until_ms);
+    return done;
+}
+
+void queue_set_blocking(struct queue *queue, bool is_blocking)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->options.is_blocking = is_blocking;
+}
+
+bool queue_is_blocking(struct queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    return queue->options.is_blocking;
+}
+
+void queue_set_draining(struct queue *queue, bool is_draining)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->is_draining = is_draining;
+    queue_wake(queue);
+}
+
+void queue_stop(struct queue *queue, int64_t stop_ms)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->is_stopping = true;
+    queue->stop_ms = clock_earlier(queue->stop_ms, stop_ms);
+    queue_wake(queue);
+}
+
+void queue_close(struct queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->is_closed = true;
+    queue_wake(queue);
+}
+
+bool queue_has_failed(struct queue *queue, struct error *error)
+{
+    LOCK_GUARD(&queue->lock);
+    if (queue->has_failed)
+        *error = queue->failure;
+    return queue->has_failed;
+}
+
+/* ---- emptying -------------------------------------------------------------------------------- */
+
+static bool queue_is_hurried(const struct queue *queue)
+{
+    return queue->is_draining || queue->is_stopping || queue->is_closed;
+}
+
+/* When senders take the open batch although it is not full. */
+static int64_t queue_open_due_ms(const struct queue *queue, int64_t timeout_ms)
+{
+    if (!queue->batches.open)
+        return CLOCK_NEVER;
+    return queue_is_hurried(queue) ? 0 : queue->batches.open->first_ms + timeout_ms;
+}
+
+static bool queue_is_empty(const struct queue *queue)
+{
+    return !queue->batches.open && !queue->batches.first;
+}
+
+static bool queue_has_nothing_left(const struct queue *queue)
+{
+    return queue->is_closed && queue_is_empty(queue) && !queue->in_flight[SENDER] &&
+           !queue->in_flight[SPOOLER];
+}
+
+bool queue_is_done(struct queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    return queue_has_nothing_left(queue);
+}
+
+static struct batch *queue_take_from_queue(struct queue *queue, enum taker taker, bool also_open)
+{
+    struct batch *batch = batch_list_take(&queue->batches, also_open);
+
+    if (!batch)
+        return NULL;
+    batch->taken = batch->count;
+    queue->taken += batch->count;
+    batch->next = queue->in_flight[taker];
+    queue->in_flight[taker] = batch;
+    queue->in_flight_bytes += batch->buffer.length;
+    return batch;
+}
+
+struct batch *queue_take(struct queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    for (;;) {
+        int64_t due_ms = CLOCK_NEVER;
+        struct batch *batch;
+
+        if (queue_is_over(queue))
+            queue_discard_all(queue);
+        if (queue_goes_directly(queue)) {
+            due_ms = queue_open_due_ms(queue, queue->options.batch_timeout_ms);
+            batch = queue_take_from_queue(queue, SENDER, due_ms <= clock_ms());
+            if (batch)
+                return batch;
+        }
+        if (queue->is_closed ? queue_has_nothing_left(queue) : queue->way != QUEUE_DIRECT)
+            return NULL;
+        if (queue->options.has_spool && queue_is_hurried(queue) && !queue_is_late(queue))
+            due_ms = clock_earlier(due_ms, queue->stop_ms);
+        condition_wait(&queue->for_sender, &queue->lock, due_ms);
     }
-    if (batch) {
-        batch->next = NULL;
-        queue->bytes -= batch->buffer.length;
+}
+
+/* When the spooler should look again although no thread wakes it. */
+static int64_t queue_aside_due_ms(const struct queue *queue)
+{
+    int64_t due_ms = CLOCK_NEVER;
+
+    if (queue->is_spool_failing)
+        due_ms = queue_is_late(queue) ? CLOCK_NEVER : queue->spool_retry_ms;
+    else if (queue_goes_aside(queue))
+        due_ms = queue_open_due_ms(queue, SPOOL_BATCH_MS);
+    return queue->is_stopping && !queue_is_late(queue) ? clock_earlier(due_ms, queue->stop_ms)
+                                                       : due_ms;
+}
+
+struct batch *queue_take_aside(struct queue *queue, int64_t until_ms)
+{
+    struct batch *batch = NULL;
+    enum queue_way way;
+
+    LOCK_GUARD(&queue->lock);
+    way = queue->way;
+    while (!batch && !queue_has_nothing_left(queue) && clock_ms() < until_ms && queue->way == way) {
+        if (queue_is_over(queue))
+            queue_discard_all(queue);
+        if (queue->is_spool_failing && clock_ms() >= queue->spool_retry_ms && !queue_is_late(queue))
+            queue->is_spool_failing = false;
+        if (queue_goes_aside(queue))
+            batch = queue_take_from_queue(queue, SPOOLER,
+                                          queue_open_due_ms(queue, SPOOL_BATCH_MS) <= clock_ms());
+        if (!batch && !queue_has_nothing_left(queue))
+            condition_wait(&queue->for_spooler, &queue->lock,
+                           clock_earlier(until_ms, queue_aside_due_ms(queue)));
     }
     return batch;
+}
+
+/* No thread has the batch any more. */
+static void queue_release(struct queue *queue, struct batch *batch)
+{
+    for (enum taker i = SENDER; i < TAKERS; i++) {
+        struct batch **at = &queue->in_flight[i];
+
+        while (*at && *at != batch)
+            at = &(*at)->next;
+        if (*at)
+            *at = batch->next;
+    }
+    batch->next = NULL;
+    queue->in_flight_bytes -= batch->buffer.length;
+    if (queue->options.has_spool || queue->is_closed)
+        queue_wake(queue);
+}
+
+void queue_finish(struct queue *queue, struct batch *batch)
+{
+    LOCK_GUARD(&queue->lock);
+    queue_settle_locked(queue, OUTCOME_UNDELIVERED, batch->count);
+    queue_release(queue, batch);
+    batch_list_recycle(&queue->batches, batch);
+    pthread_cond_signal(&queue->for_filler);
 }
 
 void queue_put_back(struct queue *queue, struct batch *batch)
 {
-    batch->next = queue->first;
-    queue->first = batch;
-    if (!queue->last)
-        queue->last = batch;
-    queue->bytes += batch->buffer.length;
+    LOCK_GUARD(&queue->lock);
+    queue->is_spool_failing = true;
+    queue->spool_retry_ms = clock_ms() + SPOOL_RETRY_MS;
+    if (!queue->options.is_arranged)
+        batch->first += batch->taken - batch->count;
+    queue_release(queue, batch);
+    batch_list_put_back(&queue->batches, batch);
+    if (queue_is_over(queue))
+        queue_discard_all(queue);
+    pthread_cond_signal(&queue->for_filler);
+}
+
+void queue_set_way(struct queue *queue, enum queue_way way)
+{
+    LOCK_GUARD(&queue->lock);
+    if (queue->way != way) {
+        queue->way = way;
+        queue_wake(queue);
+    }
+}
+
+void queue_end(struct queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->ended++;
+    pthread_cond_signal(&queue->for_filler);
+}
+
+bool queue_pause(struct queue *queue, int64_t until_ms)
+{
+    bool was_patient, goes_on;
+
+    LOCK_GUARD(&queue->lock);
+    was_patient = !queue->is_stopping && !queue->is_draining;
+    /* a spool takes spans also when it is late, but nothing is worth a pause any more */
+    while (!queue_is_over(queue) && !queue_is_late(queue) && clock_ms() < until_ms &&
+           was_patient == (!queue->is_stopping && !queue->is_draining))
+        condition_wait(&queue->for_pause, &queue->lock, clock_earlier(until_ms, queue->stop_ms));
+    goes_on = !queue_is_over(queue);
+    return goes_on;
+}
+
+struct queue_patience queue_patience(struct queue *queue)
+{
+    LOCK_GUARD(&queue->lock);
+    return (struct queue_patience){
+        .stop_ms = queue->stop_ms,
+        .is_limited = queue->options.is_blocking || queue->is_draining,
+    };
+}
+
+void queue_fail(struct queue *queue, const struct error *error)
+{
+    LOCK_GUARD(&queue->lock);
+    queue->has_failed = true;
+    queue->failure = *error;
+    queue_discard_all(queue);
+    queue_wake(queue);
+    pthread_cond_signal(&queue->for_filler);
 }

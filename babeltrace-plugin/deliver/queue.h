@@ -1,82 +1,146 @@
 /*
- * Batches of finished spans, and a queue of them: the one that is being filled and those that are
- * full, oldest first. Not thread-safe.
+ * The queue: the graph's thread adds spans, senders take batches of them, and the queue counts
+ * every span.
+ *
+ * It has one mutex. Adding a span holds the mutex for a few instructions; a sender locks it a few
+ * times per batch, so it is nearly always free.
+ *
+ * With a spool, a second kind of thread takes batches: the spooler, which puts them on disk. A
+ * batch goes to the spooler while the spool has spans to send first, or while the queue fills up
+ * and the graph does not wait. Otherwise it goes to a sender. So a single sender keeps the spans in
+ * order.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #ifndef BLKIN_OUTPUT_QUEUE_H
 #define BLKIN_OUTPUT_QUEUE_H
 
-#include "babeltrace-plugin/base/buffer.h"
-#include "babeltrace-plugin/spans/span.h"
+#include "babeltrace-plugin/base/error.h"
+#include "counts.h"
+#include "batch.h"
 
-/* A position in a batch. Zeros are the position of the first span. */
-struct batch_place {
-    size_t offset;
-    uint32_t index;
-    uint32_t key; /* of the span before, if spans are sorted by keys: see batch_arrange() */
+struct queue_options {
+    uint32_t batch_spans;
+    size_t batch_bytes;
+    int64_t batch_timeout_ms;
+    size_t queue_bytes;
+    bool is_blocking; /* when full: the graph waits; else the oldest batch is dropped */
+    bool has_spool;
+    bool is_arranged; /* senders may reorder the spans of a batch: see batch_arrange() */
+    unsigned threads; /* how many threads call queue_end() */
 };
 
-/* Spans that wait together, one after the other in one block of memory. */
-struct batch {
-    struct batch *next;
-    struct buffer buffer;         /* each span is followed by its log */
-    uint32_t count;               /* spans without an outcome; in the queue, all spans */
-    int64_t first_ms;             /* when the first span came */
-    uint64_t first;               /* how many spans came before the first one */
-    uint32_t taken;               /* spans in it when a thread last took it out of the queue */
-    struct batch_place next_span; /* the first span that is not encoded yet */
+struct queue;
 
-    /* The spans in the order in which they are sent, if batch_arrange() has changed it. */
-    struct batch_order {
-        uint32_t offset;
-        uint32_t key;
-    } * order;
-    size_t order_room;
-    uint32_t ordered; /* members of order; 0: spans are sent as they came */
-    uint32_t keys;    /* how many values a key can have; 0: spans have no key */
-};
+/* Returns NULL when out of memory. */
+struct queue *queue_new(const struct queue_options *options);
+void queue_free(struct queue *queue);
 
-/* Returns the span at the place, and moves the place to the next span. NULL: no more spans. */
-const struct span *batch_span(struct batch *batch, struct batch_place *place);
-
-/* Are there spans that are not encoded yet? */
-bool batch_has_more(const struct batch *batch);
+struct exporter_counts queue_counts(struct queue *queue);
 
 /*
- * Sorts the spans so that those of one resource are neighbours; if key is not NULL, sorts by key
- * first. A key is less than `keys`. Spans that compare equal keep their order. The order stays as
- * it is when out of memory, and once spans of the batch were encoded: the spooler may have put back
- * a batch that the disk took a part of.
+ * Returns N such that the first N spans all have their outcome; later ones may have it, too. Spans
+ * that found a full queue or no memory count together with the span before them.
  */
-typedef uint32_t batch_key_fn(void *context, const struct span *span);
-void batch_arrange(struct batch *batch, batch_key_fn *key, void *context, uint32_t keys);
+uint64_t queue_settled(struct queue *queue);
 
-struct queue {
-    uint32_t batch_spans; /* a batch is full with this many spans */
-    size_t batch_bytes;   /* or this many bytes of memory */
-    struct batch *open;   /* being filled; NULL: the next span begins one */
-    struct batch *first;  /* full ones, the oldest first */
-    struct batch *last;
-    struct batch *pool; /* empty ones that keep their memory */
-    unsigned pool_length;
-    size_t bytes; /* of all spans in the queue */
+/* How many spans the threads have taken so far: what was put back counts each time. */
+uint64_t queue_taken(struct queue *queue);
+
+/* ---- for the thread that fills it ------------------------------------------------------------ */
+
+enum queue_added {
+    QUEUE_ADDED,
+    QUEUE_FULL,    /* the span is neither added nor counted: wait for room */
+    QUEUE_DROPPING /* this span was dropped, or the oldest batch was dropped for it */
 };
 
-/* Frees everything in it. */
-void queue_clear(struct queue *queue);
+enum queue_added queue_add(struct queue *queue, const struct span *span);
 
-/* Adds a copy of the span; number: how many spans came before. Returns false, queue unchanged, when
- * out of memory. */
-bool queue_add(struct queue *queue, const struct span *span, uint64_t number);
+enum queue_state {
+    QUEUE_HAS_ROOM,
+    QUEUE_IS_EMPTY,  /* every span has its outcome */
+    QUEUE_HAS_ENDED, /* all threads have called queue_end() */
+};
 
-/* Takes the oldest batch out; the open one only if also_open. The caller owns it. May be NULL. */
-struct batch *queue_take(struct queue *queue, bool also_open);
+/* Waits for the state, but not past until_ms. Returns whether it holds. */
+bool queue_wait(struct queue *queue, enum queue_state state, int64_t until_ms);
 
-/* Puts a taken batch back as the oldest of the full ones. */
+void queue_set_blocking(struct queue *queue, bool is_blocking);
+bool queue_is_blocking(struct queue *queue);
+
+/* While draining, senders take the open batch at once, and do not wait until it is full or old. */
+void queue_set_draining(struct queue *queue, bool is_draining);
+
+/* Spans that are not delivered at stop_ms count as undelivered. */
+void queue_stop(struct queue *queue, int64_t stop_ms);
+
+/* No more spans will come. Senders end when all spans that wait have their outcome. */
+void queue_close(struct queue *queue);
+
+/* Has a sender given up all delivery? Then error is set. */
+bool queue_has_failed(struct queue *queue, struct error *error);
+
+/* ---- for the senders' threads ---------------------------------------------------------------- */
+
+/*
+ * Waits for a batch. Returns NULL when the spool has spans to send first; or when there will be no
+ * more batches, which queue_is_done() tells.
+ */
+struct batch *queue_take(struct queue *queue);
+
+/* Is the queue closed, and are all batches taken and finished? */
+bool queue_is_done(struct queue *queue);
+
+/* So many spans of the batch get this outcome. */
+void queue_settle(struct queue *queue, struct batch *batch, enum outcome outcome, uint32_t spans);
+
+/* Takes the batch back; spans of it without an outcome count as undelivered. */
+void queue_finish(struct queue *queue, struct batch *batch);
+
+/* All accepted spans may be lost: the end of the file could not be written. */
+void queue_count_unsure(struct queue *queue);
+
+/* The encoder has left out parts of so many spans. */
+void queue_count_cut(struct queue *queue, uint32_t spans);
+
+void queue_count_request(struct queue *queue, bool is_retry);
+
+/* Sleeps until until_ms, the end of queue_stop(), or until there is a reason to retry at once.
+ * Returns false if there is no time left to deliver anything. */
+bool queue_pause(struct queue *queue, int64_t until_ms);
+
+/* How long a batch may be tried. */
+struct queue_patience {
+    int64_t stop_ms; /* of queue_stop() */
+    bool is_limited; /* the graph waits, as the queue is blocking or draining */
+};
+
+struct queue_patience queue_patience(struct queue *queue);
+
+/* ---- for the spool --------------------------------------------------------------------------- */
+
+/* queue_take() for the spooler. Also returns NULL at until_ms, and when the way changes. */
+struct batch *queue_take_aside(struct queue *queue, int64_t until_ms);
+
+/* The disk does not take this batch: it becomes the oldest in the queue again. The spooler retries
+ * after a pause; until then the queue works as one without a spool. */
 void queue_put_back(struct queue *queue, struct batch *batch);
 
-/* Takes a batch back that is no longer needed, to use its memory again. */
-void queue_recycle(struct queue *queue, struct batch *batch);
+enum queue_way {
+    QUEUE_DIRECT, /* the spool is empty */
+    QUEUE_BEHIND, /* the spool has spans, and the collector takes them */
+    QUEUE_AWAY,   /* the collector does not answer */
+};
+
+void queue_set_way(struct queue *queue, enum queue_way way);
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/* Each thread that sends or spools calls this last. */
+void queue_end(struct queue *queue);
+
+/* Nothing can be delivered: all spans that wait or come later count as undelivered. */
+void queue_fail(struct queue *queue, const struct error *error);
 
 #endif

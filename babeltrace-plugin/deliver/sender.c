@@ -1,227 +1,341 @@
 /*
- * The threads of an exporter.
+ * The senders: the exporter's threads, and the way of a batch through one of them. A batch is
+ * encoded, a body at a time, and each body is shown to the tap and delivered.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "sender.h"
+#include "send.h"
 
 #include "babeltrace-plugin/base/lock.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/base/thread.h"
-#include "dispatch.h"
+#include "tap.h"
+
+/* ---- a batch --------------------------------------------------------------------------------- */
+
+/*
+ * Encodes the next spans of the batch until the body is full. Returns where the next body begins.
+ * The body is empty if there was no memory for any span. *cuts: how many spans lost parts.
+ */
+static struct batch_place sender_fill_body(struct sender *sender, uint32_t *cuts)
+{
+    struct batch *const batch = sender->batch;
+    struct body *const body = &sender->body;
+    struct batch_place place = batch->next_span, next = place;
+    const struct span *span;
+
+    *cuts = 0;
+    body_reset(body);
+    for (; (span = batch_span(batch, &next)); place = next) {
+        bool cut = false;
+
+        if (!body_add(body, sender->encoder, span, &cut)) {
+            if (body->count) /* there may be memory once these are sent */
+                break;
+            send_settle(sender, OUTCOME_NO_MEMORY, 1);
+            batch->next_span = next;
+            continue;
+        }
+        if (body->count > 1 && body_length(body, sender->encoder) > sender->options.body_bytes) {
+            body_remove_last(body, sender->encoder);
+            break;
+        }
+        *cuts += cut || span->is_cut;
+    }
+    return place;
+}
+
+/* The body is given up. If the graph waits, all delivery fails. Returns whether to try the next
+ * body; then the spans of this one have to get their outcome first, as queue_settled() takes
+ * spans to be settled from left to right. */
+static bool sender_give_up(struct sender *sender)
+{
+    const struct queue_patience patience = send_patience(sender);
+
+    reporter_say(sender->options.reporter, REPORT_UNDELIVERED, "spans undelivered: %s",
+                 sender->reply.error.text);
+    if (patience.is_limited)
+        queue_fail(sender->options.queue, &sender->reply.error);
+    return !patience.is_limited && clock_ms() < patience.stop_ms;
+}
+
+/* Encodes the spans of the body once more, as JSON. Returns false when out of memory. */
+static bool sender_encode_shown(struct sender *sender)
+{
+    struct batch_place place = sender->batch->next_span;
+    bool cut;
+
+    body_reset(&sender->shown);
+    while (sender->shown.count < sender->body.count) {
+        if (!body_add(&sender->shown, sender->tap_encoder, batch_span(sender->batch, &place), &cut))
+            return false;
+    }
+    return true;
+}
+
+/* To be called before batch->next_span moves on to the next body. */
+static void sender_show(struct sender *sender)
+{
+    struct tap *tap = sender->options.tap;
+
+    if (!tap)
+        return;
+    if (!sender->tap_encoder)
+        tap_show(tap, sender->encoder, &sender->body);
+    else if (tap_is_read(tap) && sender_encode_shown(sender))
+        tap_show(tap, sender->tap_encoder, &sender->shown);
+    else
+        tap_pass(tap, sender->body.count);
+}
+
+/* Returns false if delivery ends with this body. */
+static bool sender_send_body(struct sender *sender)
+{
+    const uint32_t after = sender->batch->count - sender->body.count;
+
+    if (send_body(sender) != OUTCOME_UNDELIVERED)
+        return true;
+    if (!sender_give_up(sender))
+        return false;
+    send_settle(sender, OUTCOME_UNDELIVERED, sender->batch->count - after);
+    return true;
+}
+
+/*
+ * Settles the batch's spans, but not those that are given up. The spooler puts what is left of the
+ * batch into the spool, and sends nothing. Returns false if spans are left; the spooler sets error.
+ */
+static bool sender_take_batch(struct sender *sender, struct batch *batch, struct error *error)
+{
+    const bool is_spooler = sender->work == WORK_SPOOL;
+    struct body *const body = &sender->body;
+    bool goes_on = true;
+
+    if (sender->options.taken) /* before anything of it is on its way */
+        sender->options.taken(sender->options.context, queue_taken(sender->options.queue));
+    sender->batch = batch;
+    if (sender->encoder->frame)
+        batch_arrange(batch);
+    while (goes_on && batch_has_more(batch)) {
+        uint32_t cuts;
+        const struct batch_place next = sender_fill_body(sender, &cuts);
+
+        if (is_spooler && body->count)
+            goes_on = send_put(sender, (struct body_run){.body = body, .end = body->count}, error);
+        if (!goes_on)
+            break;
+        if (body->count)
+            sender_show(sender);
+        if (cuts)
+            queue_count_cut(sender->options.queue, cuts);
+        batch->next_span = next;
+        if (!is_spooler && body->count)
+            goes_on = sender_send_body(sender);
+    }
+    return goes_on;
+}
 
 /* ---- with a spool ---------------------------------------------------------------------------- */
 
-static void sender_say_lost(struct courier *courier)
+static void sender_say_lost(struct sender *sender)
 {
     struct error error;
 
-    if (spool_has_lost(courier->spool, &error))
-        reporter_say(courier->reporter, REPORT_SPOOL_LOSES, "%s", error.text);
+    if (spool_has_lost(sender->options.spool, &error))
+        reporter_say(sender->options.reporter, REPORT_SPOOL_LOSES, "%s", error.text);
 }
 
-/* Sends records of the spool until it is stopped; is_main: or until it is empty. */
-static void sender_drain_spool(struct courier *courier, bool is_main)
+/* Sends records of the spool until it is stopped; the main thread and its helpers: or until it is
+ * empty. Spans that are to be tried again when the spool is stopped stay in the spool. */
+static void sender_drain_spool(struct sender *sender)
 {
+    struct spool *spool = sender->options.spool;
     struct spool_record record;
 
-    while (spool_take(courier->spool, &record, courier->encoder, &courier->body, is_main)) {
-        dispatch_record(courier, &record);
-        spool_finish(courier->spool, &record);
-        sender_say_lost(courier);
+    while (
+        spool_take(spool, &record, sender->encoder, &sender->body, sender->work != WORK_RECORDS)) {
+        sender->record = &record;
+        if (send_body(sender) == OUTCOME_UNDELIVERED && !spool_is_stopped(spool) &&
+            sender_give_up(sender))
+            send_settle(sender, OUTCOME_UNDELIVERED, record.left);
+        sender->record = NULL;
+        spool_finish(spool, &record);
+        sender_say_lost(sender);
     }
 }
 
-/* Neither the disk nor the collector takes spans. If the graph waits, delivery fails, as it would
- * without a spool. */
-static void sender_give_up(struct courier *courier, int64_t since_ms, const struct error *error)
+static void sender_put_in(struct sender *sender, struct batch *batch, int64_t *failing_since_ms)
 {
-    if (clock_ms() - since_ms >= courier->retry_timeout_ms &&
-        outbox_patience(courier->outbox).is_limited && spool_is_away(courier->spool))
-        outbox_fail(courier->outbox, error);
-}
-
-/* Before anything of it is on its way. */
-static void sender_say_taken(struct courier *courier)
-{
-    if (courier->taken)
-        courier->taken(courier->context, outbox_taken(courier->outbox));
-}
-
-static void sender_put_in(struct courier *courier, struct batch *batch, int64_t *failing_since_ms)
-{
+    struct queue *queue = sender->options.queue;
     struct error error;
 
-    if (dispatch_batch(courier, batch, true, &error)) {
-        outbox_finish(courier->outbox, batch);
-        sender_say_lost(courier);
+    if (sender_take_batch(sender, batch, &error)) {
+        queue_finish(queue, batch);
+        sender_say_lost(sender);
         *failing_since_ms = CLOCK_NEVER;
         return;
     }
-    outbox_put_back(courier->outbox, batch);
-    reporter_say(courier->reporter, REPORT_SPOOL_FAILS, "%s; spans wait in the queue", error.text);
-    if (*failing_since_ms == CLOCK_NEVER)
-        *failing_since_ms = clock_ms();
-    sender_give_up(courier, *failing_since_ms, &error);
+    queue_put_back(queue, batch);
+    reporter_say(sender->options.reporter, REPORT_SPOOL_FAILS, "%s; spans wait in the queue",
+                 error.text);
+    *failing_since_ms = clock_earlier(*failing_since_ms, clock_ms());
+    /* Neither the disk nor the collector takes spans. If the graph waits, delivery fails, as it
+     * would without a spool. */
+    if (clock_ms() - *failing_since_ms >= sender->options.retry_timeout_ms &&
+        queue_patience(queue).is_limited && spool_is_away(sender->options.spool))
+        queue_fail(queue, &error);
 }
 
-static void sender_store(struct courier *courier)
+/* Puts batches into the spool, and has them stored on disk, until the queue is done. */
+static void sender_fill_spool(struct sender *sender)
 {
+    struct spool *spool = sender->options.spool;
+    int64_t failing_since_ms = CLOCK_NEVER;
     struct error error;
 
-    if (!spool_sync(courier->spool, &error))
-        reporter_say(courier->reporter, REPORT_SPOOL_FAILS, "%s", error.text);
-}
+    while (!queue_is_done(sender->options.queue)) {
+        const int64_t sync_due_ms = spool_sync_due_ms(spool);
+        struct batch *batch = queue_take_aside(sender->options.queue, sync_due_ms);
 
-/* Puts batches into the spool, and has them stored on disk, until the outbox is done. */
-static void sender_fill_spool(struct courier *courier)
-{
-    int64_t failing_since_ms = CLOCK_NEVER;
-
-    while (!outbox_is_done(courier->outbox)) {
-        const int64_t sync_due_ms = spool_sync_due_ms(courier->spool);
-        struct batch *batch = outbox_take_aside(courier->outbox, sync_due_ms);
-
-        if (batch) {
-            sender_say_taken(courier);
-            sender_put_in(courier, batch, &failing_since_ms);
-        }
-        if (clock_ms() >= sync_due_ms)
-            sender_store(courier);
+        if (batch)
+            sender_put_in(sender, batch, &failing_since_ms);
+        if (clock_ms() >= sync_due_ms && !spool_sync(spool, &error))
+            reporter_say(sender->options.reporter, REPORT_SPOOL_FAILS, "%s", error.text);
     }
 }
 
 /* ---- what a thread does ---------------------------------------------------------------------- */
 
-static void sender_probe(struct sender *sender, struct courier *courier)
+static void sender_probe(struct sender *sender)
 {
+    struct senders *senders = sender->of;
     struct reply reply;
 
-    courier->transport->probe(courier->transport, &reply);
-    LOCK_GUARD(&sender->lock);
-    sender->probe = reply;
-    sender->is_probed = true;
-    pthread_cond_signal(&sender->is_probed_condition);
+    sender->transport->probe(sender->transport, &reply);
+    LOCK_GUARD(&senders->lock);
+    senders->probe = reply;
+    senders->is_probed = true;
+    pthread_cond_signal(&senders->is_probed_condition);
 }
 
-static void sender_finish(struct sender *sender, struct courier *courier)
+static void sender_finish(struct sender *sender)
 {
-    struct transport *transport = courier->transport;
+    struct transport *transport = sender->transport;
 
-    sender->is_kept = !transport->finish || transport->finish(transport, &sender->error);
-    if (!sender->is_kept)
-        outbox_count_unsure(courier->outbox);
+    sender->of->is_kept = !transport->finish || transport->finish(transport, &sender->of->error);
+    if (!sender->of->is_kept)
+        queue_count_unsure(sender->options.queue);
 }
 
 /* Sends until the end, records of the spool first. */
-static void sender_deliver(struct courier *courier)
+static void sender_deliver(struct sender *sender)
 {
+    struct queue *queue = sender->options.queue;
     struct batch *batch;
 
     do {
-        if (courier->spool)
-            sender_drain_spool(courier, true);
-        batch = outbox_take(courier->outbox);
+        if (sender->options.spool)
+            sender_drain_spool(sender);
+        batch = queue_take(queue);
         if (batch) {
-            sender_say_taken(courier);
-            (void)dispatch_batch(courier, batch, false, NULL);
-            outbox_finish(courier->outbox, batch);
+            (void)sender_take_batch(sender, batch, NULL);
+            queue_finish(queue, batch);
         }
-    } while (batch || !outbox_is_done(courier->outbox));
+    } while (batch || !queue_is_done(queue));
 }
 
 static void *sender_run(void *context)
 {
-    struct worker *worker = context;
-    struct courier *courier = &worker->courier;
+    struct sender *sender = context;
 
-    switch (worker->work) {
+    switch (sender->work) {
     case WORK_MAIN:
-        sender_probe(worker->sender, courier);
-        sender_deliver(courier);
-        sender_finish(worker->sender, courier);
+        sender_probe(sender);
+        sender_deliver(sender);
+        sender_finish(sender);
         break;
     case WORK_SEND:
-        sender_deliver(courier);
+        sender_deliver(sender);
         break;
     case WORK_RECORDS:
-        sender_drain_spool(courier, false);
+        sender_drain_spool(sender);
         break;
     case WORK_SPOOL:
-        sender_fill_spool(courier);
+        sender_fill_spool(sender);
         break;
     }
-    outbox_end(courier->outbox);
+    queue_end(sender->options.queue);
     return NULL;
 }
 
 /* ---- beginning and end ----------------------------------------------------------------------- */
 
-bool sender_open(struct sender *sender, const struct courier *courier,
-                 const struct sender_threads *threads)
+bool senders_open(struct senders *senders, const struct senders_options *options,
+                  const struct senders_threads *threads)
 {
-    pthread_mutex_init(&sender->lock, NULL);
-    condition_init(&sender->is_probed_condition);
-    sender->workers = calloc(sender_count(threads), sizeof(*sender->workers));
-    if (!sender->workers)
+    pthread_mutex_init(&senders->lock, NULL);
+    condition_init(&senders->is_probed_condition);
+    senders->list = calloc(senders_count(threads), sizeof(*senders->list));
+    if (!senders->list)
         return false;
-    sender->count = sender_count(threads);
-    for (unsigned i = 0; i < sender->count; i++) {
-        sender->workers[i] = (struct worker){
-            .courier = *courier,
-            .sender = sender,
+    senders->count = senders_count(threads);
+    for (unsigned i = 0; i < senders->count; i++) {
+        senders->list[i] = (struct sender){
+            .options = *options,
+            .of = senders,
             .work = i == 0                                        ? WORK_MAIN
                     : i <= threads->helpers                       ? WORK_SEND
                     : i <= threads->helpers + threads->of_records ? WORK_RECORDS
                                                                   : WORK_SPOOL,
+            .backoff = backoff_new(RETRY_FIRST_MS, RETRY_LONGEST_MS),
         };
-        retry_init(&sender->workers[i].courier.retry);
     }
     return true;
 }
 
-bool sender_start(struct sender *sender)
+bool senders_start(struct senders *senders)
 {
     bool are_needed_running = true;
 
-    for (unsigned i = 0; i < sender->count; i++) {
-        struct worker *worker = &sender->workers[i];
-        const bool is_spooler = worker->work == WORK_SPOOL;
+    for (unsigned i = 0; i < senders->count; i++) {
+        struct sender *sender = &senders->list[i];
+        const bool is_spooler = sender->work == WORK_SPOOL;
 
-        worker->is_running = thread_start(&worker->thread, sender_run, worker,
+        sender->is_running = thread_start(&sender->thread, sender_run, sender,
                                           is_spooler ? "blkin-spooler" : "blkin-sender");
-        if (worker->is_running)
+        if (sender->is_running)
             continue;
-        outbox_end(worker->courier.outbox);
-        /* the other workers do the work of one that is missing */
-        are_needed_running &= worker->work != WORK_MAIN && !is_spooler;
+        queue_end(sender->options.queue);
+        /* the other senders do the work of one that is missing */
+        are_needed_running &= sender->work != WORK_MAIN && !is_spooler;
     }
     return are_needed_running;
 }
 
-bool sender_wait_for_probe(struct sender *sender, int64_t until_ms)
+bool senders_wait_for_probe(struct senders *senders, int64_t until_ms)
 {
-    LOCK_GUARD(&sender->lock);
-    while (!sender->is_probed && clock_ms() < until_ms)
-        condition_wait(&sender->is_probed_condition, &sender->lock, until_ms);
-    return sender->is_probed;
+    LOCK_GUARD(&senders->lock);
+    while (!senders->is_probed && clock_ms() < until_ms)
+        condition_wait(&senders->is_probed_condition, &senders->lock, until_ms);
+    return senders->is_probed;
 }
 
-void sender_cancel(struct sender *sender)
+void senders_cancel(struct senders *senders)
 {
-    for (unsigned i = 0; i < sender->count; i++) {
-        struct transport *transport = sender->workers[i].courier.transport;
+    for (unsigned i = 0; i < senders->count; i++) {
+        struct transport *transport = senders->list[i].transport;
 
-        transport->cancel(transport);
+        if (transport)
+            transport->cancel(transport);
     }
 }
 
-void sender_join(struct sender *sender)
+void senders_join(struct senders *senders)
 {
-    for (unsigned i = 0; i < sender->count; i++) {
-        if (sender->workers[i].is_running)
-            (void)pthread_join(sender->workers[i].thread, NULL);
-        sender->workers[i].is_running = false;
+    for (unsigned i = 0; i < senders->count; i++) {
+        if (senders->list[i].is_running)
+            (void)pthread_join(senders->list[i].thread, NULL);
+        senders->list[i].is_running = false;
     }
 }
 
@@ -231,25 +345,25 @@ static void sender_free_encoder(struct encoder *encoder)
         encoder->free(encoder);
 }
 
-void sender_close(struct sender *sender)
+void senders_close(struct senders *senders)
 {
-    if (!sender->workers)
+    if (!senders->list)
         return;
-    for (unsigned i = 0; i < sender->count; i++) {
-        struct courier *courier = &sender->workers[i].courier;
+    for (unsigned i = 0; i < senders->count; i++) {
+        struct sender *sender = &senders->list[i];
 
-        if (courier->transport && sender->workers[i].work != WORK_SPOOL)
-            courier->transport->free(courier->transport);
-        sender_free_encoder(courier->encoder);
-        sender_free_encoder(courier->tap_encoder);
-        body_destroy(&courier->body);
-        body_destroy(&courier->shown);
-        parts_free(&courier->parts);
-        free(courier->replies);
+        if (sender->transport)
+            sender->transport->free(sender->transport);
+        sender_free_encoder(sender->encoder);
+        sender_free_encoder(sender->tap_encoder);
+        body_destroy(&sender->body);
+        body_destroy(&sender->shown);
+        arranged_free(&sender->spare);
+        free(sender->replies);
     }
-    free(sender->workers);
-    sender->workers = NULL;
-    sender->count = 0;
-    pthread_cond_destroy(&sender->is_probed_condition);
-    pthread_mutex_destroy(&sender->lock);
+    free(senders->list);
+    senders->list = NULL;
+    senders->count = 0;
+    pthread_cond_destroy(&senders->is_probed_condition);
+    pthread_mutex_destroy(&senders->lock);
 }

@@ -1,44 +1,25 @@
 /*
- * The spool: its account, the removal of files, and waiting.
+ * The spool at work: its account, the removal of files, putting in, taking out, and waiting.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "spool_parts.h"
 
 #include "babeltrace-plugin/base/lock.h"
-#include "retry.h"
-#include "spool_time.h"
+#include "babeltrace-plugin/base/write_all.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
 
 #define AWAY_FLUSH_MS 1000
+#define ANSWERS_MS    100  /* a sender waits at least so long, although others get answers */
+#define SHORTAGE_MS   1000 /* the wait for memory, or for a descriptor */
+#define SYNC_MS       1000
 
-bool spool_reap(struct spool *spool)
+static void spool_reap_and_unlock(struct spool *spool)
 {
-    struct segment *segment;
-    bool has_reaped = false;
-
-    while ((segment = segments_begin_reap(&spool->segments))) {
-        bool is_free;
-
-        has_reaped = true;
-        pthread_mutex_unlock(&spool->lock);
-        segment_unlink(&spool->segments, segment);
-        pthread_mutex_lock(&spool->lock);
-        is_free = segments_end_reap(segment);
-        if (!is_free)
-            continue;
-        pthread_mutex_unlock(&spool->lock);
-        segment_free(segment);
-        pthread_mutex_lock(&spool->lock);
-    }
-    return has_reaped;
-}
-
-void spool_reap_and_unlock(struct spool *spool)
-{
-    (void)spool_reap(spool);
+    (void)segments_reap(&spool->segments, &spool->lock);
     pthread_mutex_unlock(&spool->lock);
 }
 
@@ -46,14 +27,16 @@ void spool_reap_and_unlock(struct spool *spool)
 
 void spool_set_way(struct spool *spool)
 {
-    enum outbox_way way = OUTBOX_DIRECT;
+    enum queue_way way = QUEUE_DIRECT;
 
     if (spool->counts.waiting)
-        way = spool->away_since_ms ? OUTBOX_AWAY : OUTBOX_BEHIND;
-    outbox_set_way(spool->outbox, way);
+        way = spool->away_since_ms ? QUEUE_AWAY : QUEUE_BEHIND;
+    queue_set_way(spool->queue, way);
 }
 
-void spool_leave(struct spool *spool, const struct segment *segment, uint64_t spans, bool is_lost)
+/* So many spans of the segment have stopped waiting. */
+static void spool_leave(struct spool *spool, const struct segment *segment, uint64_t spans,
+                        bool is_lost)
 {
     spool->counts.waiting -= spans;
     if (is_lost && segment->is_own)
@@ -68,7 +51,7 @@ struct exporter_counts spool_counts(struct spool *spool)
     struct exporter_counts counts;
 
     LOCK_GUARD(&spool->lock);
-    counts = outbox_counts(spool->outbox);
+    counts = queue_counts(spool->queue);
     counts.spool = spool->counts;
     counts.spool.bytes = spool->segments.bytes;
     return counts;
@@ -99,13 +82,14 @@ bool spool_has_lost(struct spool *spool, struct error *error)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
+/* Are all records of the segment done? */
+static bool spool_is_used_up(const struct spool *spool, const struct segment *segment)
 {
     return segment->read_at >= segment->size && segment->in_flight == 0 && !segment->is_left &&
            !segment->is_busy && segment != spool->reading;
 }
 
-void spool_remove_segment(struct spool *spool, struct segment *segment)
+static void spool_remove_segment(struct spool *spool, struct segment *segment)
 {
     if (spool->writing == segment)
         spool->writing = NULL;
@@ -114,7 +98,8 @@ void spool_remove_segment(struct spool *spool, struct segment *segment)
     segments_remove(&spool->segments, segment);
 }
 
-void spool_close_idle(const struct spool *spool, struct segment *segment)
+/* Closes the file if no thread uses it now, as a spool may have many files. */
+static void spool_close_idle(const struct spool *spool, struct segment *segment)
 {
     if (segment == spool->reading || segment == spool->writing || segment->is_busy ||
         segment->in_flight || segment->is_dirty || segment->fd < 0)
@@ -123,7 +108,8 @@ void spool_close_idle(const struct spool *spool, struct segment *segment)
     segment->fd = -1;
 }
 
-void spool_release_segment(struct spool *spool, struct segment *segment)
+/* The caller gives up its use of the segment: it had a record, or has stored the file on disk. */
+static void spool_release_segment(struct spool *spool, struct segment *segment)
 {
     segment->in_flight--;
     if (segment->is_removed) {
@@ -140,14 +126,14 @@ void spool_release_segment(struct spool *spool, struct segment *segment)
         spool_close_idle(spool, segment);
 }
 
-bool spool_is_too_old(const struct spool *spool, int64_t written_ms)
+static bool spool_is_too_old(const struct spool *spool, int64_t written_ms)
 {
     return boot_time_ms() + spool->time_offset_ms - written_ms > spool->options.age_ms;
 }
 
-/* ---- while the collector is away, and until there is something to do ------------------------- */
-
-void spool_set_away(struct spool *spool, int64_t pause_ms)
+/* The collector does not answer, or records cannot be read now: no record is sent for so long. It
+ * also keeps spool_wait() from waiting for ever. The caller holds the lock. */
+static void spool_set_away(struct spool *spool, int64_t pause_ms)
 {
     const int64_t now_ms = clock_ms();
 
@@ -164,6 +150,400 @@ void spool_note_away(struct spool *spool, int64_t retry_after_ms)
     spool_set_away(spool, retry_after_ms);
 }
 
+/* ---- room ------------------------------------------------------------------------------------ */
+
+static void spool_drop_oldest(struct spool *spool)
+{
+    struct segment *segment = spool->segments.first;
+
+    spool->counts.outcome[OUTCOME_DROPPED] += segment->spans;
+    spool_leave(spool, segment, segment->spans, true);
+    segment->spans = 0;
+    spool_remove_segment(spool, segment);
+}
+
+/* While senders get no records, old ones must go, too. A sender keeps the record that it has. */
+static void spool_expire_old(struct spool *spool)
+{
+    struct segment *segment = spool->segments.first;
+
+    while (segment && segment != spool->writing && spool_is_too_old(spool, segment->newest_ms)) {
+        struct segment *next = segment->next;
+
+        if (segment->spans) {
+            spool->counts.expired += segment->spans;
+            spool_leave(spool, segment, segment->spans, true);
+            segment->spans = 0;
+            spool_remove_segment(spool, segment);
+        }
+        segment = next;
+    }
+}
+
+static bool spool_make_room(struct spool *spool, uint64_t size, bool may_drop, struct error *error)
+{
+    const uint64_t most = (uint64_t)spool->options.bytes;
+
+    spool_expire_old(spool);
+    while (may_drop && size <= most && spool->segments.bytes + size > most && spool->segments.first)
+        spool_drop_oldest(spool);
+    if (spool->segments.bytes + size <= most)
+        return true;
+    return error_set(error, "the spool \"%s\" is full: spool-bytes allows %lld bytes",
+                     spool->options.folder, (long long)most);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+static void spool_set_write_error(const struct spool *spool, int cause, struct error *error)
+{
+    error_set(error, "the spool \"%s\" cannot be written: %s", spool->options.folder,
+              strerror(cause));
+}
+
+/* Returns the file to append to, and marks it as busy. NULL with error set. */
+static struct segment *spool_begin_write(struct spool *spool, uint64_t size, bool may_drop,
+                                         struct error *error)
+{
+    struct segment *segment = NULL;
+
+    pthread_mutex_lock(&spool->lock);
+    if (spool_make_room(spool, size, may_drop, error)) {
+        segment = spool->writing;
+        if (!segment)
+            segment = spool->writing = segments_add(&spool->segments);
+        if (!segment) {
+            spool->counts.errors++;
+            spool_set_write_error(spool, errno, error);
+        }
+    }
+    if (segment)
+        segment->is_busy = true;
+    spool_reap_and_unlock(spool);
+    return segment;
+}
+
+static bool spool_write_record(const struct spool *spool, struct segment *segment,
+                               const struct record_bytes *bytes)
+{
+    return (spool->options.fsync == SPOOL_FSYNC_NEVER || segment_name(&spool->segments, segment)) &&
+           write_all_at(segment->fd, bytes->data, bytes->length, segment->size) &&
+           (spool->options.fsync != SPOOL_FSYNC_BATCH || fdatasync(segment->fd) == 0);
+}
+
+/* From now on senders see the record. */
+static void spool_take_in(struct spool *spool, struct segment *segment, uint64_t size,
+                          struct batch *batch, uint32_t spans)
+{
+    LOCK_GUARD(&spool->lock);
+    segment->is_busy = false;
+    segment->size += size;
+    segment->spans += spans;
+    segment->newest_ms = boot_time_ms() + spool->time_offset_ms;
+    spool->segments.bytes += size;
+    spool->counts.spans += spans;
+    spool->counts.waiting += spans;
+    if (!spool->reading)
+        spool->reading = segment;
+    segment->is_dirty = spool->options.fsync == SPOOL_FSYNC_SECOND;
+    if (spool->sync_due_ms == CLOCK_NEVER && segment->is_dirty)
+        spool->sync_due_ms = clock_ms() + SYNC_MS;
+    if (segment->size >= spool->segment_bytes) {
+        spool->writing = NULL;
+        spool_close_idle(spool, segment);
+    }
+    queue_settle(spool->queue, batch, OUTCOME_SPOOLED, spans);
+    spool_set_way(spool);
+    pthread_cond_broadcast(&spool->changed);
+}
+
+/* Cuts off the part of a record that a full disk took. If that fails, the next record begins a new
+ * file. */
+static void spool_give_up_write(struct spool *spool, struct segment *segment)
+{
+    const bool is_cut = ftruncate(segment->fd, (off_t)segment->size) == 0;
+
+    pthread_mutex_lock(&spool->lock);
+    spool->counts.errors++;
+    segment->is_busy = false;
+    if (!is_cut)
+        spool->writing = NULL;
+    if (spool_is_used_up(spool, segment))
+        spool_remove_segment(spool, segment);
+    spool_reap_and_unlock(spool);
+}
+
+bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,
+               bool may_drop, struct error *error)
+{
+    const struct record_bytes bytes = record_make(body, boot_time_ms() + spool->time_offset_ms);
+    struct segment *segment;
+    bool is_written;
+
+    if (!bytes.data)
+        return error_set(error, "the spool \"%s\": out of memory", spool->options.folder);
+    LOCK_GUARD(&spool->append_lock);
+    segment = spool_begin_write(spool, bytes.length, may_drop, error);
+    is_written = segment && spool_write_record(spool, segment, &bytes);
+    if (is_written) {
+        spool_take_in(spool, segment, bytes.length, batch, body->spans);
+    } else if (segment) {
+        spool_set_write_error(spool, errno, error);
+        spool_give_up_write(spool, segment);
+    }
+    free(bytes.data);
+    return is_written;
+}
+
+/* ---- storing on disk ------------------------------------------------------------------------- */
+
+int64_t spool_sync_due_ms(struct spool *spool)
+{
+    LOCK_GUARD(&spool->lock);
+    return spool->sync_due_ms;
+}
+
+/* Returns a file to store; the spool does not remove it before spool_release_segment(). */
+static struct segment *spool_next_dirty(struct spool *spool)
+{
+    struct segment *segment;
+
+    LOCK_GUARD(&spool->lock);
+    segment = spool->segments.first;
+    while (segment && !segment->is_dirty)
+        segment = segment->next;
+    if (segment) {
+        segment->is_dirty = false;
+        segment->in_flight++;
+    } else {
+        spool->sync_due_ms = CLOCK_NEVER;
+    }
+    return segment;
+}
+
+bool spool_sync(struct spool *spool, struct error *error)
+{
+    struct segment *segment;
+    bool is_well = true;
+
+    while ((segment = spool_next_dirty(spool))) {
+        const bool is_synced = fdatasync(segment->fd) == 0;
+
+        if (!is_synced) {
+            is_well = false;
+            error_set(error, "the spool \"%s\" cannot be stored: %s", spool->options.folder,
+                      strerror(errno));
+        }
+        pthread_mutex_lock(&spool->lock);
+        spool->counts.errors += !is_synced;
+        segment->is_unsure |=
+            !is_synced; /* the kernel reports a failure once, and drops the data */
+        spool_release_segment(spool, segment);
+        spool_reap_and_unlock(spool);
+    }
+    return is_well;
+}
+
+bool spool_is_stored(struct spool *spool, struct error *error)
+{
+    const struct segment *segment;
+
+    LOCK_GUARD(&spool->lock);
+    segment = spool->segments.first;
+    while (segment && !segment->is_unsure)
+        segment = segment->next;
+    return !segment || error_set(error,
+                                 "some of the %" PRIu64
+                                 " spans in the spool \"%s\" may not be on disk: fsync failed",
+                                 spool->counts.waiting, spool->options.folder);
+}
+
+/* ---- the next record ------------------------------------------------------------------------- */
+
+/* Moves on to the next segment. */
+static void spool_read_on(struct spool *spool)
+{
+    struct segment *segment = spool->reading;
+
+    if (segment->spans) {
+        /* the scan at the start has found more records than there are now */
+        spool->counts.corrupt += segment->spans;
+        spool_leave(spool, segment, segment->spans, true);
+        segment->spans = 0;
+    }
+    spool->reading = segment->next;
+    if (spool_is_used_up(spool, segment))
+        spool_remove_segment(spool, segment);
+}
+
+/* A sender gets so many spans. */
+static void spool_count_out(struct spool *spool, struct segment *segment, uint32_t spans)
+{
+    if (spans > segment->spans) { /* the scan at the start has not seen this record */
+        const uint64_t more = spans - segment->spans;
+
+        spool->counts.found += more;
+        spool->counts.spans += more;
+        spool->counts.waiting += more;
+        segment->spans = spans;
+    }
+    segment->spans -= spans;
+}
+
+/* Reads the head at the reading position. Returns whether the record has to be sent. */
+static bool spool_read_next(struct spool *spool, struct spool_record *record)
+{
+    struct segment *segment = spool->reading;
+    struct record_head *head = &record->head;
+
+    switch (record_next(segment->fd, &segment->read_at, segment->size, head, &record->where)) {
+    case RECORD_WHOLE:
+        if (head->state == RECORD_DONE)
+            return false;
+        spool_count_out(spool, segment, head->spans);
+        if (!spool_is_too_old(spool, head->written_ms))
+            return true;
+        spool->counts.expired += head->spans;
+        break;
+    case RECORD_TORN:
+        if (head->state == RECORD_DONE)
+            return false;
+        spool_count_out(spool, segment, head->spans);
+        spool->counts.corrupt += head->spans;
+        break;
+    case RECORD_UNREADABLE:
+        spool->counts.unreadable++;
+        return false;
+    case RECORD_END:
+        return false;
+    }
+    spool_leave(spool, segment, head->spans, true);
+    return false;
+}
+
+/* The file is there, but the process, the host or the kernel has no room to open it. */
+static bool spool_is_short(void)
+{
+    return errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+}
+
+/* Takes the oldest record that no sender has. */
+static bool spool_claim(struct spool *spool, struct spool_record *record)
+{
+    while (spool->reading) {
+        struct segment *segment = spool->reading;
+
+        if (segment->read_at >= segment->size) {
+            if (segment == spool->writing)
+                return false;
+            spool_read_on(spool);
+            continue;
+        }
+        if (!segment_open(&spool->segments, segment)) {
+            if (spool_is_short()) {
+                spool_set_away(spool, SHORTAGE_MS);
+                return false;
+            }
+            segment->read_at = segment->size; /* spool_read_on() counts them */
+            continue;
+        }
+        if (!spool_read_next(spool, record))
+            continue;
+        record->segment = segment;
+        record->left = record->head.spans;
+        segment->in_flight++;
+        spool->in_flight++;
+        return true;
+    }
+    return false;
+}
+
+/* ---- taking one, and giving it back ---------------------------------------------------------- */
+
+static bool spool_may_claim(const struct spool *spool)
+{
+    return clock_ms() >= spool->hold_until_ms && (!spool->away_since_ms || !spool->in_flight);
+}
+
+static bool spool_wait_for_record(struct spool *spool, struct spool_record *record, bool is_main)
+{
+    bool has_it = false;
+
+    pthread_mutex_lock(&spool->lock);
+    while (!spool->is_stopped && !(has_it = spool_may_claim(spool) && spool_claim(spool, record))) {
+        if (is_main && spool->counts.waiting == 0)
+            break;
+        if (segments_reap(&spool->segments, &spool->lock))
+            continue;
+        condition_wait(&spool->changed, &spool->lock,
+                       clock_ms() < spool->hold_until_ms ? spool->hold_until_ms : CLOCK_NEVER);
+    }
+    spool_reap_and_unlock(spool);
+    return has_it;
+}
+
+static void spool_settle_lost(struct spool *spool, struct spool_record *record)
+{
+    LOCK_GUARD(&spool->lock);
+    spool->counts.corrupt += record->left;
+    spool_leave(spool, record->segment, record->left, true);
+    record->left = 0;
+}
+
+bool spool_take(struct spool *spool, struct spool_record *record, const struct encoder *encoder,
+                struct body *body, bool is_main)
+{
+    while (spool_wait_for_record(spool, record, is_main)) {
+        enum record_loaded loaded;
+
+        while ((loaded = record_load(record->segment->fd, record->where, &record->head, encoder,
+                                     body)) == RECORD_NO_MEMORY) {
+            spool_note_away(spool, 0); /* so that spool_wait() does not wait for ever */
+            if (!spool_pause(spool, clock_ms() + SHORTAGE_MS, true))
+                break;
+        }
+        if (loaded == RECORD_LOADED)
+            return true;
+        if (loaded == RECORD_CORRUPT)
+            spool_settle_lost(spool, record);
+        spool_finish(spool, record);
+    }
+    return false;
+}
+
+void spool_settle(struct spool *spool, struct spool_record *record, enum outcome outcome,
+                  uint32_t spans)
+{
+    LOCK_GUARD(&spool->lock);
+    spool->counts.outcome[outcome] += spans;
+    record->left -= spans;
+    spool->answers++;
+    if (spool->away_since_ms) {
+        spool->away_since_ms = 0;
+        pthread_cond_broadcast(&spool->changed);
+    }
+    spool_leave(spool, record->segment, spans, outcome != OUTCOME_ACCEPTED);
+}
+
+void spool_finish(struct spool *spool, struct spool_record *record)
+{
+    if (record->left == 0)
+        record_mark_done(record->segment->fd, record->where);
+    pthread_mutex_lock(&spool->lock);
+    if (record->left && record->segment->is_removed) {
+        spool->counts.outcome[OUTCOME_DROPPED] += record->left;
+        spool_leave(spool, record->segment, record->left, true);
+    } else if (record->left) {
+        record->segment->is_left = true;
+    }
+    spool->in_flight--;
+    spool_release_segment(spool, record->segment);
+    pthread_cond_broadcast(&spool->changed);
+    spool_reap_and_unlock(spool);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
 bool spool_is_away(struct spool *spool)
 {
     LOCK_GUARD(&spool->lock);
@@ -173,7 +553,7 @@ bool spool_is_away(struct spool *spool)
 bool spool_pause(struct spool *spool, int64_t until_ms, bool is_asked)
 {
     /* for a collector that answers some senders, but not this one */
-    const int64_t least_ms = clock_ms() + RETRY_FIRST_MS;
+    const int64_t least_ms = clock_ms() + ANSWERS_MS;
 
     LOCK_GUARD(&spool->lock);
     const uint64_t answers = spool->answers;

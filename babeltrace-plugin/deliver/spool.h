@@ -3,7 +3,7 @@
  * more slowly than they come. Senders get them from the spool later, the oldest first.
  *
  * The folder has numbered files ("segments"). The spool appends batches to the last segment, as
- * records: see spool_record.h. When all spans of a record have their outcome, the spool marks the
+ * records: see spool_log.h. When all spans of a record have their outcome, the spool marks the
  * record as done. It removes a segment whose records are all done. So a sink that is killed sends
  * only those records again that were on their way. One sink at a time uses the folder. The folder
  * holds no credentials.
@@ -16,8 +16,8 @@
 #ifndef BLKIN_OUTPUT_SPOOL_H
 #define BLKIN_OUTPUT_SPOOL_H
 
-#include "outbox.h"
-#include "spool_record.h"
+#include "queue.h"
+#include "spool_log.h"
 
 /* When the spool calls fdatasync(2). */
 enum spool_fsync {
@@ -30,7 +30,7 @@ struct spool_options {
     enum format format; /* of the spans; records of another format are an error */
     const char *folder; /* NULL: no spool. The spool makes the folder */
     int64_t bytes;      /* the limit of all files; then the spool removes the oldest file */
-    int64_t age_ms;     /* older records are not sent, see spool_time.h */
+    int64_t age_ms;     /* older records are not sent, see spool_log.h */
     enum spool_fsync fsync;
     int64_t senders; /* how many threads send records at once */
 };
@@ -38,7 +38,7 @@ struct spool_options {
 struct spool;
 
 /* Returns NULL with error set, also if another sink uses the folder. */
-struct spool *spool_open(const struct spool_options *options, struct outbox *outbox,
+struct spool *spool_open(const struct spool_options *options, struct queue *queue,
                          struct error *error);
 
 /* The files stay. NULL is allowed. */
@@ -46,7 +46,7 @@ void spool_free(struct spool *spool);
 
 const char *spool_folder(const struct spool *spool);
 
-/* The counts of outbox and spool at one moment: spans that the outbox counts as spooled are spans
+/* The counts of queue and spool at one moment: spans that the queue counts as spooled are spans
  * that the spool counts as put in. */
 struct exporter_counts spool_counts(struct spool *spool);
 
@@ -60,7 +60,7 @@ bool spool_is_empty(struct spool *spool);
 /* ---- putting in ------------------------------------------------------------------------------ */
 
 /*
- * Appends these spans of the batch, and settles them with the outbox. may_drop: a full spool drops
+ * Appends these spans of the batch, and settles them with the queue. may_drop: a full spool drops
  * its oldest records. Returns false, with error set, if the spool is full or the disk fails.
  */
 bool spool_put(struct spool *spool, const struct record_body *body, struct batch *batch,

@@ -6,7 +6,6 @@
 #include "spool_parts.h"
 
 #include "babeltrace-plugin/base/lock.h"
-#include "spool_time.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -142,7 +141,7 @@ static uint64_t spool_segment_bytes(int64_t bytes)
     return part < SEGMENT_MAX ? part : SEGMENT_MAX;
 }
 
-struct spool *spool_open(const struct spool_options *options, struct outbox *outbox,
+struct spool *spool_open(const struct spool_options *options, struct queue *queue,
                          struct error *error)
 {
     struct spool *spool = calloc(1, sizeof(*spool));
@@ -155,7 +154,7 @@ struct spool *spool_open(const struct spool_options *options, struct outbox *out
     }
     *spool = (struct spool){
         .options = *options,
-        .outbox = outbox,
+        .queue = queue,
         .segment_bytes = spool_segment_bytes(options->bytes),
         .lock_fd = -1,
         .segments = {.folder_fd = -1},
@@ -187,7 +186,8 @@ void spool_free(struct spool *spool)
     if (!spool)
         return;
     pthread_mutex_lock(&spool->lock);
-    spool_reap_and_unlock(spool);
+    (void)segments_reap(&spool->segments, &spool->lock);
+    pthread_mutex_unlock(&spool->lock);
     segments_free(&spool->segments);
     if (spool->lock_fd >= 0)
         close(spool->lock_fd); /* which unlocks it */

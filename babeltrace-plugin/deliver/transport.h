@@ -11,46 +11,36 @@
 #define BLKIN_OUTPUT_TRANSPORT_H
 
 #include "babeltrace-plugin/base/error.h"
-#include "babeltrace-plugin/base/text.h"
+#include "body.h"
+#include "counts.h"
 #include "credentials.h"
 
-#include <stdatomic.h>
 #include <stdint.h>
-
-struct payload {
-    struct text text;   /* an encoded batch */
-    struct text spans;  /* the spans and separators in it, without the frame */
-    uint32_t partition; /* both 0 for a transport without partitions */
-    uint32_t partitions;
-    bool stays; /* the text stays unchanged until await() returns */
-};
 
 struct protocol;
 
-enum delivery {
-    DELIVERY_ACCEPTED,
-    DELIVERY_RETRY,     /* not now; the same batch may be sent again */
-    DELIVERY_INVALID,   /* the peer cannot read something in it; it may accept a part of it */
-    DELIVERY_TOO_LARGE, /* the peer may accept a part of it */
-    DELIVERY_REFUSED,   /* the peer will never accept it */
-    DELIVERY_POSSIBLY_PERSISTED, /* the peer may have it: a retry could store it twice */
-    DELIVERY_DIVIDE,             /* not sent: the number of partitions has changed */
-};
-
+/* What the peer says to a run. */
 struct reply {
-    enum delivery delivery;
-    /* DELIVERY_RETRY: the peer answers, so this batch itself may be the cause of the failure. */
+    enum outcome outcome; /* of all its spans; OUTCOME_AGAIN: not now */
+    /* OUTCOME_AGAIN: the peer answers, so this run itself may be the cause of the failure. */
     bool may_be_batch;
+    bool is_misplaced;      /* not sent: the number of partitions has changed since arrange() */
     int64_t retry_after_ms; /* the pause that the peer asks for; 0: none */
-    uint64_t rejected;      /* spans of an accepted batch that the peer refuses for good */
+    uint64_t rejected;      /* spans of an accepted run that the peer refuses for good */
     struct error error;     /* empty: accepted, and the peer has no remark */
 };
 
-/* Of one message. */
-struct part_limits {
-    uint32_t spans;
-    size_t bytes;
+/* Runs of copied spans, each of which becomes a message of one partition. Zeros are none. */
+struct arranged {
+    struct body body;
+    struct body_run *runs;
+    size_t runs_room;
+    uint32_t count;
+    uint32_t *places; /* for each span, what arrange() has found out */
+    size_t places_room;
 };
+
+void arranged_free(struct arranged *arranged);
 
 struct transport {
     const char *warning; /* shown to the operator before the first batch; NULL: none */
@@ -58,16 +48,19 @@ struct transport {
     /* Does the peer take a batch without spans? */
     void (*probe)(struct transport *transport, struct reply *reply);
 
+    /* Sends a framed run. With await(), the reply is set only when await() returns. */
     void (*send)(struct transport *transport, const struct payload *payload, struct reply *reply);
 
     /*
-     * For a peer with partitions, else NULL: post() queues a batch for one partition and returns;
-     * await() waits until the replies to all posted batches are set.
+     * For a peer with partitions, else NULL. arrange() sorts copies of the spans of a run into runs
+     * that can be sent, each of at most so many bytes, in the empty `arranged`. Returns false when
+     * out of memory. send() then only queues a run: await() waits until the replies to all queued
+     * runs are set.
      */
-    void (*post)(struct transport *transport, const struct payload *payload, struct reply *reply);
+    bool (*arrange)(struct transport *transport, const struct encoder *encoder, struct body_run run,
+                    size_t bytes, struct arranged *arranged);
     void (*await)(struct transport *transport);
-    struct part_limits limits;
-    _Atomic uint32_t partitions; /* 0: not known yet; changes only within calls of this interface */
+    uint32_t partitions; /* 0: not known yet; changes only within calls of this interface */
 
     /* From any thread: requests under way and all later ones fail at once. */
     void (*cancel)(struct transport *transport);

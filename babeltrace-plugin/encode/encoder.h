@@ -53,8 +53,9 @@ struct encoder {
      */
     void (*frame)(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length);
 
-    /* What a unit has to begin with to be a batch by itself; empty: it does. May be NULL. */
-    struct text (*head_of)(const char *data, const uint32_t *starts, uint32_t unit);
+    /* The length of the head with which the unit begins its group; 0: it is of the group of the
+     * unit before. May be NULL: units have no head. */
+    size_t (*head_length)(const char *unit);
 
     /* The upper and the lower half of a unit's trace id. */
     void (*trace_of)(struct text unit, uint64_t id[2]);

@@ -526,7 +526,7 @@ static struct encoder *otlp_encoder_new(void)
         return NULL;
     otlp->base = (struct encoder){.encode = otlp_encode,
                                   .frame = otlp_frame,
-                                  .head_of = otlp_head_of_group,
+                                  .head_length = otlp_head_length,
                                   .trace_of = otlp_trace_of,
                                   .describe = otlp_describe,
                                   .free = otlp_free};

@@ -38,9 +38,11 @@ static char *otlp_scope_spans_of(char *unit)
     return otlp_first_in(unit);
 }
 
-static size_t otlp_head_length(char *unit)
+size_t otlp_head_length(const char *unit)
 {
-    return (size_t)(otlp_first_in(otlp_scope_spans_of(unit)) - unit);
+    char *const at = (char *)(uintptr_t)unit; /* nothing is written */
+
+    return otlp_begins_group(unit) ? (size_t)(otlp_first_in(otlp_scope_spans_of(at)) - at) : 0;
 }
 
 static void otlp_end_group(char *unit, const char *end)
@@ -80,24 +82,11 @@ void otlp_frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, size
     otlp_end_group(data + starts[group], data + length);
 }
 
-struct text otlp_head_of_group(const char *data, const uint32_t *starts, uint32_t unit)
-{
-    const char *first = data + starts[unit];
-
-    if (otlp_begins_group(first))
-        return (struct text){NULL, 0};
-    while (!otlp_begins_group(first))
-        first = data + starts[--unit];
-    return (struct text){first, otlp_head_length((char *)(uintptr_t)first)};
-}
-
 /* The ids, which a span has first. */
 static const char *otlp_ids_of(struct text unit)
 {
-    const char *at = unit.data;
+    const char *const at = unit.data + otlp_head_length(unit.data);
 
-    if (otlp_begins_group(at))
-        at += otlp_head_length((char *)(uintptr_t)at);
     return at + 1 + (at[2] & 0x80 ? PB_PADDED : OTLP_SPAN_LENGTH) + 2;
 }
 

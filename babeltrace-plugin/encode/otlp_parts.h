@@ -63,7 +63,7 @@ size_t otlp_head_size_limit(const struct resource *resource);
 
 /* See struct encoder. */
 void otlp_frame(char *data, uint32_t *starts, uint32_t first, uint32_t end, size_t length);
-struct text otlp_head_of_group(const char *data, const uint32_t *starts, uint32_t unit);
+size_t otlp_head_length(const char *unit);
 void otlp_trace_of(struct text unit, uint64_t id[2]);
 void otlp_describe(struct text unit, char *line, size_t size);
 

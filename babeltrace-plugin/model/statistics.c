@@ -12,37 +12,26 @@
 
 #define PAST_MAX (UINT64_C(1) << 20)
 
-_Static_assert(STATISTICS_ROWS_MAX == STATISTICS_EDGES_MAX, "one limit does for both");
-#define ITEMS_MAX STATISTICS_ROWS_MAX
-
 struct pair {
     uint32_t first;
     uint32_t second;
 };
 
-/* Stands before a row or an edge, in one block of memory. */
-struct head {
+struct item {
     struct table_link in_table;
-    struct pair pair;
+    struct statistics_row row;
 };
 
 struct items {
     struct table table;
-    void *list[ITEMS_MAX]; /* as they came; table.count of them */
+    struct item *list[STATISTICS_ROWS_MAX]; /* as they came; table.count of them */
 };
 
 struct statistics {
     struct names *names;
     uint64_t period;
-    struct items rows;
-    struct items edges;
+    struct items kinds[STATISTICS_KINDS];
 };
-
-_Static_assert(offsetof(struct statistics_row, service) == offsetof(struct pair, first) &&
-                   offsetof(struct statistics_row, name) == offsetof(struct pair, second) &&
-                   offsetof(struct statistics_edge, caller) == offsetof(struct pair, first) &&
-                   offsetof(struct statistics_edge, callee) == offsetof(struct pair, second),
-               "they begin with their pair");
 
 static uint64_t pair_hash(uint64_t seed, struct pair pair)
 {
@@ -56,7 +45,8 @@ struct statistics *statistics_new(struct names *names)
     if (!statistics)
         return NULL;
     statistics->names = names;
-    if (table_init(&statistics->rows.table) && table_init(&statistics->edges.table))
+    if (table_init(&statistics->kinds[STATISTICS_ROWS].table) &&
+        table_init(&statistics->kinds[STATISTICS_EDGES].table))
         return statistics;
     statistics_free(statistics);
     return NULL;
@@ -69,34 +59,20 @@ static void clear_row(struct statistics_row *row)
     row->spans = row->errors = 0;
 }
 
-static void clear_edge(struct statistics_edge *edge)
-{
-    histogram_clear(&edge->duration);
-    edge->calls = edge->errors = 0;
-}
-
-static void free_items(struct items *items)
-{
-    while (items->table.count) {
-        struct head *head = (struct head *)items->list[items->table.count - 1] - 1;
-
-        table_remove(&items->table, &head->in_table);
-        free(head);
-    }
-}
-
 void statistics_clear(struct statistics *statistics)
 {
-    for (size_t i = 0; i < statistics->rows.table.count; i++) {
-        struct statistics_row *row = statistics->rows.list[i];
+    for (int kind = 0; kind < STATISTICS_KINDS; kind++) {
+        struct items *items = &statistics->kinds[kind];
 
-        clear_row(row);
-        histogram_clear(&row->past);
+        while (items->table.count) {
+            struct item *item = items->list[items->table.count - 1];
+
+            table_remove(&items->table, &item->in_table);
+            clear_row(&item->row);
+            histogram_clear(&item->row.past);
+            free(item);
+        }
     }
-    for (size_t i = 0; i < statistics->edges.table.count; i++)
-        clear_edge(statistics->edges.list[i]);
-    free_items(&statistics->rows);
-    free_items(&statistics->edges);
     statistics->period++;
 }
 
@@ -105,8 +81,8 @@ void statistics_free(struct statistics *statistics)
     if (!statistics)
         return;
     statistics_clear(statistics);
-    table_destroy(&statistics->rows.table, NULL);
-    table_destroy(&statistics->edges.table, NULL);
+    for (int kind = 0; kind < STATISTICS_KINDS; kind++)
+        table_destroy(&statistics->kinds[kind].table, NULL);
     free(statistics);
 }
 
@@ -114,70 +90,53 @@ void statistics_free(struct statistics *statistics)
 
 static const struct pair other = {NAMES_OTHER, NAMES_OTHER};
 
-static void *find_pair(const struct items *items, struct pair pair)
+static struct statistics_row *find_pair(const struct items *items, struct pair pair)
 {
     const uint64_t hash = pair_hash(items->table.seed, pair);
-    struct head *head;
+    struct item *item;
 
-    table_find(head, &items->table, hash, in_table,
-               head->pair.first == pair.first && head->pair.second == pair.second);
-    return head ? head + 1 : NULL;
+    table_find(item, &items->table, hash, in_table,
+               item->row.service == pair.first && item->row.name == pair.second);
+    return item ? &item->row : NULL;
 }
 
 static bool are_full(const struct items *items)
 {
-    return items->table.count >= ITEMS_MAX - 1;
+    return items->table.count >= STATISTICS_ROWS_MAX - 1;
 }
 
-static void *items_find(const struct items *items, struct pair pair)
+static struct statistics_row *items_find(const struct items *items, struct pair pair)
 {
-    void *item = find_pair(items, pair);
+    struct statistics_row *row = find_pair(items, pair);
 
-    return item || !are_full(items) ? item : find_pair(items, other);
+    return row || !are_full(items) ? row : find_pair(items, other);
 }
 
-/* The last one is for all others. Returns NULL when out of memory. */
-static void *find_or_add(struct items *items, size_t size, struct pair pair)
+/* The last one is for all others. */
+struct statistics_row *statistics_add(struct statistics *statistics, enum statistics_kind kind,
+                                      uint32_t first, uint32_t second)
 {
-    void *item = items_find(items, pair);
-    struct head *head;
+    struct items *items = &statistics->kinds[kind];
+    struct pair pair = {first, second};
+    struct statistics_row *row = items_find(items, pair);
+    struct item *item = row ? NULL : calloc(1, sizeof(*item));
 
-    if (item)
-        return item;
-    head = calloc(1, sizeof(*head) + size);
-    if (!head)
-        return NULL;
-    head->pair = are_full(items) ? other : pair;
-    item = head + 1;
-    memcpy(item, &head->pair, sizeof(head->pair));
+    if (!item)
+        return row;
+    if (are_full(items))
+        pair = other;
+    item->row.service = pair.first;
+    item->row.name = pair.second;
+    item->row.index = (uint32_t)items->table.count;
     items->list[items->table.count] = item;
-    table_add(&items->table, &head->in_table, pair_hash(items->table.seed, head->pair));
-    return item;
-}
-
-struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t service,
-                                         uint32_t name)
-{
-    const size_t count = statistics->rows.table.count;
-    struct statistics_row *row =
-        find_or_add(&statistics->rows, sizeof(struct statistics_row), (struct pair){service, name});
-
-    if (statistics->rows.table.count != count)
-        row->index = (uint32_t)count;
-    return row;
+    table_add(&items->table, &item->in_table, pair_hash(items->table.seed, pair));
+    return &item->row;
 }
 
 const struct statistics_row *statistics_find_row(const struct statistics *statistics,
                                                  uint32_t service, uint32_t name)
 {
-    return items_find(&statistics->rows, (struct pair){service, name});
-}
-
-struct statistics_edge *statistics_edge_of(struct statistics *statistics, uint32_t caller,
-                                           uint32_t callee)
-{
-    return find_or_add(&statistics->edges, sizeof(struct statistics_edge),
-                       (struct pair){caller, callee});
+    return items_find(&statistics->kinds[STATISTICS_ROWS], (struct pair){service, name});
 }
 
 /* ---- adding */
@@ -194,7 +153,8 @@ bool statistics_count(struct statistics_row *row, const struct trace_span *span)
 
 bool statistics_add_span(struct statistics *statistics, const struct trace_span *span)
 {
-    struct statistics_row *row = statistics_row_of(statistics, span->service, span->name);
+    struct statistics_row *row =
+        statistics_add(statistics, STATISTICS_ROWS, span->service, span->name);
 
     return row && statistics_count(row, span);
 }
@@ -203,16 +163,17 @@ bool statistics_add_span(struct statistics *statistics, const struct trace_span 
 
 void statistics_begin_period(struct statistics *statistics)
 {
-    for (size_t i = 0; i < statistics->rows.table.count; i++) {
-        struct statistics_row *row = statistics->rows.list[i];
+    for (int kind = 0; kind < STATISTICS_KINDS; kind++) {
+        for (size_t i = 0; i < statistics->kinds[kind].table.count; i++) {
+            struct statistics_row *row = &statistics->kinds[kind].list[i]->row;
 
-        (void)histogram_merge(&row->past, &row->duration);
-        while (row->past.count > PAST_MAX)
-            histogram_halve(&row->past);
-        clear_row(row);
+            if (kind == STATISTICS_ROWS)
+                (void)histogram_merge(&row->past, &row->duration);
+            while (row->past.count > PAST_MAX)
+                histogram_halve(&row->past);
+            clear_row(row);
+        }
     }
-    for (size_t i = 0; i < statistics->edges.table.count; i++)
-        clear_edge(statistics->edges.list[i]);
     statistics->period++;
 }
 
@@ -223,24 +184,15 @@ uint64_t statistics_period(const struct statistics *statistics)
 
 /* ---- reading */
 
-size_t statistics_rows(const struct statistics *statistics)
+size_t statistics_size(const struct statistics *statistics, enum statistics_kind kind)
 {
-    return statistics->rows.table.count;
+    return statistics->kinds[kind].table.count;
 }
 
-const struct statistics_row *statistics_row(const struct statistics *statistics, size_t i)
+const struct statistics_row *statistics_at(const struct statistics *statistics,
+                                           enum statistics_kind kind, size_t i)
 {
-    return statistics->rows.list[i];
-}
-
-size_t statistics_edges(const struct statistics *statistics)
-{
-    return statistics->edges.table.count;
-}
-
-const struct statistics_edge *statistics_edge(const struct statistics *statistics, size_t i)
-{
-    return statistics->edges.list[i];
+    return &statistics->kinds[kind].list[i]->row;
 }
 
 const struct names *statistics_names(const struct statistics *statistics)

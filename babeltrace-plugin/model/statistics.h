@@ -11,34 +11,35 @@
 #include "model.h"
 #include "names.h"
 
-/* With more of either, new ones are counted in one for all others (NAMES_OTHER twice). */
+/* With more of a kind, new ones are counted in one for all others (NAMES_OTHER twice). */
 #ifndef STATISTICS_ROWS_MAX /* fuzzers set fewer */
-#define STATISTICS_ROWS_MAX  4096
-#define STATISTICS_EDGES_MAX 4096
+#define STATISTICS_ROWS_MAX 4096
 #endif
+
+/* An edge is a row of two services, without self times, past and `ever`. */
+enum statistics_kind { STATISTICS_ROWS, STATISTICS_EDGES, STATISTICS_KINDS };
 
 /* Times in ns. */
 struct statistics_row {
-    uint32_t service;
-    uint32_t name;
-    uint32_t index; /* see statistics_row() */
-    uint64_t spans; /* of this period; statistics_begin_period() sets these to 0 */
+    union {
+        uint32_t service, caller;
+    };
+    union {
+        uint32_t name, callee; /* of an edge a service, too */
+    };
+    uint32_t index; /* see statistics_at() */
+    union {
+        uint64_t spans, calls; /* of this period; statistics_begin_period() sets these to 0 */
+    };
     uint64_t errors;
-    uint64_t ever;             /* spans since the row is there */
-    struct histogram duration; /* of those whose duration is known; as is self */
+    uint64_t ever; /* spans since the row is there */
+    struct histogram
+        duration; /* of those whose duration is known, as is self; tools/trace/calls.h */
     struct histogram self;
     /*
      * Durations of the periods before, for what is usual: of the last 2^20 spans or half as many.
      */
     struct histogram past;
-};
-
-struct statistics_edge {
-    uint32_t caller; /* services */
-    uint32_t callee;
-    uint64_t calls;
-    uint64_t errors;
-    struct histogram duration; /* see tools/trace/calls.h */
 };
 
 struct statistics;
@@ -55,10 +56,8 @@ bool statistics_add_span(struct statistics *statistics, const struct trace_span 
 bool statistics_count(struct statistics_row *row, const struct trace_span *span);
 
 /* Returns NULL when out of memory. For who merges what others have counted. */
-struct statistics_row *statistics_row_of(struct statistics *statistics, uint32_t service,
-                                         uint32_t name);
-struct statistics_edge *statistics_edge_of(struct statistics *statistics, uint32_t caller,
-                                           uint32_t callee);
+struct statistics_row *statistics_add(struct statistics *statistics, enum statistics_kind kind,
+                                      uint32_t first, uint32_t second);
 
 /* The row that is there, be it the one for others; NULL: none. */
 const struct statistics_row *statistics_find_row(const struct statistics *statistics,
@@ -77,20 +76,14 @@ uint64_t statistics_period(const struct statistics *statistics);
 void statistics_clear(struct statistics *statistics);
 
 /* In no order, but that of their coming. */
-size_t statistics_rows(const struct statistics *statistics);
-const struct statistics_row *statistics_row(const struct statistics *statistics, size_t i);
-size_t statistics_edges(const struct statistics *statistics);
-const struct statistics_edge *statistics_edge(const struct statistics *statistics, size_t i);
+size_t statistics_size(const struct statistics *statistics, enum statistics_kind kind);
+const struct statistics_row *statistics_at(const struct statistics *statistics,
+                                           enum statistics_kind kind, size_t i);
 const struct names *statistics_names(const struct statistics *statistics);
 
-static inline bool statistics_row_is_other(const struct statistics_row *row)
+static inline bool statistics_is_other(const struct statistics_row *row)
 {
     return row->service == NAMES_OTHER && row->name == NAMES_OTHER;
-}
-
-static inline bool statistics_edge_is_other(const struct statistics_edge *edge)
-{
-    return edge->caller == NAMES_OTHER && edge->callee == NAMES_OTHER;
 }
 
 #endif

@@ -20,9 +20,9 @@ struct assembler *assembler_new(const struct assembler_options *options, assembl
         (void)closing_add(&assembler->options.closing, text_of("cr"));
         (void)closing_add(&assembler->options.closing, text_of("ss"));
     }
-    queue_init(&assembler->idle, options->idle_timeout_ns);
-    queue_init(&assembler->closing, options->end_timeout_ns);
-    queue_init(&assembler->streaming, options->open_timeout_ns);
+    open_queue_init(&assembler->idle, options->idle_timeout_ns);
+    open_queue_init(&assembler->closing, options->end_timeout_ns);
+    open_queue_init(&assembler->streaming, options->open_timeout_ns);
     assembler->now_ns = INT64_MIN;
     assembler->has_offsets = options->correct_clocks && options->wall_clock_ns;
     assembler->sink = sink;
@@ -41,9 +41,9 @@ void assembler_free(struct assembler *assembler)
 {
     if (!assembler)
         return;
-    queue_free(&assembler->idle);
-    queue_free(&assembler->closing);
-    queue_free(&assembler->streaming);
+    open_queue_free(&assembler->idle);
+    open_queue_free(&assembler->closing);
+    open_queue_free(&assembler->streaming);
     open_spans_destroy(&assembler->open);
     recent_destroy(&assembler->recent);
     source_table_free(assembler->sources);
@@ -68,11 +68,11 @@ int64_t assembler_now(const struct assembler *assembler)
     return assembler->now_ns;
 }
 
-static void finish_expired(struct assembler *assembler, struct queue *queue)
+static void finish_expired(struct assembler *assembler, struct open_queue *queue)
 {
     struct open_span *open;
 
-    while ((open = queue_expired(queue, assembler->now_ns)))
+    while ((open = open_queue_expired(queue, assembler->now_ns)))
         assembler_finish(assembler, open);
 }
 

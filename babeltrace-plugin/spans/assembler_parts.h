@@ -34,9 +34,9 @@ struct sequences {
 struct assembler {
     struct assembler_options options;
     struct open_spans open;
-    struct queue idle;
-    struct queue closing;
-    struct queue streaming;
+    struct open_queue idle;
+    struct open_queue closing;
+    struct open_queue streaming;
     struct endpoint_table *endpoints;
     struct source_table *sources;
     bool has_offsets;  /* any clock that is off */

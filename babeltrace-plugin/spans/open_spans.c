@@ -255,29 +255,29 @@ struct open_span *open_spans_add(struct open_spans *spans, const struct event *e
     return open;
 }
 
-void queue_init(struct queue *queue, int64_t timeout_ns)
+void open_queue_init(struct open_queue *queue, int64_t timeout_ns)
 {
     CDS_INIT_LIST_HEAD(&queue->spans);
     queue->timeout_ns = timeout_ns;
 }
 
-void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns)
+void open_queue_append(struct open_queue *queue, struct open_span *open, int64_t now_ns)
 {
     open->span.recorded_ns = now_ns;
     cds_list_del(&open->in_queue);
     cds_list_add_tail(&open->in_queue, &queue->spans);
 }
 
-struct open_span *queue_first(struct queue *queue)
+struct open_span *open_queue_first(struct open_queue *queue)
 {
     return cds_list_empty(&queue->spans)
                ? NULL
                : cds_list_first_entry(&queue->spans, struct open_span, in_queue);
 }
 
-struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
+struct open_span *open_queue_expired(struct open_queue *queue, int64_t now_ns)
 {
-    struct open_span *open = queue_first(queue);
+    struct open_span *open = open_queue_first(queue);
 
     /* unsigned: the difference of any two int64_t fits, a trace may hold any */
     if (open && (uint64_t)now_ns - (uint64_t)open->span.recorded_ns < (uint64_t)queue->timeout_ns)
@@ -285,7 +285,7 @@ struct open_span *queue_expired(struct queue *queue, int64_t now_ns)
     return open;
 }
 
-void queue_free(struct queue *queue)
+void open_queue_free(struct open_queue *queue)
 {
     free_list(&queue->spans);
 }

@@ -99,23 +99,23 @@ struct open_span *open_spans_take(struct open_spans *spans);
 void open_spans_give(struct open_spans *spans, struct open_span *open);
 
 /* Every span of a queue waits equally long, so the first in is the first out. */
-struct queue {
+struct open_queue {
     struct cds_list_head spans; /* by span.recorded_ns */
     int64_t timeout_ns;
 };
 
-void queue_init(struct queue *queue, int64_t timeout_ns);
+void open_queue_init(struct open_queue *queue, int64_t timeout_ns);
 
 /* To the end of this queue, from whichever it is in. */
-void queue_append(struct queue *queue, struct open_span *open, int64_t now_ns);
+void open_queue_append(struct open_queue *queue, struct open_span *open, int64_t now_ns);
 
 /* The span that waits longest, if it does so for the time-out or more; else NULL. */
-struct open_span *queue_expired(struct queue *queue, int64_t now_ns);
+struct open_span *open_queue_expired(struct open_queue *queue, int64_t now_ns);
 
 /* The span that waits longest, or NULL. */
-struct open_span *queue_first(struct queue *queue);
+struct open_span *open_queue_first(struct open_queue *queue);
 
 /* Frees the spans in it. */
-void queue_free(struct queue *queue);
+void open_queue_free(struct open_queue *queue);
 
 #endif

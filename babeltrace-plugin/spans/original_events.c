@@ -72,5 +72,6 @@ void assembler_add_original(struct assembler *assembler, const struct event *eve
     capacity = open->span.log_capacity;
     assembler_count(assembler, open, apply(&assembler->options.closing, open, event));
     assembler_account(assembler, open, capacity);
-    queue_append(open->closing ? &assembler->closing : &assembler->idle, open, assembler->now_ns);
+    open_queue_append(open->closing ? &assembler->closing : &assembler->idle, open,
+                      assembler->now_ns);
 }

@@ -113,7 +113,7 @@ static void begin_streamed(struct assembler *assembler, const struct event *even
     open->span.debug = event->flags & BLKIN_SPAN_DEBUG;
     open->span.start_ns = assembler_moment_of(event, 0);
     open->span.end_ns = open->span.start_ns;
-    queue_append(&assembler->streaming, open, assembler->now_ns);
+    open_queue_append(&assembler->streaming, open, assembler->now_ns);
 }
 
 static bool apply_detail(struct assembler *assembler, struct open_span *open,
@@ -159,7 +159,7 @@ static void add_detail(struct assembler *assembler, const struct event *event)
     capacity = open->span.log_capacity;
     assembler_count(assembler, open, apply_detail(assembler, open, event, moment_ns));
     assembler_account(assembler, open, capacity);
-    queue_append(&assembler->streaming, open, assembler->now_ns);
+    open_queue_append(&assembler->streaming, open, assembler->now_ns);
 }
 
 void assembler_add_span_api(struct assembler *assembler, const struct event *event)

@@ -167,10 +167,11 @@ void assembler_finish(struct assembler *assembler, struct open_span *open)
 
 struct open_span *assembler_oldest_but(struct assembler *assembler, const struct open_span *but)
 {
-    struct queue *const queues[] = {&assembler->closing, &assembler->idle, &assembler->streaming};
+    struct open_queue *const queues[] = {&assembler->closing, &assembler->idle,
+                                         &assembler->streaming};
 
     for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
-        struct open_span *open = queue_first(queues[i]);
+        struct open_span *open = open_queue_first(queues[i]);
 
         if (open && open != but)
             return open;

@@ -70,7 +70,7 @@ static bool is_repeated(struct assembler *assembler, struct open_span *open,
     streamed->left_open |= open->left_open;
     open->steps_given = streamed->steps_given;
     streamed->closing = true;
-    queue_append(&assembler->closing, streamed, assembler->now_ns);
+    open_queue_append(&assembler->closing, streamed, assembler->now_ns);
     return true;
 }
 

@@ -85,6 +85,13 @@ bool start_be_quiet(void)
     return true;
 }
 
+void start_leave_files(void)
+{
+    blkin_before_chroot_();
+    (void)connection_is_ephemeral(0);
+    connection_prepare_keys();
+}
+
 static bool start_is_filtered(void)
 {
     char text[4096];

@@ -12,6 +12,9 @@
  * cannot be traced without. */
 bool start_be_quiet(void);
 
+/* The program calls chroot(2): gets all that needs the agent's socket or /proc. */
+void start_leave_files(void);
+
 /* Also requests that have caused calls: nobody will answer them. */
 void start_end_all(void);
 

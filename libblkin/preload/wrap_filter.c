@@ -1,5 +1,6 @@
 /*
- * Wrappers of the calls that install a seccomp filter, and of those that LTTng makes at the end.
+ * Wrappers of the calls after which less is allowed, seccomp(2) and chroot(2), and of those that
+ * LTTng makes at the end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -42,6 +43,19 @@ PRELOAD_PUBLIC int prctl(int option, ...)
     if (option == PR_SET_SECCOMP)
         filter_expect();
     return real()->prctl(option, argument[0], argument[1], argument[2], argument[3]);
+}
+
+PRELOAD_PUBLIC int chroot(const char *path)
+{
+    int saved_errno;
+
+    if (!preload_is_off() && !preload_is_quiet() && preload_config()->is_traced &&
+        preload_is_own_process()) {
+        saved_errno = preload_enter();
+        start_leave_files();
+        preload_leave(saved_errno);
+    }
+    return real()->chroot(path);
 }
 
 /* ld.so tells without a system call. */

@@ -162,6 +162,13 @@ bool blkin_provider_be_quiet(void)
     return true;
 }
 
+void blkin_provider_before_chroot(void)
+{
+    blkin_provider_load(true);
+    ring_find_before_chroot();
+    publish();
+}
+
 void blkin_provider_after_fork(void)
 {
     (void)pthread_mutex_init(&lock, NULL); /* another thread of the parent may have been loading */

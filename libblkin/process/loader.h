@@ -42,6 +42,9 @@ bool blkin_provider_refresh(void);
 /* From now on the agent's rings alone are used. False: there are none, and nothing has changed. */
 bool blkin_provider_be_quiet(void);
 
+/* Before chroot(2): see ring_find.h. */
+void blkin_provider_before_chroot(void);
+
 /* In a child of fork(2), while it has one thread. */
 void blkin_provider_after_fork(void);
 

@@ -161,6 +161,11 @@ void blkin_server_begins_(void)
     blkin_do_chores_if_due(blkin_ticks());
 }
 
+void blkin_before_chroot_(void)
+{
+    blkin_provider_before_chroot();
+}
+
 bool blkin_be_quiet_(void)
 {
     if (!blkin_provider_be_quiet())

@@ -20,9 +20,11 @@
 
 #define RING_ASK_LOWEST 200 /* number of a descriptor */
 
-/* What is awaited: a descriptor, and by what it is known again. */
+/* A connection: the descriptor, and by what it is known again. */
 static struct {
     bool is_open;
+    bool is_awaited; /* an answer */
+    bool is_kept;
     int descriptor;
     dev_t device;
     ino_t inode;
@@ -57,7 +59,47 @@ void ring_ask_stop(void)
 {
     if (ring_ask_is_same())
         ring_ask_close(ring_asked.descriptor);
-    ring_asked.is_open = false;
+    ring_asked.is_open = ring_asked.is_awaited = ring_asked.is_kept = false;
+}
+
+void ring_ask_forget(void)
+{
+    if (ring_asked.is_awaited)
+        ring_ask_stop();
+}
+
+void ring_ask_keep(void)
+{
+    ring_asked.is_kept = ring_asked.is_open;
+}
+
+void ring_ask_expire(void)
+{
+    if (ring_asked.is_open && !ring_asked.is_awaited && blkin_monotonic_ns() >= ring_asked.until_ns)
+        ring_ask_stop();
+}
+
+/* The kernel checks that this process is that user. */
+static bool ring_ask_once_more(void)
+{
+    char text = 0;
+    struct iovec one = {&text, sizeof(text)};
+    const struct ucred who = {getpid(), geteuid(), getegid()};
+    union {
+        char bytes[CMSG_SPACE(sizeof(who))];
+        struct cmsghdr head;
+    } room = {
+        .head = {CMSG_LEN(sizeof(who)), SOL_SOCKET, SCM_CREDENTIALS},
+    };
+    const struct msghdr message = {
+        .msg_iov = &one,
+        .msg_iovlen = 1,
+        .msg_control = room.bytes,
+        .msg_controllen = sizeof(room.bytes),
+    };
+
+    memcpy(CMSG_DATA(&room.head), &who, sizeof(who));
+    return syscall(SYS_sendmsg, ring_asked.descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == 1;
 }
 
 static int ring_ask_connect(const char *path)
@@ -81,13 +123,27 @@ static int ring_ask_connect(const char *path)
     return descriptor;
 }
 
+static void ring_ask_await(uint64_t ns)
+{
+    ring_asked.until_ns = blkin_monotonic_ns() + ns;
+    ring_asked.is_open = true;
+    ring_asked.is_awaited = true;
+    ring_asked.is_kept = false;
+}
+
 void ring_ask(const char *path)
 {
     struct stat status;
 
-    if (ring_ask_is_same())
-        return;
-    ring_asked.is_open = false;
+    if (ring_ask_is_same()) {
+        if (ring_asked.is_awaited)
+            return;
+        if (ring_ask_once_more()) {
+            ring_ask_await(RING_KEPT_NS); /* there is no second try */
+            return;
+        }
+    }
+    ring_ask_stop();
     ring_asked.descriptor = ring_ask_connect(path);
     if (ring_asked.descriptor < 0)
         return;
@@ -97,8 +153,7 @@ void ring_ask(const char *path)
     }
     ring_asked.device = status.st_dev;
     ring_asked.inode = status.st_ino;
-    ring_asked.until_ns = blkin_monotonic_ns() + RING_ASK_NS;
-    ring_asked.is_open = true;
+    ring_ask_await(RING_ASK_NS);
 }
 
 /* Of a message: the first descriptor that came with it. All others are closed. */
@@ -145,15 +200,20 @@ enum ring_answer ring_ask_look(int *descriptor, uint64_t *bytes)
     };
     long length;
 
-    if (!ring_ask_is_same()) {
-        ring_asked.is_open = false;
+    if (!ring_ask_is_same() || !ring_asked.is_awaited) {
+        ring_ask_expire();
         return RING_NO_ANSWER;
     }
     length = syscall(SYS_recvmsg, ring_asked.descriptor, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (length < 0 && (errno == EAGAIN || errno == EINTR) &&
         blkin_monotonic_ns() < ring_asked.until_ns)
         return RING_ANSWER_LATER;
-    ring_ask_stop();
+    if (length > 0 && ring_asked.is_kept) {
+        ring_asked.is_awaited = false;
+        ring_asked.until_ns = blkin_monotonic_ns() + RING_KEPT_NS;
+    } else {
+        ring_ask_stop();
+    }
     *descriptor = length < 0 ? -1 : ring_ask_take(&message);
     *bytes = hello.bytes;
     if (length == (long)sizeof(hello) && hello.mark == RING_MARK && *descriptor >= 0)

@@ -296,7 +296,7 @@ static enum ring_found ring_look(void)
     const uid_t user = ring_owner();
 
     if (ring_user != user) {
-        ring_ask_stop();
+        ring_ask_forget();
         if (ring_process.map)
             ring_change(NULL);
         ring_user = user;
@@ -304,6 +304,7 @@ static enum ring_found ring_look(void)
         if (++ring_changes <= RING_USERS_AWAITED)
             ring_ask_wait(RING_WAIT_NS);
     }
+    ring_ask_expire();
     if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_quiet(ring_process.map))
         return RING_FOUND;
     return ring_ask_again();
@@ -316,6 +317,17 @@ enum ring_found ring_find(void)
         ring_leave();
     }
     return ring_find_state();
+}
+
+void ring_find_before_chroot(void)
+{
+    if (ring_find_state() == RING_NEVER || blkin_is_quiet || !ring_enter())
+        return;
+    ring_ask(ring_path);
+    ring_ask_keep();
+    ring_ask_wait(RING_ASK_NS);
+    ring_set_state(ring_ask_again());
+    ring_leave();
 }
 
 void ring_find_after_fork(void)

@@ -41,6 +41,10 @@ void ring_find_wait(bool is_at_start);
  */
 enum ring_found ring_find(void);
 
+/* Before chroot(2): as another user, this process then asks for rings through a connection that is
+ * made now. Waits for an agent that is there. */
+void ring_find_before_chroot(void);
+
 /* Says whether there are rings, or why not: for BLKIN_DEBUG. */
 void ring_find_report(void);
 

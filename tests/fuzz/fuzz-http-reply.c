@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "babeltrace-plugin/deliver/http_reply.h"
-#include "babeltrace-plugin/deliver/retry.h"
+#include "babeltrace-plugin/deliver/send.h"
 
 #include <string.h>
 
@@ -65,26 +65,26 @@ static void check_message(const struct error *error, const char *begin)
         REQUIRE(error->text[i] >= 0x20 && error->text[i] < 0x7f);
 }
 
-static void check_delivery(const struct reply *reply, const struct protocol *protocol, long status)
+static void check_outcome(const struct reply *reply, const struct protocol *protocol, long status)
 {
     const bool is_good = status >= 200 && status <= 299;
 
-    const bool is_stranger = is_good && reply->delivery == DELIVERY_RETRY; /* a page, say */
+    const bool is_stranger = is_good && reply->outcome == OUTCOME_AGAIN; /* a page, say */
 
-    REQUIRE((reply->delivery == DELIVERY_ACCEPTED) == (is_good && !is_stranger));
-    REQUIRE((reply->delivery == DELIVERY_INVALID) == (status == 400));
-    REQUIRE((reply->delivery == DELIVERY_TOO_LARGE) == (status == 413));
+    REQUIRE((reply->outcome == OUTCOME_ACCEPTED) == (is_good && !is_stranger));
+    REQUIRE((reply->outcome == OUTCOME_INVALID) == (status == 400));
+    REQUIRE((reply->outcome == OUTCOME_TOO_LARGE) == (status == 413));
     REQUIRE(!reply->rejected || (is_good && protocol == &otlp_protocol && reply->error.text[0]));
     if (protocol == &otlp_protocol) /* as its specification has it */
-        REQUIRE((reply->delivery == DELIVERY_RETRY) ==
+        REQUIRE((reply->outcome == OUTCOME_AGAIN) ==
                 (is_stranger || status == 429 || (status >= 502 && status <= 504)));
-    if (reply->delivery == DELIVERY_RETRY)
+    if (reply->outcome == OUTCOME_AGAIN)
         REQUIRE(is_stranger || status == 408 || status == 429 || (status >= 500 && status <= 504));
     if (reply->may_be_batch)
-        REQUIRE(reply->delivery == DELIVERY_RETRY);
+        REQUIRE(reply->outcome == OUTCOME_AGAIN);
     if (status == 429 ||
         status == 503) /* the peer asks for patience: never a reason to lose spans */
-        REQUIRE(reply->delivery == DELIVERY_RETRY && !reply->may_be_batch);
+        REQUIRE(reply->outcome == OUTCOME_AGAIN && !reply->may_be_batch);
 }
 
 /* Mostly as many as make a difference. */
@@ -97,21 +97,20 @@ static unsigned take_failures(struct input *source)
 
 static void check_pauses(const struct reply *reply, int64_t retry_after_s, unsigned failures)
 {
-    struct retry retry;
+    struct backoff backoff = backoff_new(RETRY_FIRST_MS, RETRY_LONGEST_MS);
     int64_t pause_ms = 0;
 
     REQUIRE(reply->retry_after_ms >= 0 && reply->retry_after_ms <= RETRY_AFTER_MAX_MS);
     REQUIRE((reply->retry_after_ms == 0) == (retry_after_s <= 0));
-    retry_init(&retry);
     for (unsigned i = 0; i <= failures; i++)
-        pause_ms = retry_pause_ms(&retry, reply->retry_after_ms);
-    REQUIRE(retry.failures == failures + 1);
+        pause_ms = backoff_pause_ms(&backoff, reply->retry_after_ms);
+    REQUIRE(backoff.failures == failures + 1);
     REQUIRE(pause_ms >= reply->retry_after_ms);
     REQUIRE(pause_ms <=
             (reply->retry_after_ms ? reply->retry_after_ms + RETRY_FIRST_MS : RETRY_LONGEST_MS));
     /* after a success the first pause is short again, however long the trouble was */
-    retry_succeeded(&retry);
-    REQUIRE(retry_pause_ms(&retry, 0) <= RETRY_FIRST_MS);
+    backoff.failures = 0;
+    REQUIRE(backoff_pause_ms(&backoff, 0) <= RETRY_FIRST_MS);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -137,9 +136,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     feed(&answer, &source);
     check_kept(&answer);
     http_reply_judge(&answer, protocol, URL, status, retry_after_s, &reply);
-    check_delivery(&reply, protocol, status);
+    check_outcome(&reply, protocol, status);
     check_pauses(&reply, retry_after_s, failures);
-    if (reply.delivery != DELIVERY_ACCEPTED)
+    if (reply.outcome != OUTCOME_ACCEPTED)
         check_message(&reply.error, URL ": answered ");
     else if (reply.error.text[0])
         check_message(&reply.error, URL ": ");

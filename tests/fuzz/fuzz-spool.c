@@ -11,7 +11,7 @@
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
 #include "babeltrace-plugin/base/hash.h"
-#include "babeltrace-plugin/deliver/spool_record.h"
+#include "babeltrace-plugin/deliver/spool_log.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -132,7 +132,7 @@ static void check_body(struct body *body, uint32_t spans, struct input *source)
         const uint32_t end = first + 1 + (uint32_t)(take(source, 1) % (spans - first));
         struct framed framed;
 
-        body_frame(body, &encoder, first, end, &framed);
+        body_frame((struct body_run){.body = body, .first = first, .end = end}, &encoder, &framed);
         REQUIRE(framed.payload.text.data[0] == '[');
         REQUIRE(framed.payload.text.data[framed.payload.text.length - 1] == ']');
         REQUIRE(framed.payload.text.data >= body->buffer.data);

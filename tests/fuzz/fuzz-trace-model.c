@@ -61,10 +61,10 @@ static void check_statistics(const struct trace_model *model, struct names *name
     uint64_t spans = 0, calls = 0, found = 0;
 
     REQUIRE(statistics && statistics_add_trace(statistics, model));
-    for (size_t i = 0; i < statistics_rows(statistics); i++)
-        spans += statistics_row(statistics, i)->spans;
-    for (size_t i = 0; i < statistics_edges(statistics); i++)
-        calls += statistics_edge(statistics, i)->calls;
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_ROWS); i++)
+        spans += statistics_at(statistics, STATISTICS_ROWS, i)->spans;
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_EDGES); i++)
+        calls += statistics_at(statistics, STATISTICS_EDGES, i)->calls;
     for (uint32_t i = 0; i < model->count; i++) {
         struct trace_call of_span[TRACE_CALLS_MAX];
         const int count = trace_calls(model, i, of_span);

@@ -348,6 +348,25 @@ static void user_for_a_while(void)
     agent_stop(&agent);
 }
 
+/* In a root folder of its own, where the socket is not. */
+static void another_root(void)
+{
+    if (geteuid() != 0)
+        return;
+    agent.stays = true;
+    agent_start(&agent, &memory);
+    RECORD_UNTIL(spans(&memory) > 0);
+    ring_find_before_chroot();
+    agent_give(&agent, &other);
+    CHECK(chdir("/proc/self/fd") == 0 && chroot(".") == 0);
+    RECORD_UNTIL(spans(&memory) > 10);
+    CHECK(setuid(65534) == 0);
+    RECORD_UNTIL(spans(&other) > 0);
+    CHECK(agent.user == 65534);
+    RECORD_UNTIL(high_descriptor() < 0);
+    agent_stop(&agent);
+}
+
 #ifndef __SANITIZE_ADDRESS__
 /* Rings are no reason for a program to run out of its address space. */
 static void narrow(void)
@@ -531,6 +550,7 @@ int main(void)
     RUN(user);
     RUN(user_for_a_while);
     RUN(user_without);
+    RUN(another_root);
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer itself needs more address space than that */
     RUN(narrow);
 #endif

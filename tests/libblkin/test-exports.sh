@@ -1,15 +1,26 @@
 #!/usr/bin/env bash
-# The ABI: what libblkin exports is what abi/libblkin.abi lists, and it links nothing but libc.
+# The ABI: what libblkin exports is what abi/libblkin.abi and Debian's lists of symbols have, and it links nothing but libc.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 set -u
 lib=$BUILD/lib/libblkin.so.1
 
-LC_ALL=C nm -D --defined-only "$lib" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort |
+exported() {
+    LC_ALL=C nm -D --defined-only "$1" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | LC_ALL=C sort
+}
+
+exported "$lib" |
     diff -u <(sed -n "s/.*<elf-symbol name='\([^']*\)'.*/\1/p" "$SRC/tests/libblkin/abi/libblkin.abi" | LC_ALL=C sort) - || {
     echo "the exported symbols differ: if that is meant, see test-abi.sh --write" >&2
     exit 1
 }
+for name in libblkin libblkin-lttng; do
+    exported "$BUILD/lib/$name.so.1" |
+        diff -u <(sed -n 's/^ \(.*\)@.* .*/\1/p' "$SRC/packaging/debian/${name}1.symbols" | grep -vx BLKIN_1 | LC_ALL=C sort) - || {
+        echo "make deb would fail: packaging/debian/${name}1.symbols has other symbols than the library" >&2
+        exit 1
+    }
+done
 readelf -d "$lib" | grep -q 'SONAME.*\[libblkin\.so\.1\]' || {
     echo "$lib has another SONAME" >&2
     exit 1

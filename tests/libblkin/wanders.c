@@ -1,5 +1,5 @@
 /*
- * A thread that moves between CPUs, and ends each second span in the past, for live/test-rings.sh.
+ * A thread that moves between CPUs, and ends each second span in the past, for agent/test-all.sh.
  *
  * usage: wanders SPANS
  *

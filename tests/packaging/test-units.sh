@@ -21,13 +21,11 @@ for unit in blkin-host blkin-hub blkin-live blkin-agent blkin-work@ blkin-work-r
     tail -n 1 exposure.log
 done
 
-# those that give rings to programs: they keep them over a kill, and may make the socket
-for unit in blkin-live blkin-agent; do
-    grep -q '^FileDescriptorStoreMax=' $unit.service && grep -qx 'ReadWritePaths=-/run/blkin/rings' $unit.service || {
-        echo "$unit.service cannot give rings to programs"
-        exit 1
-    }
-done
+# the agent gives rings to programs: it keeps them over a kill, and may make the socket
+grep -q '^FileDescriptorStoreMax=' blkin-agent.service && grep -qx 'ReadWritePaths=-/run/blkin/rings' blkin-agent.service || {
+    echo "blkin-agent.service cannot give rings to programs"
+    exit 1
+}
 
 # its folder is of the service's user, and all others come there
 root=$TMPDIR/root

@@ -130,10 +130,12 @@ static void add_span(void)
 
 static void print_frame(void)
 {
-    const uint32_t first = (uint32_t)number(), end = (uint32_t)number();
+    struct body_run run = {.body = &body, .first = (uint32_t)number(), .end = (uint32_t)number()};
     struct framed framed;
 
-    body_frame(&body, encoder, first, end ? end : body.count, &framed);
+    if (!run.end)
+        run.end = body.count;
+    body_frame(run, encoder, &framed);
     for (size_t i = 0; i < framed.payload.text.length; i++)
         printf("%02x", (unsigned char)framed.payload.text.data[i]);
     puts("");

@@ -70,7 +70,7 @@ def start_without_host():
 @scenario
 def collector_comes_later():
     with Collector(listening=False) as collector:
-        timer = threading.Timer(0.5, collector.start)
+        timer = threading.Timer(0.5 * PATIENCE, collector.start)
         timer.start()
         run = drive(collector, "live", "add:100", "wait:accepted:100", "close", require_collector="no")
         counts(run, accepted=100)

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "babeltrace-plugin/base/backoff.h"
-#include "babeltrace-plugin/deliver/retry.h"
 #include "check.h"
 
 #include <limits.h>
@@ -27,20 +26,19 @@ static void test_jitter(void)
 {
     static const int64_t limits_ms[] = {100, 200, 400, 800, 1500, 1500};
     int64_t sum_ms = 0;
-    struct retry retry;
+    struct backoff backoff = backoff_new(100, 1500);
 
-    retry_init(&retry);
     for (int run = 0; run < 1000; run++) {
         for (size_t i = 0; i < sizeof(limits_ms) / sizeof(limits_ms[0]); i++) {
-            const int64_t pause_ms = retry_pause_ms(&retry, 0);
+            const int64_t pause_ms = backoff_pause_ms(&backoff, 0);
 
             CHECK(pause_ms >= 0 && pause_ms <= limits_ms[i]);
             sum_ms += pause_ms;
         }
-        retry_succeeded(&retry);
+        backoff.failures = 0;
     }
     CHECK(sum_ms > 2000000 && sum_ms < 2500000); /* 4500 / 2 each */
-    CHECK(retry_pause_ms(&retry, 7000) >= 7000);
+    CHECK(backoff_pause_ms(&backoff, 7000) >= 7000);
 }
 
 int main(void)

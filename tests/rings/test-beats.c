@@ -147,47 +147,6 @@ static void test_stopped(int fd, const char *folder)
     served_kill_keeper(&served);
 }
 
-/* ---- another reader, who has asked for the memory of its user, too ---- */
-
-static struct loop *loop;
-static unsigned came, went;
-
-static void memory_came(void *context, struct memory *memory)
-{
-    (void)context, (void)memory;
-    if (++came == 2)
-        loop_stop(loop);
-}
-
-static void memory_goes(void *context, struct memory *memory)
-{
-    (void)context, (void)memory;
-    went++;
-}
-
-static void test_asker(const char *folder)
-{
-    static const struct loop_signals signals;
-    const struct asker_options options = {served.path, 1000};
-    const struct asker_callbacks callbacks = {memory_came, memory_goes, NULL};
-    struct asker *asker;
-
-    loop = loop_new(&signals);
-    served_begin(&served, folder, 1 << 16);
-    asker = asker_open(loop, &options, &callbacks, &error);
-    CHECK(asker && came == 1);
-    served_kill_service(&served);
-    served_kill_keeper(&served);
-    served_begin(&served, folder, 1 << 16);
-    (void)loop_run(loop);
-    CHECK(came == 2 && went == 0); /* the first one is read to its end */
-    asker_close(asker);
-    CHECK(went == 2);
-    loop_free(loop);
-    served_kill_service(&served);
-    served_kill_keeper(&served);
-}
-
 int main(int argc, char *argv[])
 {
     const char *where = getenv("TMPDIR");
@@ -201,6 +160,5 @@ int main(int argc, char *argv[])
     shared = served_share(fd, sizeof(*shared));
     test_killed(fd, where ? where : "/tmp");
     test_stopped(fd, where ? where : "/tmp");
-    test_asker(where ? where : "/tmp");
     return check_status();
 }

@@ -244,6 +244,41 @@ static void test_lies(void)
     forget_all();
 }
 
+/* As root, and as another user through the same connection. The kernel says which user asks. */
+static int ask_twice(unsigned number)
+{
+    const uid_t user = user_of(number);
+    struct memory memory;
+    int socket, first, second;
+
+    if (setuid(0) != 0)
+        return 1;
+    socket = unix_socket_connect(SOCK_SEQPACKET, path, &error);
+    first = answer_from(socket);
+    if (setuid(user) != 0 || unix_socket_send(socket, "", 1, -1, 0) != 1)
+        return 2;
+    second = answer_from(socket);
+    if (!memory_open(&memory, first, &error) ||
+        ((struct ring_memory *)(void *)memory.at)->user != 0 ||
+        !memory_open(&memory, second, &error) ||
+        ((struct ring_memory *)(void *)memory.at)->user != user)
+        return 3;
+    return 0;
+}
+
+static void test_another_user(void)
+{
+    pid_t service;
+
+    if (!is_root)
+        return;
+    service = begin();
+    CHECK(result_of(start_program(1, ask_twice)) == 0);
+    DRAIN_UNTIL(shared->counts.given == 2 && shared->counts.clients == 0);
+    CHECK(finish(service, SIGTERM) == 0);
+    forget_all();
+}
+
 static int use_many(unsigned number)
 {
     for (;;)
@@ -355,6 +390,7 @@ int main(int argc, char *argv[])
     test_other_size();
     test_restart();
     test_lies();
+    test_another_user();
     test_kills(seed);
     test_vault(seed);
     clean_up();

@@ -61,11 +61,6 @@ static void test_owners(void)
     (void)unlink(overflow);
 }
 
-static void ignore(void *context, struct memory *memory)
-{
-    (void)context, (void)memory;
-}
-
 /* Returns whether a program of that user, as the host knows it, is given a memory. */
 static bool is_given(const char *path, uid_t user)
 {
@@ -73,14 +68,9 @@ static bool is_given(const char *path, uid_t user)
     int status = -1;
 
     if (pid == 0) {
-        static const struct loop_signals signals;
-        const struct asker_options options = {path, 1000};
-        const struct asker_callbacks callbacks = {ignore, ignore, NULL};
-        struct error error;
-
         if (seteuid(user) != 0)
             _exit(2);
-        _exit(!asker_open(loop_new(&signals), &options, &callbacks, &error));
+        _exit(!served_ask(path));
     }
     CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) < 2);
     return WEXITSTATUS(status) == 0;

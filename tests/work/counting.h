@@ -53,9 +53,9 @@ static inline bool count_span(struct statistics *statistics, struct names *names
 {
     const uint32_t service = some_name(names, "service", span->service);
     struct statistics_row *row =
-        statistics_row_of(statistics, service, some_name(names, "name", span->name));
-    struct statistics_edge *edge =
-        statistics_edge_of(statistics, some_name(names, "service", span->client), service);
+        statistics_add(statistics, STATISTICS_ROWS, service, some_name(names, "name", span->name));
+    struct statistics_row *edge = statistics_add(
+        statistics, STATISTICS_EDGES, some_name(names, "service", span->client), service);
 
     if (!row || !edge)
         return false;

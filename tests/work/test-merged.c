@@ -113,23 +113,25 @@ static uint32_t same_name(const struct merged *merged, const struct names *names
 /* All that one worker has counted who had all spans. */
 static void check_sum(const struct merged *merged, const struct worker *whole)
 {
-    CHECK(statistics_rows(merged->statistics) == statistics_rows(whole->statistics));
-    CHECK(statistics_edges(merged->statistics) == statistics_edges(whole->statistics));
-    for (size_t i = 0; i < statistics_rows(whole->statistics); i++) {
-        const struct statistics_row *row = statistics_row(whole->statistics, i);
-        const struct statistics_row *sum =
-            statistics_row_of(merged->statistics, same_name(merged, whole->names, row->service),
-                              same_name(merged, whole->names, row->name));
+    CHECK(statistics_size(merged->statistics, STATISTICS_ROWS) ==
+          statistics_size(whole->statistics, STATISTICS_ROWS));
+    CHECK(statistics_size(merged->statistics, STATISTICS_EDGES) ==
+          statistics_size(whole->statistics, STATISTICS_EDGES));
+    for (size_t i = 0; i < statistics_size(whole->statistics, STATISTICS_ROWS); i++) {
+        const struct statistics_row *row = statistics_at(whole->statistics, STATISTICS_ROWS, i);
+        const struct statistics_row *sum = statistics_add(
+            merged->statistics, STATISTICS_ROWS, same_name(merged, whole->names, row->service),
+            same_name(merged, whole->names, row->name));
 
         CHECK(sum->spans == row->spans && sum->errors == row->errors);
         CHECK(is_same_histogram(&sum->duration, &row->duration));
         CHECK(is_same_histogram(&sum->self, &row->self));
     }
-    for (size_t i = 0; i < statistics_edges(whole->statistics); i++) {
-        const struct statistics_edge *edge = statistics_edge(whole->statistics, i);
-        const struct statistics_edge *sum =
-            statistics_edge_of(merged->statistics, same_name(merged, whole->names, edge->caller),
-                               same_name(merged, whole->names, edge->callee));
+    for (size_t i = 0; i < statistics_size(whole->statistics, STATISTICS_EDGES); i++) {
+        const struct statistics_row *edge = statistics_at(whole->statistics, STATISTICS_EDGES, i);
+        const struct statistics_row *sum = statistics_add(
+            merged->statistics, STATISTICS_EDGES, same_name(merged, whole->names, edge->caller),
+            same_name(merged, whole->names, edge->callee));
 
         CHECK(sum->calls == edge->calls && sum->errors == edge->errors);
         CHECK(is_same_histogram(&sum->duration, &edge->duration));
@@ -222,8 +224,8 @@ static void test_document(void)
     CHECK_TEXT(again, text);
     free(again);
     CHECK(merged_add_document(read, json, &error));
-    CHECK(statistics_row(read->statistics, 0)->spans ==
-          2 * statistics_row(merged->statistics, 0)->spans);
+    CHECK(statistics_at(read->statistics, STATISTICS_ROWS, 0)->spans ==
+          2 * statistics_at(merged->statistics, STATISTICS_ROWS, 0)->spans);
     json_decref(json);
     free(text);
     merged_free(merged);
@@ -296,7 +298,8 @@ static void test_foreign_numbers(void)
     begin_worker(&worker, "1");
     worker.head.counts = (struct work_counts){
         .spans_counted = UINT64_MAX, .busy = (double)NAN, .behind_s = (double)INFINITY};
-    row = statistics_row_of(worker.statistics, names_id(worker.names, text_of("s")), NAMES_NONE);
+    row = statistics_add(worker.statistics, STATISTICS_ROWS, names_id(worker.names, text_of("s")),
+                         NAMES_NONE);
     row->spans = row->errors = UINT64_MAX - 1;
     CHECK(histogram_add(&row->duration, 5));
     row->duration.sum = (double)INFINITY;
@@ -320,7 +323,7 @@ static void check_series(const struct merged *merged, size_t series)
 {
     static const char calls[] = "\nblkin_traces_spanmetrics_calls_total{service=\"";
     char *page = merged_page(merged, series, NOW);
-    const size_t all = statistics_rows(merged->statistics);
+    const size_t all = statistics_size(merged->statistics, STATISTICS_ROWS);
     size_t lines = 0, rows = 0;
     uint64_t counted = 0, spans = 0;
     const char *without;
@@ -335,7 +338,7 @@ static void check_series(const struct merged *merged, size_t series)
         counted += value ? strtoull(value + 2, NULL, 10) : 0;
     }
     for (size_t i = 0; i < all; i++)
-        spans += statistics_row(merged->statistics, i)->spans;
+        spans += statistics_at(merged->statistics, STATISTICS_ROWS, i)->spans;
     CHECK(lines > 0 && lines <= series && counted == spans);
     CHECK(strstr(page, "service=\"(other)\",span_name=\"(other)\"") != NULL);
     without = strstr(page, "\nblkin_work_root_rows_without_series ");
@@ -363,8 +366,8 @@ static void test_many_services(void)
             struct statistics_row *row;
 
             (void)snprintf(name, sizeof(name), "service-%d", i);
-            row = statistics_row_of(worker.statistics, names_id(worker.names, text_of(name)),
-                                    NAMES_NONE);
+            row = statistics_add(worker.statistics, STATISTICS_ROWS,
+                                 names_id(worker.names, text_of(name)), NAMES_NONE);
             row->spans++;
         }
         commit(&worker, NOW);
@@ -374,9 +377,9 @@ static void test_many_services(void)
                                      &error));
         forget_messages();
     }
-    for (size_t i = 0; i < statistics_rows(merged->statistics); i++)
-        spans += statistics_row(merged->statistics, i)->spans;
-    CHECK(statistics_rows(merged->statistics) <= STATISTICS_ROWS_MAX + 1);
+    for (size_t i = 0; i < statistics_size(merged->statistics, STATISTICS_ROWS); i++)
+        spans += statistics_at(merged->statistics, STATISTICS_ROWS, i)->spans;
+    CHECK(statistics_size(merged->statistics, STATISTICS_ROWS) <= STATISTICS_ROWS_MAX + 1);
     CHECK(spans == (uint64_t)many);
     check_series(merged, 20000);
     check_series(merged, 1000);
@@ -435,9 +438,11 @@ static void test_page(void)
     static const int64_t durations[] = {0, 16384, 33554432, 33554433, INT64_C(100000000000)};
     struct merged *merged = merged_new();
     const uint32_t read = names_id(merged->names, text_of("read"));
-    struct statistics_row *row = statistics_row_of(
-        merged->statistics, names_id(merged->names, text_of("a \"b\" \\ \xc3\xa9\xc3\n")), read);
-    struct statistics_edge *edge = statistics_edge_of(merged->statistics, NAMES_OTHER, read);
+    struct statistics_row *row =
+        statistics_add(merged->statistics, STATISTICS_ROWS,
+                       names_id(merged->names, text_of("a \"b\" \\ \xc3\xa9\xc3\n")), read);
+    struct statistics_row *edge =
+        statistics_add(merged->statistics, STATISTICS_EDGES, NAMES_OTHER, read);
     const struct work_counts counts = {.spans_counted = 12, .busy = 0.25};
     const struct work_counts of_away = {.spans_counted = 3, .busy = 0.75};
     char *page;

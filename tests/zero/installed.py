@@ -10,7 +10,7 @@ import sys
 import clients
 from daemons import apache, data
 from load import Failed
-from parts import SRC, listens, wait_until
+from parts import SRC, haproxy, listens, wait_until
 
 USERS = "dovecot", "dovenull", "Debian-exim", "redis"
 FIRST_USER = 65101
@@ -209,6 +209,13 @@ def squid(world, name, behind, traced=True):
     # as root it would start its worker with two users, for which ld.so takes no LD_PRELOAD
     world.serve(name, port, "/usr/sbin/squid", "--foreground", "-sYC", "-f", config, before=PROXY, traced=traced)
     return port
+
+
+def haproxy_as_installed(world, name, behind, traced=True):
+    """In a root folder of its own, as another user, as Debian's own settings have it."""
+    empty = world.folder / f"{name}.empty"
+    empty.mkdir(exist_ok=True)
+    return haproxy(world, name, behind, traced, leaves=f"chroot {empty}\n    user proxy\n    group proxy")
 
 
 def before_apache(front):

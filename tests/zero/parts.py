@@ -167,7 +167,7 @@ class World:
     # ---- the recorder's rings ----------------------------------------------------------------------
 
     def record_rings(self):
-        """The same without LTTng: `blkin live`, which reads the rings that it gives. To be given to read_rings()."""
+        """The same without LTTng: `blkin agent` with send=all. To be given to read_rings()."""
         self.sessions += 1
         name = f"rings{self.sessions}"
         socket, spans = self.folder / name / "socket", self.folder / f"{name}.json"
@@ -177,12 +177,12 @@ class World:
         own = f"--runtime-dir={self.folder / name}", f"--state-dir={self.folder / name}"
 
         def status():
-            done = subprocess.run([BLKIN, "status", "--json", *own, "live"], capture_output=True, text=True, check=False)
+            done = subprocess.run([BLKIN, "status", "--json", *own, "agent"], capture_output=True, text=True, check=False)
             return json.loads(done.stdout) if done.returncode == 0 else {}
         self.status_of[name] = status
-        self.start(name, BLKIN, "live", "--from=rings", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
+        self.start(name, BLKIN, "agent", "--send=all", "--host=no", f"--ring-socket={socket}", "--ring-bytes=16M", f"--endpoint=file:{spans}",
                    *own, environment={**self.environment, "BABELTRACE_PLUGIN_PATH": str(BUILD / "plugins")})
-        wait_until(lambda: status().get("state") == "running", "blkin live runs")
+        wait_until(lambda: status().get("state") == "recording", "blkin agent runs")
         return name
 
     def has_spans(self, name):
@@ -305,6 +305,7 @@ def served(world, name):
 HAPROXY = """
 global
     maxconn 1000
+    {leaves}
 defaults
     mode http
     timeout connect 20s
@@ -319,10 +320,11 @@ backend back
 """
 
 
-def haproxy(world, name, behind, pooled=True, traced=True):
+def haproxy(world, name, behind, traced=True, pooled=True, leaves=""):
+    """leaves: settings by which it leaves the files and the user that it starts with."""
     port = world.port()
     config = world.make(f"{name}.conf", HAPROXY.format(
-        port=port, behind=behind, reuse="http-reuse always" if pooled else "option http-server-close"))
+        port=port, behind=behind, leaves=leaves, reuse="http-reuse always" if pooled else "option http-server-close"))
     # at SIGTERM it drops what it has at hand
     world.serve(name, port, "haproxy", "-db", "-f", config, traced=traced, ends_at=signal.SIGUSR1)
     return port

@@ -31,7 +31,7 @@ bool agent_open(struct agent *agent, struct error *error)
         !folder_own(agent->folder, "state-dir", error))
         return false;
     agent->pending.max = (size_t)config_integer(agent->config, "fetch-traces");
-    agent->heard = record_totals_load(&agent->totals, agent->totals_file);
+    agent->heard = agent_totals_load(&agent->totals, agent->totals_file);
     if (!agent->heard && access(agent->totals_file, F_OK) == 0)
         say(BK4001, "%s is damaged: the totals begin at 0 again", agent->totals_file);
     if (!agent->heard)
@@ -53,6 +53,11 @@ void agent_close(struct agent *agent)
         fetched_free(agent->fetched);
 }
 
+bool agent_sends_all(const struct agent *agent)
+{
+    return agent->fetches_until_ms && clock_ms() >= agent->fetches_until_ms;
+}
+
 void agent_step(struct agent *agent)
 {
     timer_set(agent->loop, &agent->step, 0);
@@ -61,7 +66,7 @@ void agent_step(struct agent *agent)
 void agent_save(struct agent *agent)
 {
     size_t length = 0;
-    char *text = record_totals_text(&agent->totals, json_incref(agent->heard), &length);
+    char *text = agent_totals_text(&agent->totals, json_incref(agent->heard), &length);
 
     /* an alarm that it says was heard is among the traces that were saved before */
     saver_write_in_turn(agent->totals_file, text, length);

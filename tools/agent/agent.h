@@ -2,12 +2,13 @@
  * What all parts of the agent share: the configuration, what was counted and fetched, the requests
  * that wait, and the files that keep this over a restart. Each part has its own state:
  *
- *     record.c     the service: beginning, reload and end
+ *     service.c    the service: beginning, reload and end
  *     holding.h    the rings of programs
  *     alarms.h     alarms of this host's programs
  *     asking.h     requests to all hosts and from them, answers and verdicts
  *     fetching.h   copies of what the rings have of wanted traces
  *     kept.h       what was fetched, until the collector has it
+ *     send_all.h   every span, with send = all
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -25,6 +26,9 @@ struct agent {
     const struct config *config; /* a reload replaces it */
     struct loop *loop;
     struct timer step; /* looks what is next */
+    /* send = all: until then slow traces are fetched nevertheless, as some of their spans were
+     * written before; 0: send = slow */
+    int64_t fetches_until_ms;
     char host[254];    /* the name of this host */
     char folder[4096]; /* of kept folders */
     struct agent_totals totals;
@@ -43,6 +47,9 @@ void agent_close(struct agent *agent);
 
 /* A path below the key's folder: state-dir or runtime-dir. */
 void agent_path(const struct agent *agent, const char *key, const char *name, char path[4096]);
+
+/* Is all that programs of this host have written of a trace sent without a request? */
+bool agent_sends_all(const struct agent *agent);
 
 /* Something has changed: what is next? Not at once. */
 void agent_step(struct agent *agent);

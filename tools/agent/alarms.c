@@ -146,7 +146,7 @@ static void alarms_ask(struct alarms *alarms)
         return;
     }
     alarms->agent->totals.traces_asked += collected->count;
-    asking_ask(alarms->asking, collected, NULL, config_integer(alarms->agent->config, "linger-ms"));
+    asking_ask_for_alarms(alarms->asking, collected);
 }
 
 static void alarms_look(struct alarms *alarms)

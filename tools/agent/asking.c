@@ -116,6 +116,19 @@ void asking_ask(struct asking *asking, struct request *request, const char *name
     agent_step(asking->agent);
 }
 
+void asking_ask_for_alarms(struct asking *asking, struct request *request)
+{
+    const int64_t linger_ms = config_integer(asking->agent->config, "linger-ms");
+
+    if (!agent_sends_all(asking->agent)) {
+        asking_ask(asking, request, NULL, linger_ms);
+        return;
+    }
+    asking_ask_others(asking, request, NULL, linger_ms);
+    asking_answer(asking, request, 0, NULL, NULL);
+    requests_free(request);
+}
+
 json_t *asking_ask_by_hand(struct asking *asking, struct request *request)
 {
     char name[sizeof(request->id)];

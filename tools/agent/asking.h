@@ -20,6 +20,9 @@ void asking_close(struct asking *asking); /* NULL is allowed */
 void asking_ask(struct asking *asking, struct request *request, const char *name,
                 int64_t linger_ms);
 
+/* The same for alarms. With send = all nothing has to be fetched here. Takes the request. */
+void asking_ask_for_alarms(struct asking *asking, struct request *request);
+
 /* Asks all hosts for a person. Takes the request. Returns {"id": NAME}, for asking_known(). */
 json_t *asking_ask_by_hand(struct asking *asking, struct request *request);
 

@@ -5,6 +5,8 @@
  */
 #include "by_hand.h"
 
+#include "tools/reader/reader.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,9 +78,12 @@ static json_t *by_hand_keep_last(struct agent *agent, struct asking *asking, con
 json_t *by_hand_answer(struct agent *agent, struct asking *asking, const char *request)
 {
     char text[8192];
+    struct error error;
     json_t *answer;
 
     (void)snprintf(text, sizeof(text), "%s", request);
+    if (strncmp(text, "keep", 4) == 0 && !reader_endpoint_fits(agent->config, &error))
+        return by_hand_problem("the agent writes every span into a file (send = all): look there");
     if (strncmp(text, "keep ", 5) == 0)
         return by_hand_keep(agent, asking, text + 5);
     if (strncmp(text, "keep-last ", 10) == 0)

@@ -6,6 +6,7 @@
 #include "holding.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "send_all.h"
 #include "tools/base/say.h"
 #include "tools/rings/ring_back.h"
 #include "tools/rings/ring_event.h"
@@ -20,6 +21,8 @@
 #define HOLDING_DEFAULT (64 * MIB)
 #define HOLDING_LOOK_MS 5000
 #define HOLDING_LEFT_MS 60000 /* so long what a ring has may be wanted that is written no more */
+
+#define HOLDING_READ_MS 5000 /* send = all: it is read then; programs write for 2 s at most */
 
 struct holding {
     struct agent *agent;
@@ -42,7 +45,8 @@ static bool holding_options(struct holding *holding, struct holder_options *opti
     if (!ring_options(holding->agent->config, HOLDING_DEFAULT, options, error))
         return false;
     options->vault = holding->vault;
-    options->left_ms = HOLDING_LEFT_MS;
+    options->left_ms =
+        send_all_is_wanted(holding->agent->config) ? HOLDING_READ_MS : HOLDING_LEFT_MS;
     if (config_integer(holding->agent->config, "seconds") * 1250 > options->hold_ms)
         options->hold_ms = config_integer(holding->agent->config, "seconds") * 1250;
     /* it was made larger before */

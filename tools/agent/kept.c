@@ -83,14 +83,18 @@ static json_t *kept_tell_of(const struct kept_folder *folder)
 static json_t *kept_sender_order(const struct kept *kept)
 {
     char path[PATH_ROOM], only[PATH_ROOM];
+    json_t *order;
 
     kept_path_of(kept, kept->sent->number, "", path);
     path_set(only, "%s/only", path);
-    return reader_order(&kept->sender,
-                        json_pack("{ss, so*}", "path", path, "tell-of", kept_tell_of(kept->sent)),
-                        kept->agent->config,
-                        json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
-                                  "only-found", kept->found_file, "tap", kept->tap));
+    order = reader_order(&kept->sender,
+                         json_pack("{ss, so*}", "path", path, "tell-of", kept_tell_of(kept->sent)),
+                         kept->agent->config,
+                         json_pack("{ss, ss, ss, ss}", "on-full", "block", "only-traces", only,
+                                   "only-found", kept->found_file, "tap", kept->tap));
+    if (kept->agent->fetches_until_ms) /* send = all: the agent's own pipeline has it */
+        (void)json_object_del(json_object_get(order, "params"), "spool");
+    return order;
 }
 
 /* Nothing of the configuration matters, as nothing is sent. */

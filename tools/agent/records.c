@@ -183,20 +183,25 @@ struct records_foreign {
     struct span whole;
 };
 
+bool records_take_foreign(struct pipeline *pipeline, struct span *whole,
+                          const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler), whole))
+        return false;
+    whole->recorded_ns = span->end_ns;
+    chain_take(&pipeline->chain, whole, assembler_now(pipeline->assembler));
+    return true;
+}
+
 static void records_give_foreign(void *context, const struct otlp_origin *origin,
                                  const struct otlp_span *span)
 {
     struct records_foreign *foreign = context;
-    struct pipeline *pipeline = foreign->pipeline;
 
-    if (!otlp_decode_span(origin, span, assembler_endpoints(pipeline->assembler),
-                          &foreign->whole)) {
-        pipeline->intake.counts.events++;
-        pipeline->intake.counts.unreadable++;
+    if (records_take_foreign(foreign->pipeline, &foreign->whole, origin, span))
         return;
-    }
-    foreign->whole.recorded_ns = span->end_ns;
-    chain_take(&pipeline->chain, &foreign->whole, assembler_now(pipeline->assembler));
+    foreign->pipeline->intake.counts.events++;
+    foreign->pipeline->intake.counts.unreadable++;
 }
 
 /* Of a file that need not be there. Returns false with error set. */

@@ -46,4 +46,12 @@ static inline uint64_t records_padded(uint64_t length)
 int records_read(const char *path, const char *foreign, const json_t *order, stage_skip_fn *look,
                  void *context);
 
+/* Gives a span of an SDK to a pipeline. whole: its log is used again, and freed by the caller.
+ * Returns false: the span has no such form. */
+struct otlp_origin;
+struct otlp_span;
+struct pipeline;
+bool records_take_foreign(struct pipeline *pipeline, struct span *whole,
+                          const struct otlp_origin *origin, const struct otlp_span *span);
+
 #endif

@@ -26,6 +26,8 @@ static const char usage[] =
 
 #define STEP_MS 5000 /* at the latest */
 #define POST_MS 20   /* at the end: is the last answer posted? */
+/* After a change from slow to all: spans of a trace that is this old were not sent. */
+#define SWITCH_MS 60000
 
 struct service {
     struct frame frame;
@@ -159,9 +161,19 @@ static void service_add_late(void *context, struct request *request)
     agent_step(&service->parts.agent);
 }
 
+static bool service_take_span(void *context, const struct otlp_origin *origin,
+                              const struct otlp_span *span)
+{
+    const struct service *service = context;
+
+    if (service->parts.all)
+        send_all_take_span(service->parts.all, origin, span);
+    return service->parts.all != NULL;
+}
+
 static bool service_open_foreign(struct service *service, struct error *error)
 {
-    const struct foreign_callbacks callbacks = {service_foreign_alarm, service};
+    const struct foreign_callbacks callbacks = {service_foreign_alarm, service_take_span, service};
     struct agent_parts *parts = &service->parts;
     const struct foreign_options options = service_foreign_options(parts->agent.config);
 
@@ -173,6 +185,90 @@ static bool service_open_foreign(struct service *service, struct error *error)
     return parts->later != NULL;
 }
 
+/* ---- every span, or those of slow traces ----------------------------------------------------- */
+
+static void service_all_failed(void *context)
+{
+    struct service *service = context;
+
+    service->has_failed = true;
+    loop_stop(service->parts.agent.loop);
+}
+
+/* Each delivery of slow traces would overwrite a file: it is for every span only. */
+static bool service_endpoint_fits(const struct config *config, struct error *error)
+{
+    return send_all_is_wanted(config) || reader_endpoint_fits(config, error);
+}
+
+static bool service_open_all(struct service *service, const struct config *config,
+                             struct error *error)
+{
+    struct agent_parts *parts = &service->parts;
+
+    parts->all = send_all_open(&parts->agent, config, service_all_failed, service, error);
+    if (!parts->all)
+        return false;
+    for (struct held *held = holding_first(parts->holding); held; held = held->next)
+        send_all_memory_came(parts->all, &held->memory);
+    parts->agent.fetches_until_ms = clock_ms();
+    return true;
+}
+
+/* All that is written by now is read and delivered. */
+static void service_close_all(struct service *service)
+{
+    struct agent_parts *parts = &service->parts;
+
+    if (!parts->all)
+        return;
+    for (struct held *held = holding_first(parts->holding); held; held = held->next)
+        send_all_memory_goes(parts->all, &held->memory);
+    service->has_failed |= !send_all_close(parts->all);
+    parts->all = NULL;
+    parts->agent.fetches_until_ms = 0;
+}
+
+/* Do both configurations send the same in the same way? */
+static bool service_sends_same(const struct config *one, const struct config *other)
+{
+    json_t *first, *second;
+    bool is_same = send_all_is_wanted(one) == send_all_is_wanted(other);
+
+    if (!is_same || !send_all_is_wanted(one))
+        return is_same;
+    first = config_sink_json(one);
+    second = config_sink_json(other);
+    is_same = first && second && json_equal(first, second);
+    json_decref(first);
+    json_decref(second);
+    return is_same;
+}
+
+/*
+ * From slow to all, events are read from the ends of the rings on. A slow trace that has begun
+ * before is fetched as before. From all to slow, all that was written is sent first.
+ */
+static bool service_change(struct service *service, const struct config *config,
+                           struct error *error)
+{
+    struct agent *agent = &service->parts.agent;
+    const bool was_all = service->parts.all != NULL;
+    struct error ignored;
+
+    if (service_sends_same(service->frame.config, config))
+        return true;
+    service_close_all(service);
+    if (send_all_is_wanted(config) && !service_open_all(service, config, error)) {
+        if (was_all && !service_open_all(service, service->frame.config, &ignored))
+            service_all_failed(service);
+        return false;
+    }
+    if (service->parts.all && !was_all)
+        agent->fetches_until_ms = clock_ms() + SWITCH_MS;
+    return true;
+}
+
 /* ---- for the frame --------------------------------------------------------------------------- */
 
 static bool service_take(void *context, struct config **given, struct error *error)
@@ -180,12 +276,15 @@ static bool service_take(void *context, struct config **given, struct error *err
     const struct config *config = *given;
     struct service *service = context;
     struct agent *agent = &service->parts.agent;
+    struct error ignored;
 
-    if (!reader_endpoint_fits(config, error))
+    if (!service_endpoint_fits(config, error))
         return false;
     agent->config = config;
-    if (!holding_configure(service->parts.holding, error)) {
+    if (!holding_configure(service->parts.holding, error) ||
+        !service_change(service, config, error)) {
         agent->config = service->frame.config;
+        (void)holding_configure(service->parts.holding, &ignored);
         return false;
     }
     if (service->parts.host_child.loop)
@@ -230,6 +329,8 @@ static void service_memory_came(void *context, struct held *held)
     const struct service *service = context;
 
     alarms_memory_came(service->parts.alarms, &held->memory, held->user);
+    if (service->parts.all)
+        send_all_memory_came(service->parts.all, &held->memory);
 }
 
 static void service_memory_goes(void *context, struct held *held)
@@ -237,6 +338,8 @@ static void service_memory_goes(void *context, struct held *held)
     const struct service *service = context;
 
     alarms_memory_goes(service->parts.alarms, &held->memory);
+    if (service->parts.all)
+        send_all_memory_goes(service->parts.all, &held->memory);
 }
 
 static bool service_open_parts(struct service *service, struct error *error)
@@ -255,6 +358,9 @@ static bool service_open_parts(struct service *service, struct error *error)
     if (parts->alarms)
         parts->holding = holding_open(&parts->agent, &callbacks, error);
     if (!parts->holding)
+        return false;
+    if (send_all_is_wanted(parts->agent.config) &&
+        !service_open_all(service, parts->agent.config, error))
         return false;
     if (service_wants_foreign(parts->agent.config) && !service_open_foreign(service, error))
         return false;
@@ -283,6 +389,7 @@ static void service_close(struct service *service)
     struct agent_parts *parts = &service->parts;
 
     host_child_close(&parts->host_child);
+    service_close_all(service);
     holding_close(parts->holding); /* which reads the last alarms */
     asking_close(parts->asking);
     kept_close(parts->kept);
@@ -305,6 +412,7 @@ static void service_serve(struct service *service)
     notify("READY=1\nSTATUS=records: programs get their rings at %s",
            config_text(agent->config, "ring-socket"));
     service->has_failed |= !frame_run(&service->frame);
+    service_close_all(service);
     agent_save(agent);
     agent_save_fetched(agent);
     service->has_failed |= !saver_end();
@@ -351,7 +459,7 @@ int agent_command(int argc, char *argv[])
         frame_close(frame);
         return status;
     }
-    if (!reader_endpoint_fits(frame->config, &error)) {
+    if (!service_endpoint_fits(frame->config, &error)) {
         say(BK1010, "%s", error.text);
         frame_close(frame);
         return 2;

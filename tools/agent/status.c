@@ -20,6 +20,10 @@ static struct counts agent_counts(const struct agent_parts *parts)
 
     if (kept_account(parts->kept, &run))
         totals_add(&counts, &run);
+    if (parts->all) {
+        run = (struct reader_account){.counts = send_all_counts(parts->all)};
+        totals_add(&counts, &run);
+    }
     return counts;
 }
 
@@ -51,15 +55,28 @@ static json_t *agent_endpoint_json(const struct agent *agent)
     return text;
 }
 
+static json_t *agent_rings_json(const struct agent_parts *parts)
+{
+    json_t *rings = holding_json(parts->holding);
+
+    if (parts->all) {
+        json_t *read = send_all_json(parts->all);
+
+        (void)json_object_update(rings, read);
+        json_decref(read);
+    }
+    return rings;
+}
+
 json_t *agent_status_json(const struct agent_parts *parts)
 {
     const struct agent *agent = &parts->agent;
     const struct counts counts = agent_counts(parts);
 
-    return json_pack("{ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state", "recording",
-                     "host", agent->host, "endpoint", agent_endpoint_json(agent), "rings",
-                     holding_json(parts->holding), "otlp",
-                     parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
+    return json_pack("{ss, ss, ss, so, so, so*, so, sI, sI, so*, so, so, so, so}", "state",
+                     "recording", "send", parts->all ? "all" : "slow", "host", agent->host,
+                     "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
+                     "otlp", parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
                      agent_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces,
                      "open_traces", (json_int_t)asking_open_count(parts->asking), "exchange",
                      asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms),

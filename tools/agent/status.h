@@ -8,6 +8,7 @@
 
 #include "alarms.h"
 #include "fetching.h"
+#include "send_all.h"
 #include "tools/reader/host_child.h"
 
 /* The parts of the agent. */
@@ -21,6 +22,7 @@ struct agent_parts {
     struct later *later;
     struct fetching *fetching;
     struct host_child host_child;
+    struct send_all *all; /* NULL: send = slow */
 };
 
 /* For the frame's status(), and its page(). NULL: out of memory. */

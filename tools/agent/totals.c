@@ -49,7 +49,7 @@ static const struct total own[] = {
 
 const struct totals_table agent_table = {"agent", own, sizeof(own) / sizeof(own[0])};
 
-json_t *record_totals_load(struct agent_totals *totals, const char *path)
+json_t *agent_totals_load(struct agent_totals *totals, const char *path)
 {
     json_t *json = json_read(path), *heard = NULL;
 
@@ -61,7 +61,7 @@ json_t *record_totals_load(struct agent_totals *totals, const char *path)
     return heard;
 }
 
-char *record_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length)
+char *agent_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length)
 {
     json_t *json = totals_json(&totals->readers, &agent_table, totals);
     char *text;

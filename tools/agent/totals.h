@@ -41,8 +41,8 @@ extern const struct totals_table agent_table;
 
 /* A file that is not there, or is damaged, gives zeros and NULL; else the list of alarms that were
  * heard (heard.h), the caller's. */
-json_t *record_totals_load(struct agent_totals *totals, const char *path);
+json_t *agent_totals_load(struct agent_totals *totals, const char *path);
 /* The file's text, with that list, which is taken. NULL: out of memory. */
-char *record_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length);
+char *agent_totals_text(const struct agent_totals *totals, json_t *heard, size_t *length);
 
 #endif

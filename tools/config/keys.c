@@ -6,7 +6,7 @@
 #include "keys.h"
 
 #include "babeltrace-plugin/base/http_url.h"
-#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/encode/protocol.h"
 #include "tracepoints/format/ring.h"
 
@@ -28,7 +28,7 @@ enum { ALL, LIVE, AGENT, HUB, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
-static const char *const sources[] = {"lttng", "rings", NULL};
+static const char *const sent[] = {"slow", "all", NULL};
 static const char *const keepers[] = {"hub", "local", "none", NULL};
 enum { AT_ONCE = KEY_AT_ONCE, AT_START = KEY_AT_START, IN_SESSION = KEY_IN_SESSION };
 
@@ -74,8 +74,8 @@ static const struct key own[] = {
     AN_INTEGER(LIVE, AT_START, "relayd-live-port", 1, 65535, 5344),
     A_BOOLEAN(LIVE, AT_START, "expose-relayd", false),
     A_TEXT(LIVE, AT_ONCE, "follow", 1023, NULL),
-    A_CHOICE(LIVE, AT_START, "from", sources, 0),
-    AN_INTEGER(LIVE, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
+    A_CHOICE(AGENT, AT_ONCE, "send", sent, 0),
+    AN_INTEGER(AGENT, AT_ONCE, "ring-poll-ms", 1, 1000, 20),
     AN_INTEGER(AGENT, AT_ONCE, "seconds", 0, 86400, 0),
     AN_INTEGER(AGENT, AT_ONCE, "alarm-poll-ms", 10, 60000, 50),
     AN_INTEGER(AGENT, AT_ONCE, "linger-ms", 0, 60000, 1000),
@@ -272,6 +272,7 @@ const char *key_gone(const char *name)
         {"host-input", hosts},
         {"host-groups", hosts},
         {"otlp-metrics", "Prometheus reads the root's page (prometheus-listen)"},
+        {"from", "every span without LTTng: \"blkin agent\" with send = all, in [agent]"},
         {"config-topic", "each host has its own file"},
     };
 

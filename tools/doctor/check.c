@@ -97,7 +97,7 @@ bool is_about(const struct doctor *doctor, const char *section)
 
 bool needs_lttng(const struct doctor *doctor)
 {
-    return is_about(doctor, "live") && strcmp(config_text(doctor->config, "from"), "rings") != 0;
+    return is_about(doctor, "live");
 }
 
 /* ---- running a group ------------------------------------------------------------------------- */

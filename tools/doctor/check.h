@@ -91,7 +91,7 @@ void list_counts(char *list, size_t size, const json_t *object, const struct cou
 /* Is it about this one? */
 bool is_about(const struct doctor *doctor, const char *section);
 
-/* Does the service need LTTng? The recorder and live with from=rings read rings instead. */
+/* Does the service need LTTng? The agent reads rings instead. */
 bool needs_lttng(const struct doctor *doctor);
 
 /* A group of checks; name is for the one finding that tells that it hung or crashed. */

@@ -8,7 +8,7 @@
 #include "babeltrace-plugin/base/http_url.h"
 #include "babeltrace-plugin/base/monotonic.h"
 #include "babeltrace-plugin/deliver/exporter.h"
-#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "babeltrace-plugin/params.h"
 #include "tools/config/sink_params.h"
 #include "tools/reader/graph.h"
@@ -123,10 +123,10 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 {
     const bool is_kafka = is_kafka_url(shown);
     const int64_t start_ms = clock_ms();
-    struct reply reply = {.delivery = DELIVERY_ACCEPTED};
+    struct reply reply = {.outcome = OUTCOME_ACCEPTED};
 
     transport->probe(transport, &reply);
-    if (reply.delivery != DELIVERY_ACCEPTED) {
+    if (reply.outcome != OUTCOME_ACCEPTED) {
         saw(doctor, LEVEL_BAD, "collector.answers", "%s", reply.error.text);
         mend(doctor,
              is_kafka
@@ -137,8 +137,8 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
     }
     if (is_kafka)
         saw(doctor, LEVEL_OK, "collector.answers",
-            "%s is there, with %u partitions, after %" PRId64 " ms", shown,
-            atomic_load(&transport->partitions), clock_ms() - start_ms);
+            "%s is there, with %u partitions, after %" PRId64 " ms", shown, transport->partitions,
+            clock_ms() - start_ms);
     else
         saw(doctor, LEVEL_OK, "collector.answers", "%s takes an empty batch, after %" PRId64 " ms",
             shown, clock_ms() - start_ms);

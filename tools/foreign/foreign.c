@@ -58,7 +58,10 @@ static void foreign_take_span(void *context, const struct otlp_origin *origin,
     enum rules_verdict verdict;
 
     /* an alarm is given when the span can be taken */
-    if (!foreign_store_add(foreign->store, origin, span, foreign->now_ns)) {
+    if (foreign->callbacks.span &&
+        foreign->callbacks.span(foreign->callbacks.context, origin, span)) {
+        foreign->counts.spans_passed_on++;
+    } else if (!foreign_store_add(foreign->store, origin, span, foreign->now_ns)) {
         foreign->message->too_large++;
         return;
     }
@@ -131,6 +134,7 @@ static const struct total foreign_totals[] = {
     TOTAL(spans_in, "Spans that came."),
     TOTAL(spans_invalid, "Spans that were refused because they have no ids."),
     TOTAL(spans_too_large, "Spans that were refused as too large."),
+    TOTAL(spans_passed_on, "Spans that were sent at once (send = all)."),
     TOTAL(spans_overwritten, "Spans in memory that newer ones have overwritten."),
     TOTAL(alarms, "Spans that were slow or failed."),
     TOTAL(alarms_held_back, "Alarms that the limit of the rules held back."),

@@ -4,7 +4,7 @@
  * gives the spans of wanted traces as they came, with their resources and scopes.
  *
  *     requests = taken + refused, by cause + cut off
- *     spans in = held + overwritten + refused
+ *     spans in = held + overwritten + refused + passed on
  *
  * Everything happens in the loop's thread. Nothing here waits.
  *

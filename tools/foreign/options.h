@@ -7,7 +7,9 @@
 #define BLKIN_TOOLS_FOREIGN_OPTIONS_H
 
 #include "babeltrace-plugin/base/text.h"
+#include "tools/otlp/otlp_decode.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Texts are copied: a reload frees them. A 0 in place of a number: the value in brackets. */
@@ -31,6 +33,9 @@ struct foreign_alarm {
 
 struct foreign_callbacks {
     void (*alarm)(void *context, const struct foreign_alarm *alarm);
+    /* Takes a span at once, in place of the store. Returns false: the store gets it. May be NULL.
+     */
+    bool (*span)(void *context, const struct otlp_origin *origin, const struct otlp_span *span);
     void *context;
 };
 
@@ -50,6 +55,7 @@ struct foreign_counts {
     uint64_t spans_in;
     uint64_t spans_invalid;     /* refused: without ids */
     uint64_t spans_too_large;   /* refused: the store has no place for so large a span */
+    uint64_t spans_passed_on;   /* taken at once: see foreign_callbacks */
     uint64_t spans_overwritten; /* the others are held */
     uint64_t alarms;
     uint64_t alarms_held_back; /* by the rules' limit */

@@ -34,8 +34,8 @@ static struct landscape_service *service_of(struct landscape *landscape,
 
 static bool add_services(struct landscape *landscape, const struct statistics *statistics)
 {
-    for (size_t i = 0; i < statistics_rows(statistics); i++) {
-        const struct statistics_row *row = statistics_row(statistics, i);
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_ROWS); i++) {
+        const struct statistics_row *row = statistics_at(statistics, STATISTICS_ROWS, i);
         struct landscape_service *service = service_of(landscape, statistics, row->service);
 
         service->spans += row->spans;
@@ -47,8 +47,8 @@ static bool add_services(struct landscape *landscape, const struct statistics *s
         if (!histogram_merge(&service->duration, &row->duration))
             return false;
     }
-    for (size_t i = 0; i < statistics_edges(statistics); i++) {
-        const struct statistics_edge *edge = statistics_edge(statistics, i);
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_EDGES); i++) {
+        const struct statistics_row *edge = statistics_at(statistics, STATISTICS_EDGES, i);
 
         if (edge->calls) {
             (void)service_of(landscape, statistics, edge->caller);
@@ -129,8 +129,8 @@ static int by_from_and_calls(const void *a, const void *b)
 
 static bool add_calls(struct landscape *landscape, const struct statistics *statistics)
 {
-    for (size_t i = 0; i < statistics_edges(statistics); i++) {
-        const struct statistics_edge *edge = statistics_edge(statistics, i);
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_EDGES); i++) {
+        const struct statistics_row *edge = statistics_at(statistics, STATISTICS_EDGES, i);
         struct landscape_call *call;
 
         if (edge->calls == 0)
@@ -164,7 +164,8 @@ bool landscape_make(struct landscape *landscape, const struct summary *summary, 
 
     *landscape = (struct landscape){
         .services = calloc(names + 1, sizeof(*landscape->services)),
-        .calls = calloc(statistics_edges(statistics) + 1, sizeof(*landscape->calls)),
+        .calls =
+            calloc(statistics_size(statistics, STATISTICS_EDGES) + 1, sizeof(*landscape->calls)),
         .places = calloc(names + 1, sizeof(*landscape->places)),
         .traces = summary->traces_count,
         .seconds = summary->seconds,

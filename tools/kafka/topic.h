@@ -7,7 +7,7 @@
 #ifndef BLKIN_TOOLS_SERVICE_TOPIC_H
 #define BLKIN_TOOLS_SERVICE_TOPIC_H
 
-#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,6 @@
 #include "babeltrace-plugin/base/printer.h"
 #include "readers.h"
 #include "relay.h"
-#include "rings.h"
 #include "sweep.h"
 #include "tracing.h"
 #include "tools/base/notify.h"
@@ -436,18 +435,6 @@ static void free_service(struct service *service)
         free(service);
 }
 
-/* Another service with the same configuration. */
-static int live_from_rings(struct service *service)
-{
-    struct frame frame = service->frame;
-
-    free(service);
-    return privileges_become_owner(config_text(frame.config, "state-dir"),
-                                   config_text(frame.config, "runtime-dir"))
-               ? live_rings(&frame)
-               : 1;
-}
-
 int live(int argc, char *argv[])
 {
     static const struct frame_calls calls = {.name = "live",
@@ -472,8 +459,6 @@ int live(int argc, char *argv[])
         free(service);
         return status;
     }
-    if (strcmp(config_text(service->frame.config, "from"), "rings") == 0)
-        return live_from_rings(service);
     status = 1;
     service->endpoint = endpoint_shown(config_text(service->frame.config, "endpoint"));
     if (privileges_become_owner(config_text(service->frame.config, "state-dir"),

@@ -15,6 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- rows and edges -------------------------------------------------------------------------- */
+
+static const struct kind {
+    const char *array, *first, *second, *count;
+} kinds[] = {
+    [STATISTICS_ROWS] = {"rows", "service", "name", "spans"},
+    [STATISTICS_EDGES] = {"edges", "client", "server", "calls"},
+};
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /*
@@ -34,14 +43,13 @@ static void put_real(struct printer *printer, const char *before, double value)
     print(printer, "%.17g", isfinite(value) ? value : 0);
 }
 
-/* before: what stands before the value, such as ",\"name\":". */
-static void put_name(struct printer *printer, const char *before, const struct names *names,
+static void put_name(struct printer *printer, const char *key, const struct names *names,
                      uint32_t id)
 {
     const struct text name = names_text(names, id);
     bool cut;
 
-    print_string(printer, before);
+    print(printer, "\"%s\":", key);
     if (id == NAMES_OTHER) {
         print_string(printer, "null");
         return;
@@ -89,31 +97,21 @@ static void document_put_histogram(struct printer *printer, const char *key,
     print_string(printer, "]}");
 }
 
-static void document_put_row(struct printer *printer, const struct statistics *statistics, size_t i)
+static void document_put_row(struct printer *printer, const struct statistics *statistics,
+                             enum statistics_kind kind, size_t i)
 {
-    const struct statistics_row *row = statistics_row(statistics, i);
+    const struct statistics_row *row = statistics_at(statistics, kind, i);
     const struct names *names = statistics_names(statistics);
 
-    put_name(printer, "{\"service\":", names, row->service);
-    put_name(printer, ",\"name\":", names, row->name);
-    put_sum(printer, ",\"spans\":", row->spans);
+    print_string(printer, "{");
+    put_name(printer, kinds[kind].first, names, row->service);
+    print_string(printer, ",");
+    put_name(printer, kinds[kind].second, names, row->name);
+    print(printer, ",\"%s\":", kinds[kind].count);
+    put_sum(printer, "", row->spans);
     put_sum(printer, ",\"errors\":", row->errors);
     document_put_histogram(printer, "duration", &row->duration);
     document_put_histogram(printer, "self", &row->self);
-    print_string(printer, "}");
-}
-
-static void document_put_edge(struct printer *printer, const struct statistics *statistics,
-                              size_t i)
-{
-    const struct statistics_edge *edge = statistics_edge(statistics, i);
-    const struct names *names = statistics_names(statistics);
-
-    put_name(printer, "{\"client\":", names, edge->caller);
-    put_name(printer, ",\"server\":", names, edge->callee);
-    put_sum(printer, ",\"calls\":", edge->calls);
-    put_sum(printer, ",\"errors\":", edge->errors);
-    document_put_histogram(printer, "duration", &edge->duration);
     print_string(printer, "}");
 }
 
@@ -156,9 +154,9 @@ static void put_totals(struct printer *printer, const struct statistics *statist
 {
     uint64_t spans = 0, errors = 0;
 
-    for (size_t i = 0; i < statistics_rows(statistics); i++) {
-        spans += statistics_row(statistics, i)->spans;
-        errors += statistics_row(statistics, i)->errors;
+    for (size_t i = 0; i < statistics_size(statistics, STATISTICS_ROWS); i++) {
+        spans += statistics_at(statistics, STATISTICS_ROWS, i)->spans;
+        errors += statistics_at(statistics, STATISTICS_ROWS, i)->errors;
     }
     put_sum(printer, ",\"spans\":", spans);
     put_sum(printer, ",\"errors\":", errors);
@@ -171,15 +169,12 @@ char *merged_document(const struct merged *merged, int64_t now_ns)
 
     put_head(&printer, merged->from_ns, merged->to_ns);
     put_totals(&printer, statistics);
-    print_string(&printer, ",\"rows\":[");
-    for (size_t i = 0; i < statistics_rows(statistics); i++) {
-        print_string(&printer, i ? ",\n" : "\n");
-        document_put_row(&printer, statistics, i);
-    }
-    print_string(&printer, "],\"edges\":[");
-    for (size_t i = 0; i < statistics_edges(statistics); i++) {
-        print_string(&printer, i ? ",\n" : "\n");
-        document_put_edge(&printer, statistics, i);
+    for (enum statistics_kind kind = 0; kind < STATISTICS_KINDS; kind++) {
+        print(&printer, "%s,\"%s\":[", kind ? "]" : "", kinds[kind].array);
+        for (size_t i = 0; i < statistics_size(statistics, kind); i++) {
+            print_string(&printer, i ? ",\n" : "\n");
+            document_put_row(&printer, statistics, kind, i);
+        }
     }
     print_string(&printer, "],\"workers\":[");
     for (size_t i = 0; i < merged->worker_count; i++) {
@@ -237,41 +232,36 @@ static void deltas_continue(struct deltas_writer *writer, const char *array)
     writer->comma = ",\n";
 }
 
-static bool deltas_write_arrays(struct deltas_writer *writer, const struct statistics *statistics)
+static bool deltas_write_rows(struct deltas_writer *writer, const struct statistics *statistics,
+                              enum statistics_kind kind)
 {
-    const size_t rows = statistics_rows(statistics), edges = statistics_edges(statistics);
-
-    deltas_continue(writer, "workers");
-    put_worker(&writer->printer, writer->head->instance, &writer->head->counts);
-    print_string(&writer->printer, "}],\"rows\":[");
-    writer->comma = "";
-    for (size_t i = 0; i < rows + edges; i++) {
-        const bool is_row = i < rows;
-
-        if (i == rows && writer->comma) {
-            print_string(&writer->printer, "],\"edges\":[");
-            writer->comma = "";
-        }
-        if (is_row ? statistics_row(statistics, i)->spans == 0
-                   : statistics_edge(statistics, i - rows)->calls == 0)
+    if (writer->comma) { /* the message goes on with this array */
+        print(&writer->printer, "],\"%s\":[", kinds[kind].array);
+        writer->comma = "";
+    }
+    for (size_t i = 0; i < statistics_size(statistics, kind); i++) {
+        if (statistics_at(statistics, kind, i)->spans == 0)
             continue;
-        deltas_continue(writer, is_row ? "rows" : "edges");
-        if (is_row)
-            document_put_row(&writer->printer, statistics, i);
-        else
-            document_put_edge(&writer->printer, statistics, i - rows);
+        deltas_continue(writer, kinds[kind].array);
+        document_put_row(&writer->printer, statistics, kind, i);
         if (writer->printer.buffer.length > MESSAGE_BYTES && !deltas_emit(writer))
             return false;
     }
-    return !writer->comma || deltas_emit(writer);
+    return true;
 }
 
 bool deltas_write(const struct deltas_head *head, const struct statistics *statistics,
                   deltas_emit_fn *emit, void *context)
 {
     struct deltas_writer writer = {.head = head, .emit = emit, .context = context};
-    const bool is_written = deltas_write_arrays(&writer, statistics);
+    bool is_written;
 
+    deltas_continue(&writer, "workers");
+    put_worker(&writer.printer, head->instance, &head->counts);
+    print_string(&writer.printer, "}");
+    is_written = deltas_write_rows(&writer, statistics, STATISTICS_ROWS) &&
+                 deltas_write_rows(&writer, statistics, STATISTICS_EDGES) &&
+                 (!writer.comma || deltas_emit(&writer));
     buffer_free(&writer.printer.buffer);
     return is_written;
 }
@@ -339,7 +329,7 @@ static bool document_read_histogram(struct histogram *histogram, int scale, cons
 }
 
 /* merged NULL: it is only looked at. */
-static bool add_row(struct merged *merged, int scale, const json_t *json)
+static bool add_row(struct merged *merged, enum statistics_kind kind, int scale, const json_t *json)
 {
     struct histogram duration = {.count = 0}, self = {.count = 0};
     struct statistics_row *row = NULL;
@@ -348,38 +338,18 @@ static bool add_row(struct merged *merged, int scale, const json_t *json)
                 document_read_histogram(&self, scale, json_object_get(json, "self"));
 
     if (done && merged) {
-        row = statistics_row_of(merged->statistics, name_at(merged, json, "service"),
-                                name_at(merged, json, "name"));
+        row = statistics_add(merged->statistics, kind, name_at(merged, json, kinds[kind].first),
+                             name_at(merged, json, kinds[kind].second));
         done =
             row && histogram_merge(&row->duration, &duration) && histogram_merge(&row->self, &self);
     }
     if (done && merged) {
-        row->spans += count_at(json, "spans");
-        row->ever += count_at(json, "spans");
+        row->spans += count_at(json, kinds[kind].count);
+        row->ever += count_at(json, kinds[kind].count);
         row->errors += count_at(json, "errors");
     }
     histogram_clear(&duration);
     histogram_clear(&self);
-    return done;
-}
-
-static bool add_edge(struct merged *merged, int scale, const json_t *json)
-{
-    struct histogram duration = {.count = 0};
-    struct statistics_edge *edge = NULL;
-    bool done = json_is_object(json) &&
-                document_read_histogram(&duration, scale, json_object_get(json, "duration"));
-
-    if (done && merged) {
-        edge = statistics_edge_of(merged->statistics, name_at(merged, json, "client"),
-                                  name_at(merged, json, "server"));
-        done = edge && histogram_merge(&edge->duration, &duration);
-    }
-    if (done && merged) {
-        edge->calls += count_at(json, "calls");
-        edge->errors += count_at(json, "errors");
-    }
-    histogram_clear(&duration);
     return done;
 }
 
@@ -404,40 +374,46 @@ static struct work_counts read_counts(const json_t *json)
     return counts;
 }
 
-static bool add_worker(struct merged *merged, int scale, const json_t *json)
+static bool add_worker(struct merged *merged, const json_t *json)
 {
     const char *instance = json_string_value(json_object_get(json, "instance"));
     const struct work_counts counts = read_counts(json);
 
-    (void)scale;
     if (instance && merged)
         merged_add_worker(merged, instance, &counts, time_at(json, "heard"));
     return instance != NULL;
 }
 
-typedef bool add_fn(struct merged *merged, int scale, const json_t *json);
-
-static bool add_all(struct merged *merged, const json_t *document, const char *what, add_fn *add,
-                    struct error *error)
+static bool refuse_element(const char *what, size_t i, struct error *error)
 {
-    const json_t *array = json_object_get(document, what);
+    return error_set(error, "\"%s\", the one at %zu: expected one as `blkin work --root` writes it",
+                     what, i);
+}
+
+static bool add_rows(struct merged *merged, const json_t *document, struct error *error)
+{
     const int scale = (int)json_integer_value(json_object_get(document, "scale"));
 
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        if (add(merged, scale, json_array_get(array, i)))
-            continue;
-        return error_set(error,
-                         "\"%s\", the one at %zu: expected one as `blkin work --root` writes it",
-                         what, i);
+    for (enum statistics_kind kind = 0; kind < STATISTICS_KINDS; kind++) {
+        const json_t *array = json_object_get(document, kinds[kind].array);
+
+        for (size_t i = 0; i < json_array_size(array); i++) {
+            if (!add_row(merged, kind, scale, json_array_get(array, i)))
+                return refuse_element(kinds[kind].array, i, error);
+        }
     }
     return true;
 }
 
-static bool add_arrays(struct merged *merged, const json_t *document, struct error *error)
+static bool add_workers(struct merged *merged, const json_t *document, struct error *error)
 {
-    return add_all(merged, document, "rows", add_row, error) &&
-           add_all(merged, document, "edges", add_edge, error) &&
-           add_all(merged, document, "workers", add_worker, error);
+    const json_t *array = json_object_get(document, "workers");
+
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        if (!add_worker(merged, json_array_get(array, i)))
+            return refuse_element("workers", i, error);
+    }
+    return true;
 }
 
 static bool check_head(const json_t *document, struct error *error)
@@ -464,7 +440,7 @@ bool merged_add_document(struct merged *merged, const json_t *document, struct e
     merged->messages += count_at(document, "messages");
     merged->refused += count_at(document, "refused");
     merged->gaps += count_at(document, "gaps");
-    return add_arrays(merged, document, error);
+    return add_rows(merged, document, error) && add_workers(merged, document, error);
 }
 
 /* No transaction takes longer: what says so is a clock that is wrong. */
@@ -478,15 +454,14 @@ static bool deltas_add(struct merged *merged, const json_t *json, int64_t log_ns
     const json_t *worker = json_array_get(json_object_get(json, "workers"), 0);
     const struct work_counts counts = read_counts(worker);
 
-    if (!check_head(json, error) || !add_arrays(NULL, json, error))
+    if (!check_head(json, error) || !add_rows(NULL, json, error) || !add_workers(NULL, json, error))
         return false;
     if (worker)
         merged_add_worker(merged, json_string_value(json_object_get(worker, "instance")), &counts,
                           log_ns);
     merged_widen(merged, log_ns - (period_ns > 0 && period_ns < PERIOD_MAX_NS ? period_ns : 0),
                  log_ns);
-    return add_all(merged, json, "rows", add_row, error) &&
-           add_all(merged, json, "edges", add_edge, error);
+    return add_rows(merged, json, error);
 }
 
 bool merged_add_message(struct merged *merged, const char *data, size_t length, int64_t log_ns,

@@ -103,14 +103,14 @@ static void print_count(struct printer *page, const char *name, const char *show
 
 /* Those with series of their own: the first that came, as a series must not turn into another one.
  * All others, and the one for others, are in a sum, which never falls. */
-struct shown_rows {
+struct shown {
     const struct statistics_row **rows;
     char **labels;
     size_t count;
     struct statistics_row other;
 };
 
-static void rows_close(struct shown_rows *shown)
+static void shown_close(struct shown *shown)
 {
     for (size_t i = 0; shown->labels && i < shown->count; i++)
         free(shown->labels[i]);
@@ -120,7 +120,7 @@ static void rows_close(struct shown_rows *shown)
     histogram_clear(&shown->other.self);
 }
 
-static bool rows_add_other(struct shown_rows *shown, const struct statistics_row *row)
+static bool shown_add_other(struct shown *shown, const struct statistics_row *row)
 {
     if (shown->other.service != NAMES_OTHER) {
         shown->other.service = shown->other.name = NAMES_OTHER;
@@ -132,25 +132,29 @@ static bool rows_add_other(struct shown_rows *shown, const struct statistics_row
            histogram_merge(&shown->other.self, &row->self);
 }
 
-static bool rows_open(struct shown_rows *shown, const struct merged *merged, size_t most)
+/* shown_close() is due, whatever it returns. */
+static bool shown_open(struct shown *shown, const struct merged *merged, enum statistics_kind kind,
+                       size_t most)
 {
-    const size_t count = statistics_rows(merged->statistics);
+    static const char *const keys[][2] = {
+        [STATISTICS_ROWS] = {"service", "span_name"}, [STATISTICS_EDGES] = {"client", "server"}};
+    const size_t count = statistics_size(merged->statistics, kind);
 
-    *shown = (struct shown_rows){.rows = calloc(count + 1, sizeof(const void *)),
-                                 .labels = calloc(count + 1, sizeof(char *))};
+    *shown = (struct shown){.rows = calloc(count + 1, sizeof(const void *)),
+                            .labels = calloc(count + 1, sizeof(char *))};
     if (!shown->rows || !shown->labels)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct statistics_row *row = statistics_row(merged->statistics, i);
+        const struct statistics_row *row = statistics_at(merged->statistics, kind, i);
 
-        if (i < most && !statistics_row_is_other(row))
+        if (i < most && !statistics_is_other(row))
             shown->rows[shown->count++] = row;
-        else if (!rows_add_other(shown, row))
+        else if (!shown_add_other(shown, row))
             return false;
     }
     for (size_t i = 0; i < shown->count; i++) {
-        shown->labels[i] = labels(merged->names, "service", shown->rows[i]->service, "span_name",
-                                  shown->rows[i]->name);
+        shown->labels[i] = labels(merged->names, keys[kind][0], shown->rows[i]->service,
+                                  keys[kind][1], shown->rows[i]->name);
         if (!shown->labels[i])
             return false;
     }
@@ -162,9 +166,9 @@ static void print_rows(struct printer *page, const struct merged *merged, size_t
     static const char calls[] = "blkin_traces_spanmetrics_calls_total";
     static const char latency[] = "blkin_traces_spanmetrics_latency";
     static const char self[] = "blkin_self_time_seconds";
-    struct shown_rows shown;
+    struct shown shown;
 
-    page->has_failed |= !rows_open(&shown, merged, most);
+    page->has_failed |= !shown_open(&shown, merged, STATISTICS_ROWS, most);
     print_head(page, calls, "counter", "Spans, by service and name.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++) {
         const struct statistics_row *row = shown.rows[i];
@@ -181,82 +185,29 @@ static void print_rows(struct printer *page, const struct merged *merged, size_t
                "Durations of spans without those of their children, in seconds.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
         print_histogram(page, self, shown.labels[i], &shown.rows[i]->self);
-    rows_close(&shown);
+    shown_close(&shown);
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
-
-/* As of rows. */
-struct shown_edges {
-    const struct statistics_edge **edges;
-    char **labels;
-    size_t count;
-    struct statistics_edge other;
-};
-
-static void edges_close(struct shown_edges *shown)
-{
-    for (size_t i = 0; shown->labels && i < shown->count; i++)
-        free(shown->labels[i]);
-    free(shown->labels);
-    free(shown->edges);
-    histogram_clear(&shown->other.duration);
-}
-
-static bool edges_add_other(struct shown_edges *shown, const struct statistics_edge *edge)
-{
-    if (shown->other.caller != NAMES_OTHER) {
-        shown->other.caller = shown->other.callee = NAMES_OTHER;
-        shown->edges[shown->count++] = &shown->other;
-    }
-    shown->other.calls += edge->calls;
-    shown->other.errors += edge->errors;
-    return histogram_merge(&shown->other.duration, &edge->duration);
-}
-
-static bool edges_open(struct shown_edges *shown, const struct merged *merged, size_t most)
-{
-    const size_t count = statistics_edges(merged->statistics);
-
-    *shown = (struct shown_edges){.edges = calloc(count + 1, sizeof(const void *)),
-                                  .labels = calloc(count + 1, sizeof(char *))};
-    if (!shown->edges || !shown->labels)
-        return false;
-    for (size_t i = 0; i < count; i++) {
-        const struct statistics_edge *edge = statistics_edge(merged->statistics, i);
-
-        if (i < most && !statistics_edge_is_other(edge))
-            shown->edges[shown->count++] = edge;
-        else if (!edges_add_other(shown, edge))
-            return false;
-    }
-    for (size_t i = 0; i < shown->count; i++) {
-        shown->labels[i] = labels(merged->names, "client", shown->edges[i]->caller, "server",
-                                  shown->edges[i]->callee);
-        if (!shown->labels[i])
-            return false;
-    }
-    return true;
-}
 
 static void print_edges(struct printer *page, const struct merged *merged, size_t most)
 {
     static const char total[] = "blkin_traces_service_graph_request_total";
     static const char failed[] = "blkin_traces_service_graph_request_failed_total";
     static const char seconds[] = "blkin_traces_service_graph_request_server_seconds";
-    struct shown_edges shown;
+    struct shown shown;
 
-    page->has_failed |= !edges_open(&shown, merged, most);
+    page->has_failed |= !shown_open(&shown, merged, STATISTICS_EDGES, most);
     print_head(page, total, "counter", "Calls of one service by another one.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
-        print_count(page, total, shown.labels[i], "", shown.edges[i]->calls);
+        print_count(page, total, shown.labels[i], "", shown.rows[i]->calls);
     print_head(page, failed, "counter", "Of these, calls that failed.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
-        print_count(page, failed, shown.labels[i], "", shown.edges[i]->errors);
+        print_count(page, failed, shown.labels[i], "", shown.rows[i]->errors);
     print_head(page, seconds, "histogram", "How long the called service took, in seconds.");
     for (size_t i = 0; !page->has_failed && i < shown.count; i++)
-        print_histogram(page, seconds, shown.labels[i], &shown.edges[i]->duration);
-    edges_close(&shown);
+        print_histogram(page, seconds, shown.labels[i], &shown.rows[i]->duration);
+    shown_close(&shown);
 }
 
 /* ---- workers --------------------------------------------------------------------------------- */
@@ -303,8 +254,8 @@ static void print_workers(struct printer *page, const struct merged *merged, int
 
 static void print_root(struct printer *page, const struct merged *merged, size_t series)
 {
-    const size_t rows = statistics_rows(merged->statistics);
-    const size_t edges = statistics_edges(merged->statistics);
+    const size_t rows = statistics_size(merged->statistics, STATISTICS_ROWS);
+    const size_t edges = statistics_size(merged->statistics, STATISTICS_EDGES);
     const struct {
         const char *name, *type, *help;
         double value;

@@ -356,14 +356,18 @@ static void holder_end_client(struct holder_client *client)
     free(client);
 }
 
-/* It has closed its end, or only says so. */
+static bool holder_answer(struct holder *holder, int fd, uint32_t user);
+
+/* It asks again, maybe as another user, has closed its end, or only says so. */
 static void holder_client_ready(void *context, short events)
 {
     struct holder_client *client = context;
 
     (void)events;
     if (!holder_has_unread(client)) {
-        holder_end_client(client);
+        if (!unix_socket_sender(client->watched.fd, &client->user) ||
+            !holder_answer(client->holder, client->watched.fd, client->user))
+            holder_end_client(client);
         return;
     }
     loop_unwatch(client->holder->loop, &client->watched);
@@ -395,34 +399,39 @@ static bool holder_send(int fd, const struct memory *memory)
 }
 
 /* Returns false if the program has to ask again. */
+static bool holder_answer(struct holder *holder, int fd, uint32_t user)
+{
+    const bool is_unknown = user == holder->unknown_user;
+    const struct held *held =
+        is_unknown || !holder_may_ask(holder, user) ? NULL : holder_memory_for(holder, user);
+    const bool is_given = held && holder_send(fd, &held->memory);
+
+    holder->counts.unknown += is_unknown;
+    holder->counts.given += is_given;
+    holder->counts.refused += !is_given;
+    return is_given;
+}
+
 static bool holder_serve(struct holder *holder, int fd)
 {
     struct ucred who;
     socklen_t length = sizeof(who);
-    struct holder_client *client;
-    struct held *held;
+    struct holder_client *client = calloc(1, sizeof(*client));
 
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0)
-        return false;
-    holder->counts.unknown += who.uid == holder->unknown_user;
-    if (who.uid == holder->unknown_user || !holder_may_ask(holder, who.uid))
-        return false;
-    held = holder_memory_for(holder, who.uid);
-    client = held ? calloc(1, sizeof(*client)) : NULL;
-    if (!client || !holder_send(fd, &held->memory)) {
+    if (!client || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) != 0 ||
+        !holder_answer(holder, fd, who.uid)) {
         free(client);
         return false;
     }
     *client = (struct holder_client){
         .holder = holder,
-        .watched = {.fd = fd, .ready = holder_client_ready, .context = client},
+        .watched = {fd, POLLIN, holder_client_ready, client, NULL},
         .user = who.uid,
         .next = holder->clients,
     };
     holder->clients = client;
     loop_watch(holder->loop, &client->watched);
     holder->counts.clients++;
-    holder->counts.given++;
     return true;
 }
 
@@ -432,10 +441,8 @@ static void holder_come_in(void *context, int fd, const union peer_address *from
 
     (void)from;
     (void)length;
-    if (!holder_serve(holder, fd)) {
-        holder->counts.refused++;
+    if (!holder_serve(holder, fd))
         (void)close(fd);
-    }
 }
 
 /* ---- once a second --------------------------------------------------------------------------- */
@@ -510,6 +517,7 @@ struct holder *holder_open(struct loop *loop, const struct holder_options *optio
         free(holder);
         return NULL;
     }
+    (void)unix_socket_name_senders(holder->socket.fd);
     holder->loop = loop;
     holder->options = *options;
     holder->callbacks = *callbacks;

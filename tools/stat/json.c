@@ -32,14 +32,14 @@ static json_t *row_json(const struct report *report, const struct operation *ope
                              integer(row->errors), "duration", figure_json(&row->duration, true),
                              "self", figure_json(&row->self, true));
 
-    if (json && statistics_row_is_other(row))
+    if (json && statistics_is_other(row))
         json_object_set_new(json, "other", json_true());
     return json;
 }
 
 /* With the names that it has; those of the one for all others are "". */
 struct named_edge {
-    const struct statistics_edge *edge;
+    const struct statistics_row *edge;
     const char *caller;
     const char *callee;
 };
@@ -59,16 +59,16 @@ static int by_calls(const void *a, const void *b)
 static struct named_edge *find_edges(const struct statistics *statistics, const char *glob,
                                      size_t *count)
 {
-    const size_t all = statistics_edges(statistics);
+    const size_t all = statistics_size(statistics, STATISTICS_EDGES);
     struct named_edge *edges = calloc(all + 1, sizeof(*edges));
 
     *count = 0;
     for (size_t i = 0; edges && i < all; i++) {
-        const struct statistics_edge *edge = statistics_edge(statistics, i);
+        const struct statistics_row *edge = statistics_at(statistics, STATISTICS_EDGES, i);
         const char *caller = names_text(statistics_names(statistics), edge->caller).data;
         const char *callee = names_text(statistics_names(statistics), edge->callee).data;
 
-        if (edge->calls && (statistics_edge_is_other(edge) || operations_want(glob, caller) ||
+        if (edge->calls && (statistics_is_other(edge) || operations_want(glob, caller) ||
                             operations_want(glob, callee)))
             edges[(*count)++] = (struct named_edge){edge, caller, callee};
     }
@@ -79,13 +79,13 @@ static struct named_edge *find_edges(const struct statistics *statistics, const 
 
 static json_t *edge_json(const struct report *report, const struct named_edge *named)
 {
-    const struct statistics_edge *edge = named->edge;
+    const struct statistics_row *edge = named->edge;
     json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "client", named->caller, "server",
                              named->callee, "calls", integer(edge->calls), "rate",
                              rounded(report_rate(report, edge->calls)), "errors",
                              integer(edge->errors), "duration", figure_json(&edge->duration, true));
 
-    if (json && statistics_edge_is_other(edge))
+    if (json && statistics_is_other(edge))
         json_object_set_new(json, "other", json_true());
     return json;
 }

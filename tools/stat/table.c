@@ -117,7 +117,7 @@ static size_t put_label(const struct table *table, const struct operation *row)
     const size_t half = table->label / 2;
     size_t taken;
 
-    if (statistics_row_is_other(row->row))
+    if (statistics_is_other(row->row))
         return put("(all other names)", table->label);
     taken = columns(row->service) + 2 < half ? columns(row->service) : half - 2;
     taken = put(row->service, label_columns(row) > table->label ? taken : table->label);
@@ -170,8 +170,8 @@ static size_t put_time_and_totals(const struct report *report, size_t width)
     const time_t now = time(NULL);
     struct tm local;
 
-    for (size_t i = 0; i < statistics_rows(report->statistics); i++)
-        errors += statistics_row(report->statistics, i)->errors;
+    for (size_t i = 0; i < statistics_size(report->statistics, STATISTICS_ROWS); i++)
+        errors += statistics_at(report->statistics, STATISTICS_ROWS, i)->errors;
     if (report->is_live && localtime_r(&now, &local))
         length = strftime(text, sizeof(text), "%H:%M:%S  ", &local);
     length += (size_t)snprintf(
@@ -254,8 +254,8 @@ static struct table layout(const struct report *report, const struct operation *
     struct table table = {report, LABEL_WISH, 2, 0};
     size_t room;
 
-    for (size_t i = 0; i < statistics_rows(report->statistics); i++)
-        table.self_sum += statistics_row(report->statistics, i)->self.sum;
+    for (size_t i = 0; i < statistics_size(report->statistics, STATISTICS_ROWS); i++)
+        table.self_sum += statistics_at(report->statistics, STATISTICS_ROWS, i)->self.sum;
     while (table.detail > 0 && width_of_cells(table.detail) + LABEL_WISH > width)
         table.detail--;
     room = width - width_of_cells(table.detail);

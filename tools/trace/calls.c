@@ -89,8 +89,8 @@ static bool add_calls_of(struct statistics *statistics, const struct trace_model
     const int count = trace_calls(linked, span, calls);
 
     for (int i = 0; i < count; i++) {
-        struct statistics_edge *edge =
-            statistics_edge_of(statistics, calls[i].caller, calls[i].callee);
+        struct statistics_row *edge =
+            statistics_add(statistics, STATISTICS_EDGES, calls[i].caller, calls[i].callee);
 
         if (!edge ||
             (calls[i].duration_ns && !histogram_add(&edge->duration, calls[i].duration_ns)))
@@ -114,7 +114,8 @@ bool statistics_add_rest(struct statistics *statistics, const struct trace_model
     for (uint32_t i = 0; i < linked->count; i++) {
         const struct trace_span *span = &linked->spans[i];
 
-        if (!add_rest_of(statistics, statistics_row_of(statistics, span->service, span->name),
+        if (!add_rest_of(statistics,
+                         statistics_add(statistics, STATISTICS_ROWS, span->service, span->name),
                          linked, i))
             return false;
     }
@@ -135,7 +136,7 @@ bool statistics_add_trace(struct statistics *statistics, const struct trace_mode
         for (uint32_t i = 0; i < count; i++) {
             const struct trace_span *span = &linked->spans[first + i];
 
-            rows[i] = statistics_row_of(statistics, span->service, span->name);
+            rows[i] = statistics_add(statistics, STATISTICS_ROWS, span->service, span->name);
             if (!rows[i])
                 return false;
             histogram_fetch(&rows[i]->duration, span->duration_ns);

@@ -40,18 +40,18 @@ struct operation *operations(const struct statistics *statistics, enum operation
                              const char *glob, size_t *count)
 {
     const struct names *names = statistics_names(statistics);
-    const size_t all = statistics_rows(statistics);
+    const size_t all = statistics_size(statistics, STATISTICS_ROWS);
     struct operation *found = calloc(all + 1, sizeof(*found));
 
     *count = 0;
     if (!found)
         return NULL;
     for (size_t i = 0; i < all; i++) {
-        const struct statistics_row *row = statistics_row(statistics, i);
+        const struct statistics_row *row = statistics_at(statistics, STATISTICS_ROWS, i);
         const char *service = names_text(names, row->service).data;
 
         if (row->spans + row->duration.count + row->self.count &&
-            (statistics_row_is_other(row) || operations_want(glob, service)))
+            (statistics_is_other(row) || operations_want(glob, service)))
             found[(*count)++] = (struct operation){row, service, names_text(names, row->name).data,
                                                    key_of(row, order)};
     }

@@ -75,8 +75,8 @@ static bool add_document(struct summary *summary, const json_t *document, const 
     summary->start_ns = summary->merged->from_ns;
     summary->end_ns = summary->merged->to_ns;
     summary->seconds = (double)(summary->end_ns - summary->start_ns) / 1e9;
-    for (size_t i = 0; i < statistics_rows(summary->statistics); i++)
-        summary->spans += statistics_row(summary->statistics, i)->spans;
+    for (size_t i = 0; i < statistics_size(summary->statistics, STATISTICS_ROWS); i++)
+        summary->spans += statistics_at(summary->statistics, STATISTICS_ROWS, i)->spans;
     return true;
 }
 

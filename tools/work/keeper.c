@@ -6,7 +6,7 @@
 #include "keeper.h"
 
 #include "babeltrace-plugin/base/buffer.h"
-#include "babeltrace-plugin/deliver/kafka_partition.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "tools/otlp/otlp_write.h"
 
 #include <stdlib.h>

@@ -86,8 +86,8 @@ static json_t *root_summary_json(const struct root_deltas *deltas)
 
     return json_pack("{ss, so, so, sI, sI, sI, sI, sI, so}", "topic", deltas->url.shown, "from",
                      json_time(merged->from_ns), "to", json_time(merged->to_ns), "rows",
-                     (json_int_t)statistics_rows(merged->statistics), "edges",
-                     (json_int_t)statistics_edges(merged->statistics), "deltas",
+                     (json_int_t)statistics_size(merged->statistics, STATISTICS_ROWS), "edges",
+                     (json_int_t)statistics_size(merged->statistics, STATISTICS_EDGES), "deltas",
                      (json_int_t)merged->messages, "refused", (json_int_t)merged->refused, "gaps",
                      (json_int_t)merged->gaps, "workers", root_workers_json(merged));
 }

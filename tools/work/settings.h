@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_WORK_SETTINGS_H
 #define BLKIN_TOOLS_WORK_SETTINGS_H
 
-#include "babeltrace-plugin/deliver/kafka_url.h"
+#include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "tools/merged/merged.h"
 
 struct work_settings {

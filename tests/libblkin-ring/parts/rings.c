@@ -110,15 +110,11 @@ void agent_prepare(struct agent *agent)
     setenv(RING_VARIABLE, agent->path, 1);
 }
 
-static void answer(struct agent *agent, int connection)
+static void answer(const struct agent *agent, int connection)
 {
     const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
     const struct ring_hello hello = {RING_MARK, agent->bytes};
-    struct ucred peer;
-    socklen_t size = sizeof(peer);
 
-    if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
-        agent->user = peer.uid;
     if (rings)
         (void)unix_socket_send(connection, &hello, sizeof(hello), rings->descriptor, 0);
 }
@@ -127,20 +123,29 @@ static void answer(struct agent *agent, int connection)
 static void *serve(void *argument)
 {
     struct agent *agent = argument;
-    struct pollfd events[2] = {{agent->listener, POLLIN, 0}, {agent->stop[0], POLLIN, 0}};
+    struct pollfd events[3] = {
+        {agent->listener, POLLIN, 0}, {agent->stop[0], POLLIN, 0}, {-1, POLLIN, 0}};
     int open[64], count = 0;
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
 
-    while ((poll(events, 2, 500) >= 0 || errno == EINTR) && !events[1].revents) {
+    while ((poll(events, 3, 500) >= 0 || errno == EINTR) && !events[1].revents) {
         const struct rings *rings = __atomic_load_n(&agent->rings, __ATOMIC_ACQUIRE);
         const int connection = accept4(agent->listener, NULL, NULL, SOCK_CLOEXEC);
 
         if (rings && !agent->is_quiet)
             (void)__atomic_add_fetch(&rings->head->beats, 1, __ATOMIC_RELAXED);
+        if (events[2].revents && unix_socket_sender(events[2].fd, &agent->user))
+            answer(agent, events[2].fd);
         if (connection < 0)
             continue;
+        if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
+            agent->user = peer.uid;
         answer(agent, connection);
         (void)__atomic_add_fetch(&agent->asked, 1, __ATOMIC_RELEASE);
-        if (agent->rings || count == 64)
+        if (agent->stays)
+            events[2].fd = connection;
+        if ((agent->rings && !agent->stays) || count == 64)
             close(connection);
         else
             open[count++] = connection;
@@ -161,8 +166,9 @@ void agent_start(struct agent *agent, const struct rings *rings)
     (void)snprintf(address.sun_path, sizeof(address.sun_path), "%s.new", agent->path);
     if (agent->listener < 0 ||
         bind(agent->listener, (struct sockaddr *)&address, sizeof(address)) != 0 ||
-        chmod(address.sun_path, 0777) != 0 || listen(agent->listener, 16) != 0 ||
-        rename(address.sun_path, agent->path) != 0 || pipe2(agent->stop, O_CLOEXEC) != 0 ||
+        !unix_socket_name_senders(agent->listener) || chmod(address.sun_path, 0777) != 0 ||
+        listen(agent->listener, 16) != 0 || rename(address.sun_path, agent->path) != 0 ||
+        pipe2(agent->stop, O_CLOEXEC) != 0 ||
         (errno = pthread_create(&agent->thread, NULL, serve, agent)) != 0)
         fail(agent->path);
 }

@@ -1,5 +1,5 @@
 /*
- * The outbox against a model that is simple enough to be read: any order of its operations, on both
+ * The queue against a model that is simple enough to be read: any order of its operations, on both
  * sides. Every span must come out once, whole and in order, or have one outcome; all counters must
  * be the model's after each operation, and memory must stay below its limit.
  *
@@ -13,14 +13,14 @@
 /* inputs are chosen by what they reach in the product, not in here */
 #pragma clang attribute push(__attribute__((no_sanitize("coverage"))), apply_to = function)
 
-#include "babeltrace-plugin/deliver/outbox.h"
+#include "babeltrace-plugin/deliver/queue.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
 
 #include <errno.h>
 #include <pthread.h>
 
-/* ---- the clock: the outbox is compiled with these names for the system's ---- */
+/* ---- the clock: the queue is compiled with these names for the system's ---- */
 
 static int64_t now_ms;
 
@@ -70,7 +70,7 @@ struct run {
 };
 
 static struct model {
-    struct outbox_options options;
+    struct queue_options options;
     uint64_t added; /* spans that were offered and taken, whatever became of them */
     struct run full[SPANS_MAX];
     unsigned full_count;
@@ -82,7 +82,7 @@ static struct model {
     bool is_blocking, is_draining, is_closed, has_failed;
 } model;
 
-static struct outbox *outbox;
+static struct queue *queue;
 static struct batch *taken;
 static uint64_t last_settled;
 
@@ -143,7 +143,7 @@ static void add(void)
 {
     const struct span span = span_of(model.added);
     const bool was_full = bytes_waiting() >= model.options.queue_bytes;
-    enum outbox_added expected = OUTBOX_ADDED;
+    enum queue_added expected = QUEUE_ADDED;
     bool goes_in = true;
 
     if (model.added == SPANS_MAX)
@@ -152,16 +152,16 @@ static void add(void)
         goes_in = false;
         model.counts.outcome[OUTCOME_UNDELIVERED]++;
     } else if (was_full && model.is_blocking) {
-        REQUIRE(outbox_add(outbox, &span) == OUTBOX_FULL);
+        REQUIRE(queue_add(queue, &span) == QUEUE_FULL);
         return;
     } else if (was_full) {
-        expected = OUTBOX_DROPPING;
+        expected = QUEUE_DROPPING;
         if (model.full_count)
             settle(OUTCOME_DROPPED, take_full().count);
         goes_in = bytes_waiting() < model.options.queue_bytes;
         model.counts.outcome[OUTCOME_DROPPED] += !goes_in;
     }
-    REQUIRE(outbox_add(outbox, &span) == expected);
+    REQUIRE(queue_add(queue, &span) == expected);
     model.counts.spans++;
     if (goes_in) {
         if (!model.open.count)
@@ -210,7 +210,7 @@ static void take_batch(void)
         return;
     if (is_over())
         discard_all();
-    taken = outbox_take(outbox);
+    taken = queue_take(queue);
     if (!model.full_count && !model.open.count) {
         REQUIRE(!taken);
         return;
@@ -235,7 +235,7 @@ static void settle_some(uint64_t spans, enum outcome outcome)
         return;
     if (spans > model.unsettled)
         spans = model.unsettled;
-    outbox_settle(outbox, taken, outcome, (uint32_t)spans);
+    queue_settle(queue, taken, outcome, (uint32_t)spans);
     settle(outcome, spans);
     model.unsettled -= spans;
 }
@@ -244,7 +244,7 @@ static void finish_batch(void)
 {
     if (!taken)
         return;
-    outbox_finish(outbox, taken);
+    queue_finish(queue, taken);
     settle(OUTCOME_UNDELIVERED, model.unsettled);
     taken = NULL;
     model.in_flight = (struct run){.count = 0};
@@ -255,7 +255,7 @@ static void pause_until(int64_t until_ms)
 {
     const int64_t ends_ms = until_ms < model.stop_ms ? until_ms : model.stop_ms;
     const int64_t before_ms = now_ms;
-    const bool goes_on = outbox_pause(outbox, until_ms);
+    const bool goes_on = queue_pause(queue, until_ms);
 
     REQUIRE(goes_on == !is_over());
     REQUIRE(now_ms == before_ms || now_ms <= ends_ms);
@@ -264,7 +264,7 @@ static void pause_until(int64_t until_ms)
 /* All before it have their outcome, and it is not far behind: only what had none stops it. */
 static void check_settled(uint64_t spans)
 {
-    const uint64_t settled = outbox_settled(outbox);
+    const uint64_t settled = queue_settled(queue);
 
     REQUIRE(settled <= spans && settled >= last_settled);
     REQUIRE(model.counts.waiting || settled == spans);
@@ -274,8 +274,8 @@ static void check_settled(uint64_t spans)
 
 static void check(void)
 {
-    const struct exporter_counts counts = outbox_counts(outbox);
-    const struct outbox_patience patience = outbox_patience(outbox);
+    const struct exporter_counts counts = queue_counts(queue);
+    const struct queue_patience patience = queue_patience(queue);
     uint64_t sum = counts.waiting;
     struct error error;
 
@@ -288,9 +288,9 @@ static void check(void)
     check_settled(counts.spans);
     REQUIRE(patience.stop_ms == model.stop_ms);
     REQUIRE(patience.is_limited == (model.is_blocking || model.is_draining));
-    REQUIRE(outbox_has_failed(outbox, &error) == model.has_failed);
-    REQUIRE(outbox_wait(outbox, OUTBOX_IS_EMPTY, now_ms) == !model.counts.waiting);
-    REQUIRE(outbox_wait(outbox, OUTBOX_HAS_ROOM, now_ms) ==
+    REQUIRE(queue_has_failed(queue, &error) == model.has_failed);
+    REQUIRE(queue_wait(queue, QUEUE_IS_EMPTY, now_ms) == !model.counts.waiting);
+    REQUIRE(queue_wait(queue, QUEUE_HAS_ROOM, now_ms) ==
             (is_over() || bytes_waiting() < model.options.queue_bytes));
 }
 
@@ -302,29 +302,29 @@ static void operate(struct input *source)
     switch (choice % 32) {
     case 0:
         model.is_blocking = take(source, 1) & 1;
-        outbox_set_blocking(outbox, model.is_blocking);
+        queue_set_blocking(queue, model.is_blocking);
         break;
     case 1:
         model.is_draining = take(source, 1) & 1;
-        outbox_set_draining(outbox, model.is_draining);
+        queue_set_draining(queue, model.is_draining);
         break;
     case 2: {
         const int64_t stop_ms = now_ms + (int64_t)take(source, 1);
 
         if (stop_ms < model.stop_ms)
             model.stop_ms = stop_ms;
-        outbox_stop(outbox, stop_ms);
+        queue_stop(queue, stop_ms);
         break;
     }
     case 3:
         if (take(source, 1) > 200) {
             model.is_closed = true;
-            outbox_close(outbox);
+            queue_close(queue);
         }
         break;
     case 4:
         if (take(source, 1) > 200) {
-            outbox_fail(outbox, &error);
+            queue_fail(queue, &error);
             model.has_failed = true;
             discard_all();
         }
@@ -359,7 +359,7 @@ static void operate(struct input *source)
 static void finish_all(void)
 {
     model.is_closed = true;
-    outbox_close(outbox);
+    queue_close(queue);
     do {
         settle_some(1, OUTCOME_ACCEPTED);
         finish_batch();
@@ -385,15 +385,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                     .is_blocking = take(&source, 1) & 1},
         .stop_ms = NEVER,
     };
-    outbox = outbox_new(&model.options);
-    REQUIRE(outbox);
+    queue = queue_new(&model.options);
+    REQUIRE(queue);
     model.is_blocking = model.options.is_blocking;
     if (model.options.queue_bytes < 2 * model.options.batch_bytes)
         model.options.queue_bytes = 2 * model.options.batch_bytes;
     while (source.at < source.end)
         operate(&source);
     finish_all();
-    outbox_free(outbox);
+    queue_free(queue);
     return 0;
 }
 

@@ -1,0 +1,200 @@
+#!/bin/bash
+# send = all: spans of programs that began before the agent and after it, and spans of SDKs; what was overwritten is
+# counted; another size of rings, and another value of send, while programs write.
+# SPDX-License-Identifier: BSD-2-Clause
+# timeout: 150
+set -u
+# shellcheck source=tests/agent/recording.sh
+. "$SRC/tests/agent/recording.sh"
+
+RING_BYTES="" recording_begin
+unset BLKIN_RING_BYTES BLKIN_ENDPOINT
+free_port OTLP_PORT
+conf() {
+    printf '%s\n' '[agent]' "otlp-listen=127.0.0.1:$OTLP_PORT" "$@" >"$WORK/blkin.conf"
+}
+# start_all NAME LINE...: spans go to NAME.json; the others are lines of the configuration.
+start_all() {
+    conf send=all "endpoint=file:$WORK/$1.json" "${@:2}"
+    start_agent --config="$WORK/blkin.conf"
+    wait_for 20 agent "the service" is state recording || exit 1
+}
+reload() {
+    timeout 30 "$BUILD/bin/blkin" reload --config="$WORK/blkin.conf" agent >"$WORK/reload.log" 2>&1
+}
+# write NAME ARGUMENT...: of the writer
+write() {
+    start_part "$1" "$BUILD/tests/live/writer" "${@:2}"
+}
+counter() {
+    status counters "$1"
+}
+has_accepted() {
+    [ "$(counter spans_accepted)" -ge "$1" ] 2>/dev/null
+}
+# more N: N spans more than now are accepted.
+more() {
+    local accepted
+    accepted=$(counter spans_accepted) || exit 1
+    wait_for 20 agent "$1 spans" has_accepted $((accepted + $1))
+}
+# has_run FILE FROM TO [EACH]: it has each number up to TO just once, or at least once, from the moment on at which the agent
+# had answered.
+has_run() {
+    "$PYTHON" - "$WORK/$1" "$2" "$3" "${4-once}" <<'END'
+import json, sys
+text = open(sys.argv[1]).read()
+spans = json.loads(text) if text.startswith("[") else [json.loads(line) for line in text.splitlines()]
+numbers = sorted(int(s["tags"]["i"]) for s in spans if "i" in s.get("tags", {}))
+numbers = [i for i in numbers if int(sys.argv[2]) <= i < int(sys.argv[3])]
+print(f"from {numbers[0]}: {len(numbers)} numbers")
+if sys.argv[4] != "once":
+    numbers = sorted(set(numbers))
+sys.exit(numbers != list(range(numbers[0], int(sys.argv[3]))))
+END
+}
+# made NAME: so many spans the writer has made.
+made() {
+    od -An -tu8 -N8 "$WORK/$1.made" | tr -d ' '
+}
+end_agent() {
+    stop_part agent TERM 30 || fail "exit status $? after SIGTERM"
+    grep -q 'the account does not add up' "$WORK/agent.log" && fail "the account does not add up"
+    return 0
+}
+
+# all of them, once
+start_all all ring-bytes=4M
+write first 0 50000 25000 "$WORK/first.made"
+write second 50000 50000 25000 "$WORK/second.made"
+wait_part first 20 && wait_part second 20 || fail "a writer"
+is rings overwritten_bytes 0 || fail "something was overwritten"
+is send all || fail "the status does not say what is sent"
+is counters events_missing 0 || fail "something is missing"
+# spans that end in the past, of a thread that moves between CPUs
+before=$(counter spans_accepted)
+timeout 20 "$BUILD/tests/libblkin/wanders" 3000 || fail "a thread that wanders"
+wait_for 20 agent "its spans" has_accepted $((before + 3000)) || exit 1
+is counters events_missing 0 || fail "spans that came in another order are missing"
+# a span of an SDK
+"$PYTHON" "$SRC/tests/agent/parts/sdk_span.py" "$OTLP_PORT" 000102030405060708090a0b0c0d0e0f 0000000000000001 - quick 5 ||
+    fail "it takes no spans of SDKs"
+wait_for 10 agent "the span of an SDK" is otlp counts spans_passed_on 1 || exit 1
+
+# another size, while a program writes
+write third 1000000 1000000000 1000 "$WORK/third.made"
+more 100 || exit 1
+conf send=all "endpoint=file:$WORK/all.json" ring-bytes=2M
+reload || fail "reload: $(<"$WORK/reload.log")"
+has_new() {
+    [ "$(status rings memories | jq -r '[.[] | .state + (.ring_bytes | tostring)] | join(" ")')" = on2097152 ]
+}
+wait_for 30 agent "the old rings' end" has_new || exit 1
+more 1000 || exit 1
+is counters events_missing 0 || fail "something was lost on the way from one to the other"
+
+# slow requests alone cannot go to a file
+conf send=slow "endpoint=file:$WORK/all.json" ring-bytes=2M
+reload && fail "a file for slow requests alone was accepted"
+grep -q 'is a file' "$WORK/reload.log" && is send all || fail "it is not refused with the reason: $(<"$WORK/reload.log")"
+more 100 || exit 1
+
+# ended in order, and started again: the program comes back
+end_agent
+[ ! -e "$BLKIN_RINGS" ] || fail "its socket is there still"
+has_run all.json 0 50000 || fail "spans of the first writer"
+has_run all.json 50000 100000 || fail "spans of the second writer"
+grep -q '"quick"' "$WORK/all.json" || fail "the span of an SDK is not there"
+start_all again
+more 1000 || exit 1
+stop_part third KILL 5 2>/dev/null
+end_agent
+
+# killed: the rings are kept, and the program goes on in them
+start_all killed
+write steady 0 1000000000 1000 "$WORK/steady.made"
+more 100 || exit 1
+is rings outlive_a_kill True || fail "nobody keeps the rings"
+stop_part agent KILL 5
+start_all after
+more 100 || exit 1
+[ "$(status rings memories | jq length)" = 1 ] || fail "the program has got another memory"
+
+# from all to slow, and back, while it writes
+start_taker || exit 1
+conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
+reload || fail "another endpoint: $(<"$WORK/reload.log")"
+more 1000 || exit 1
+from=$(made steady)
+more 1000 || exit 1
+until=$(made steady)
+conf send=slow "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
+reload || fail "from all to slow: $(<"$WORK/reload.log")"
+is send slow || fail "it sends $(status send)"
+has_taken() {
+    has_run taken "$from" "$until"
+}
+wait_for 20 agent "the spans from before" has_taken || exit 1
+before=$(counter spans_accepted)
+quiet=$(made steady)
+has_made() {
+    [ "$(made "$1")" -ge "$2" ]
+}
+wait_for 20 - "spans that nobody wants" has_made steady $((quiet + 1000)) || exit 1
+[ "$(counter spans_accepted)" = "$before" ] || fail "with send = slow, spans go out that are not slow"
+
+# a slow request, of which spans ended before the change to all, is whole
+disks() {
+    rm -rf "$WORK/dump"
+    "$BUILD/bin/blkin" agent --dump="$WORK/dump" >/dev/null 2>&1 && grep -rao disk "$WORK/dump" | wc -l
+}
+start_requests
+wait_for 20 - "that the program writes into its rings" writes || exit 1
+before=$(disks)
+lines=$(wc -l <"$WORK/requests.log")
+printf 'late 100 6000\n' >&"$REQUESTS"
+has_disk() {
+    [ "$(disks)" -gt "$before" ]
+}
+wait_for 10 agent "its first spans" has_disk || exit 1
+conf send=all "endpoint=http://127.0.0.1:$COLLECTOR_PORT"
+reload || fail "from slow to all: $(<"$WORK/reload.log")"
+is send all || fail "it sends $(status send)"
+[ "$(wc -l <"$WORK/requests.log")" = "$lines" ] || fail "the request has ended too early: a busy machine?"
+has_answer() {
+    [ "$(wc -l <"$WORK/requests.log")" -gt "$lines" ]
+}
+wait_for 20 requests "the request's end" has_answer || exit 1
+ID=$(tail -n 1 "$WORK/requests.log")
+has_three() {
+    [[ $(spans_of "${ID##* }") == "3 "* ]]
+}
+wait_for 20 agent "the whole trace" has_three || exit 1
+from=$(made steady)
+more 1000 || exit 1
+until=$(made steady)
+wait_for 20 agent "all spans again" has_taken || exit 1
+stop_part steady KILL 5 2>/dev/null
+end_agent
+wait_for 10 - "the end of what keeps the rings" test ! -e "$WORK/run/rings.vault" || exit 1
+
+# too small for what is written while the service is stopped
+start_all few ring-bytes=64K
+write burst 0 100000 20000 "$WORK/burst.made"
+more 100 || exit 1
+kill -s STOP "${private_pid[agent]}"
+wait_for 20 - "more spans than a ring holds" has_made burst $(($(made burst) + 10000)) || exit 1
+kill -s CONT "${private_pid[agent]}"
+wait_part burst 30 || fail "the writer"
+end_agent
+grep -q '^BK4070 ' "$WORK/agent.log" || fail "it does not say that events were overwritten"
+"$PYTHON" - "$WORK/few.json" "$WORK/state/record.json" <<'END' || fail "the gaps are not those that are counted"
+import json, sys
+numbers = [int(span["tags"]["i"]) for span in json.load(open(sys.argv[1])) if "i" in span["tags"]]
+gaps = max(numbers) - min(numbers) + 1 - len(numbers)
+missing = json.load(open(sys.argv[2]))["counters"]["events_missing"]
+print(f"{len(numbers)} spans, {gaps} in gaps, {missing} counted as missing")
+# the process's own events, one a second, are in the same numbers
+sys.exit(not 0 < gaps <= missing <= gaps + 20)
+END
+exit 0

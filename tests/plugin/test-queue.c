@@ -1,0 +1,301 @@
+/*
+ * The queue: who gets a batch, what every span's outcome is, and up to where all spans have one.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/deliver/queue.h"
+#include "check.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#define BATCH 2 /* spans */
+#define LONG  60000
+#define ROOM  (1 << 20)
+
+static const struct queue_options usual = {.batch_spans = BATCH,
+                                           .batch_bytes = 4096,
+                                           .batch_timeout_ms = LONG,
+                                           .queue_bytes = ROOM,
+                                           .is_blocking = true,
+                                           .has_spool = true,
+                                           .threads = 2};
+
+static void add(struct queue *queue, unsigned count)
+{
+    static const struct span span = {.trace_id = 1, .id = 2};
+
+    while (count--)
+        CHECK(queue_add(queue, &span) == QUEUE_ADDED);
+}
+
+/* There is one: it does not take so long. */
+static struct batch *aside(struct queue *queue)
+{
+    return queue_take_aside(queue, clock_ms() + LONG);
+}
+
+static bool is_nothing_aside(struct queue *queue)
+{
+    return queue_take_aside(queue, clock_ms() + 2) == NULL;
+}
+
+static void has(struct queue *queue, enum outcome outcome, uint64_t spans, uint64_t waiting)
+{
+    const struct exporter_counts counts = queue_counts(queue);
+    uint64_t sum = counts.waiting;
+
+    CHECK(counts.outcome[outcome] == spans);
+    CHECK(counts.waiting == waiting);
+    for (int i = 0; i < OUTCOMES; i++)
+        sum += counts.outcome[i];
+    CHECK(sum == counts.spans);
+}
+
+/* ---- who gets a batch: the spooler, a sender, or nobody ---- */
+
+static void test_ways(void)
+{
+    enum { STOPS = 1, CLOSED = 2, PRESSED = 4, WAITS = 8 };
+    static const struct {
+        enum queue_way way;
+        unsigned what;
+        char gets; /* 'a'side, 'd'irectly, 'n'obody */
+    } cases[] = {
+        {QUEUE_DIRECT, WAITS, 'd'},
+        {QUEUE_DIRECT, 0, 'd'},
+        {QUEUE_DIRECT, PRESSED, 'a'},
+        {QUEUE_DIRECT, PRESSED | WAITS, 'd'},
+        {QUEUE_DIRECT, CLOSED, 'd'},
+        {QUEUE_DIRECT, STOPS, 'd'},
+        {QUEUE_BEHIND, WAITS, 'n'},
+        {QUEUE_BEHIND, 0, 'a'},
+        {QUEUE_BEHIND, WAITS | CLOSED, 'a'},
+        {QUEUE_BEHIND, WAITS | STOPS, 'a'},
+        {QUEUE_AWAY, WAITS, 'a'},
+        {QUEUE_AWAY, 0, 'a'},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct queue_options options = usual;
+        struct queue *queue;
+        struct batch *batch = NULL;
+        const unsigned what = cases[i].what;
+
+        options.is_blocking = (what & WAITS) != 0;
+        options.queue_bytes = what & PRESSED ? 2 * options.batch_bytes : ROOM;
+        queue = queue_new(&options);
+        queue_set_way(queue, cases[i].way);
+        add(queue, what & PRESSED ? 50 : BATCH);
+        if (what & STOPS)
+            queue_stop(queue, clock_ms() + LONG);
+        if (what & CLOSED)
+            queue_close(queue);
+        if (cases[i].gets == 'a') {
+            CHECK((batch = aside(queue)) != NULL);
+            queue_finish(queue, batch);
+        } else {
+            CHECK(is_nothing_aside(queue));
+        }
+        if (cases[i].gets == 'd')
+            CHECK((batch = queue_take(queue)) != NULL);
+        else if (cases[i].way != QUEUE_DIRECT && !(what & CLOSED))
+            CHECK((batch = queue_take(queue)) == NULL);
+        if (cases[i].gets == 'd' && batch)
+            queue_finish(queue, batch);
+        queue_free(queue);
+    }
+}
+
+/* While the spooler has a batch, a sender gets none: the order of spans would be another one. */
+static void test_spooler_first(void)
+{
+    struct queue *queue = queue_new(&usual);
+    struct batch *batch;
+
+    add(queue, 2 * BATCH);
+    queue_set_way(queue, QUEUE_AWAY);
+    batch = aside(queue);
+    CHECK(batch && batch->count == BATCH && batch->first == 0);
+    queue_put_back(queue, batch); /* the disk does not take it: as without a spool */
+    queue_set_way(queue, QUEUE_DIRECT);
+    batch = queue_take(queue);
+    CHECK(batch && batch->first == 0);
+    queue_settle(queue, batch, OUTCOME_ACCEPTED, BATCH);
+    queue_finish(queue, batch);
+    has(queue, OUTCOME_ACCEPTED, BATCH, BATCH);
+    queue_free(queue);
+}
+
+/* ---- what becomes of spans ---- */
+
+static void test_outcomes(bool is_arranged)
+{
+    struct queue_options options = usual;
+    struct queue *queue;
+    struct batch *first, *second;
+
+    options.has_spool = false;
+    options.is_arranged = is_arranged;
+    queue = queue_new(&options);
+    add(queue, 2 * BATCH + 1);
+    CHECK(queue_settled(queue) == 0);
+    first = queue_take(queue);
+    second = queue_take(queue);
+    CHECK(first && second && first->first == 0 && second->first == BATCH);
+    queue_settle(queue, second, OUTCOME_ACCEPTED, BATCH);
+    CHECK(queue_settled(queue) == 0);
+    queue_settle(queue, first, OUTCOME_REFUSED, 1);
+    CHECK(queue_settled(queue) == (is_arranged ? 0 : 1));
+    has(queue, OUTCOME_REFUSED, 1, BATCH);
+    queue_finish(queue, second);
+    CHECK(queue_settled(queue) == (is_arranged ? 0 : 1));
+    queue_finish(queue, first); /* the other one has no outcome */
+    has(queue, OUTCOME_UNDELIVERED, 1, 1);
+    CHECK(queue_settled(queue) == 2 * BATCH); /* the open batch is not */
+    queue_close(queue);
+    CHECK(!queue_is_done(queue));
+    first = queue_take(queue);
+    CHECK(first && first->count == 1 && !queue_is_done(queue));
+    queue_settle(queue, first, OUTCOME_ACCEPTED, 1);
+    CHECK(!queue_is_done(queue));
+    queue_finish(queue, first);
+    CHECK(queue_is_done(queue) && queue_take(queue) == NULL);
+    CHECK(queue_settled(queue) == 2 * BATCH + 1);
+    queue_count_unsure(queue);
+    queue_count_cut(queue, 3);
+    queue_count_request(queue, false);
+    queue_count_request(queue, true);
+    CHECK(queue_counts(queue).unsure == BATCH + 1 && queue_counts(queue).cut == 3);
+    CHECK(queue_counts(queue).requests == 2 && queue_counts(queue).retries == 1);
+    queue_free(queue);
+}
+
+/* A batch that is put back has lost those that were settled. */
+static void test_put_back(void)
+{
+    struct queue *queue = queue_new(&usual);
+    struct batch *batch;
+
+    add(queue, BATCH);
+    queue_set_way(queue, QUEUE_AWAY);
+    batch = aside(queue);
+    CHECK(batch != NULL);
+    queue_settle(queue, batch, OUTCOME_INVALID, 1);
+    CHECK(queue_settled(queue) == 1);
+    queue_put_back(queue, batch);
+    CHECK(queue_settled(queue) == 1 && batch->first == 1 && batch->count == 1);
+    CHECK(is_nothing_aside(queue)); /* after a pause */
+    has(queue, OUTCOME_INVALID, 1, 1);
+    queue_set_way(queue, QUEUE_DIRECT);
+    batch = queue_take(queue);
+    CHECK(batch && batch->count == 1);
+    queue_finish(queue, batch);
+    CHECK(queue_wait(queue, QUEUE_HAS_ROOM, 0)); /* its bytes are given back, once */
+    queue_free(queue);
+}
+
+/* Of a batch the spooler has put a part on disk, in the order in which the spans came, as there was
+ * no memory to sort them: a sender sends the rest, and nothing else. */
+static void test_arrange_the_rest(void)
+{
+    static const struct endpoint endpoints[] = {{.service = {"s", 1}}, {.service = {"t", 1}}};
+    struct batch_list batches = {.batch_spans = 6, .batch_bytes = 4096};
+
+    for (unsigned done = 0; done < 3; done += 2) {
+        struct batch *batch;
+        const struct span *span;
+        unsigned seen = 0;
+
+        for (uint64_t i = 1; i <= 6; i++)
+            CHECK(batch_list_add(&batches, &(struct span){.id = i, .endpoint = &endpoints[i % 2]},
+                                 i));
+        batch = batch_list_take(&batches, false);
+        for (unsigned i = 0; i < done; i++, batch->count--)
+            CHECK(batch_span(batch, &batch->next_span) != NULL);
+        batch_arrange(batch);
+        while (batch_has_more(batch) && (span = batch_span(batch, &batch->next_span)))
+            seen = seen * 10 + (unsigned)span->id;
+        CHECK(seen == (done ? 3456 : 135246));
+        batch_list_recycle(&batches, batch);
+    }
+    batch_list_clear(&batches);
+}
+
+/* At the end, with a disk that fails, nothing but what is on its way is left: who waits for that
+ * takes no CPU. */
+static void test_idle_spooler(void)
+{
+    struct queue *queue = queue_new(&usual);
+    struct batch *sent;
+    clock_t begin;
+
+    add(queue, 2 * BATCH);
+    sent = queue_take(queue);
+    queue_set_way(queue, QUEUE_AWAY);
+    queue_put_back(queue, aside(queue));
+    usleep(1100000); /* until the disk would be tried again */
+    queue_stop(queue, clock_ms());
+    queue_close(queue);
+    begin = clock();
+    CHECK(queue_take_aside(queue, clock_ms() + 300) == NULL && !queue_is_done(queue));
+    CHECK((double)(clock() - begin) / CLOCKS_PER_SEC < 0.1);
+    queue_finish(queue, sent);
+    has(queue, OUTCOME_UNDELIVERED, 2 * BATCH, 0);
+    queue_free(queue);
+}
+
+static void test_late(bool has_spool)
+{
+    static const struct span span = {.trace_id = 1, .id = 2};
+    struct queue_options options = usual;
+    const int64_t begin_ms = clock_ms();
+    struct queue *queue;
+
+    options.has_spool = has_spool;
+    queue = queue_new(&options);
+    add(queue, 1);
+    CHECK(queue_pause(queue, clock_ms()));
+    CHECK(queue_patience(queue).is_limited && queue_patience(queue).stop_ms == CLOCK_NEVER);
+    queue_stop(queue, clock_ms() + LONG);
+    queue_stop(queue, clock_ms() - 1);
+    queue_stop(queue, clock_ms() + LONG); /* the earliest counts */
+    CHECK(queue_patience(queue).stop_ms < clock_ms());
+    CHECK(queue_pause(queue, clock_ms() + LONG) == has_spool);
+    CHECK(clock_ms() - begin_ms < LONG / 2); /* at once */
+    CHECK(queue_add(queue, &span) == QUEUE_ADDED);
+    has(queue, OUTCOME_UNDELIVERED, has_spool ? 0 : 1, has_spool ? 2 : 1);
+    queue_close(queue);
+    if (has_spool) { /* also what is late */
+        struct batch *batch = aside(queue);
+
+        CHECK(batch && batch->count == 2);
+        queue_settle(queue, batch, OUTCOME_SPOOLED, 2);
+        queue_finish(queue, batch);
+        has(queue, OUTCOME_SPOOLED, 2, 0);
+    } else {
+        CHECK(queue_take(queue) == NULL);
+        has(queue, OUTCOME_UNDELIVERED, 2, 0);
+    }
+    CHECK(queue_wait(queue, QUEUE_IS_EMPTY, clock_ms()));
+    queue_end(queue);
+    CHECK(!queue_wait(queue, QUEUE_HAS_ENDED, clock_ms()));
+    queue_end(queue);
+    CHECK(queue_wait(queue, QUEUE_HAS_ENDED, clock_ms()));
+    queue_free(queue);
+}
+
+int main(void)
+{
+    test_ways();
+    test_spooler_first();
+    test_outcomes(false);
+    test_outcomes(true);
+    test_put_back();
+    test_arrange_the_rest();
+    test_idle_spooler();
+    test_late(false);
+    test_late(true);
+    return check_status();
+}
