@@ -6,7 +6,7 @@
 #ifndef BLKIN_TOOLS_NOTIFY_H
 #define BLKIN_TOOLS_NOTIFY_H
 
-#include "messages.h"
+#include "say.h"
 
 #include <stdbool.h>
 #include <stdint.h>

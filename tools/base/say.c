@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
 
 #define LINES    16
 #define LINE_MAX 1024
@@ -203,4 +204,24 @@ json_t *say_last(void)
     }
     pthread_mutex_unlock(&lock);
     return list;
+}
+
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+static const struct message {
+    enum message_id id;
+    bt_logging_level level;
+} messages[] = {
+#define M(number, level, subject, text) {BK##number, BT_LOGGING_LEVEL_##level},
+#include "messages.def"
+#undef M
+};
+
+bt_logging_level message_level(enum message_id id)
+{
+    for (size_t i = 0; i < sizeof(messages) / sizeof(messages[0]); i++) {
+        if (messages[i].id == id)
+            return messages[i].level;
+    }
+    return BT_LOGGING_LEVEL_ERROR;
 }

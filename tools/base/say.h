@@ -7,10 +7,21 @@
 #define BLKIN_TOOLS_SAY_H
 
 #include "babeltrace-plugin/base/date.h"
-#include "messages.h"
 
 #include <jansson.h>
 #include <stdint.h>
+#include <babeltrace2/babeltrace.h>
+
+/* The messages of services: ids that never change their meaning, see messages.def. */
+
+/* BK1001, ...: a number that is given twice, or that is not in the table, does not compile. */
+enum message_id {
+#define M(number, level, subject, text) BK##number = (number),
+#include "messages.def"
+#undef M
+};
+
+bt_logging_level message_level(enum message_id id);
 
 /* name: how lines begin, "blkin live"; level: "none", "error", "warning" or "info". */
 void say_open(const char *name, const char *level);

@@ -8,7 +8,7 @@
 
 #include "libblkin/preload/config.h"
 #include "tools/base/process.h"
-#include "tools/run/program.h"
+#include "tools/run/run.h"
 
 #include <errno.h>
 #include <stdio.h>

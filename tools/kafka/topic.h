@@ -8,10 +8,12 @@
 #define BLKIN_TOOLS_SERVICE_TOPIC_H
 
 #include "babeltrace-plugin/deliver/kafka_conf.h"
+#include "tools/base/say.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <librdkafka/rdkafka.h>
 
 #define TOPIC_PARTITIONS_MAX 256
 
@@ -80,5 +82,30 @@ bool topic_is_at_end(const struct topic *topic);
 
 /* Why no messages come; NULL: there is no problem. */
 const char *topic_problem(const struct topic *topic);
+
+/* What librdkafka has to say, as what we have to say. */
+
+/* For rd_kafka_conf_set_log_cb(): errors are warnings, as it goes on by itself. */
+static inline void kafka_log_line(const rd_kafka_t *handle, int level, const char *facility,
+                                  const char *text)
+{
+    (void)handle;
+    say(level <= 3 ? BK1100 : BK1101, "librdkafka: %s: %s", facility, text);
+}
+
+/* The settings of a topic or a broker, as a broker tells them. */
+
+#ifdef HAS_KAFKA
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+
+typedef void kafka_setting_fn(void *context, const char *key, const char *value);
+
+/* Calls for each setting. Returns false if they are not told within 1.5 s. */
+bool kafka_settings(rd_kafka_t *client, rd_kafka_ResourceType_t type, const char *name,
+                    kafka_setting_fn *take, void *context);
+
+#endif
 
 #endif

@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/base/error.h"
 #include "tools/reader/listing.h"
 #include "tools/base/loop.h"
-#include "tools/base/output_lines.h"
+#include "tools/base/child.h"
 #include "tools/config/config.h"
 
 #include <jansson.h>

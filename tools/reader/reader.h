@@ -9,7 +9,6 @@
 
 #include "tools/base/child.h"
 #include "tools/base/json.h"
-#include "tools/base/output_lines.h"
 #include "tools/base/reader_account.h"
 #include "tools/config/config.h"
 

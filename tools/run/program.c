@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "program.h"
+#include "run.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -7,8 +7,6 @@
 
 #include "babeltrace-plugin/base/error.h"
 #include "libblkin/preload/config.h"
-#include "program.h"
-#include "unit.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "unit.h"
+#include "run.h"
 
 #include "libblkin/base/text.h"
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "around.h"
+#include "show.h"
 
 #include "tools/base/text.h"
 

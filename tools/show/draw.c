@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "draw.h"
+#include "show.h"
 
 #include "tools/base/text.h"
 #include "tools/trace/thread_time.h"

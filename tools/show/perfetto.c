@@ -12,7 +12,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "perfetto.h"
+#include "show.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,9 +5,6 @@
  */
 #include "show.h"
 
-#include "around.h"
-#include "draw.h"
-#include "perfetto.h"
 #include "tools/base/output.h"
 #include "tools/base/text.h"
 #include "tools/trace/options.h"

@@ -9,7 +9,7 @@
 #include "babeltrace-plugin/deliver/kafka_conf.h"
 #include "ending.h"
 #include "tools/base/say.h"
-#include "tools/kafka/kafka_log.h"
+#include "tools/kafka/topic.h"
 
 #include <stdlib.h>
 #include <string.h>

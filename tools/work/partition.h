@@ -19,7 +19,7 @@
 #include "babeltrace-plugin/model/model.h"
 #include "babeltrace-plugin/model/names.h"
 #include "place.h"
-#include "tools/merged/counts.h"
+#include "tools/merged/merged.h"
 #include "tools/otlp/otlp_decode.h"
 
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include "ending.h"
 #include "tools/base/notify.h"
 #include "tools/base/say.h"
-#include "tools/kafka/kafka_log.h"
+#include "tools/kafka/topic.h"
 #include "tools/merged/merged.h"
 
 #include <stdlib.h>
