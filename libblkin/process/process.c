@@ -305,6 +305,12 @@ void blkin_before_chroot_(void)
     publish();
 }
 
+void blkin_after_chroot_(void)
+{
+    if (ring_find_after_chroot())
+        publish();
+}
+
 bool blkin_be_quiet_(void)
 {
     blkin_process_load(true);

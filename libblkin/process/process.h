@@ -39,6 +39,10 @@ BLKIN_PUBLIC void blkin_server_begins_(void);
 /* For libblkin-preload.so, before chroot(2), after which the agent's socket cannot be reached. */
 BLKIN_PUBLIC void blkin_before_chroot_(void);
 
+/* And when the process may have become another user: at once, as it may soon be allowed less, or
+ * fork(2). Costs next to nothing in other processes. */
+BLKIN_PUBLIC void blkin_after_chroot_(void);
+
 /* Returns whether spans are wanted, by LTTng or by the recorder, whose rings it looks for if told
  * so and if it is time. For libblkin-preload.so. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);

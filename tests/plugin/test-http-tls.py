@@ -93,8 +93,7 @@ def tls_refused(server, *said, **files):
     """Of a server of that certificate, or (its name, True): of one that asks for ours. files: of parameters."""
     name, wants_client = server if isinstance(server, tuple) else (server, False)
     with Collector(tls=CERTIFICATES.server(name, wants_client)) as collector:
-        refuses_to_start(collector, *said, request_timeout_ms=20000,
-                             **{option: CERTIFICATES.path(file) for option, file in files.items()})
+        refuses_to_start(collector, *said, **{option: CERTIFICATES.path(file) for option, file in files.items()})
 
 
 scenarios_of(tls_refused, {
