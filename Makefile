@@ -195,8 +195,7 @@ check-unit: ## run the unit tests: C, no daemon
 	@$(MAKE) --no-print-directory run-unit-tests
 
 # Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
-# the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only:
-# the doctor's children end without freeing.
+# the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only.
 asan_tests := $(addprefix tests/,agent/test-slow.sh agent/test-otlp.sh live/test-live.sh agent/test-all.sh \
 	foreign/test-as-it-came.py foreign/test-receive.py work/test-work.py)
 asan_programs = all $(agent_load) $(load_writers) $(scale_load) \

@@ -80,8 +80,11 @@ bool blkin_process_refresh(void);
 
 /* ---- the chores ---- */
 
-/* At first the first need, then the process event, the files of sampling and of slow requests. One
- * thread at a time does it. */
+/* For who finds BLKIN_GATE_LOOKS: the first need, then the chores if they are due. Returns the
+ * ticks of now: those of before may be of another kind. */
+uint64_t blkin_look(void);
+
+/* The process event, the files of sampling and of slow requests. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
 static inline void blkin_do_chores_if_due(uint64_t now_ticks)

@@ -18,7 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static enum ring_found ring_state;
+/* Until ring_find_begin() is done, by another thread perhaps: nobody knows, but soon. */
+static enum ring_found ring_state = RING_SOON;
 static uid_t ring_user; /* whose rings this process has */
 static bool ring_is_debugged;
 static bool ring_has_complained;
@@ -155,6 +156,8 @@ void ring_find_begin(void)
             ring_user = ring_owner();
             ring_ask(ring_path);
             ring_set_state(RING_AWAITED);
+        } else {
+            ring_set_state(RING_NEVER);
         }
         __atomic_store_n(&has_begun, true, __ATOMIC_RELEASE);
     }
