@@ -256,8 +256,8 @@ static struct MHD_Daemon *start_daemon(struct server *server)
         {access->trust ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0, access->trust},
         {MHD_OPTION_END, 0, NULL}};
     const struct MHD_OptionItem *more = access->is_tls ? tls : &tls[4];
-    const unsigned flags =
-        HTTP_FLAGS | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME | (access->is_tls ? MHD_USE_TLS : 0U);
+    const unsigned flags = HTTP_FLAGS | MHD_USE_ERROR_LOG | MHD_ALLOW_SUSPEND_RESUME |
+                           (access->is_tls ? MHD_USE_TLS : 0U);
 
     return MHD_start_daemon(
         flags, 0, NULL, NULL, handle, server, MHD_OPTION_EXTERNAL_LOGGER, log_message, NULL,
