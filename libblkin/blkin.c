@@ -5,19 +5,12 @@
  */
 #include "blkin.h"
 
-#include "begin.h"
 #include "libblkin/base/chores.h"
-#include "libblkin/base/gate.h"
 #include "libblkin/base/provider.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
 #include "libblkin/process/process.h"
-#include "libblkin/span/check.h"
-#include "libblkin/span/slow_span.h"
 #include "libblkin/span/span.h"
-#include "libblkin/span/span_log.h"
-#include "libblkin/span/step.h"
-#include "libblkin/span/stream.h"
 #include "libblkin/usage/usage.h"
 
 #define HOT inline __attribute__((always_inline))
@@ -128,17 +121,11 @@ bool blkin_wants_spans_(bool looks_for_rings)
  */
 static HOT bool is_loaded(void)
 {
-    const int *gate;
     int word;
 
     if (__builtin_expect(!blkin_wiped.process_mark, 0))
         blkin_forked_();
-    gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
-    if (__builtin_expect(gate == &blkin_not_known_yet, 0)) {
-        blkin_process_load();
-        gate = __atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE);
-    }
-    word = __atomic_load_n(gate, __ATOMIC_RELAXED);
+    word = __atomic_load_n(__atomic_load_n(&blkin_gate_, __ATOMIC_ACQUIRE), __ATOMIC_RELAXED);
     return __builtin_expect(word & BLKIN_GATE_LOOKS, 0) ? finds_rings() : word != 0;
 }
 
@@ -390,7 +377,7 @@ __attribute__((noinline)) static void record_copy(struct blkin_span *span, uint6
         at = blkin_put_bytes(at, usage->text, usage->length);
     at = blkin_put_bytes(at, service->text, service->length);
     blkin_record_event(provider, BLKIN_EVENT_SPAN, payload, (size_t)(at - payload));
-    if (inside->failed || blkin_may_be_slow(duration_ns))
+    if (inside->failed & (SPAN_FAILED | SPAN_KEEP) || blkin_may_be_slow(duration_ns))
         blkin_slow_span(span, duration_ns, end_ns);
 }
 

@@ -37,6 +37,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace blkin
 {
@@ -213,45 +214,12 @@ public:
         blkin_span_tag_bool(c_span(), key, value);
     }
 
-    // Narrower integers and enumerations become one of these by promotion.
-    void tag(const char *key, int value) noexcept
+    // Numbers. Narrower integers and enumerations become an int by promotion.
+    template <typename T>
+    typename std::enable_if<std::is_arithmetic<T>::value || std::is_enum<T>::value>::type
+    tag(const char *key, T value) noexcept
     {
-        blkin_span_tag_int64(c_span(), key, value);
-    }
-
-    void tag(const char *key, long value) noexcept
-    {
-        blkin_span_tag_int64(c_span(), key, value);
-    }
-
-    void tag(const char *key, long long value) noexcept
-    {
-        blkin_span_tag_int64(c_span(), key, value);
-    }
-
-    void tag(const char *key, unsigned value) noexcept
-    {
-        blkin_span_tag_uint64(c_span(), key, value);
-    }
-
-    void tag(const char *key, unsigned long value) noexcept
-    {
-        blkin_span_tag_uint64(c_span(), key, value);
-    }
-
-    void tag(const char *key, unsigned long long value) noexcept
-    {
-        blkin_span_tag_uint64(c_span(), key, value);
-    }
-
-    void tag(const char *key, double value) noexcept
-    {
-        blkin_span_tag_double(c_span(), key, value);
-    }
-
-    void tag(const char *key, long double value) noexcept
-    {
-        blkin_span_tag_double(c_span(), key, static_cast<double>(value));
+        tag_number(key, +value);
     }
 
     // Another pointer would become a bool.
@@ -343,6 +311,17 @@ private:
         c_span()->context = none;
         c_span()->has_context_ = 0;
         c_span()->state_ = 0;
+    }
+
+    template <typename T>
+    void tag_number(const char *key, T value) noexcept
+    {
+        if (std::is_floating_point<T>::value)
+            blkin_span_tag_double(c_span(), key, static_cast<double>(value));
+        else if (std::is_signed<T>::value)
+            blkin_span_tag_int64(c_span(), key, static_cast<std::int64_t>(value));
+        else
+            blkin_span_tag_uint64(c_span(), key, static_cast<std::uint64_t>(value));
     }
 
     template <std::size_t Other>

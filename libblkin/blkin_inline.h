@@ -230,156 +230,86 @@ static inline const struct blkin_context *blkin_span_context(const struct blkin_
     return span->has_context_ ? &span->context : &none;
 }
 
+/* A call that does something on a span that is recorded, and nothing on another one. */
+#define BLKIN_ON_RECORDED_(name, parameters, call) \
+    static inline void name parameters             \
+    {                                              \
+        if (BLKIN_IS_RECORDED_(span))              \
+            call;                                  \
+    }
+
+/* clang-format off */
+
 /* ---- what happens in a span ---- */
 
-static inline void blkin_span_annotate(struct blkin_span *span, const char *text)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_annotate_(span, BLKIN_INFO, text, blkin_length_(text));
-}
-
-static inline void blkin_span_log(struct blkin_span *span, enum blkin_severity severity,
-                                  const char *text)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_annotate_(span, severity, text, blkin_length_(text));
-}
-
-static inline void blkin_span_log_n(struct blkin_span *span, enum blkin_severity severity,
-                                    const char *text, size_t length)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_annotate_(span, severity, text, blkin_length_within_(text, length));
-}
-
-static inline void blkin_span_log_at(struct blkin_span *span, enum blkin_severity severity,
-                                     const char *text, uint64_t time_ns)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_annotate_at_(span, severity, text, blkin_length_(text), time_ns);
-}
-
-static inline void blkin_span_tag_string(struct blkin_span *span, const char *key,
-                                         const char *value)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_tag_string_(span, key, blkin_length_(key), value, blkin_length_(value));
-}
-
-static inline void blkin_span_tag_string_n(struct blkin_span *span, const char *key,
-                                           const char *value, size_t length)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_tag_string_(span, key, blkin_length_(key), value,
-                               blkin_length_within_(value, length));
-}
-
-static inline void blkin_span_tag_int64(struct blkin_span *span, const char *key, int64_t value)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_tag_int64_(span, key, blkin_length_(key), value);
-}
-
-static inline void blkin_span_tag_uint64(struct blkin_span *span, const char *key, uint64_t value)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_tag_uint64_(span, key, blkin_length_(key), value);
-}
-
-static inline void blkin_span_tag_double(struct blkin_span *span, const char *key, double value)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_tag_double_(span, key, blkin_length_(key), value);
-}
-
-static inline void blkin_span_tag_bool(struct blkin_span *span, const char *key, int value)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_tag_bool_(span, key, blkin_length_(key), value != 0);
-}
+BLKIN_ON_RECORDED_(blkin_span_annotate, (struct blkin_span *span, const char *text),
+                   blkin_span_annotate_(span, BLKIN_INFO, text, blkin_length_(text)))
+BLKIN_ON_RECORDED_(blkin_span_log,
+                   (struct blkin_span *span, enum blkin_severity severity, const char *text),
+                   blkin_span_annotate_(span, severity, text, blkin_length_(text)))
+BLKIN_ON_RECORDED_(blkin_span_log_n,
+                   (struct blkin_span *span, enum blkin_severity severity, const char *text,
+                    size_t length),
+                   blkin_span_annotate_(span, severity, text, blkin_length_within_(text, length)))
+BLKIN_ON_RECORDED_(blkin_span_log_at,
+                   (struct blkin_span *span, enum blkin_severity severity, const char *text,
+                    uint64_t time_ns),
+                   blkin_span_annotate_at_(span, severity, text, blkin_length_(text), time_ns))
+BLKIN_ON_RECORDED_(blkin_span_tag_string,
+                   (struct blkin_span *span, const char *key, const char *value),
+                   blkin_span_tag_string_(span, key, blkin_length_(key), value,
+                                          blkin_length_(value)))
+BLKIN_ON_RECORDED_(blkin_span_tag_string_n,
+                   (struct blkin_span *span, const char *key, const char *value, size_t length),
+                   blkin_span_tag_string_(span, key, blkin_length_(key), value,
+                                          blkin_length_within_(value, length)))
+BLKIN_ON_RECORDED_(blkin_span_tag_int64, (struct blkin_span *span, const char *key, int64_t value),
+                   blkin_span_tag_int64_(span, key, blkin_length_(key), value))
+BLKIN_ON_RECORDED_(blkin_span_tag_uint64,
+                   (struct blkin_span *span, const char *key, uint64_t value),
+                   blkin_span_tag_uint64_(span, key, blkin_length_(key), value))
+BLKIN_ON_RECORDED_(blkin_span_tag_double, (struct blkin_span *span, const char *key, double value),
+                   blkin_span_tag_double_(span, key, blkin_length_(key), value))
+BLKIN_ON_RECORDED_(blkin_span_tag_bool, (struct blkin_span *span, const char *key, int value),
+                   blkin_span_tag_bool_(span, key, blkin_length_(key), value != 0))
 
 static inline void blkin_span_error(struct blkin_span *span, const char *message)
 {
     blkin_span_tag_string(span, "error", message);
 }
 
-static inline void blkin_span_link(struct blkin_span *span, const struct blkin_context *context)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_link_(span, context);
-}
-
-static inline void blkin_span_keep(struct blkin_span *span, const char *why)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_keep_(span, why, blkin_length_(why));
-}
-
-static inline void blkin_span_set_name(struct blkin_span *span, const char *name)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_set_name_(span, name, blkin_length_(name));
-}
-
-static inline void blkin_span_set_name_n(struct blkin_span *span, const char *name, size_t length)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_set_name_(span, name, blkin_length_within_(name, length));
-}
-
-static inline void blkin_span_set_remote(struct blkin_span *span, const char *name, const char *ip,
-                                         uint16_t port)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_set_remote_(span, name, ip, port);
-}
-
-static inline void blkin_span_set_service(struct blkin_span *span, const char *name, const char *ip,
-                                          uint16_t port)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_set_service_(span, name, ip, port);
-}
-
-static inline void blkin_span_set_start(struct blkin_span *span, uint64_t time_ns)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_set_start_(span, time_ns);
-}
+BLKIN_ON_RECORDED_(blkin_span_link, (struct blkin_span *span, const struct blkin_context *context),
+                   blkin_span_link_(span, context))
+BLKIN_ON_RECORDED_(blkin_span_keep, (struct blkin_span *span, const char *why),
+                   blkin_span_keep_(span, why, blkin_length_(why)))
+BLKIN_ON_RECORDED_(blkin_span_set_name, (struct blkin_span *span, const char *name),
+                   blkin_span_set_name_(span, name, blkin_length_(name)))
+BLKIN_ON_RECORDED_(blkin_span_set_name_n,
+                   (struct blkin_span *span, const char *name, size_t length),
+                   blkin_span_set_name_(span, name, blkin_length_within_(name, length)))
+BLKIN_ON_RECORDED_(blkin_span_set_remote,
+                   (struct blkin_span *span, const char *name, const char *ip, uint16_t port),
+                   blkin_span_set_remote_(span, name, ip, port))
+BLKIN_ON_RECORDED_(blkin_span_set_service,
+                   (struct blkin_span *span, const char *name, const char *ip, uint16_t port),
+                   blkin_span_set_service_(span, name, ip, port))
+BLKIN_ON_RECORDED_(blkin_span_set_start, (struct blkin_span *span, uint64_t time_ns),
+                   blkin_span_set_start_(span, time_ns))
 
 /* ---- end ---- */
 
-static inline void blkin_span_end(struct blkin_span *span)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_end_(span);
-}
-
-static inline void blkin_span_end_at(struct blkin_span *span, uint64_t time_ns)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_end_at_(span, time_ns);
-}
-
-static inline void blkin_span_drop(struct blkin_span *span)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_span_drop_(span);
-}
+BLKIN_ON_RECORDED_(blkin_span_end, (struct blkin_span *span), blkin_span_end_(span))
+BLKIN_ON_RECORDED_(blkin_span_end_at, (struct blkin_span *span, uint64_t time_ns),
+                   blkin_span_end_at_(span, time_ns))
+BLKIN_ON_RECORDED_(blkin_span_drop, (struct blkin_span *span), blkin_span_drop_(span))
 
 /* ---- steps ---- */
 
-static inline void blkin_step_begin(struct blkin_span *span, const char *name, enum blkin_kind kind)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_step_begin_(span, name, blkin_length_(name), kind);
-}
-
-static inline void blkin_step_end(struct blkin_span *span)
-{
-    if (BLKIN_IS_RECORDED_(span))
-        blkin_step_end_(span);
-}
+BLKIN_ON_RECORDED_(blkin_step_begin,
+                   (struct blkin_span *span, const char *name, enum blkin_kind kind),
+                   blkin_step_begin_(span, name, blkin_length_(name), kind))
+BLKIN_ON_RECORDED_(blkin_step_end, (struct blkin_span *span), blkin_step_end_(span))
+/* clang-format on */
 
 static inline void blkin_step_context(const struct blkin_span *span, struct blkin_context *context)
 {

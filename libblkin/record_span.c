@@ -7,7 +7,6 @@
  */
 #include "blkin.h"
 
-#include "begin.h"
 #include "libblkin/span/span.h"
 
 #include <errno.h>

@@ -9,9 +9,8 @@
 #include "zipkin_c.h"
 
 #include "libblkin/base/clock.h"
-#include "libblkin/base/gate.h"
+#include "libblkin/base/provider.h"
 #include "libblkin/base/thread.h"
-#include "libblkin/process/loader.h"
 #include "libblkin/process/process.h"
 
 #include <stddef.h>
@@ -126,6 +125,8 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
     if (blkin_tracepoint_enabled(tracepoint) & BLKIN_GATE_LOOKS) {
         blkin_do_chores_if_due(blkin_ticks());
         tracepoint = blkin_original_tracepoint(annotation);
+        if (!blkin_tracepoint_enabled(tracepoint))
+            return 0;
     }
     tracepoint->record(trace, endpoint, annotation);
     return 0;

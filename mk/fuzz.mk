@@ -50,10 +50,10 @@ $(call fuzz_both,fuzz-queue): fuzz_own = $(addprefix babeltrace-plugin/deliver/,
 $(call fuzz_both,fuzz-queue): fuzz_flags = -Dclock_gettime=fuzz_clock_gettime \
 	-Dpthread_cond_wait=fuzz_cond_wait -Dpthread_cond_timedwait=fuzz_cond_timedwait
 fuzz_flags =
-$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) tests/libblkin/context_checks.h tests/rings/packed.h $(fuzz_archives)
+$(fuzzers): $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(fuzz_archives)
 	$(call say,FUZZ)$(FUZZ_CC) $(fuzz_cflags) $(fuzz_flags) -fsanitize=fuzzer -o $@ $< $(fuzz_own) \
 		$(fuzz_archives) -Wl,--as-needed $(call pkg_libs,$(tool_pkgs)) -lm
-$(fuzz_tests): $(BUILD)/%: %.c tests/fuzz/parts/replay.c $(wildcard tests/fuzz/*.h tests/plugin/*.h tests/work/*.h) tests/libblkin/context_checks.h tests/rings/packed.h $(tool_parts)
+$(fuzz_tests): $(BUILD)/%: %.c tests/fuzz/parts/replay.c $(wildcard tests/fuzz/*.h tests/plugin/*.h tests/work/*.h) tests/libblkin/context_model.h tests/rings/packed.h $(tool_parts)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(cppflags) $(cflags) -Wno-unknown-pragmas $(internal) $(has_optional) -Itests/plugin -UNDEBUG \
 		-DPLUGIN_DIR='""' -DRULES_DIR='""' -DLIBRARY_DIR='""' -DPRELOAD_DIR='""' $(call pkg_cflags,$(tool_pkgs)) $(fuzz_flags) \

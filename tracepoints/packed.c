@@ -242,6 +242,14 @@ HOT void packed_record(struct packed_event *event, const void *payload, size_t l
     *error = saved_errno;
 }
 
+void packed_leave(void)
+{
+    struct lttng_ust_urcu_reader *reader = URCU_TLS(lttng_ust_urcu_reader);
+
+    if (reader)
+        CMM_STORE_SHARED(reader->ctr, 0);
+}
+
 static void describe_fields(struct packed_event *event)
 {
     for (unsigned i = 0; i < event->field_count; i++) {

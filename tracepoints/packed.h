@@ -51,4 +51,8 @@ void packed_register(const char *provider_name, struct packed_event *events, uns
 void packed_record(struct packed_event *event, const void *payload, size_t length,
                    void **thread_slot);
 
+/* The calling thread has left a record by longjmp(3), or by exit(3) in a signal handler: LTTng does
+ * not wait for the end of that. */
+void packed_leave(void);
+
 #endif

@@ -9,7 +9,7 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "zipkin_trace.h"
-#include "blkin_events.h"
+#include "packed.h"
 #include "tracepoints/format/provider_table.h"
 
 #include <errno.h>
@@ -40,6 +40,21 @@ _Static_assert(BLKIN_ORIGINAL_EVENTS == ANNOT_TIMESTAMP + 1, "an event is missin
     {                                                                \
         &lttng_ust_tracepoint_zipkin___##event.state, record_##event \
     }
+
+/* ---- the events of provider "blkin", as packed.h wants them ---- */
+
+_Static_assert(LTTNG_UST_TRACEPOINT_LOGLEVEL_EMERG == 0 &&
+                   LTTNG_UST_TRACEPOINT_LOGLEVEL_INFO == 6 &&
+                   LTTNG_UST_TRACEPOINT_LOGLEVEL_DEBUG == BLKIN_LOGLEVEL_DEBUG,
+               "LTTng counts log levels in another way");
+
+#define EVENT(event, event_name, level, event_fields) \
+    [event] = {.name = (event_name),                  \
+               .loglevel = (level),                   \
+               .fields = (event_fields),              \
+               .field_count = sizeof(event_fields) / sizeof((event_fields)[0])},
+
+static struct packed_event blkin_events[BLKIN_EVENTS] = {BLKIN_EACH_EVENT(EVENT)};
 
 #define PACKED(event, name, level, fields) \
     [event] = {&blkin_events[event].tracepoint.state, &blkin_events[event]},
@@ -138,6 +153,7 @@ BLKIN_PUBLIC const struct blkin_provider blkin_lttng_provider = {
     .events = {BLKIN_EACH_EVENT(PACKED)},
     .record = packed_record,
     .init_thread = lttng_ust_init_thread,
+    .leave = packed_leave,
     .before_fork = before_fork,
     .after_fork_parent = after_fork_parent,
     .after_fork_child = after_fork_child,
@@ -153,4 +169,13 @@ __attribute__((constructor)) static void register_blkin_events(void)
 {
     packed_register("blkin", blkin_events, BLKIN_EVENTS);
     lttng_ust__events_init__zipkin(); /* counted twice: exit(3) does not unregister the events */
+}
+
+/*
+ * Before LTTng's own destructors, which wait for all readers: a program that has left a record by
+ * siglongjmp(3) would not end.
+ */
+__attribute__((destructor)) static void leave_at_exit(void)
+{
+    packed_leave();
 }

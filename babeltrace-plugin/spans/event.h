@@ -98,7 +98,7 @@ struct event {
     uint64_t dropped;   /* annotations, tags and steps that found no room in the program */
     uint64_t realtime;  /* of EVENT_PROCESS: wall clock, ns since the Unix epoch */
 
-    bool is_cut;        /* of the original's: a text of it is only the beginning of a longer one */
+    bool is_cut; /* of the original's: a text of it is only the beginning of a longer one */
 
     /* of EVENT_RULE. NULL: its fields are in log, and trace_id says of which rules they are */
     struct rule_event *ruled;

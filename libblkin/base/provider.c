@@ -8,15 +8,7 @@
 #include "blkin.h"
 
 static const int never = 0;
-const int blkin_not_known_yet = 1;
-
-static void record_nothing(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
-                           const struct blkin_annotation *annotation)
-{
-    (void)trace;
-    (void)endpoint;
-    (void)annotation;
-}
+static const int not_known_yet = 1 | BLKIN_GATE_LOOKS;
 
 static void record_no_event(struct packed_event *event, const void *payload, size_t length,
                             void **thread_slot)
@@ -33,14 +25,11 @@ static void do_nothing(void)
 
 const struct blkin_provider blkin_no_provider = {
     .version = BLKIN_PROVIDER_VERSION,
-    .zipkin = {[0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&never, record_nothing}},
+    .zipkin = {[0 ... BLKIN_ORIGINAL_EVENTS - 1] = {&never, NULL}},
     .events = {[0 ... BLKIN_EVENTS - 1] = {&never, NULL}},
     .record = record_no_event,
     .init_thread = do_nothing,
-    .before_fork = do_nothing,
-    .after_fork_parent = do_nothing,
-    .after_fork_child = do_nothing,
 };
 
 const struct blkin_provider *blkin_provider_table = &blkin_no_provider;
-const int *blkin_gate_ = &blkin_not_known_yet;
+const int *blkin_gate_ = &not_known_yet;

@@ -21,8 +21,13 @@ extern __attribute__((visibility("hidden"))) const struct blkin_provider *blkin_
 /* That table. */
 extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_no_provider;
 
-/* What blkin_gate_ points to until it is known whether spans are wanted. */
-extern __attribute__((visibility("hidden"))) const int blkin_not_known_yet;
+/*
+ * In the word of blkin_gate_, or of an event of the original API: whoever finds it does the chores
+ * if they are due, and then looks again. Else a program that records nothing, or only events of the
+ * original API, would not find the recorder's rings. Without bit 0, nothing is wanted; with both
+ * bits, that is not known yet: the chores are due, which find out.
+ */
+#define BLKIN_GATE_LOOKS 2
 
 static inline const struct blkin_provider *blkin_provider(void)
 {

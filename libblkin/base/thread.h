@@ -1,5 +1,6 @@
 /*
- * What libblkin keeps for each thread: its source of ids, its event sequence, its current span.
+ * What libblkin keeps for each thread: its source of ids, its event sequence, its current span; and
+ * quiet processes.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,6 +9,10 @@
 
 #include "tracepoints/format/step_id.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct blkin_span;
@@ -97,6 +102,48 @@ static inline uint64_t blkin_id_next(struct blkin_thread *thread)
     while (__builtin_expect((id = blkin_id_try(thread)) == 0, 0))
         blkin_thread_seed(thread);
     return id;
+}
+
+/*
+ * ---- a quiet process: one that is about to install a seccomp filter ----
+ *
+ * From then on, a system call that its filter does not expect may end it. So the library makes none
+ * in a quiet process. The recorder's rings need none: they are mapped, and times come from pages
+ * that the kernel maps.
+ */
+
+/* Never false again. */
+extern __attribute__((visibility("hidden"))) bool blkin_is_quiet;
+
+/* Gets what a quiet process needs, and makes it one. */
+void blkin_quiet_begin(void);
+
+/* In a child of fork(2), in its first thread. */
+void blkin_quiet_after_fork(void);
+
+/* The process's number, quiet or not. */
+uint32_t blkin_pid(void);
+
+/* Differs by process and call, as random numbers do. */
+uint64_t blkin_quiet_seed(void);
+
+/* ---- signals, while work of the library's must not be interrupted by a handler of the program's
+ * ---- */
+
+/*
+ * Blocks the calling thread's signals; they come when pthread_sigmask() sets those of before again.
+ * A signal of the thread's own doing (a fault, a system call that a filter traps) kills a thread
+ * that blocks it.
+ */
+static inline void blkin_block_signals(sigset_t *before)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t others;
+
+    (void)sigfillset(&others);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        (void)sigdelset(&others, own[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &others, before);
 }
 
 #endif

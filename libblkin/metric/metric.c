@@ -7,7 +7,6 @@
 
 #include "libblkin/base/clock.h"
 #include "libblkin/base/provider.h"
-#include "libblkin/process/loader.h"
 #include "libblkin/process/process.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
@@ -29,7 +28,7 @@ bool blkin_metric_is_on(void)
     const uint64_t now_ns = blkin_monotonic_ns();
 
     if (now_ns >= look_ns)
-        look_ns = blkin_provider_refresh() ? 0 : now_ns + LOOK_NS;
+        look_ns = blkin_process_refresh() ? 0 : now_ns + LOOK_NS;
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_METRIC);
 }
 

@@ -12,7 +12,7 @@
 #include "blkin.h"
 #include "libblkin/base/clock.h"
 #include "libblkin/base/text.h"
-#include "libblkin/base/usage_level.h"
+#include "libblkin/base/chores.h"
 #include "policy.h"
 
 #include <errno.h>

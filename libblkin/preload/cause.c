@@ -297,24 +297,11 @@ unsigned cause_sharers(void)
 
 /* ---- the span ---- */
 
-static const char *cause_text(enum preload_cause how)
-{
-    switch (how) {
-    case PRELOAD_BY_PROGRAM:
-        return "program";
-    case PRELOAD_BY_OWNER:
-        return "owner";
-    case PRELOAD_BY_BEING_ONLY:
-        return "only";
-    case PRELOAD_BY_PREFIX:
-        return "prefix";
-    case PRELOAD_BY_GUESS:
-        return "guess";
-    case PRELOAD_NO_CAUSE:
-        break;
-    }
-    return NULL;
-}
+static const char *const cause_texts[] = {
+    [PRELOAD_BY_PROGRAM] = "program", [PRELOAD_BY_OWNER] = "owner",
+    [PRELOAD_BY_BEING_ONLY] = "only", [PRELOAD_BY_PREFIX] = "prefix",
+    [PRELOAD_BY_GUESS] = "guess",
+};
 
 /* Trace and span of the guess, as Zipkin writes them. */
 static void cause_tag_guess(struct blkin_span *span, const struct interaction *guess)
@@ -350,7 +337,7 @@ static void cause_tag(struct blkin_span *span, struct cause cause)
 {
     if (cause.how == PRELOAD_NO_CAUSE || !blkin_span_is_recorded(span))
         return;
-    blkin_span_tag_string(span, "blkin.cause", cause_text(cause.how));
+    blkin_span_tag_string(span, "blkin.cause", cause_texts[cause.how]);
     if (!cause_is_linked(cause))
         cause_tag_guess(span, cause.interaction);
 }

@@ -1,5 +1,5 @@
 /*
- * What is known of connections.
+ * The table of descriptors, and what is known of connections.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -9,6 +9,7 @@
 #include "thread.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -19,6 +20,36 @@ static __thread struct {
     uint32_t at;       /* connections before this one have none of this thread */
     uint64_t until_ns; /* when the other ones are stale; 0: not known yet */
 } connection_unseen __attribute__((tls_model("initial-exec")));
+
+/* ---- the table of descriptors ---- */
+
+static struct preload_slot *slot_leaves[PRELOAD_LEAVES];
+
+struct preload_slot *preload_slot(int fd)
+{
+    struct preload_slot *leaf;
+
+    if (fd < 0 || fd >= PRELOAD_LEAF * PRELOAD_LEAVES)
+        return NULL;
+    leaf = __atomic_load_n(&slot_leaves[fd / PRELOAD_LEAF], __ATOMIC_ACQUIRE);
+    return leaf ? &leaf[fd % PRELOAD_LEAF] : NULL;
+}
+
+struct preload_slot *preload_slot_make(int fd)
+{
+    struct preload_slot *slot = preload_slot(fd), *leaf, *there = NULL;
+
+    if (slot || fd < 0 || fd >= PRELOAD_LEAF * PRELOAD_LEAVES || preload_is_quiet())
+        return slot;
+    leaf = mmap(NULL, PRELOAD_LEAF * sizeof(*leaf), PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (leaf == MAP_FAILED)
+        return NULL;
+    if (!__atomic_compare_exchange_n(&slot_leaves[fd / PRELOAD_LEAF], &there, leaf, false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        (void)munmap(leaf, PRELOAD_LEAF * sizeof(*leaf));
+    return preload_slot(fd);
+}
 
 /* ---- references ---- */
 
@@ -60,7 +91,7 @@ static void connection_set_slot(struct preload_slot *slot, uintptr_t word)
     if (!connection_is_connection(before))
         return;
     if (__atomic_sub_fetch(&connection->slots, 1, __ATOMIC_ACQ_REL) == 0)
-        preload_hooks()->connection_ends(connection);
+        message_connection_ends(connection);
     connection_let_go(connection);
 }
 

@@ -12,13 +12,58 @@
 #define BLKIN_PRELOAD_CONNECTION_H
 
 #include "pool.h"
-#include "slot.h"
 
 #include <arpa/inet.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+/* ---- the table of descriptors: what this file and file.h know of each ---- */
+
+/* What else than a connection's pointer is in a slot. */
+enum preload_kind {
+    PRELOAD_UNKNOWN,   /* not looked at yet, or closed */
+    PRELOAD_NO_SOCKET, /* a file, a pipe, whatever */
+    PRELOAD_OTHER,     /* a socket of no interest */
+};
+
+/* One per descriptor; made at the first need, never freed, all zeros at first. */
+struct preload_slot {
+    uintptr_t connection; /* a preload_kind, or a pointer */
+    uintptr_t file;       /* file.h's own; 0 again once the descriptor is closed or replaced */
+    void *file_memory;    /* file.h's own; stays */
+};
+
+/* Any number that RLIMIT_NOFILE allows: leaves of slots, mapped at the first need. */
+#define PRELOAD_LEAF   16384
+#define PRELOAD_LEAVES 65536
+
+/* The slot, or NULL if there is none yet. Any number may come. */
+struct preload_slot *preload_slot(int fd);
+
+/* The same, made if need be; NULL if there is no memory or fd is no descriptor. */
+struct preload_slot *preload_slot_make(int fd);
+
+/* True for one that the wrappers of sockets take; false: file.h may have it. */
+static inline bool preload_is_socket(const struct preload_slot *slot)
+{
+    return slot && __atomic_load_n(&slot->connection, __ATOMIC_RELAXED) > PRELOAD_NO_SOCKET;
+}
+
+static inline bool preload_is_connection(const struct preload_slot *slot, const void *connection)
+{
+    return slot && __atomic_load_n(&slot->connection, __ATOMIC_ACQUIRE) == (uintptr_t)connection;
+}
+
+/* Is there anything to forget when the descriptor is closed? */
+static inline bool preload_is_known(const struct preload_slot *slot)
+{
+    return slot && (__atomic_load_n(&slot->connection, __ATOMIC_RELAXED) |
+                    __atomic_load_n(&slot->file, __ATOMIC_RELAXED));
+}
+
+/* ---- connections ---- */
 
 enum role {
     ROLE_NONE,   /* not traced: neither side, or not a port of the configuration */
@@ -111,6 +156,8 @@ static inline uint64_t connection_add_bytes(uint64_t *bytes, size_t count)
 static inline enum direction connection_turn(struct connection *connection,
                                              enum direction direction)
 {
+    if (__atomic_load_n(&connection->direction, __ATOMIC_RELAXED) == (uint8_t)direction)
+        return direction;
     return (enum direction)__atomic_exchange_n(&connection->direction, (uint8_t)direction,
                                                __ATOMIC_RELAXED);
 }

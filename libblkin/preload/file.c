@@ -8,7 +8,6 @@
 #include "cause.h"
 #include "config.h"
 #include "preload.h"
-#include "slot.h"
 #include "thread.h"
 
 #include <stdio.h>
@@ -182,17 +181,6 @@ static bool file_is_wanted(struct file *file, int fd)
     if (file->config != preload_config()->generation)
         file_read_path(file, fd);
     return file->is_wanted;
-}
-
-/* ---- kinds of calls ---- */
-
-static enum file_kind file_kind_of(const char *name)
-{
-    if (strstr(name, "sync"))
-        return FILE_SYNC;
-    return strstr(name, "read") || strcmp(name, "sendfile") == 0 || strcmp(name, "splice") == 0
-               ? FILE_READ
-               : FILE_WRITE;
 }
 
 /* ---- spans ---- */
@@ -448,7 +436,7 @@ static bool file_begin(struct file_call *call, const struct file *file)
     return false;
 }
 
-bool file_call_begin(struct file_call *call, int fd, const char *name)
+bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind)
 {
     struct file *file;
     bool is_ours;
@@ -458,7 +446,8 @@ bool file_call_begin(struct file_call *call, int fd, const char *name)
         return false;
     saved_errno = preload_enter();
     call->name = name;
-    file = file_kind_of(name) == FILE_SYNC ? file_find_surely(fd) : file_find(fd);
+    call->kind = kind;
+    file = kind == FILE_SYNC ? file_find_surely(fd) : file_find(fd);
     is_ours = file && file_is_wanted(file, fd) && file_begin(call, file);
     call->start_ns = is_ours ? preload_now_ns() : 0;
     preload_leave(saved_errno);
@@ -497,8 +486,7 @@ void file_call_end(struct file_call *call, ssize_t result, int64_t offset)
             file_drop_span(call);
             preload_count(PRELOAD_SHORT);
         }
-        file_sums_add(file_kind_of(call->name), result > 0 ? (size_t)result : 0, ns,
-                      cause_sharers() > 1);
+        file_sums_add(call->kind, result > 0 ? (size_t)result : 0, ns, cause_sharers() > 1);
     }
     preload_leave(saved_errno);
 }

@@ -11,6 +11,7 @@
 #define BLKIN_PRELOAD_FILE_H
 
 #include "blkin.h"
+#include "file_sums.h"
 #include "pool.h"
 
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 
 struct file_call {
     const char *name;
+    enum file_kind kind;
     uint64_t start_ns;
     bool is_span;
     bool is_later; /* its span is begun when it is recorded */
@@ -37,22 +39,22 @@ struct file_call {
  * if it is of no interest; then there is no end. name is a literal: the call's, as POSIX has it.
  * Outside of preload_enter().
  */
-bool file_call_begin(struct file_call *call, int fd, const char *name);
+bool file_call_begin(struct file_call *call, int fd, const char *name, enum file_kind kind);
 
 /* Once the real call is done, errno being what that has left. offset: -1 if the call has none. */
 void file_call_end(struct file_call *call, ssize_t result, int64_t offset);
 
 /* Both, around real_call: the rest of a wrapper. */
-#define FILE_CALL(is_on, fd, name, offset, real_call)           \
-    do {                                                        \
-        struct file_call file_call;                             \
-        __typeof__(real_call) file_result;                      \
-                                                                \
-        if (!(is_on) || !file_call_begin(&file_call, fd, name)) \
-            return real_call;                                   \
-        file_result = real_call;                                \
-        file_call_end(&file_call, file_result, offset);         \
-        return file_result;                                     \
+#define FILE_CALL(is_on, fd, name, kind, offset, real_call)           \
+    do {                                                              \
+        struct file_call file_call;                                   \
+        __typeof__(real_call) file_result;                            \
+                                                                      \
+        if (!(is_on) || !file_call_begin(&file_call, fd, name, kind)) \
+            return real_call;                                         \
+        file_result = real_call;                                      \
+        file_call_end(&file_call, file_result, offset);               \
+        return file_result;                                           \
     } while (0)
 
 /* ---- calls of the calling thread whose spans were put off until the answer ---- */

@@ -1,12 +1,12 @@
 /*
- * Interactions: their references, their begin, their end.
+ * Interactions: their references, their begin, what a thread has open and works for, their end.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "interaction_parts.h"
+#include "interaction.h"
+
 #include "key.h"
 #include "libblkin/span/span.h"
-#include "payload.h"
 #include "preload.h"
 #include "thread.h"
 #include "tracepoints/format/join.h"
@@ -189,6 +189,142 @@ void interaction_add_head(struct interaction *interaction, struct bytes head)
                      __ATOMIC_RELEASE);
 }
 
+/* ---- the open requests of a thread ---- */
+
+void interaction_closes(struct worker *worker, struct interaction *interaction)
+{
+    struct interaction *last;
+    uint32_t at;
+
+    if (interaction->worker != worker || !(at = interaction->open_at) || at > worker->open_count)
+        return;
+    last = worker->open[--worker->open_count];
+    worker->open[at - 1] = last;
+    last->open_at = at;
+    interaction->open_at = 0;
+    if (!worker->open_count)
+        worker->has_overflowed = false;
+    interaction_let_go(interaction);
+}
+
+void interaction_tidy(struct worker *worker)
+{
+    for (unsigned i = worker->open_count; i > 0; i--) {
+        if (interaction_phase(worker->open[i - 1]) != PHASE_REQUEST)
+            interaction_closes(worker, worker->open[i - 1]);
+    }
+}
+
+void interaction_opens(struct worker *worker, struct interaction *interaction)
+{
+    if (interaction->worker != worker)
+        return;
+    interaction->round = interaction_thread.round;
+    if (interaction->open_at || interaction_phase(interaction) != PHASE_REQUEST)
+        return;
+    if (worker->open_count == OPEN_MAX)
+        interaction_tidy(worker);
+    if (worker->open_count == OPEN_MAX) {
+        worker->has_overflowed = true;
+        return;
+    }
+    interaction_hold(interaction);
+    worker->open[worker->open_count++] = interaction;
+    interaction->open_at = worker->open_count;
+}
+
+/* At any place: the list may have lost some; nothing is certain until all others are answered. */
+void interaction_after_jump(void)
+{
+    struct worker *worker = interaction_thread.worker;
+    unsigned before, count = 0;
+
+    if (!worker)
+        return;
+    before = worker->open_count;
+    /* one more: interaction_closes() may have been about to move it */
+    for (unsigned i = 0; i <= before && i < OPEN_MAX; i++) {
+        struct interaction *interaction = worker->open[i];
+
+        if (interaction && interaction->worker == worker && interaction->open_at == i + 1) {
+            worker->open[count++] = interaction;
+            interaction->open_at = count;
+        }
+    }
+    worker->open_count = count;
+    worker->has_overflowed = count > 0;
+}
+
+/* ---- what a thread works for ---- */
+
+struct interaction *interaction_own(struct connection *connection)
+{
+    const struct worker *worker = interaction_thread.worker;
+    struct interaction *work = interaction_thread.work, *open;
+
+    if (work && work->connection == connection && interaction_phase(work) != PHASE_OVER) {
+        interaction_hold(work);
+        return work;
+    }
+    open = interaction_at_hand(connection);
+    if (!worker || (open && open->worker == worker))
+        return open;
+    for (unsigned i = 0; i < worker->open_count; i++) {
+        struct interaction *own = worker->open[i];
+
+        if (own->connection == connection && interaction_phase(own) == PHASE_REQUEST) {
+            interaction_hold(own);
+            if (open)
+                interaction_let_go(open);
+            return own;
+        }
+    }
+    return open;
+}
+
+static void interaction_take_back(void)
+{
+    struct interaction *lent = interaction_thread.lent;
+
+    if (!lent || (blkin_current() && blkin_current() != &lent->span))
+        return;
+    interaction_thread.lent = NULL;
+    if (blkin_current())
+        (void)blkin_set_current(NULL);
+    interaction_let_go(lent);
+}
+
+void interaction_stop_work(void)
+{
+    struct interaction *work = interaction_thread.work;
+
+    if (!work)
+        return;
+    interaction_thread.work = NULL;
+    __atomic_store_n(&work->is_worked_for, false, __ATOMIC_RELEASE);
+    if (blkin_current() == &work->span) {
+        (void)blkin_set_current(NULL);
+    } else if (blkin_current() && interaction_thread.worker && !interaction_thread.lent) {
+        interaction_thread.lent = work; /* what the program's own span may put back when it ends */
+        return;
+    }
+    interaction_let_go(work);
+}
+
+void interaction_work_for(struct interaction *interaction)
+{
+    if (interaction_thread.work == interaction)
+        return;
+    interaction_stop_work();
+    if (__atomic_exchange_n(&interaction->is_worked_for, true, __ATOMIC_ACQ_REL))
+        return;
+    interaction_hold(interaction);
+    interaction_thread.work = interaction;
+    interaction_take_back();
+    if (!blkin_current())
+        (void)blkin_set_current(&interaction->span);
+}
+
 /* ---- the end ---- */
 
 void interaction_is_not_held(struct interaction *interaction)
@@ -197,7 +333,8 @@ void interaction_is_not_held(struct interaction *interaction)
         (void)__atomic_sub_fetch(&interaction->owner->calls_held, 1, __ATOMIC_ACQ_REL);
 }
 
-bool interaction_end_once(struct interaction *interaction)
+/* True for the one who ends it, and has to record it. */
+static bool interaction_end_once(struct interaction *interaction)
 {
     if (__atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL) == PHASE_OVER)
         return false;
@@ -214,6 +351,43 @@ void interaction_stop_waiting(struct interaction *interaction)
 bool interaction_is_plain(const struct blkin_span *span)
 {
     return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
+}
+
+/* Control characters are in no text, but for these. */
+static bool interaction_is_text(const char *first, size_t length)
+{
+    bool is_text = true;
+
+    for (size_t i = 0; i < length && is_text; i++)
+        is_text = (unsigned char)first[i] >= ' ' ? first[i] != 0x7f
+                                                 : first[i] && strchr("\t\r\n", first[i]);
+    return is_text;
+}
+
+/* The first bytes of a request. A text as it is; other bytes, as those of DNS, with \xNN for all
+ * that are not ASCII's printable ones. length: PRELOAD_PAYLOAD_MAX at most. */
+static void interaction_tag_payload(struct blkin_span *span, const char *first, size_t length)
+{
+    char text[4 * PRELOAD_PAYLOAD_MAX];
+    size_t used = 0;
+
+    if (interaction_is_text(first, length)) {
+        blkin_span_tag_string_n(span, "payload", first, length);
+        return;
+    }
+    for (size_t i = 0; i < length; i++) {
+        const unsigned char byte = (unsigned char)first[i];
+
+        if (byte >= ' ' && byte < 0x7f && byte != '\\') {
+            text[used++] = first[i];
+            continue;
+        }
+        memcpy(text + used, "\\x", 2);
+        text[used + 2] = "0123456789abcdef"[byte >> 4];
+        text[used + 3] = "0123456789abcdef"[byte & 15];
+        used += 4;
+    }
+    blkin_span_tag_string_n(span, "payload", text, used);
 }
 
 static void interaction_tag(struct interaction *interaction)
@@ -234,13 +408,13 @@ static void interaction_tag(struct interaction *interaction)
     blkin_span_tag_uint64(span, "request.bytes", interaction->requested);
     blkin_span_tag_uint64(span, "response.bytes", interaction->answered);
     if (preload_config()->payload)
-        payload_tag(span, interaction->head,
-                    interaction->head_length < preload_config()->payload
-                        ? interaction->head_length
-                        : preload_config()->payload);
+        interaction_tag_payload(span, interaction->head,
+                                interaction->head_length < preload_config()->payload
+                                    ? interaction->head_length
+                                    : preload_config()->payload);
 }
 
-void interaction_record(struct interaction *interaction)
+static void interaction_record(struct interaction *interaction)
 {
     const uint64_t last_ns = __atomic_load_n(&interaction->last_ns, __ATOMIC_RELAXED);
     const bool is_server = interaction->connection->role == ROLE_SERVER;
@@ -263,7 +437,7 @@ void interaction_record(struct interaction *interaction)
  * Without an answer there is no interaction: a farewell, or a client that has given up. But what a
  * request has caused needs it.
  */
-void interaction_discard(struct interaction *interaction)
+static void interaction_discard(struct interaction *interaction)
 {
     const uint8_t before = __atomic_exchange_n(&interaction->phase, PHASE_OVER, __ATOMIC_ACQ_REL);
 
@@ -280,6 +454,33 @@ void interaction_discard(struct interaction *interaction)
     } else {
         blkin_span_drop(&interaction->span);
     }
+}
+
+void interaction_detach(struct interaction *interaction)
+{
+    if (interaction_thread.work == interaction)
+        interaction_stop_work();
+    if (interaction_thread.worker)
+        interaction_closes(interaction_thread.worker, interaction);
+    interaction_clear(&interaction->connection->open, interaction);
+}
+
+void interaction_finish(struct interaction *interaction)
+{
+    bool is_ours;
+
+    if (interaction_thread.work == interaction)
+        interaction_stop_work();
+    is_ours = interaction_end_once(interaction);
+    interaction_detach(interaction); /* first, as recording takes its time */
+    if (is_ours)
+        interaction_record(interaction);
+}
+
+void interaction_give_up(struct interaction *interaction)
+{
+    interaction_discard(interaction);
+    interaction_detach(interaction);
 }
 
 /* Nobody can answer the interaction any more. If it has an answer, the answer is complete. */

@@ -72,7 +72,7 @@ struct worker {
     /*
      * The interactions that this thread has taken and that are neither answered nor waiting for the
      * answer to a call of their own: what may have caused its next call. Referenced. Changed by
-     * interaction_open.c.
+     * interaction.c.
      */
     struct interaction *open[OPEN_MAX];
     unsigned open_count;
@@ -109,7 +109,7 @@ struct bytes {
     size_t length;
 };
 
-/* ---- their life: interaction.c ---- */
+/* ---- their life ---- */
 
 /* The calling thread's, made at the first call; NULL: no memory. */
 struct worker *interaction_worker(void);
@@ -168,7 +168,7 @@ static inline uint8_t interaction_phase(const struct interaction *interaction)
     return __atomic_load_n(&interaction->phase, __ATOMIC_ACQUIRE);
 }
 
-/* ---- the open ones of the calling thread, whose worker is given: interaction_open.c ---- */
+/* ---- the open ones of the calling thread, whose worker is given ---- */
 
 void interaction_opens(struct worker *worker, struct interaction *interaction);
 void interaction_closes(struct worker *worker, struct interaction *interaction);
@@ -176,13 +176,7 @@ void interaction_closes(struct worker *worker, struct interaction *interaction);
 /* Removes from the open ones those that another thread has answered, or that have ended. */
 void interaction_tidy(struct worker *worker);
 
-/*
- * A handler has left this code by siglongjmp(3), at any place. The list may have lost some; nothing
- * is certain until all others are answered.
- */
-void interaction_after_jump(void);
-
-/* ---- what a thread works for: interaction_work.c ---- */
+/* ---- what a thread works for ---- */
 
 /*
  * The calling thread's on this connection, with a reference: the one that it works for, else one
@@ -200,7 +194,7 @@ static inline void interaction_hears_else(void)
     interaction_thread.heard = 0;
 }
 
-/* ---- the end: interaction_end.c ---- */
+/* ---- the end ---- */
 
 /* No longer the one at hand, the thread's work or open. The caller has a reference. */
 void interaction_detach(struct interaction *interaction);
@@ -233,6 +227,9 @@ bool interaction_waits_for_events(void);
 void interaction_begin_round(void);
 /* It has waited for HOLD_NS, and there were none. */
 void interaction_is_idle(void);
+
+/* Of all threads that run. */
+void interaction_for_each_worker(void (*look)(void *worker));
 
 /* Records all that is answered: the process ends; the thread does. */
 void interaction_flush_all(void);

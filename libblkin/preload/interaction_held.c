@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "interaction_parts.h"
+#include "interaction.h"
 #include "preload.h"
 
 /* The one that is held longest is not held any more. With a reference; NULL: it is gone. */

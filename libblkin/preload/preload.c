@@ -1,11 +1,17 @@
 /*
- * The guard against ourselves, and which process this is.
+ * The real functions, the guard against ourselves, and which process this is.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "preload.h"
 
+#include "libblkin/process/lttng.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 __thread struct preload_thread preload_thread __attribute__((tls_model("initial-exec")));
@@ -14,30 +20,48 @@ uint32_t preload_forks;
 
 static pid_t preload_own_pid;
 
-/* ---- hooks ---- */
+/* ---- the real functions ---- */
 
-static void preload_tell_nobody(void)
+struct preload_real preload_real_functions;
+bool preload_real_is_ready;
+
+/*
+ * Two threads at once find the same. The pointer is copied as bytes: ISO C has no conversion.
+ */
+static void find(void *pointer, const char *name)
 {
+    void *found = dlsym(RTLD_NEXT, name);
+
+    memcpy(pointer, &found, sizeof(found));
 }
 
-static void preload_tell_nobody_of(struct connection *connection)
+void preload_find_real(void)
 {
-    (void)connection;
+    const int saved_errno = errno;
+
+#define FIND(name) find(&preload_real_functions.name, #name);
+    PRELOAD_REAL_SOCKETS(FIND)
+    PRELOAD_REAL_WAITS(FIND)
+    PRELOAD_REAL_FILES(FIND)
+    __atomic_store_n(&preload_real_is_ready, true, __ATOMIC_RELEASE);
+    errno = saved_errno;
 }
 
-static const struct preload_hooks preload_no_hooks = {
-    .forked = preload_tell_nobody,
-    .jumped = preload_tell_nobody,
-    .thread_ends = preload_tell_nobody,
-    .process_ends = preload_tell_nobody,
-    .connection_ends = preload_tell_nobody_of,
-};
-
-const struct preload_hooks *preload_hooks_in_force = &preload_no_hooks;
-
-void preload_set_hooks(const struct preload_hooks *hooks)
+ssize_t preload_read_file(const char *path, char *text, size_t size)
 {
-    __atomic_store_n(&preload_hooks_in_force, hooks, __ATOMIC_RELEASE);
+    const int fd = (int)real()->syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    const ssize_t length = fd < 0 ? -1 : real()->syscall(SYS_read, fd, text, size - 1);
+
+    if (fd >= 0)
+        (void)real()->syscall(SYS_close, fd);
+    text[length > 0 ? length : 0] = '\0';
+    return length;
+}
+
+/* As early as can be: before the constructors of libraries that are loaded after us. */
+__attribute__((constructor(101))) static void find_at_start(void)
+{
+    preload_find_real();
 }
 
 /* ---- the guard ---- */
@@ -60,9 +84,18 @@ bool preload_is_still_inside(const void *now)
 {
     if (!preload_was_left(preload_thread.inside_at, now))
         return true;
-    preload_hooks()->jumped();
+    preload_mend();
     preload_thread.is_inside = false;
     return false;
+}
+
+void preload_mend(void)
+{
+    const struct blkin_provider *lttng = blkin_lttng_();
+
+    if (lttng)
+        lttng->leave();
+    interaction_after_jump();
 }
 
 bool preload_finds_rings(void)
@@ -96,5 +129,5 @@ void preload_forked(void)
 {
     blkin_forked_();
     if (*blkin_process_mark_) /* else libblkin has not begun */
-        preload_hooks()->forked();
+        start_after_fork();
 }

@@ -10,18 +10,16 @@
  *   preload   this file
  *   pool      objects without locks
  *   thread    each thread's random numbers, counts and end
- *   slot      the table of descriptors
- *   connection
+ *   connection   the table of descriptors, and connections
  *   interaction  a request with its answer, and what its thread holds; file_sums: its file calls
  *   cause     which request has caused a call
- *   served    the messages of a connection that was accepted; called: of one that was made
- *   message   what the wrappers tell of sockets
+ *   served    the messages of a connection that was accepted
+ *   message   of one that was made, and what the wrappers tell of sockets
  *   file      what the wrappers tell of files
- *   interrupt, server, filter   signals in a wait, when LTTng is loaded, and where nothing may be
- *             done
+ *   server    the first wait for connections, and signals that come in a wait
  *   start     the begin and end of the process
  *   wrap_*    the functions that the program calls
- * A lower file tells an upper one by struct preload_hooks.
+ * A lower file tells an upper one by the functions at the end of this header.
  *
  * Every wrapper keeps to this:
  * - errno is what the real function has left, and the real function is called once, with the
@@ -38,14 +36,13 @@
 
 #include "blkin.h"
 #include "config.h"
-#include "libblkin/base/gate.h"
+#include "libblkin/base/provider.h"
 #include "libblkin/process/process.h"
 #include "real.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #define PRELOAD_PUBLIC __attribute__((visibility("default")))
 
@@ -93,6 +90,9 @@ __attribute__((cold)) bool preload_was_left(const void *frame, const void *now);
 
 /* The same of our own code. True: it still runs. False: it was left, and the thread is mended. */
 __attribute__((cold)) bool preload_is_still_inside(const void *now);
+
+/* This thread has left our code, and what that has called, at any place. */
+__attribute__((cold)) void preload_mend(void);
 
 /* Is this a call of our own, or must none be made? Then a wrapper only passes on. */
 static inline bool preload_is_off(void)
@@ -148,13 +148,10 @@ static inline void preload_leave(int saved_errno)
     preload_thread.is_inside = false;
 }
 
-/* ns of CLOCK_MONOTONIC: the clock of all times that spans are given here. */
+/* The clock of spans, as all times here are given to them: half the cost of clock_gettime(2). */
 static inline uint64_t preload_now_ns(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    return blkin_now();
 }
 
 /* ---- the process ---- */
@@ -173,26 +170,29 @@ extern uint32_t preload_forks;
 
 struct connection;
 
-/*
- * The files of this folder use each other in one direction only. Where a file has to tell one that
- * uses it, it calls one of these. start.c has the only table; until it is there, nobody is told.
- */
-struct preload_hooks {
-    void (*forked)(void);       /* in the child: what was at hand is the parent's */
-    void (*jumped)(void);       /* this thread has left the code of this library by siglongjmp(3) */
-    void (*thread_ends)(void);  /* the calling one; see thread_follow() */
-    void (*process_ends)(void); /* at exit(3) */
-    void (*connection_ends)(struct connection *connection); /* its last descriptor is closed */
-};
+/* In the child: what was at hand is the parent's. */
+void start_after_fork(void);
 
-extern __attribute__((visibility("hidden"))) const struct preload_hooks *preload_hooks_in_force;
+/* This thread has left the code of this library by siglongjmp(3). */
+void interaction_after_jump(void);
 
-static inline const struct preload_hooks *preload_hooks(void)
-{
-    return __atomic_load_n(&preload_hooks_in_force, __ATOMIC_ACQUIRE);
-}
+/* The calling one; see thread_follow(). */
+void start_thread_ends(void);
 
-/* Once, before main(). */
-void preload_set_hooks(const struct preload_hooks *hooks);
+/* The process ends. Also requests that have caused calls: nobody will answer them. */
+void start_end_all(void);
+
+/* Records all that is answered or put off, of all threads: the process ends, or must be quiet. */
+void start_flush_all(void);
+
+/* The program installs a seccomp filter: gets all that needs a system call. False: this process
+ * cannot be traced without. */
+bool start_be_quiet(void);
+
+/* The program calls chroot(2): gets all that needs the agent's socket or /proc. */
+void start_leave_files(void);
+
+/* The last descriptor is closed, or was behind our back. */
+void message_connection_ends(struct connection *connection);
 
 #endif

@@ -3,8 +3,7 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "served.h"
-
+#include "message.h"
 #include "preload.h"
 #include "thread.h"
 #include "tracepoints/format/join.h"
@@ -255,17 +254,12 @@ static bool served_is_late(const struct interaction *interaction)
            __atomic_load_n(&interaction->is_worked_for, __ATOMIC_ACQUIRE);
 }
 
-pool_name served_before_write(struct connection *connection)
+pool_name served_before_write(struct interaction *interaction)
 {
-    struct interaction *interaction = interaction_own(connection);
     pool_name name;
 
-    if (!interaction)
+    if (!interaction_worker() || served_is_late(interaction))
         return 0;
-    if (!interaction_worker() || served_is_late(interaction)) {
-        interaction_let_go(interaction);
-        return 0;
-    }
     name = pool_name_of(&interaction->item);
     if (served_writing.name && preload_was_left(served_writing.at, __builtin_frame_address(0)))
         served_end_abandoned();
@@ -275,25 +269,34 @@ pool_name served_before_write(struct connection *connection)
     }
     (void)__atomic_add_fetch(&interaction->writers, 1, __ATOMIC_ACQ_REL);
     served_resume_usage(interaction);
-    interaction_let_go(interaction);
     return name;
 }
 
-bool served_has_written(struct connection *connection, pool_name written, size_t count,
-                        size_t wanted)
+static void served_sends(struct connection *connection, size_t count)
 {
-    struct interaction *interaction = interaction_find(written);
+    interaction_hears_else();
+    (void)connection_turn(connection, DIRECTION_OUT);
+    connection_add_bytes(&connection->sent, count);
+}
+
+void served_has_written_late(struct connection *connection, size_t count)
+{
+    if (!count)
+        return;
+    served_sends(connection, count);
+    preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
+}
+
+bool served_has_written(struct interaction *interaction, size_t count, size_t wanted)
+{
+    struct connection *connection = interaction->connection;
     const bool is_all = count && count == wanted;
 
-    if (count) {
-        interaction_hears_else();
-        (void)connection_turn(connection, DIRECTION_OUT);
-        connection_add_bytes(&connection->sent, count);
-    }
-    if (!interaction || interaction_phase(interaction) == PHASE_OVER) {
-        if (count)
-            preload_count(connection->received ? PRELOAD_LATE : PRELOAD_UNASKED);
+    if (interaction_phase(interaction) == PHASE_OVER) {
+        served_has_written_late(connection, count);
     } else {
+        if (count)
+            served_sends(connection, count);
         interaction_work_for(interaction);
         __atomic_store_n(&interaction->is_partial, count < wanted, __ATOMIC_RELAXED);
         if (count)
@@ -301,9 +304,7 @@ bool served_has_written(struct connection *connection, pool_name written, size_t
         if (is_all)
             served_settle_usage(interaction);
     }
-    if (!interaction)
-        return false;
-    if (served_writing.name == written)
+    if (served_writing.name == pool_name_of(&interaction->item))
         served_writing.name = 0;
     /* answered before that, for who reads the next request */
     (void)__atomic_sub_fetch(&interaction->writers, 1, __ATOMIC_SEQ_CST);
@@ -311,29 +312,19 @@ bool served_has_written(struct connection *connection, pool_name written, size_t
         served_end_passing(connection);
     else
         served_passed(connection, interaction);
-    interaction_let_go(interaction);
-    return is_all;
-}
-
-bool served_has_written_last(pool_name written, size_t count, size_t wanted)
-{
-    struct interaction *interaction = interaction_find(written);
-    bool is_all;
-
-    if (!interaction)
-        return false;
-    is_all = served_has_written(interaction->connection, written, count, wanted);
-    interaction_let_go(interaction);
     return is_all;
 }
 
 void served_end_abandoned(void)
 {
-    const pool_name writing = served_writing.name;
+    struct interaction *writing =
+        served_writing.name ? interaction_find(served_writing.name) : NULL;
 
     served_writing.name = 0;
-    if (writing)
-        (void)served_has_written_last(writing, 0, 1);
+    if (!writing)
+        return;
+    (void)served_has_written(writing, 0, 1);
+    interaction_let_go(writing);
 }
 
 void served_forget_all(void)

@@ -9,9 +9,10 @@
 #include "server.h"
 
 #include "config.h"
-#include "interrupt.h"
-#include "libblkin/base/signals.h"
-#include "real.h"
+#include "libblkin/base/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
 
 int server_state;
 
@@ -37,10 +38,36 @@ bool server_begin(bool may_restart)
     if (server_turn(SERVER_NEW, SERVER_HAS_BEGUN) && preload_config()->is_traced)
         blkin_server_begins_();
     preload_leave(saved_errno);
-    return interrupt_let_in(&before, may_restart);
+    return server_let_signals_in(&before, may_restart);
 }
 
 void server_never_begins(void)
 {
     __atomic_store_n(&server_state, SERVER_HAS_BEGUN, __ATOMIC_RELEASE);
+}
+
+/* ---- signals ---- */
+
+/* Those that are ignored, or stop or end the process, end no call. */
+static bool server_signal_ends_call(int number, bool may_restart)
+{
+    struct sigaction action;
+
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL &&
+           action.sa_handler != SIG_IGN && !(may_restart && action.sa_flags & SA_RESTART);
+}
+
+bool server_let_signals_in(const sigset_t *before, bool may_restart)
+{
+    const int saved_errno = errno;
+    bool ends_call = false;
+    sigset_t waiting;
+
+    (void)sigpending(&waiting);
+    for (int number = 1; number < NSIG && !ends_call; number++)
+        ends_call = sigismember(&waiting, number) == 1 && sigismember(before, number) == 0 &&
+                    server_signal_ends_call(number, may_restart);
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+    errno = ends_call ? EINTR : saved_errno;
+    return ends_call;
 }

@@ -1,10 +1,8 @@
 /*
- * The start of the process, and of a child of fork(2); and what lower files tell upper ones.
+ * The start of the process, and of a child of fork(2).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "start.h"
-
 #include "config.h"
 #include "file.h"
 #include "libblkin/process/lttng.h"
@@ -34,7 +32,7 @@ void start_end_all(void)
  * none, so that nothing is left locked; what another thread was changing is left as it is, and
  * lost.
  */
-static void start_after_fork(void)
+void start_after_fork(void)
 {
     if (preload_is_filtered)
         return;
@@ -47,7 +45,7 @@ static void start_after_fork(void)
 }
 
 /* What was put off is recorded first: before the requests that it was done for. */
-static void start_thread_ends(void)
+void start_thread_ends(void)
 {
     if (!preload_is_filtered) {
         file_record_later();
@@ -56,14 +54,6 @@ static void start_thread_ends(void)
     file_drop_thread();
     interaction_drop_worker();
 }
-
-static const struct preload_hooks start_hooks = {
-    .forked = start_after_fork,
-    .jumped = interaction_after_jump,
-    .thread_ends = start_thread_ends,
-    .process_ends = start_end_all,
-    .connection_ends = message_connection_ends,
-};
 
 PRELOAD_PUBLIC const char blkin_preload_decides_ = 1;
 
@@ -107,7 +97,6 @@ __attribute__((constructor(103))) static void start(void)
     const int saved_errno = errno;
 
     preload_note_process();
-    preload_set_hooks(&start_hooks);
     preload_config_init();
     preload_has_filter = start_is_filtered();
     if (preload_has_filter && preload_config()->filters == PRELOAD_FILTERS_LEAVE)

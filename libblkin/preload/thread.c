@@ -52,24 +52,8 @@ static void thread_move_counts(void *object)
 
 void thread_print_counts(void)
 {
-    static const char *const names[PRELOAD_COUNTS] = {
-        [PRELOAD_SERVED] = "served",
-        [PRELOAD_CALLED] = "called",
-        [PRELOAD_FILE_CALLS] = "files",
-        [PRELOAD_FILE_NOBODYS] = "nobodys-files",
-        [PRELOAD_UNANSWERED] = "unanswered",
-        [PRELOAD_UNASKED] = "unasked",
-        [PRELOAD_LATE] = "late",
-        [PRELOAD_SHORT] = "short",
-        [PRELOAD_OWNED] = "owner",
-        [PRELOAD_ONLY] = "only",
-        [PRELOAD_BY_CONTENT] = "prefix",
-        [PRELOAD_GUESSED] = "guess",
-        [PRELOAD_CAUSELESS] = "no-cause",
-        [PRELOAD_KEYLESS] = "keyless",
-        [PRELOAD_REPLACED] = "replaced",
-        [PRELOAD_NO_MEMORY] = "no-memory",
-    };
+#define NAME_OF_(which, name) name,
+    static const char *const names[] = {PRELOAD_EACH_COUNT(NAME_OF_)};
     char text[1024];
     size_t length;
 
@@ -98,7 +82,7 @@ static void thread_at_exit(void)
     if (preload_is_filtered)
         return;
     saved_errno = preload_enter();
-    preload_hooks()->process_ends();
+    start_end_all();
     if (!preload_is_quiet())
         thread_print_counts();
     preload_leave(saved_errno);
@@ -160,9 +144,9 @@ static void thread_at_end(void *state)
     const int saved_errno = errno;
 
     if (preload_thread.is_inside) /* left by siglongjmp(3), or by a handler that ends the thread */
-        preload_hooks()->jumped();
+        preload_mend();
     (void)preload_enter();
-    preload_hooks()->thread_ends();
+    start_thread_ends();
     thread_move_counts(thread);
     thread_own = NULL;
     if (pool_let_go(&thread->item))

@@ -23,25 +23,28 @@ uint64_t thread_random(void);
 
 /* ---- the account: one line on stderr at exit if BLKIN_DEBUG is set ---- */
 
-enum preload_count {
-    PRELOAD_SERVED,       /* interactions where accepted */
-    PRELOAD_CALLED,       /* where connected */
-    PRELOAD_FILE_CALLS,   /* spans of file calls */
-    PRELOAD_FILE_NOBODYS, /* that were for no request: no span */
-    PRELOAD_UNANSWERED,   /* a request whose connection was closed without an answer: no span */
-    PRELOAD_UNASKED,      /* messages that no request came before, such as greetings: no span */
-    PRELOAD_LATE,         /* writes that came after their interaction was recorded */
-    PRELOAD_SHORT,        /* less than min-us: no span */
-    PRELOAD_OWNED,        /* causes of client interactions */
-    PRELOAD_ONLY,
-    PRELOAD_BY_CONTENT,
-    PRELOAD_GUESSED,
-    PRELOAD_CAUSELESS,
-    PRELOAD_KEYLESS,   /* interactions without blkin.join: the offset or the peer is not known */
-    PRELOAD_REPLACED,  /* descriptors that were closed behind our back */
-    PRELOAD_NO_MEMORY, /* interactions that were not traced for want of memory */
-    PRELOAD_COUNTS
-};
+/* clang-format off */
+#define PRELOAD_EACH_COUNT(X)                                                                      \
+    X(SERVED, "served") /* interactions where accepted */                                          \
+    X(CALLED, "called") /* where connected */                                                      \
+    X(FILE_CALLS, "files") /* spans of file calls */                                               \
+    X(FILE_NOBODYS, "nobodys-files") /* that were for no request: no span */                       \
+    X(UNANSWERED, "unanswered") /* requests whose connection was closed unanswered: no span */     \
+    X(UNASKED, "unasked") /* messages that no request came before, such as greetings: no span */   \
+    X(LATE, "late") /* writes that came after their interaction was recorded */                    \
+    X(SHORT, "short") /* less than min-us: no span */                                              \
+    X(OWNED, "owner") /* causes of client interactions */                                          \
+    X(ONLY, "only")                                                                                \
+    X(BY_CONTENT, "prefix")                                                                        \
+    X(GUESSED, "guess")                                                                            \
+    X(CAUSELESS, "no-cause")                                                                       \
+    X(KEYLESS, "keyless") /* without blkin.join: the offset or the peer is not known */            \
+    X(REPLACED, "replaced") /* descriptors that were closed behind our back */                     \
+    X(NO_MEMORY, "no-memory") /* interactions that were not traced for want of memory */
+/* clang-format on */
+
+#define PRELOAD_COUNT_(which, name) PRELOAD_##which,
+enum preload_count { PRELOAD_EACH_COUNT(PRELOAD_COUNT_) PRELOAD_COUNTS };
 
 /* Adds to the thread's count; any thread. */
 void preload_count(enum preload_count what);

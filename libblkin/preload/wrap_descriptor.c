@@ -3,15 +3,12 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "called.h"
 #include "file.h"
 #include "libblkin/process/lttng.h"
 #include "message.h"
 #include "preload.h"
 #include "real.h"
 #include "server.h"
-#include "slot.h"
-#include "start.h"
 #include "thread.h"
 
 #include <limits.h>

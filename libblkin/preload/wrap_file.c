@@ -17,100 +17,69 @@
 
 #define NO_OFFSET (-1)
 
+/* fd: of the file; shown: the call's name in spans. */
+#define FILE_WRAPPER(type, name, parameters, arguments, fd, shown, kind, offset)     \
+    PRELOAD_PUBLIC type name parameters                                              \
+    {                                                                                \
+        FILE_CALL(preload_is_on(), fd, shown, kind, offset, real()->name arguments); \
+    }
+
 /* ---- reading ---- */
 
-PRELOAD_PUBLIC ssize_t pread(int fd, void *buffer, size_t size, off_t offset)
-{
-    FILE_CALL(preload_is_on(), fd, "pread", offset, real()->pread(fd, buffer, size, offset));
-}
+FILE_WRAPPER(ssize_t, pread, (int fd, void *buffer, size_t size, off_t offset),
+             (fd, buffer, size, offset), fd, "pread", FILE_READ, offset)
 PRELOAD_ALIAS(pread64, pread);
 
-PRELOAD_PUBLIC ssize_t __pread_chk(int fd, void *buffer, size_t size, off_t offset, size_t room)
-{
-    FILE_CALL(preload_is_on(), fd, "pread", offset,
-              real()->__pread_chk(fd, buffer, size, offset, room));
-}
+FILE_WRAPPER(ssize_t, __pread_chk, (int fd, void *buffer, size_t size, off_t offset, size_t room),
+             (fd, buffer, size, offset, room), fd, "pread", FILE_READ, offset)
 PRELOAD_ALIAS(__pread64_chk, __pread_chk);
 
-PRELOAD_PUBLIC ssize_t preadv(int fd, const struct iovec *parts, int count, off_t offset)
-{
-    FILE_CALL(preload_is_on(), fd, "preadv", offset, real()->preadv(fd, parts, count, offset));
-}
+FILE_WRAPPER(ssize_t, preadv, (int fd, const struct iovec *parts, int count, off_t offset),
+             (fd, parts, count, offset), fd, "preadv", FILE_READ, offset)
 PRELOAD_ALIAS(preadv64, preadv);
 
-PRELOAD_PUBLIC ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t offset,
-                               int flags)
-{
-    FILE_CALL(preload_is_on(), fd, "preadv", offset,
-              real()->preadv2(fd, parts, count, offset, flags));
-}
+FILE_WRAPPER(ssize_t, preadv2,
+             (int fd, const struct iovec *parts, int count, off_t offset, int flags),
+             (fd, parts, count, offset, flags), fd, "preadv", FILE_READ, offset)
 PRELOAD_ALIAS(preadv64v2, preadv2);
 
 /* ---- writing ---- */
 
-PRELOAD_PUBLIC ssize_t pwrite(int fd, const void *buffer, size_t size, off_t offset)
-{
-    FILE_CALL(preload_is_on(), fd, "pwrite", offset, real()->pwrite(fd, buffer, size, offset));
-}
+FILE_WRAPPER(ssize_t, pwrite, (int fd, const void *buffer, size_t size, off_t offset),
+             (fd, buffer, size, offset), fd, "pwrite", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwrite64, pwrite);
 
-PRELOAD_PUBLIC ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
-{
-    FILE_CALL(preload_is_on(), fd, "pwritev", offset, real()->pwritev(fd, parts, count, offset));
-}
+FILE_WRAPPER(ssize_t, pwritev, (int fd, const struct iovec *parts, int count, off_t offset),
+             (fd, parts, count, offset), fd, "pwritev", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwritev64, pwritev);
 
-PRELOAD_PUBLIC ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t offset,
-                                int flags)
-{
-    FILE_CALL(preload_is_on(), fd, "pwritev", offset,
-              real()->pwritev2(fd, parts, count, offset, flags));
-}
+FILE_WRAPPER(ssize_t, pwritev2,
+             (int fd, const struct iovec *parts, int count, off_t offset, int flags),
+             (fd, parts, count, offset, flags), fd, "pwritev", FILE_WRITE, offset)
 PRELOAD_ALIAS(pwritev64v2, pwritev2);
 
 /* It is the target's: what is written. */
-PRELOAD_PUBLIC ssize_t copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset,
-                                       size_t length, unsigned flags)
-{
-    FILE_CALL(preload_is_on(), to, "copy_file_range", NO_OFFSET,
-              real()->copy_file_range(from, from_offset, to, to_offset, length, flags));
-}
+FILE_WRAPPER(ssize_t, copy_file_range,
+             (int from, off64_t *from_offset, int to, off64_t *to_offset, size_t length,
+              unsigned flags),
+             (from, from_offset, to, to_offset, length, flags), to, "copy_file_range", FILE_WRITE,
+             NO_OFFSET)
 
-PRELOAD_PUBLIC int fallocate(int fd, int mode, off_t offset, off_t length)
-{
-    FILE_CALL(preload_is_on(), fd, "fallocate", offset,
-              real()->fallocate(fd, mode, offset, length));
-}
+FILE_WRAPPER(int, fallocate, (int fd, int mode, off_t offset, off_t length),
+             (fd, mode, offset, length), fd, "fallocate", FILE_WRITE, offset)
 PRELOAD_ALIAS(fallocate64, fallocate);
 
-PRELOAD_PUBLIC int ftruncate(int fd, off_t length)
-{
-    FILE_CALL(preload_is_on(), fd, "ftruncate", length, real()->ftruncate(fd, length));
-}
+FILE_WRAPPER(int, ftruncate, (int fd, off_t length), (fd, length), fd, "ftruncate", FILE_WRITE,
+             length)
 PRELOAD_ALIAS(ftruncate64, ftruncate);
 
 /* ---- waiting for the disk ---- */
 
-PRELOAD_PUBLIC int fsync(int fd)
-{
-    FILE_CALL(preload_is_on(), fd, "fsync", NO_OFFSET, real()->fsync(fd));
-}
-
-PRELOAD_PUBLIC int fdatasync(int fd)
-{
-    FILE_CALL(preload_is_on(), fd, "fdatasync", NO_OFFSET, real()->fdatasync(fd));
-}
-
-PRELOAD_PUBLIC int syncfs(int fd)
-{
-    FILE_CALL(preload_is_on(), fd, "syncfs", NO_OFFSET, real()->syncfs(fd));
-}
-
-PRELOAD_PUBLIC int sync_file_range(int fd, off64_t offset, off64_t length, unsigned flags)
-{
-    FILE_CALL(preload_is_on(), fd, "sync_file_range", offset,
-              real()->sync_file_range(fd, offset, length, flags));
-}
+FILE_WRAPPER(int, fsync, (int fd), (fd), fd, "fsync", FILE_SYNC, NO_OFFSET)
+FILE_WRAPPER(int, fdatasync, (int fd), (fd), fd, "fdatasync", FILE_SYNC, NO_OFFSET)
+FILE_WRAPPER(int, syncfs, (int fd), (fd), fd, "syncfs", FILE_SYNC, NO_OFFSET)
+FILE_WRAPPER(int, sync_file_range, (int fd, off64_t offset, off64_t length, unsigned flags),
+             (fd, offset, length, flags), fd, "sync_file_range", FILE_SYNC, offset)
 
 /* ---- opening and closing: what was known of a descriptor of this number is over ---- */
 

@@ -6,7 +6,6 @@
  */
 #include "preload.h"
 #include "real.h"
-#include "start.h"
 
 #include <dlfcn.h>
 #include <linux/seccomp.h>

@@ -6,13 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "called.h"
 #include "config.h"
-#include "connection.h"
 #include "file.h"
-#include "interaction.h"
-#include "interrupt.h"
-#include "libblkin/base/signals.h"
+#include "libblkin/base/thread.h"
+#include "message.h"
 #include "preload.h"
 #include "real.h"
 #include "server.h"
@@ -88,7 +85,7 @@ static bool poll_is_idle(void)
     saved_errno = preload_enter();
     interaction_is_idle();
     preload_leave(saved_errno);
-    return interrupt_let_in(&before, false);
+    return server_let_signals_in(&before, false);
 }
 
 /* ---- times ---- */
@@ -292,12 +289,11 @@ PRELOAD_PUBLIC int poll(struct pollfd *fds, nfds_t count, int timeout)
          real()->poll(fds, count, HOLD_MS), real()->poll(fds, count, poll_rest_ms(timeout)));
 }
 
+/* The real one ends the program if its array is too small. */
 PRELOAD_PUBLIC int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room)
 {
-    WAIT(timeout != 0, fds, count, poll_is_long_ms(timeout),
-         real()->__poll_chk(fds, count, timeout, room),
-         real()->__poll_chk(fds, count, HOLD_MS, room),
-         real()->__poll_chk(fds, count, poll_rest_ms(timeout), room));
+    return room / sizeof(*fds) < count ? real()->__poll_chk(fds, count, timeout, room)
+                                       : poll(fds, count, timeout);
 }
 
 PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
@@ -311,10 +307,8 @@ PRELOAD_PUBLIC int ppoll(struct pollfd *fds, nfds_t count, const struct timespec
 PRELOAD_PUBLIC int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
                                const sigset_t *mask, size_t room)
 {
-    WAIT(poll_is_time(timeout), fds, count, poll_is_long(timeout),
-         real()->__ppoll_chk(fds, count, timeout, mask, room),
-         real()->__ppoll_chk(fds, count, &hold_time, mask, room),
-         real()->__ppoll_chk(fds, count, REST(timeout), mask, room));
+    return room / sizeof(*fds) < count ? real()->__ppoll_chk(fds, count, timeout, mask, room)
+                                       : ppoll(fds, count, timeout, mask);
 }
 
 /* ---- sets: they are the program's question and the kernel's answer in one ---- */

@@ -3,7 +3,6 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "called.h"
 #include "file.h"
 #include "message.h"
 #include "preload.h"
@@ -74,15 +73,17 @@ static void socket_begin_write(struct socket_call *call, int fd, bool is_on)
 
     call->is_on = is_on;
     call->written = 0;
-    connection = socket_connection_before(call, fd);
-    if (!connection)
+    if (!is_on) {
+        connection = socket_connection_before(call, fd);
+        if (connection)
+            connection_let_go(connection);
         return;
-    if (is_on) {
-        saved_errno = preload_enter();
-        call->written = message_before_write(connection, fd);
-        preload_leave(saved_errno);
     }
-    connection_let_go(connection);
+    call->fd = fd;
+    call->generation = 0;
+    saved_errno = preload_enter();
+    call->written = message_before_write(preload_slot(fd), fd, &call->generation);
+    preload_leave(saved_errno);
 }
 
 /* Nobody looks: where it is in the streams is all that is kept. */
@@ -146,15 +147,15 @@ static ssize_t socket_end_write(const struct socket_call *call, struct bytes hea
     struct connection *connection;
     int saved_errno;
 
-    if (!(connection = socket_connection_after(call))) {
-        if (call->is_on && call->written) {
-            saved_errno = preload_enter();
-            if (message_has_written_last(call->written, count, wanted))
-                file_record_later();
-            preload_leave(saved_errno);
-        }
+    if (call->written) {
+        saved_errno = preload_enter();
+        if (message_has_answered(call->written, count, wanted))
+            file_record_later();
+        preload_leave(saved_errno);
         return result;
     }
+    if (!(connection = socket_connection_after(call)))
+        return result;
     if (!call->is_on) {
         if (count)
             socket_only_count(connection, DIRECTION_OUT, count);
@@ -162,8 +163,7 @@ static ssize_t socket_end_write(const struct socket_call *call, struct bytes hea
         saved_errno = preload_enter();
         if (head.length > count)
             head.length = count;
-        if (message_has_written(connection, call->written, head, count, wanted))
-            file_record_later();
+        message_has_written(connection, head, count);
         preload_leave(saved_errno);
     }
     connection_let_go(connection);
@@ -247,20 +247,20 @@ static size_t socket_length_of(const struct iovec *vector, size_t count)
     } while (0)
 
 /* The body of a wrapper of what may be a call of files, too. */
-#define READ_ANY(name, fd, head, wanted, real_call)    \
-    const bool is_on = preload_is_on();                \
-                                                       \
-    if (!socket_is_socket(fd, is_on)) {                \
-        interaction_hears_else(); /* of a pipe, say */ \
-        FILE_CALL(is_on, fd, name, -1, real_call);     \
-    }                                                  \
+#define READ_ANY(name, fd, head, wanted, real_call)           \
+    const bool is_on = preload_is_on();                       \
+                                                              \
+    if (!socket_is_socket(fd, is_on)) {                       \
+        interaction_hears_else(); /* of a pipe, say */        \
+        FILE_CALL(is_on, fd, name, FILE_READ, -1, real_call); \
+    }                                                         \
     READ_CALL(fd, head, wanted, real_call)
 
-#define WRITE_ANY(name, fd, head, wanted, real_call) \
-    const bool is_on = preload_is_on();              \
-                                                     \
-    if (!socket_is_socket(fd, is_on))                \
-        FILE_CALL(is_on, fd, name, -1, real_call);   \
+#define WRITE_ANY(name, fd, head, wanted, real_call)           \
+    const bool is_on = preload_is_on();                        \
+                                                               \
+    if (!socket_is_socket(fd, is_on))                          \
+        FILE_CALL(is_on, fd, name, FILE_WRITE, -1, real_call); \
     WRITE_CALL(fd, head, wanted, real_call)
 
 /* Reads that do not take bytes out of the stream; out-of-band data is not in it. */
@@ -516,7 +516,7 @@ PRELOAD_PUBLIC ssize_t sendfile(int to, int from, off_t *offset, size_t count)
     const bool is_stream = socket_is_socket(to, is_on);
     struct socket_call call = {0};
     struct file_call file_call;
-    const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile");
+    const bool is_file_call = is_on && file_call_begin(&file_call, from, "sendfile", FILE_READ);
     ssize_t result;
 
     if (is_stream)

@@ -1,6 +1,6 @@
 /*
- * The life of the process: its first need of the library, what is due once a second, children of
- * fork(2).
+ * The life of the process: its first need of the library, the table that events are recorded
+ * through (LTTng's, that of the rings, or none), what is due once a second, children of fork(2).
  *
  * Only the sources of the public headers, metric/ and preload/ call process/. The rooms below it
  * find what they need in base/: data, and one function pointer, both of which process/ sets.
@@ -12,8 +12,12 @@
 
 #include "blkin_base.h"
 #include "libblkin/base/chores.h"
+#include "libblkin/base/provider.h"
+#include "zipkin_c.h"
 
 #include <stdint.h>
+
+/* ---- for libblkin-preload.so ---- */
 
 /*
  * 0 in a child of _Fork(3) or clone(2) without CLONE_VM, where no handler of forks has run: then
@@ -39,17 +43,41 @@ BLKIN_PUBLIC void blkin_before_chroot_(void);
  * so and if it is time. For libblkin-preload.so. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
 
+/* ---- the table ---- */
+
+/* The tracepoints of the original API, by blkin_annotation_type. Never NULL. */
+extern __attribute__((visibility("hidden")))
+const struct blkin_tracepoint *blkin_original_tracepoints;
+
+static inline const struct blkin_tracepoint *
+blkin_original_tracepoint(const struct blkin_annotation *annotation)
+{
+    return &__atomic_load_n(&blkin_original_tracepoints, __ATOMIC_ACQUIRE)[annotation->type];
+}
+
+/* Also BLKIN_GATE_LOOKS. */
+static inline int blkin_tracepoint_enabled(const struct blkin_tracepoint *tracepoint)
+{
+    return __builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0);
+}
+
 /*
- * At the first need: see loader.h. Callers outside of process/ use this function and not
- * blkin_provider_load(): it makes the linker of a static program take process.c, with the handlers
- * of fork(2).
+ * At the first need: starts clocks and policies, and asks the agent for rings, which it waits for
+ * 5 ms at most, or 0.3 s at the program's start. Does nothing later. Thread-safe.
  */
-void blkin_process_load(void);
+void blkin_process_load(bool is_at_start);
 
 /* blkin_init(): the same at the program's start, where no request waits, and with LTTng. */
 void blkin_process_start(void);
 
-/* The process event, the files of sampling and of slow requests. One thread at a time does it. */
+/* Once a second: looks for the agent's rings, or leaves them. True: an answer is awaited, call
+ * again soon. */
+bool blkin_process_refresh(void);
+
+/* ---- the chores ---- */
+
+/* At first the first need, then the process event, the files of sampling and of slow requests. One
+ * thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
 static inline void blkin_do_chores_if_due(uint64_t now_ticks)

@@ -7,7 +7,7 @@
 
 #include "libblkin/base/clock.h"
 #include "libblkin/base/debug.h"
-#include "libblkin/base/quiet.h"
+#include "libblkin/base/thread.h"
 #include "ring_ask.h"
 #include "ring_write.h"
 

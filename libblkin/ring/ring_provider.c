@@ -6,7 +6,6 @@
 #include "ring_provider.h"
 
 #include "libblkin/base/clock.h"
-#include "libblkin/base/gate.h"
 #include "libblkin/base/provider.h"
 #include "ring_find.h"
 #include "ring_write.h"
@@ -27,7 +26,6 @@ struct ring_over_event {
 };
 
 struct ring_over {
-    const struct blkin_provider *below;
     struct blkin_provider table;
     struct ring_over_event events[BLKIN_EVENTS];
 };
@@ -124,32 +122,20 @@ static void ring_write_original(const struct ring_map *map, const struct blkin_t
                      payload, (size_t)(at - payload));
 }
 
-static void ring_record_original(const struct blkin_provider *below,
-                                 const struct blkin_trace *trace,
+static const struct blkin_provider *ring_below = &blkin_no_provider; /* of the table in force */
+
+static void ring_record_original(const struct blkin_trace *trace,
                                  const struct blkin_endpoint *endpoint,
                                  const struct blkin_annotation *annotation)
 {
-    const struct blkin_tracepoint *tracepoint = &below->zipkin[annotation->type];
+    const struct blkin_tracepoint *tracepoint =
+        &__atomic_load_n(&ring_below, __ATOMIC_ACQUIRE)->zipkin[annotation->type];
     const struct ring_map *map = ring_map();
 
     if (map)
         ring_write_original(map, trace, endpoint, annotation);
     if (__builtin_expect(__atomic_load_n(tracepoint->enabled, __ATOMIC_RELAXED), 0))
         tracepoint->record(trace, endpoint, annotation);
-}
-
-static void ring_record_over_lttng(const struct blkin_trace *trace,
-                                   const struct blkin_endpoint *endpoint,
-                                   const struct blkin_annotation *annotation)
-{
-    ring_record_original(ring_over_lttng.below, trace, endpoint, annotation);
-}
-
-static void ring_record_over_nothing(const struct blkin_trace *trace,
-                                     const struct blkin_endpoint *endpoint,
-                                     const struct blkin_annotation *annotation)
-{
-    ring_record_original(&blkin_no_provider, trace, endpoint, annotation);
 }
 
 /* ---- the tables ---- */
@@ -160,10 +146,15 @@ static bool ring_has_always(enum blkin_packed_event event)
            event == BLKIN_EVENT_METRIC;
 }
 
-static void ring_make(struct ring_over *over, const struct blkin_provider *below,
-                      blkin_record_fn *record_original)
+static struct ring_over *ring_over(const struct blkin_provider *below)
 {
-    over->below = below;
+    return below == &blkin_no_provider ? &ring_over_nothing : &ring_over_lttng;
+}
+
+void ring_provider_init(const struct blkin_provider *below)
+{
+    struct ring_over *over = ring_over(below);
+
     over->table = *below;
     over->table.record = ring_record;
     for (unsigned i = 0; i < BLKIN_EVENTS; i++) {
@@ -179,18 +170,12 @@ static void ring_make(struct ring_over *over, const struct blkin_provider *below
             over->table.events[i].enabled = &ring_is_on;
     }
     for (unsigned i = 0; i < BLKIN_ORIGINAL_EVENTS; i++)
-        over->table.zipkin[i] = (struct blkin_tracepoint){&ring_is_on_and_looks, record_original};
-}
-
-void ring_provider_init(const struct blkin_provider *below)
-{
-    if (below == &blkin_no_provider)
-        ring_make(&ring_over_nothing, below, ring_record_over_nothing);
-    else
-        ring_make(&ring_over_lttng, below, ring_record_over_lttng);
+        over->table.zipkin[i] =
+            (struct blkin_tracepoint){&ring_is_on_and_looks, ring_record_original};
 }
 
 const struct blkin_provider *ring_provider_over(const struct blkin_provider *below)
 {
-    return below == &blkin_no_provider ? &ring_over_nothing.table : &ring_over_lttng.table;
+    __atomic_store_n(&ring_below, below, __ATOMIC_RELEASE);
+    return &ring_over(below)->table;
 }

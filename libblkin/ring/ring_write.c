@@ -6,7 +6,7 @@
 #include "ring_write.h"
 
 #include "libblkin/base/namespaces.h"
-#include "libblkin/base/quiet.h"
+#include "libblkin/base/thread.h"
 #include "ring_time.h"
 
 #include <dlfcn.h>

@@ -6,11 +6,10 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "check.h"
+#include "span.h"
 
 #include "libblkin/base/debug.h"
 #include "libblkin/base/thread.h"
-#include "span.h"
 
 #include <dlfcn.h>
 #include <errno.h>

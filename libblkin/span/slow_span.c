@@ -3,11 +3,9 @@
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "slow_span.h"
+#include "span.h"
 
 #include "libblkin/policy/slow.h"
-#include "span.h"
-#include "walk.h"
 
 #include <string.h>
 

@@ -7,10 +7,11 @@
 #define BLKIN_SPAN_H
 
 #include "blkin.h"
+#include "libblkin/base/chores.h"
 #include "libblkin/base/clock.h"
+#include "libblkin/base/provider.h"
 #include "libblkin/base/service.h"
 #include "libblkin/base/thread.h"
-#include "span_usage.h"
 #include "tracepoints/format/digits.h"
 #include "tracepoints/format/events.h"
 #include "tracepoints/format/put.h"
@@ -50,6 +51,35 @@ enum {
 
 /* The most bytes of a span, with its header, that the library uses, even if the room is larger. */
 #define SPAN_SIZE_MAX 2048
+
+/* ---- what a span keeps of its usage: usage/ fills it in, a span has the room for it ---- */
+
+/* Readings, or differences of them. */
+enum blkin_usage_time { USAGE_WALL, USAGE_CPU, USAGE_RUN_DELAY, USAGE_TIMES };
+enum blkin_usage_count {
+    USAGE_SWITCHES,
+    USAGE_PREEMPTIONS,
+    USAGE_FAULTS,
+    USAGE_MAJOR_FAULTS,
+    USAGE_DIRTIED, /* in units of 512 bytes */
+    USAGE_COUNTS
+};
+
+struct blkin_usage {
+    uint64_t ns[USAGE_TIMES];
+    uint32_t counts[USAGE_COUNTS];
+};
+
+/* What a span with SPAN_CHARGED has at its very end, where the log does not come. */
+struct blkin_span_usage {
+    struct blkin_usage amount; /* free at its begin; once it was current: charged so far */
+    uintptr_t holder;    /* the thread that charges it as its current span; 0: none; 1: lost */
+    uint32_t generation; /* blkin_usage_state at its begin */
+    uint8_t level;       /* that all its readings had */
+    bool was_current;
+};
+
+/* ---- a span that is recorded ---- */
 
 /*
  * What a struct blkin_span holds while it is recorded: the header, which the ABI knows up to
@@ -243,5 +273,106 @@ static inline __attribute__((always_inline)) void span_put_head(bool by_pdep, ch
                            id >> 48 | (uint64_t)inside->sampled << 16 | (uint64_t)dropped << 36);
     (void)blkin_put_word_by(by_pdep, at, monotonic);
 }
+
+/* ---- a walk over the log: its records and its steps: step.c ---- */
+
+/*
+ * The log is all that is known of the steps that are open: who wants their numbers walks.
+ */
+/* Of the record that is here, if it is one: see events.h. */
+size_t blkin_record_size(const char *at);
+
+/* A step that is open where the walk has come to. */
+struct walk_step {
+    const char *first; /* its records: that of its number, if it has one, ... */
+    const char *begin; /* ... and its begin */
+    uint32_t number;
+};
+
+struct walk {
+    const char *at;
+    const char *end;
+    uint32_t number; /* of the last step */
+    unsigned depth;
+    struct walk_step open[SPAN_DEPTH_MAX];
+};
+
+/* From the log's begin. */
+void blkin_walk_begin(struct walk *walk, const struct span *inside);
+
+/*
+ * To the next step that ends: it is open[depth]. Returns the record of its end; NULL where the log
+ * ends: the steps below `depth` are still open.
+ */
+const char *blkin_walk(struct walk *walk);
+
+/* ---- the open steps: step.c ---- */
+
+/* The id of the innermost open step, or the span's own. */
+uint64_t blkin_open_id(const struct blkin_span *span);
+/* Of the step that is open at this depth; 0: of the span. */
+uint64_t blkin_id_at(const struct blkin_span *span, unsigned depth);
+
+/* Ends the open steps of a span that ends; if it is dropped, for those only who read the stream. */
+void blkin_end_steps(struct blkin_span *span, uint64_t end_ns, bool is_recorded);
+
+/* ---- the streaming events, for programs that hang or crash: span_log.c ---- */
+
+/*
+ * Records a streaming event, if it is enabled: what happened at time_ns to the span or the step of
+ * it whose id this is, with a text of at most SPAN_RECORD_MAX bytes, or none (NULL).
+ */
+void blkin_stream(const struct blkin_span *span, uint64_t id, enum blkin_packed_event kind,
+                  uint64_t time_ns, const char *text, size_t length);
+
+/* The begin of the span, or of a step of it: name is of at most SPAN_NAME_MAX bytes. */
+struct stream_begin {
+    uint64_t id;
+    uint64_t parent_id;
+    uint64_t time_ns;
+    const char *name;
+    size_t name_length;
+    uint8_t flags;
+    uint8_t kind;
+};
+
+void blkin_stream_begin(const struct blkin_span *span, const struct stream_begin *begin);
+
+/* Says before a streamed span's end how much the stream does not have. */
+void blkin_stream_dropped(const struct blkin_span *span, uint64_t end_ns);
+
+/* ---- which part of a recorded span is slow: slow_span.c ---- */
+
+/* Looks at a span that has been recorded just now, or at a step of it in an event of its own. */
+void blkin_slow_span(struct blkin_span *span, uint64_t duration_ns, uint64_t end_ns);
+void blkin_slow_step(const struct blkin_span *span, uint64_t id, const char *name,
+                     uint64_t duration_ns, uint64_t end_ns);
+
+/*
+ * ---- BLKIN_DEBUG=check: misuse of spans, each told once per place with the caller's address ----
+ *
+ * Recorded spans alone are checked. While checks are on, every begin takes the slow path, every
+ * span is told so by a limit of 0, and a span that has ended keeps a state, so that calls on it
+ * come here. Off, the slow paths test one byte for it.
+ */
+
+enum check_call { CHECK_USE, CHECK_END, CHECK_STEP_BEGIN, CHECK_STEP_END };
+
+__attribute__((cold)) void blkin_check_begun(const struct blkin_span *span);
+
+/* The call is a misuse, and has been told: do nothing. */
+__attribute__((cold)) bool blkin_check_refuses(const struct blkin_span *span, enum check_call call);
+
+static inline bool blkin_is_misuse(const struct blkin_span *span, enum check_call call)
+{
+    return __builtin_expect(blkin_checks, 0) && blkin_check_refuses(span, call);
+}
+
+/* ---- the begin of a span whose id may be known already: blkin.c ---- */
+
+/* As blkin_span_begin_remote() begins it, in so many bytes; id 0: a new one. */
+__attribute__((visibility("hidden"))) void
+blkin_begin_with_id(struct blkin_span *span, size_t size, const char *name, size_t name_length,
+                    uint32_t kind, const struct blkin_context *context, uint64_t id);
 
 #endif

@@ -16,7 +16,7 @@
 #ifndef BLKIN_USAGE_H
 #define BLKIN_USAGE_H
 
-#include "libblkin/base/usage_level.h"
+#include "libblkin/base/chores.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,24 +1,14 @@
 /*
- * Fuzzes the trace context formats. Each input is read by the library and by a second, naive reader
- * of the same format, and both must agree on what is accepted and on what it means. What is
- * accepted must survive writing and reading again; what is refused must leave the context alone.
+ * Fuzzes the trace context formats against tests/libblkin/context_model.h.
  *
  * The first byte of the input chooses the format, and whether the rest is taken as it is or builds
  * a valid text that is then damaged a little: random bytes alone would hardly ever be valid.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "blkin_context.h"
 #include "fuzz.h"
-#include "naive_context.h"
-#include "tests/libblkin/context_checks.h"
-#include "zipkin_c.h"
 
-#include <endian.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "tests/libblkin/context_model.h"
 
 static unsigned take_byte(struct input *source)
 {
@@ -71,185 +61,6 @@ static size_t damage(struct input *source, char *text, size_t length, size_t roo
         }
     }
     return length;
-}
-
-/* ---------------------------------------------------------------- checks */
-
-typedef int to_function(const struct blkin_context *context, char *buffer);
-typedef int naive_function(char *text, size_t length, struct blkin_context *context);
-
-static int to_opencensus(const struct blkin_context *context, char *buffer)
-{
-    return blkin_context_to_opencensus(context, buffer);
-}
-
-static const struct format {
-    parse_function *from;
-    to_function *to;
-    naive_function *naive;
-    size_t size; /* of the buffer */
-} formats[] = {
-    {blkin_context_from_traceparent, blkin_context_to_traceparent, naive_traceparent,
-     BLKIN_TRACEPARENT_SIZE},
-    {blkin_context_from_b3, blkin_context_to_b3, naive_b3, BLKIN_B3_SIZE},
-    {from_opencensus, to_opencensus, naive_opencensus, BLKIN_OPENCENSUS_SIZE},
-};
-
-static char *exact(size_t size)
-{
-    char *buffer = malloc(size);
-
-    REQUIRE(buffer || !size);
-    return buffer;
-}
-
-/* Writes and reads again. Returns 0 if the format cannot carry the context. */
-static int again(const struct format *format, const struct blkin_context *context,
-                 struct blkin_context *got)
-{
-    char *buffer = exact(format->size);
-    int length = format->to(context, buffer);
-
-    *got = marked();
-    REQUIRE(length == -EINVAL || (length > 0 && (size_t)length <= format->size));
-    if (length > 0)
-        REQUIRE(format->from(got, buffer, (size_t)length) == 0);
-    free(buffer);
-    return length > 0;
-}
-
-/* text ends where the memory does */
-static void check_text(const struct format *format, const char *text, size_t length)
-{
-    struct blkin_context context = marked(), untouched = context, naive = {0}, got;
-    char *copy = exact(length + 1);
-    int error = format->from(&context, text, length);
-
-    if (length)
-        memcpy(copy, text, length);
-    copy[length] = '\0';
-    REQUIRE(error == 0 || error == -EINVAL);
-    REQUIRE(format->naive(copy, length, &naive) == (error == 0));
-    free(copy);
-    if (error) {
-        REQUIRE(memcmp(&context, &untouched, sizeof(context)) == 0);
-        return;
-    }
-    REQUIRE(same(&context, &naive));
-    REQUIRE(again(format, &context, &got) && same(&got, &context));
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
-        if (again(&formats[i], &context, &got))
-            REQUIRE(got.trace_id == context.trace_id && got.span_id == context.span_id &&
-                    got.trace_id_high == context.trace_id_high);
-}
-
-static void check_tracestate(const char *text, size_t length, size_t size)
-{
-    struct blkin_context context = {.trace_id = 1, .span_id = 2}, before = context;
-    char *copy = exact(length + 1), *wanted = exact(length + 1), *buffer = exact(size);
-    char *entries[32];
-    int count, error = blkin_context_set_tracestate(&context, text, length), written;
-
-    if (length)
-        memcpy(copy, text, length);
-    copy[length] = '\0';
-    count = naive_tracestate(copy, length, entries);
-    REQUIRE(error == (count < 0 ? -EINVAL : 0));
-    REQUIRE(context.tracestate == (count > 0 ? text : NULL));
-    REQUIRE(context.tracestate_length == (count > 0 ? length : 0));
-    context.tracestate = NULL;
-    context.tracestate_length = 0;
-    REQUIRE(same(&context, &before));
-    if (error) {
-        /* put in by hand: what is long enough to be looked at is refused */
-        context.tracestate = text;
-        context.tracestate_length = (uint32_t)length;
-        written = blkin_context_to_tracestate(&context, buffer, size);
-        REQUIRE(written == (length < size ? (int)length : -EINVAL));
-    } else {
-        REQUIRE(blkin_context_set_tracestate(&context, text, length) == 0);
-        if (length < size && count) {
-            memcpy(wanted, text, length);
-            wanted[length] = '\0';
-        } else {
-            naive_truncate(entries, count, size ? size : 1, wanted);
-        }
-        written = blkin_context_to_tracestate(&context, buffer, size);
-        REQUIRE(written == (size ? (int)strlen(wanted) : -EINVAL));
-        REQUIRE(size == 0 || strcmp(buffer, wanted) == 0);
-        /* what is shortened is as valid as what came */
-        if (written > 0) {
-            REQUIRE(blkin_context_set_tracestate(&context, buffer, (size_t)written) == 0);
-            REQUIRE(context.tracestate == buffer);
-        }
-    }
-    free(copy);
-    free(wanted);
-    free(buffer);
-}
-
-/* A field as a string, if it came: NULL if not, or if it cannot be valid for it has a NUL. */
-static char *field_string(const struct blkin_context_text *field)
-{
-    char *text;
-
-    if (!field->text)
-        return NULL;
-    text = exact(field->length + 1);
-    if (field->length)
-        memcpy(text, field->text, field->length);
-    text[field->length] = '\0';
-    if (strlen(text) != field->length)
-        *text = '\0'; /* as malformed as the empty string */
-    return text;
-}
-
-static void check_fields(const struct blkin_context_b3_fields *fields)
-{
-    struct blkin_context context = marked(), untouched = context, naive = {0}, got = {0};
-    struct blkin_context_b3_values values;
-    char *texts[5] = {field_string(&fields->trace_id), field_string(&fields->span_id),
-                      field_string(&fields->parent_span_id), field_string(&fields->sampled),
-                      field_string(&fields->flags)};
-    int error = blkin_context_from_b3_fields(&context, fields);
-
-    REQUIRE(error == 0 || error == -EINVAL);
-    REQUIRE(naive_fields(texts, &naive) == (error == 0));
-    for (int i = 0; i < 5; i++)
-        free(texts[i]);
-    if (error) {
-        REQUIRE(memcmp(&context, &untouched, sizeof(context)) == 0);
-        return;
-    }
-    REQUIRE(same(&context, &naive));
-    memset(&values, '#', sizeof(values));
-    REQUIRE(blkin_context_to_b3_fields(&context, &values) == 0);
-#define FIELD(name) {*values.name ? values.name : NULL, strlen(values.name)}
-    REQUIRE(blkin_context_from_b3_fields(
-                &got, &(struct blkin_context_b3_fields){FIELD(trace_id), FIELD(span_id),
-                                                        FIELD(parent_span_id), FIELD(sampled),
-                                                        FIELD(flags)}) == 0);
-    REQUIRE(same(&got, &context));
-}
-
-static void check_packed(const uint8_t *data, size_t size)
-{
-    struct blkin_trace_info_packed packed = {0}, written;
-    struct blkin_context context = marked(), untouched = context, got;
-    int error;
-
-    memcpy(&packed, data, size < sizeof(packed) ? size : sizeof(packed));
-    error = blkin_context_from_packed(&context, &packed);
-    REQUIRE(error == (packed.trace_id && !packed.span_id ? -EINVAL : 0));
-    if (error) {
-        REQUIRE(memcmp(&context, &untouched, sizeof(context)) == 0);
-        return;
-    }
-    REQUIRE(context.trace_id == be64toh(packed.trace_id) && !context.trace_id_high);
-    REQUIRE(blkin_context_has_ids(&context) == (packed.trace_id != 0));
-    REQUIRE(blkin_context_to_packed(&context, &written) == 0);
-    REQUIRE(!packed.trace_id || memcmp(&written, &packed, sizeof(packed)) == 0);
-    REQUIRE(blkin_context_from_packed(&got, &written) == 0 && same(&got, &context));
 }
 
 /* ---------------------------------------------------------------- inputs */

@@ -1,6 +1,7 @@
 /*
  * A program and its agent: one that is not there, comes late, says nothing, goes and comes again
- * with another memory; and a program that changes its user. Each in a process of its own. No LTTng.
+ * with another memory; and a program that changes its user. Each in a process of its own, all of
+ * them at once. No LTTng.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -500,36 +501,38 @@ static void user_without(void)
 
 /* ---- */
 
+/* At once, as most of them wait for what a program does once a second. */
+static struct {
+    const char *name;
+    pid_t pid;
+    struct agent agent;
+} scenarios[64];
+
+static unsigned count;
+
 static void run(const char *name, void (*scenario)(void))
 {
-    int status = 0;
-    pid_t pid;
-
+    agent_prepare(&agent);
+    scenarios[count].name = name;
+    scenarios[count].agent = agent;
+    scenarios[count].pid = fork();
+    if (scenarios[count++].pid != 0)
+        return;
     rings_make(&memory, EVENTS, RING_BYTES_MIN);
     rings_make(&other, EVENTS, RING_BYTES_MIN);
-    agent_prepare(&agent);
-    (void)fflush(stderr);
-    pid = fork();
-    if (pid == 0) {
-        check_failures = 0; /* of its own */
-        scenario();
-        (void)fflush(stderr);
-        _exit(check_status());
-    }
-    CHECK(waitpid(pid, &status, 0) == pid);
-    if (status)
-        (void)fprintf(stderr, "%s: status %#x\n", name, (unsigned)status);
-    CHECK(status == 0);
-    unlink(agent.path);
-    agent_remove(&agent);
+    scenario();
     rings_close(&memory);
     rings_close(&other);
+    (void)fflush(stderr); /* not by exit(): who has another user cannot be looked at for leaks */
+    _exit(check_status());
 }
 
 #define RUN(scenario) run(#scenario, scenario)
 
 int main(void)
 {
+    int status = 0;
+
     (void)close_range(LOWEST, HIGHEST, 0); /* of the shell that runs tests */
     setenv("BLKIN_LTTNG", "no", 1);
     RUN(no_folder);
@@ -560,5 +563,12 @@ int main(void)
     RUN(rules_of_the_program);
     RUN(flags);
     RUN(random_flag);
+    for (unsigned i = 0; i < count; i++) {
+        CHECK(waitpid(scenarios[i].pid, &status, 0) == scenarios[i].pid && status == 0);
+        if (status)
+            (void)fprintf(stderr, "%s: status %#x\n", scenarios[i].name, (unsigned)status);
+        unlink(scenarios[i].agent.path);
+        agent_remove(&scenarios[i].agent);
+    }
     return check_status();
 }

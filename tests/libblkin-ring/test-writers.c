@@ -23,7 +23,7 @@
 #define WRITERS   (THREADS + PROCESSES)
 #define EACH      1500 /* records of a writer in a round */
 #define ROOM      (1 << 23)
-#define USUAL     20000000 /* records of all */
+#define USUAL     2000000 /* records of all */
 
 _Static_assert(WRITERS *EACH *(sizeof(struct numbered) + 16) < ROOM - RING_RECORD_MAX,
                "a round must fit into one ring");

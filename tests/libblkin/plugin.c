@@ -7,6 +7,7 @@
  * Prints how many of the plug-in's spans were recorded. Fails if a round leaves address space
  * behind.
  *
+ * With -DPATIENT the plug-in calls blkin_init(), which waits for the agent on a busy machine, too.
  * With -DCONSTRUCTOR the plug-in records in its constructor too, while the first span of another
  * thread loads LTTng: each has a lock that the other one may need.
  *
@@ -58,6 +59,9 @@ __attribute__((constructor)) static void record_early(void)
 
 int work(void)
 {
+#ifdef PATIENT
+    (void)blkin_init();
+#endif
     BLKIN_SCOPE(span, "plugged", BLKIN_INTERNAL, NULL);
 
     BLKIN_ANNOTATE(&span, "text");

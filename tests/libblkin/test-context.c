@@ -1,149 +1,342 @@
 /*
- * W3C trace context: what the specification publishes, its limits, and malformed input.
+ * Trace contexts: what the specifications publish, their limits, and malformed input. What a text
+ * means, context_model.h knows as well; here is what is accepted, and how it is written again.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "context_checks.h"
+#include <stdio.h>
+#include <stdlib.h>
 
-static void test_traceparent_valid(void)
+/* what the checks are about, for the message */
+static char subject[600];
+
+#define REQUIRE(condition)                                                                \
+    do {                                                                                  \
+        if (!(condition)) {                                                               \
+            fprintf(stderr, "%s:%d: not true: %s [%s]\n", __FILE__, __LINE__, #condition, \
+                    subject);                                                             \
+            abort();                                                                      \
+        }                                                                                 \
+    } while (0)
+
+#include "context_model.h"
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static void *exact_copy(const void *bytes, size_t length)
 {
-    static const struct expected table[] = {
-        /* level 1, 3.2.3 and 3.1 */
-        {PARENT, 0x4bf92f3577b34da6, 0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 0, DECIDED | SAMPLED,
-         PARENT},
-        {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", 0x4bf92f3577b34da6,
-         0xa3ce929d0e0e4736, 0x00f067aa0ba902b7, 0, DECIDED,
-         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"},
-        {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", 0x0af7651916cd43dd,
-         0x8448eb211c80319c, 0xb7ad6b7169203331, 0, DECIDED | SAMPLED,
-         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
-        /* level 2, the random flag */
-        {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03", 0x0af7651916cd43dd,
-         0x8448eb211c80319c, 0xb7ad6b7169203331, 0, DECIDED | SAMPLED | RANDOM,
-         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03"},
-        {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-02", 0x0af7651916cd43dd,
-         0x8448eb211c80319c, 0xb7ad6b7169203331, 0, DECIDED | RANDOM,
-         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-02"},
-        /* bits that are not defined are read over and not sent on */
-        {"00-12345678901234567890123456789012-1234567890123456-ff", 0x1234567890123456,
-         0x7890123456789012, 0x1234567890123456, 0, DECIDED | SAMPLED | RANDOM,
-         "00-12345678901234567890123456789012-1234567890123456-03"},
-        {"00-12345678901234567890123456789012-1234567890123456-fc", 0x1234567890123456,
-         0x7890123456789012, 0x1234567890123456, 0, DECIDED,
-         "00-12345678901234567890123456789012-1234567890123456-00"},
-        /* a 64-bit trace id, and ids that are zero in one half */
-        {"00-0000000000000000a3ce929d0e0e4736-0000000000000001-01", 0, 0xa3ce929d0e0e4736, 1, 0,
-         DECIDED | SAMPLED, "00-0000000000000000a3ce929d0e0e4736-0000000000000001-01"},
-        {"00-80000000000000000000000000000000-8000000000000000-00", 0x8000000000000000, 0,
-         0x8000000000000000, 0, DECIDED, "00-80000000000000000000000000000000-8000000000000000-00"},
-        /* higher versions, from the W3C test suite: written as version 00 */
-        {"cc-12345678901234567890123456789012-1234567890123456-01", 0x1234567890123456,
-         0x7890123456789012, 0x1234567890123456, 0, DECIDED | SAMPLED,
-         "00-12345678901234567890123456789012-1234567890123456-01"},
-        {"cc-12345678901234567890123456789012-1234567890123456-01-what-the-future-will-be-like",
-         0x1234567890123456, 0x7890123456789012, 0x1234567890123456, 0, DECIDED | SAMPLED,
-         "00-12345678901234567890123456789012-1234567890123456-01"},
-        {"01-12345678901234567890123456789012-1234567890123456-03-", 0x1234567890123456,
-         0x7890123456789012, 0x1234567890123456, 0, DECIDED | SAMPLED,
-         "00-12345678901234567890123456789012-1234567890123456-01"},
-        {"fe-12345678901234567890123456789012-1234567890123456-00", 0x1234567890123456,
-         0x7890123456789012, 0x1234567890123456, 0, DECIDED,
-         "00-12345678901234567890123456789012-1234567890123456-00"},
-    };
+    return memcpy(exact(length), bytes, length);
+}
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        struct blkin_context context = {0};
-        char *buffer = marked_buffer(BLKIN_TRACEPARENT_SIZE);
+/* A buffer without slack and without a NUL. */
+static char *marked_buffer(size_t size)
+{
+    return memset(exact(size), '#', size);
+}
 
-        about("traceparent", table[i].text, strlen(table[i].text));
-        reads_as(blkin_context_from_traceparent, &table[i]);
-        CHECK(parse(blkin_context_from_traceparent, &context, table[i].text,
-                    strlen(table[i].text)) == 0);
-        CHECK(blkin_context_to_traceparent(&context, buffer) == 55);
-        CHECK(memcmp(buffer, table[i].written, 56) == 0);
+/* The library and the model agree. Returns whether it is accepted. */
+static int is_accepted(int format, const char *text, size_t length)
+{
+    char *copy = exact_copy(text, length);
+    struct blkin_context context = marked();
+    int error;
+
+    (void)snprintf(subject, sizeof(subject), "format %d: %s", format, text);
+    check_text(&formats[format], copy, length);
+    error = formats[format].from(&context, copy, length);
+    free(copy);
+    return error == 0;
+}
+
+/* ---------------------------------------------------------------- texts */
+
+#define PARENT    "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+#define W3C       "12345678901234567890123456789012-1234567890123456-"
+#define TRACE_128 "80f198ee56343ba864fe8b2a57d3eff7"
+#define TRACE_64  "64fe8b2a57d3eff7"
+#define SPAN      "e457b5a2e4d86bd1"
+#define UP        "05e3ac9a4f6e3b90"
+#define ZEROS     "0000000000000000"
+
+static const struct {
+    int format;
+    const char *text, *written; /* NULL: as it came */
+} accepted[] = {
+    /* level 1, 3.2.3 and 3.1; level 2, the random flag */
+    {TRACEPARENT, PARENT, NULL},
+    {TRACEPARENT, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00", NULL},
+    {TRACEPARENT, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-03", NULL},
+    /* bits that are not defined are read over and not sent on */
+    {TRACEPARENT, "00-" W3C "ff", "00-" W3C "03"},
+    {TRACEPARENT, "00-" W3C "fc", "00-" W3C "00"},
+    /* a 64-bit trace id, and ids that are zero in one half */
+    {TRACEPARENT, "00-0000000000000000a3ce929d0e0e4736-0000000000000001-01", NULL},
+    /* higher versions, from the W3C test suite: written as version 00 */
+    {TRACEPARENT, "cc-" W3C "01", "00-" W3C "01"},
+    {TRACEPARENT, "cc-" W3C "01-what-the-future-will-be-like", "00-" W3C "01"},
+    {TRACEPARENT, "01-" W3C "03-", "00-" W3C "01"},
+    /* B3's README, and Brave's documentation */
+    {B3, TRACE_128 "-" SPAN "-1-" UP, NULL},
+    {B3, TRACE_128 "-" SPAN, NULL},
+    {B3, TRACE_128 "-" SPAN "-d-" UP, NULL},
+    {B3, "0", NULL},
+    {B3, "1", NULL},
+    {B3, "d", NULL},
+    /* each form with a 64-bit trace id */
+    {B3, TRACE_64 "-" SPAN "-0", NULL},
+    {B3, TRACE_64 "-" SPAN "-0-" UP, NULL},
+    {B3, TRACE_64 "-" SPAN "-" UP, NULL},
+    /* leading zeros are dropped, a parent of zeros is none */
+    {B3, ZEROS TRACE_64 "-" SPAN "-1", TRACE_64 "-" SPAN "-1"},
+    {B3, TRACE_64 "-" SPAN "-1-" ZEROS, TRACE_64 "-" SPAN "-1"},
+    {B3, TRACE_64 "-" SPAN "-" ZEROS, TRACE_64 "-" SPAN},
+    {B3, TRACE_64 ZEROS "-" SPAN, NULL},
+};
+
+static const struct {
+    int format;
+    const char *text;
+} refused[] = {
+    {TRACEPARENT, ""},
+    {TRACEPARENT, "00-" W3C "011"},
+    {TRACEPARENT, "00-" W3C "01-"},
+    {TRACEPARENT, "00-123456789012345678901234567890123-1234567890123456-01"},
+    {TRACEPARENT, "ff-" W3C "01"},
+    {TRACEPARENT, "cc-" W3C "01.what-the-future-will-be-like"},
+    {TRACEPARENT, "cc-" W3C "0x-"},
+    {TRACEPARENT, " " PARENT}, /* white space is the carrier's */
+    {TRACEPARENT, "00-00000000000000000000000000000000-1234567890123456-01"},
+    {TRACEPARENT, "00-12345678901234567890123456789012-0000000000000000-01"},
+    {B3, "2"},
+    {B3, "not-a-tumor"},
+    /* parts: one too few, one too many, empty */
+    {B3, TRACE_128},
+    {B3, TRACE_64 "-" SPAN "--" UP},
+    {B3, TRACE_64 "-" SPAN "-" UP "-1"},
+    {B3, TRACE_64 "-" SPAN "-1-" UP "-"},
+    /* id lengths: only 16 and 32 for the trace, 16 for the span */
+    {B3, "4fe8b2a57d3eff7-" SPAN "-1"},
+    {B3, "0" TRACE_128 "-" SPAN "-1"},
+    {B3, ZEROS ZEROS "-" SPAN "-1"},
+    {B3, TRACE_64 "-" ZEROS "-1"},
+    {B3, " " TRACE_64 "-" SPAN "-1"},
+};
+
+static void test_texts(void)
+{
+    struct blkin_context context;
+
+    for (size_t i = 0; i < COUNT(accepted); i++) {
+        const struct format *format = &formats[accepted[i].format];
+        const char *text = accepted[i].text;
+        const char *written = accepted[i].written ? accepted[i].written : text;
+        char *buffer = marked_buffer(format->size);
+
+        REQUIRE(is_accepted(accepted[i].format, text, strlen(text)));
+        REQUIRE(format->from(&context, text, strlen(text)) == 0);
+        REQUIRE(blkin_context_has_ids(&context) == (context.span_id != 0));
+        REQUIRE(format->to(&context, buffer) == (int)strlen(written));
+        REQUIRE(memcmp(buffer, written, strlen(written) + 1) == 0);
         free(buffer);
     }
+    for (size_t i = 0; i < COUNT(refused); i++)
+        REQUIRE(!is_accepted(refused[i].format, refused[i].text, strlen(refused[i].text)));
+    /* one by its numbers, which no reader has made */
+    REQUIRE(blkin_context_from_b3(&context, accepted[9].text, strlen(accepted[9].text)) == 0);
+    REQUIRE(context.trace_id_high == 0x80f198ee56343ba8 && context.trace_id == 0x64fe8b2a57d3eff7);
+    REQUIRE(context.span_id == 0xe457b5a2e4d86bd1 && context.parent_span_id == 0x05e3ac9a4f6e3b90);
+    REQUIRE(context.flags == (SAMPLED | DECIDED | REMOTE) && !context.tracestate);
 }
 
-static void test_traceparent_malformed(void)
+/* A valid text with each of its characters replaced by each byte, and cut at each length. */
+static void test_each_byte(int format, const char *text)
 {
-    static const char *const table[] = {
-        "",
-        /* lengths */
-        "00-12345678901234567890123456789012-1234567890123456-011",
-        "00-12345678901234567890123456789012-1234567890123456-01-",
-        "00-12345678901234567890123456789012-1234567890123456-01-what-the-future-will-be-like",
-        "00-123456789012345678901234567890123-1234567890123456-01",
-        "00-12345678901234567890123456789012-12345678901234567-01",
-        /* higher versions */
-        "ff-12345678901234567890123456789012-1234567890123456-01",
-        "cc-12345678901234567890123456789012-1234567890123456-01.what-the-future-will-be-like",
-        "cc-12345678901234567890123456789012-1234567890123456-0x-",
-        /* white space is the carrier's */
-        " " PARENT,
-        PARENT "\n",
-        /* ids of zeros */
-        "00-00000000000000000000000000000000-1234567890123456-01",
-        "00-12345678901234567890123456789012-0000000000000000-01",
-    };
+    const size_t length = strlen(text);
+    unsigned count = 0;
+    char changed[80];
+
+    for (size_t i = 0; i < length; i++) {
+        for (int c = 0; c < 256; c++) {
+            memcpy(changed, text, length + 1);
+            changed[i] = (char)c;
+            count += (unsigned)is_accepted(format, changed, length);
+        }
+        memcpy(changed, text, i);
+        changed[i] = '\0';
+        (void)is_accepted(format, changed, i);
+    }
+    REQUIRE(count > 16 * 48 && count < 17 * length); /* hex digits, in lower case */
+}
+
+static const struct blkin_context incomplete[] = {
+    {.flags = REMOTE}, {.trace_id = 1, .flags = SAMPLED}, {.span_id = 1}, {.parent_span_id = 1}};
+
+/* What cannot be written leaves the buffer alone. */
+static void test_writers(void)
+{
     struct blkin_context context = marked();
+    char buffer[BLKIN_B3_SIZE] = "unchanged";
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
-        refuses(blkin_context_from_traceparent, "traceparent", table[i]);
-    about("traceparent: NULL", "", 0);
-    CHECK(blkin_context_from_traceparent(&context, NULL, 55) == -EINVAL);
-    CHECK(blkin_context_from_traceparent(NULL, PARENT, 55) == -EINVAL);
+    for (int format = 0; format < (int)COUNT(formats); format++) {
+        (void)snprintf(subject, sizeof(subject), "writer of format %d", format);
+        for (size_t i = 0; i < COUNT(incomplete); i++)
+            REQUIRE(formats[format].to(&incomplete[i], buffer) == -EINVAL);
+        REQUIRE(formats[format].to(NULL, buffer) == -EINVAL);
+        REQUIRE(formats[format].to(&context, NULL) == -EINVAL);
+        REQUIRE(formats[format].from(&context, NULL, 1) == -EINVAL);
+        REQUIRE(formats[format].from(NULL, PARENT, sizeof(PARENT) - 1) == -EINVAL);
+    }
+    REQUIRE(strcmp(buffer, "unchanged") == 0);
+    context = (struct blkin_context){.trace_id_high = 1, .span_id = 1, .flags = DEBUG};
+    REQUIRE(blkin_context_to_traceparent(&context, buffer) == 55);
+    REQUIRE(strcmp(buffer, "00-00000000000000010000000000000000-0000000000000001-01") == 0);
 }
 
-static void test_traceparent_writer(void)
-{
-    struct blkin_context context = {0};
-    char *buffer = marked_buffer(BLKIN_TRACEPARENT_SIZE);
+/* ---------------------------------------------------------------- B3 in several fields */
 
-    snprintf(subject, sizeof(subject), "traceparent writer");
-    CHECK(blkin_context_to_traceparent(&context, buffer) == -EINVAL);
-    context.trace_id = 1;
-    CHECK(blkin_context_to_traceparent(&context, buffer) == -EINVAL);
-    context.trace_id = 0;
-    context.span_id = 1;
-    CHECK(blkin_context_to_traceparent(&context, buffer) == -EINVAL);
-    for (int i = 0; i < BLKIN_TRACEPARENT_SIZE; i++)
-        CHECK(buffer[i] == '#');
-    CHECK(blkin_context_to_traceparent(NULL, buffer) == -EINVAL);
-    context.trace_id_high = 1;
-    CHECK(blkin_context_to_traceparent(&context, NULL) == -EINVAL);
-    context.flags = DEBUG;
-    CHECK(blkin_context_to_traceparent(&context, buffer) == 55);
-    CHECK(strcmp(buffer, "00-00000000000000010000000000000000-0000000000000001-01") == 0);
-    free(buffer);
+static struct blkin_context_text field(const char *text)
+{
+    return (struct blkin_context_text){text ? exact_copy(text, strlen(text)) : NULL,
+                                       text ? strlen(text) : 0};
+}
+
+/* trace id, span id, parent span id, sampled, flags; NULL: did not come */
+static int from_fields(struct blkin_context *context, const char *const texts[5])
+{
+    const struct blkin_context_b3_fields fields = {
+        field(texts[0]), field(texts[1]), field(texts[2]), field(texts[3]), field(texts[4])};
+    int error;
+
+    (void)snprintf(subject, sizeof(subject), "b3 fields:");
+    for (int i = 0; i < 5; i++)
+        (void)snprintf(subject + strlen(subject), sizeof(subject) - strlen(subject), " %s",
+                       texts[i] ? texts[i] : "none");
+    check_fields(&fields);
+    error = blkin_context_from_b3_fields(context, &fields);
+    free((void *)fields.trace_id.text);
+    free((void *)fields.span_id.text);
+    free((void *)fields.parent_span_id.text);
+    free((void *)fields.sampled.text);
+    free((void *)fields.flags.text);
+    return error;
+}
+
+static void test_fields(void)
+{
+    static const struct {
+        const char *texts[5];
+        const char *single; /* the same in one header; NULL: refused */
+    } cases[] = {
+        {{TRACE_128, SPAN, UP, "1", NULL}, TRACE_128 "-" SPAN "-1-" UP},
+        {{TRACE_64, SPAN, NULL, "false", NULL}, TRACE_64 "-" SPAN "-0"},
+        {{TRACE_64, SPAN, NULL, "TRUE", NULL}, TRACE_64 "-" SPAN "-1"},
+        {{TRACE_64, SPAN, NULL, "False", NULL}, TRACE_64 "-" SPAN "-0"},
+        {{TRACE_64, SPAN, UP, NULL, NULL}, TRACE_64 "-" SPAN "-" UP},
+        {{TRACE_64, SPAN, UP, NULL, "1"}, TRACE_64 "-" SPAN "-d-" UP},
+        {{TRACE_64, SPAN, UP, "0", "1"}, TRACE_64 "-" SPAN "-d-" UP},
+        {{TRACE_64, SPAN, ZEROS, "1", "0"}, TRACE_64 "-" SPAN "-1"},
+        {{TRACE_64, SPAN, NULL, "1", "true"}, TRACE_64 "-" SPAN "-1"},
+        {{TRACE_64, SPAN, NULL, NULL, ""}, TRACE_64 "-" SPAN},
+        {{NULL, NULL, NULL, "0", NULL}, "0"},
+        {{NULL, NULL, NULL, "1", NULL}, "1"},
+        {{NULL, NULL, NULL, NULL, "1"}, "d"},
+        {{NULL, NULL, NULL, NULL, NULL}, NULL},
+        {{NULL, NULL, NULL, NULL, "0"}, NULL},
+        {{TRACE_64, NULL, NULL, "1", NULL}, NULL},
+        {{"", SPAN, NULL, "1", NULL}, NULL},
+        {{TRACE_64, SPAN, "", "1", NULL}, NULL},
+        {{TRACE_64, SPAN, NULL, "d", NULL}, NULL},
+        {{TRACE_64, SPAN, NULL, "truee", NULL}, NULL},
+        {{TRACE_64, SPAN, NULL, "x", "1"}, NULL},
+        {{TRACE_64, SPAN, UP "0", "1", NULL}, NULL},
+        {{TRACE_64, SPAN, "05E3AC9A4F6E3B90", "1", NULL}, NULL},
+    };
+    struct blkin_context context, single;
+    struct blkin_context_b3_values values;
+    struct blkin_context_b3_fields none = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *const *texts = cases[i].texts, *whole = cases[i].single;
+
+        context = marked();
+        REQUIRE((from_fields(&context, texts) == 0) == (whole != NULL));
+        if (!whole)
+            continue;
+        REQUIRE(blkin_context_from_b3(&single, whole, strlen(whole)) == 0);
+        REQUIRE(same(&context, &single));
+        REQUIRE(blkin_context_to_b3_fields(&context, &values) == 0);
+        REQUIRE(strcmp(values.trace_id, texts[0] ? texts[0] : "") == 0);
+        REQUIRE(strcmp(values.span_id, texts[1] ? texts[1] : "") == 0);
+        REQUIRE(strcmp(values.parent_span_id, context.parent_span_id ? UP : "") == 0);
+        REQUIRE(strcmp(values.flags, context.flags & DEBUG ? "1" : "") == 0);
+        REQUIRE(strcmp(values.sampled, context.flags & DEBUG        ? ""
+                                       : !(context.flags & DECIDED) ? ""
+                                       : context.flags & SAMPLED    ? "1"
+                                                                    : "0") == 0);
+    }
+    (void)snprintf(subject, sizeof(subject), "b3 fields: NULL");
+    REQUIRE(blkin_context_from_b3_fields(&context, NULL) == -EINVAL);
+    REQUIRE(blkin_context_from_b3_fields(NULL, &none) == -EINVAL);
+    memset(&context, 0, sizeof(context));
+    REQUIRE(blkin_context_to_b3_fields(&context, &values) == -EINVAL);
+    REQUIRE(blkin_context_to_b3_fields(NULL, &values) == -EINVAL);
+    REQUIRE(blkin_context_to_b3_fields(&context, NULL) == -EINVAL);
 }
 
 /* ---------------------------------------------------------------- tracestate */
 
+static struct blkin_context with_parent(void)
+{
+    struct blkin_context context = {0};
+
+    REQUIRE(blkin_context_from_traceparent(&context, PARENT, strlen(PARENT)) == 0);
+    return context;
+}
+
 static int takes_state(const char *text)
 {
     struct blkin_context context = with_parent();
+    const size_t length = strlen(text);
+    char *copy = exact_copy(text, length);
+    int error;
 
-    about("tracestate", text, strlen(text));
-    return parse(as_tracestate, &context, text, strlen(text)) == 0;
+    (void)snprintf(subject, sizeof(subject), "tracestate: %.500s", text);
+    for (size_t room = 0; room < length + 2; room += 1 + room / 8)
+        check_tracestate(copy, length, room);
+    error = blkin_context_set_tracestate(&context, copy, length);
+    free(copy);
+    return error == 0;
+}
+
+/* key, "=", value of the given lengths */
+static char *entry_of(size_t key_length, size_t value_length)
+{
+    char *text = exact(key_length + value_length + 2);
+
+    memset(text, 'z', key_length);
+    text[key_length] = '=';
+    memset(text + key_length + 1, 'v', value_length);
+    text[key_length + 1 + value_length] = '\0';
+    return text;
 }
 
 static int takes_entry(size_t key_length, size_t value_length)
 {
-    char *text = entry_of("", key_length, value_length);
-    int takes = takes_state(text);
+    char *text = entry_of(key_length, value_length);
+    const int takes = takes_state(text);
 
     free(text);
     return takes;
 }
 
 /* count entries k0=v,k1=v,... */
-static void list_of(char *text, int count, const char *end)
+static int takes_list(int count, const char *end)
 {
-    *text = '\0';
+    char text[512] = "";
+
     for (int i = 0; i < count; i++)
         sprintf(text + strlen(text), "%sk%d=v", i ? "," : "", i);
-    strcat(text, end);
+    return takes_state(strcat(text, end));
 }
 
 /* every character that a value may have */
@@ -151,190 +344,256 @@ static void list_of(char *text, int count, const char *end)
     " !\"#$%&'()*+-./0123456789:;<>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`" \
     "abcdefghijklmnopqrstuvwxyz{|}~"
 
-static void test_tracestate_valid(void)
+static void test_tracestate(void)
 {
-    static const char *const table[] = {
-        "congo=t61rcWkgMzE",
-        "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE",
-        "vendorname1=opaqueValue1,vendorname2=opaqueValue2",
-        "foo=1,bar=2",
-        "foo=1 \t , \t bar=2, \t baz=3",
-        "foo=1\t \t,\t \tbar=2,\t \tbaz=3",
-        " foo=1",
-        "\tfoo=1",
-        "foo=1 ",
-        "foo=1\t",
-        "\t foo=1 \t",
-        "foo= 1",
-        "foo=  a b  c",
-        /* empty members */
-        ",",
-        "foo=1,",
-        ",foo=1",
-        "foo=1,,bar=2",
-        "foo=1, \t ,bar=2",
-        /* keys: level 1 with a tenant, and what level 2 adds */
-        "fw529a3039@dt=FfkxNDY",
-        "0tenant@vendor=1",
-        "1=1",
-        "foo@=1",
-        "foo@@bar=1",
-        "a_-*/@z=1",
-        "k=" VALUE_CHARACTERS,
-        /* a key that comes twice: others may care */
-        "foo=1,foo=1",
-        "foo=1,bar=2,foo=3",
-    };
+    /* clang-format off */
+    static const char *const good[] = {
+        "congo=t61rcWkgMzE", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE", "foo=1 \t , \t bar=2",
+        "foo=1\t \t,\t \tbar=2", " foo=1", "\tfoo=1", "foo=1 ", "foo=1\t", "\t foo=1 \t", "foo= 1",
+        "foo=  a b  c", "foo=1;bar", ",", "foo=1,", ",foo=1", "foo=1,,bar=2", "foo=1, \t ,bar=2",
+        "fw529a3039@dt=FfkxNDY", "0tenant@vendor=1", "1=1", "foo@=1", "foo@@bar=1", "a_-*/@z=1",
+        "k=" VALUE_CHARACTERS, "foo=1,foo=1", "foo=1,bar=2,foo=3"};
+    static const char *const bad[] = {
+        "foo", "=", "=1", "foo=", "foo=,bar=3", "foo= ", "foo =1", "FOO=1", "foo.bar=1", "foO=1",
+        "@foo=1", "_foo=1", "-foo=1", "foo=b=z", "foo=a\tb", "foo=\t1", "foo=1\n", "a=1,=",
+        "a=1 ,b", "f\xc3=1", "foo=\x7f", "f=\xc3\xa9", "foo=1\r\nX: y", "foo=1 x=2,y=3="};
+    /* clang-format on */
     struct blkin_context context = with_parent();
-    char buffer[BLKIN_TRACESTATE_SIZE], list[512];
+    char buffer[BLKIN_TRACESTATE_SIZE], *large;
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        CHECK(takes_state(table[i]));
-        context = with_parent();
-        CHECK(blkin_context_set_tracestate(&context, table[i], strlen(table[i])) == 0);
-        if (strcmp(table[i], ",") == 0) {
-            CHECK(!context.tracestate && context.tracestate_length == 0);
-            continue;
-        }
-        CHECK(context.tracestate == table[i] && context.tracestate_length == strlen(table[i]));
-        CHECK(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) ==
-              (int)strlen(table[i]));
-        CHECK(strcmp(buffer, table[i]) == 0);
-    }
+    for (size_t i = 0; i < COUNT(good); i++)
+        REQUIRE(takes_state(good[i]));
+    for (size_t i = 0; i < COUNT(bad); i++)
+        REQUIRE(!takes_state(bad[i]));
+    REQUIRE(takes_entry(1, 1) && takes_entry(256, 1) && takes_entry(1, 256) &&
+            takes_entry(256, 256));
+    REQUIRE(!takes_entry(0, 1) && !takes_entry(1, 0) && !takes_entry(257, 1) &&
+            !takes_entry(1, 257));
+    REQUIRE(takes_list(32, "") && takes_list(31, ","));
+    REQUIRE(!takes_list(33, "") && !takes_list(32, ",") && !takes_list(32, ", "));
 
-    CHECK(takes_entry(1, 1));
-    CHECK(takes_entry(256, 1));
-    CHECK(takes_entry(1, 256));
-    CHECK(takes_entry(256, 256));
-    list_of(list, 32, "");
-    CHECK(takes_state(list));
-    list_of(list, 31, ",");
-    CHECK(takes_state(list));
-
+    (void)snprintf(subject, sizeof(subject), "tracestate beside others");
+    REQUIRE(blkin_context_set_tracestate(&context, "foo=1\0", 6) == -EINVAL && !context.tracestate);
     /* without entries: none, and one that was there is gone */
-    about("tracestate", "", 0);
-    context = with_parent();
-    CHECK(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
-    CHECK(blkin_context_set_tracestate(&context, "", 0) == 0 && !context.tracestate);
-    CHECK(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == 0 && !*buffer);
-
+    REQUIRE(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
+    REQUIRE(blkin_context_set_tracestate(&context, "", 0) == 0 && !context.tracestate);
+    REQUIRE(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == 0 && !*buffer);
     /* a traceparent comes without the tracestate of the one before */
-    CHECK(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
-    CHECK(blkin_context_from_traceparent(&context, PARENT, 55) == 0 && !context.tracestate);
-}
-
-static void test_tracestate_malformed(void)
-{
-    static const char *const table[] = {
-        "foo",      "=",          "=1",        "foo=",           "foo=,bar=3", "foo= ",
-        "foo =1",   "FOO=1",      "foo.bar=1", "foO=1",          "@foo=1",     "_foo=1",
-        "-foo=1",   "foo=b=z",    "foo=a\tb",  "foo=\t1",        "foo=1\n",    "foo=1\r\nX: y",
-        "foo=\x7f", "f=\xc3\xa9", "foo=1;bar", "foo=1 x=2,y=3=", "a=1,=",      "a=1 ,b",
-        "f\xc3=1",
-    };
-    struct blkin_context context;
-    char list[512], buffer[BLKIN_TRACESTATE_SIZE], *large;
-    static const char nul[] = "foo=1\0";
-
-    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        if (strcmp(table[i], "foo=1;bar") == 0)
-            CHECK(takes_state(table[i])); /* odd, but a value */
-        else
-            CHECK(!takes_state(table[i]));
-    }
-    CHECK(!takes_entry(0, 1));
-    CHECK(!takes_entry(1, 0));
-    CHECK(!takes_entry(257, 1));
-    CHECK(!takes_entry(1, 257));
-    list_of(list, 33, "");
-    CHECK(!takes_state(list));
-    list_of(list, 32, ",");
-    CHECK(!takes_state(list));
-    list_of(list, 32, ", ");
-    CHECK(!takes_state(list));
-
-    about("tracestate with NUL", "", 0);
-    context = with_parent();
-    CHECK(parse(as_tracestate, &context, nul, sizeof(nul) - 1) == -EINVAL);
-
-    /* an invalid one is dropped, the context is not */
-    CHECK(context.span_id == 0x00f067aa0ba902b7 && !context.tracestate);
-
+    REQUIRE(blkin_context_set_tracestate(&context, "a=b", 3) == 0 && context.tracestate);
+    REQUIRE(blkin_context_from_traceparent(&context, PARENT, 55) == 0 && !context.tracestate);
     /* too long, though only of white space */
-    large = repeated(' ', BLKIN_TRACESTATE_MAX + 1);
-    CHECK(blkin_context_set_tracestate(&context, large, BLKIN_TRACESTATE_MAX) == 0);
-    CHECK(blkin_context_set_tracestate(&context, large, BLKIN_TRACESTATE_MAX + 1) == -EINVAL);
+    large = memset(exact(BLKIN_TRACESTATE_MAX + 1), ' ', BLKIN_TRACESTATE_MAX + 1);
+    REQUIRE(blkin_context_set_tracestate(&context, large, BLKIN_TRACESTATE_MAX) == 0);
+    REQUIRE(blkin_context_set_tracestate(&context, large, BLKIN_TRACESTATE_MAX + 1) == -EINVAL);
     free(large);
-
+    REQUIRE(blkin_context_set_tracestate(&context, NULL, 0) == -EINVAL);
+    REQUIRE(blkin_context_to_tracestate(&context, NULL, 10) == -EINVAL);
+    REQUIRE(blkin_context_to_tracestate(&context, buffer, 0) == -EINVAL);
     /* none without a traceparent */
     memset(&context, 0, sizeof(context));
-    CHECK(blkin_context_set_tracestate(&context, "a=b", 3) == -EINVAL && !context.tracestate);
-    CHECK(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == -EINVAL);
-    CHECK(blkin_context_set_tracestate(NULL, "a=b", 3) == -EINVAL);
-    context = with_parent();
-    CHECK(blkin_context_set_tracestate(&context, NULL, 0) == -EINVAL);
-    CHECK(blkin_context_to_tracestate(&context, NULL, 10) == -EINVAL);
-    CHECK(blkin_context_to_tracestate(&context, buffer, 0) == -EINVAL);
-
-    /* filled in by hand, past the check */
-    context.tracestate = "not a list";
-    context.tracestate_length = 10;
-    CHECK(blkin_context_to_tracestate(&context, buffer, 5) == -EINVAL);
+    REQUIRE(blkin_context_set_tracestate(&context, "a=b", 3) == -EINVAL && !context.tracestate);
+    REQUIRE(blkin_context_to_tracestate(&context, buffer, sizeof(buffer)) == -EINVAL);
+    REQUIRE(blkin_context_set_tracestate(NULL, "a=b", 3) == -EINVAL);
 }
 
-/* The tracestate must come out like this in a buffer of room characters and the NUL. */
-static void truncates(const char *text, size_t room, const char *wanted)
+/* What does not fit: see naive_truncate(). */
+static void test_truncation(void)
 {
-    struct blkin_context context = with_parent();
-    char *buffer = marked_buffer(room + 1);
+    static const struct {
+        const char *text;
+        size_t room;
+        const char *wanted;
+    } cases[] = {
+        {"a=1 , b=2", 9, "a=1 , b=2"}, /* all that fits is passed on as it is */
+        {"a=1 , b=2", 8, "a=1,b=2"},   /* then white space and empty members go, */
+        {",, a=1 ,,b=2 \t", 7, "a=1,b=2"},
+        {"a=1,b=2", 6, "a=1"}, /* then whole entries, from the end */
+        {"a=1,b=2", 0, ""},
+    };
+    char text[1000], *large = entry_of(5, 123), *larger = entry_of(6, 200); /* 129 and 207 */
 
-    about("truncated tracestate", text, strlen(text));
-    CHECK(blkin_context_set_tracestate(&context, text, strlen(text)) == 0);
-    CHECK(blkin_context_to_tracestate(&context, buffer, room + 1) == (int)strlen(wanted));
-    CHECK(memcmp(buffer, wanted, strlen(wanted) + 1) == 0);
-    free(buffer);
-}
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct blkin_context context = with_parent();
+        char *buffer = marked_buffer(cases[i].room + 1);
 
-static void test_tracestate_truncation(void)
-{
-    char text[2000], wanted[2000];
-    char *large = entry_of("large", 5, 123);   /* 129 characters */
-    char *larger = entry_of("larger", 6, 200); /* 207 */
-
-    /* all that fits is passed on as it is */
-    truncates("a=1 , b=2", 9, "a=1 , b=2");
-    /* then white space and empty members go */
-    truncates("a=1 , b=2", 8, "a=1,b=2");
-    truncates(",, a=1 ,,b=2 \t", 7, "a=1,b=2");
-    /* then whole entries, from the end */
-    truncates("a=1,b=2", 6, "a=1");
-    truncates("a=1,bb=2,c=3", 11, "a=1,bb=2");
-    truncates("a=1,b=2", 3, "a=1");
-    truncates("a=1,b=2", 2, "");
-    truncates("a=1,b=2", 0, "");
-
-    /* but those above 128 characters first, no more of them than need be, from the last */
-    sprintf(text, "a=1,%s,b=2,%s,c=3", large, larger);
-    sprintf(wanted, "a=1,%s,b=2,c=3", large);
-    truncates(text, strlen(text), text);
-    truncates(text, strlen(text) - 1, wanted);
-    truncates(text, strlen(wanted), wanted);
-    truncates(text, strlen(wanted) - 1, "a=1,b=2,c=3");
-    truncates(text, 11, "a=1,b=2,c=3");
-    truncates(text, 10, "a=1,b=2");
+        (void)snprintf(subject, sizeof(subject), "truncated to %zu: %s", cases[i].room,
+                       cases[i].text);
+        REQUIRE(blkin_context_set_tracestate(&context, cases[i].text, strlen(cases[i].text)) == 0);
+        REQUIRE(blkin_context_to_tracestate(&context, buffer, cases[i].room + 1) ==
+                (int)strlen(cases[i].wanted));
+        REQUIRE(strcmp(buffer, cases[i].wanted) == 0);
+        free(buffer);
+    }
+    /* entries above 128 characters go first */
+    (void)snprintf(text, sizeof(text), "a=1,%s,b=2,%s,c=3", large, larger);
+    for (size_t room = 0; room < strlen(text) + 2; room++)
+        check_tracestate(text, strlen(text), room);
     free(large);
     free(larger);
 }
 
+/* ---------------------------------------------------------------- binary forms */
+
+static void test_opencensus(void)
+{
+    /* the specification's example */
+    static const unsigned char example[] = {0,   0,   75,  249, 47,  53, 119, 179, 77, 166,
+                                            163, 206, 146, 157, 0,   14, 71,  54,  1,  52,
+                                            240, 103, 170, 11,  169, 2,  183, 2,   1};
+    struct blkin_context context = marked();
+    unsigned char written[BLKIN_OPENCENSUS_SIZE];
+    char bytes[40];
+
+    REQUIRE(blkin_context_from_opencensus(&context, example, 29) == 0);
+    REQUIRE(context.trace_id_high == 0x4bf92f3577b34da6 && context.trace_id == 0xa3ce929d000e4736);
+    REQUIRE(context.span_id == 0x34f067aa0ba902b7 && context.parent_span_id == 0);
+    REQUIRE(context.flags == (SAMPLED | DECIDED | REMOTE) && !context.tracestate);
+    REQUIRE(blkin_context_to_opencensus(&context, written) == 29);
+    REQUIRE(memcmp(written, example, 29) == 0);
+    /* the last byte, options: not sampled, or not there, is undecided */
+    memcpy(bytes, example, 29);
+    for (int options = 0; options < 256; options++) {
+        bytes[28] = (char)options;
+        REQUIRE(is_accepted(OPENCENSUS, bytes, 29));
+    }
+    for (size_t length = 0; length <= 28; length++)
+        REQUIRE(is_accepted(OPENCENSUS, bytes, length) == (length == 27));
+}
+
+static void test_packed(void)
+{
+    static const unsigned char wire[24] = {0x00, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07,
+                                           0xf8, 0xf9, 0xfa, 0xfb, 0xfc, 0xfd, 0xfe, 0xff,
+                                           0x80, 0,    0,    0,    0,    0,    0,    0x01};
+    static const unsigned char zeros[24];
+    const struct blkin_trace_info info = {-1, -2, -3};
+    struct blkin_context context = marked();
+    struct blkin_trace_info_packed packed, original;
+
+    (void)snprintf(subject, sizeof(subject), "packed");
+    check_packed(wire, sizeof(wire));
+    check_packed(zeros, sizeof(zeros));
+    memcpy(&packed, wire, sizeof(wire));
+    REQUIRE(blkin_context_from_packed(&context, &packed) == 0);
+    REQUIRE(context.trace_id == 0x0001020304050607 && context.span_id == 0xf8f9fafbfcfdfeff);
+    REQUIRE(context.parent_span_id == 0x8000000000000001);
+    REQUIRE(context.flags == (SAMPLED | DECIDED | REMOTE) && !context.tracestate);
+
+    /* the same as the original functions */
+    REQUIRE(blkin_pack_trace_info(&info, &original) == 0);
+    REQUIRE(blkin_context_from_packed(&context, &original) == 0);
+    REQUIRE(context.trace_id == UINT64_MAX && context.span_id == UINT64_MAX - 1 &&
+            context.parent_span_id == UINT64_MAX - 2);
+
+    /* a 128-bit trace id loses its high half; undecided is taken as sampled */
+    context.trace_id_high = 7;
+    context.flags = 0;
+    REQUIRE(blkin_context_to_packed(&context, &packed) == 0);
+    REQUIRE(memcmp(&packed, &original, sizeof(original)) == 0);
+
+    /* not sampled is "not traced", both ways; a child of such a trace has a span id */
+    context.flags = DECIDED;
+    REQUIRE(blkin_context_to_packed(&context, &packed) == 0);
+    REQUIRE(memcmp(&packed, zeros, sizeof(zeros)) == 0);
+    ((unsigned char *)&packed)[15] = 1;
+    context = marked();
+    REQUIRE(blkin_context_from_packed(&context, &packed) == 0);
+    REQUIRE(context.flags == (DECIDED | REMOTE) && !blkin_context_has_ids(&context));
+    REQUIRE(context.span_id == 0 && context.parent_span_id == 0);
+
+    /* ids that are not whole */
+    for (size_t i = 0; i < COUNT(incomplete); i++)
+        REQUIRE(blkin_context_to_packed(&incomplete[i], &packed) == -EINVAL);
+    context = (struct blkin_context){.trace_id_high = 1, .span_id = 1};
+    REQUIRE(blkin_context_to_packed(&context, &packed) == -EINVAL);
+    REQUIRE(blkin_context_from_packed(&context, NULL) == -EINVAL);
+    REQUIRE(blkin_context_from_packed(NULL, &packed) == -EINVAL);
+    REQUIRE(blkin_context_to_packed(&context, NULL) == -EINVAL);
+    REQUIRE(blkin_context_to_packed(NULL, &packed) == -EINVAL);
+}
+
+/* ---------------------------------------------------------------- environment */
+
+static void test_environment(void)
+{
+    struct blkin_context context = marked(), before = context, read;
+    char *parent = marked_buffer(BLKIN_TRACEPARENT_VARIABLE_SIZE), *state;
+    char large[BLKIN_TRACESTATE_VARIABLE_SIZE], *value;
+
+    snprintf(subject, sizeof(subject), "environment");
+    unsetenv("TRACEPARENT");
+    setenv("TRACESTATE", "congo=t61rcWkgMzE", 1);
+    REQUIRE(blkin_context_from_environment(&context) == -ENOENT);
+    setenv("TRACEPARENT", "", 1);
+    REQUIRE(blkin_context_from_environment(&context) == -ENOENT);
+    setenv("TRACEPARENT", "00-what", 1);
+    REQUIRE(blkin_context_from_environment(&context) == -EINVAL);
+    REQUIRE(memcmp(&context, &before, sizeof(context)) == 0);
+    setenv("TRACEPARENT", PARENT, 1);
+    REQUIRE(blkin_context_from_environment(NULL) == -EINVAL);
+    REQUIRE(blkin_context_from_environment(&context) == 0);
+    REQUIRE(context.span_id == 0x00f067aa0ba902b7 && context.flags == (SAMPLED | DECIDED | REMOTE));
+    REQUIRE(context.tracestate && context.tracestate_length == 17 &&
+            memcmp(context.tracestate, "congo=t61rcWkgMzE", 17) == 0);
+    setenv("TRACESTATE", "Not Valid", 1);
+    REQUIRE(blkin_context_from_environment(&context) == 0 && !context.tracestate);
+    unsetenv("TRACESTATE");
+    REQUIRE(blkin_context_from_environment(&context) == 0 && !context.tracestate);
+
+    /* what is written for a child is what the child reads */
+    REQUIRE(blkin_context_set_tracestate(&context, "rojo=1,congo=2", 14) == 0);
+    REQUIRE(blkin_context_to_traceparent_variable(&context, parent) == 67);
+    REQUIRE(memcmp(parent, "TRACEPARENT=" PARENT, 68) == 0);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, large, sizeof(large)) == 25);
+    REQUIRE(strcmp(large, "TRACESTATE=rojo=1,congo=2") == 0);
+    putenv(parent);
+    putenv(large);
+    REQUIRE(blkin_context_from_environment(&read) == 0);
+    REQUIRE(read.trace_id == context.trace_id && read.tracestate_length == 14);
+    unsetenv("TRACEPARENT");
+    unsetenv("TRACESTATE");
+
+    /* shortened to the buffer; nothing left, nothing there */
+    state = marked_buffer(18);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, state, 18) == 17);
+    REQUIRE(strcmp(state, "TRACESTATE=rojo=1") == 0);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, state, 17) == 0 && !*state);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, state, 12) == 0 && !*state);
+    for (size_t size = 0; size < 12; size++)
+        REQUIRE(blkin_context_to_tracestate_variable(&context, state, size) == -EINVAL);
+    REQUIRE(blkin_context_set_tracestate(&context, "", 0) == 0);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, state, 18) == 0 && !*state);
+
+    /* 512 characters fit the advised size */
+    value = entry_of(256, 255);
+    REQUIRE(strlen(value) == 512);
+    REQUIRE(blkin_context_set_tracestate(&context, value, 512) == 0);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, large, sizeof(large)) == 523);
+    REQUIRE(strcmp(large + 11, value) == 0);
+
+    memset(&context, 0, sizeof(context));
+    memset(parent, '#', BLKIN_TRACEPARENT_VARIABLE_SIZE - 1);
+    REQUIRE(blkin_context_to_traceparent_variable(&context, parent) == -EINVAL && *parent == '#');
+    REQUIRE(blkin_context_to_tracestate_variable(&context, large, sizeof(large)) == -EINVAL);
+    REQUIRE(blkin_context_to_traceparent_variable(&context, NULL) == -EINVAL);
+    REQUIRE(blkin_context_to_tracestate_variable(&context, NULL, 100) == -EINVAL);
+    free(value);
+    free(state);
+    free(parent);
+}
+
 int main(void)
 {
-    test_traceparent_valid();
-    test_traceparent_malformed();
-    test_traceparent_writer();
-    test_each_byte(blkin_context_from_traceparent, PARENT,
-                   "hh-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh");
-    test_tracestate_valid();
-    test_tracestate_malformed();
-    test_tracestate_truncation();
-    return context_status();
+    test_texts();
+    test_each_byte(TRACEPARENT, PARENT);
+    test_each_byte(B3, TRACE_128 "-" SPAN "-1-" UP);
+    test_each_byte(B3, TRACE_128 "-" SPAN "-d");
+    test_writers();
+    test_fields();
+    test_tracestate();
+    test_truncation();
+    test_opencensus();
+    test_packed();
+    test_environment();
+    return 0;
 }

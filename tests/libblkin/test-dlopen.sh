@@ -25,16 +25,19 @@ recorded plugged
 lost_nothing plugged
 
 # with the recorder's rings, and with the library inside of the plug-in, too
+compile() { # LIBRARY...
+    "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -DPATIENT -shared -fPIC -I"$BUILD/include" \
+        -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" "$@" || fail "the plug-in does not compile"
+}
 mkdir "$WORK/rings" && mkfifo "$WORK/rings/end"
 "$BUILD/tests/libblkin-ring/agent" "$WORK/rings" <"$WORK/rings/end" >"$WORK/found" &
 agent=$!
 exec 9>"$WORK/rings/end"
 export BLKIN_RINGS=$WORK/rings/socket BLKIN_LTTNG=no
 wait_for 20 - "the agent" test -S "$BLKIN_RINGS" || exit 1
+compile -L"$BUILD/lib" -lblkin -Wl,-rpath,"$BUILD/lib"
 opens 200
-"${CC:-cc}" -std=c11 -Wall -Wextra -Werror -DPLUGIN -shared -fPIC -I"$BUILD/include" \
-    -o "$WORK/plugin.so" "$SRC/tests/libblkin/plugin.c" "$BUILD/lib/libblkin.a" ||
-    fail "the plug-in does not compile"
+compile "$BUILD/lib/libblkin.a"
 opens 200
 exec 9>&-
 wait $agent && grep -qx 'spans 400' "$WORK/found" || fail "of 400 spans in the rings: $(cat "$WORK/found")"

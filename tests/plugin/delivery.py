@@ -70,7 +70,8 @@ def delivers(collector, spans=100, once=True, **options):
 
 
 def refuses_to_start(target, *said, **options):
-    run = drive(target, "add:1", "flush", "close", **options)
+    # what it waits for is an answer, which takes its time on a busy machine
+    run = drive(target, "add:1", "flush", "close", **{"request_timeout_ms": 20000, **options})
     expect(run.status == 1, "it has started: " + run.explain())
     for words in said:
         expect(words in run.messages, "it does not say \"%s\": %s" % (words, run.explain()))

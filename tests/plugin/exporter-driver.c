@@ -20,7 +20,7 @@
  */
 #include "babeltrace-plugin/base/hash.h"
 #include "babeltrace-plugin/base/monotonic.h"
-#include "babeltrace-plugin/deliver/exporter.h"
+#include "babeltrace-plugin/params.h"
 #include "waits.h"
 
 #include <inttypes.h>
@@ -28,18 +28,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static struct exporter_options options = {
-    .transport.request_timeout_ms = 2000,
-    .require_collector = true,
-    .batch_spans = 1000,
-    .batch_bytes = 1 << 20,
-    .batch_timeout_ms = 50,
-    .queue_bytes = 64 << 20,
-    .on_full = ON_FULL_AUTO,
-    .retry_timeout_ms = 10000,
-    .flush_timeout_ms = 5000,
-    .spool = {.bytes = 1 << 30, .age_ms = INT64_C(259200000), .senders = 8},
-};
+static struct params params;
+
+/* What is not as in the component. */
+static void set_defaults(void)
+{
+    params_begin(&params);
+    params.exporter.transport.request_timeout_ms = 2000;
+    params.exporter.batch_timeout_ms = 50;
+    params.exporter.retry_timeout_ms = 10000;
+}
 
 static const char *bad = "";
 static const char *big = "";
@@ -278,87 +276,45 @@ static void take_step(const char *step)
     }
 }
 
-static int choice_of(const char *value, const char *const *names)
-{
-    for (int i = 0; names[i]; i++) {
-        if (strcmp(value, names[i]) == 0)
-            return i;
-    }
-    fail("unknown choice", value);
-    return 0;
-}
-
 static void set_option(const char *name, const char *value)
 {
-    static const char *const on_full[] = {"auto", "block", "drop-oldest", NULL};
-    static const char *const compression[] = {"auto", "none", "gzip", "zstd", NULL};
-    static const char *const format[] = {"auto", "zipkin", "otlp", NULL};
-    static const char *const spool_fsync[] = {"second", "batch", "never", NULL};
     const struct {
         const char *name;
         const char **text;
         int64_t *integer;
-    } all[] = {
-        {"endpoint", &options.transport.endpoint, NULL},
+    } own[] = {
         {"bad", &bad, NULL},
         {"big", &big, NULL},
-        {"tap", &options.tap, NULL},
         {"per-trace", NULL, &spans_per_trace},
-        {"tls-ca", &options.transport.tls_ca, NULL},
-        {"tls-cert", &options.transport.tls_cert, NULL},
-        {"tls-key", &options.transport.tls_key, NULL},
-        {"kafka-file", &options.transport.kafka_file, NULL},
-        {"spool", &options.spool.folder, NULL},
-        {"spool-bytes", NULL, &options.spool.bytes},
-        {"spool-age-ms", NULL, &options.spool.age_ms},
-        {"spool-senders", NULL, &options.spool.senders},
-        {"bearer-token-file", &options.transport.credentials.bearer_file, NULL},
-        {"bearer-token-env", &options.transport.credentials.bearer_env, NULL},
-        {"basic-auth-file", &options.transport.credentials.basic_file, NULL},
-        {"basic-auth-env", &options.transport.credentials.basic_env, NULL},
         {"noise", NULL, &noise},
         {"services", NULL, &services},
-        {"batch-spans", NULL, &options.batch_spans},
-        {"batch-bytes", NULL, &options.batch_bytes},
-        {"requests", NULL, &options.requests},
-        {"batch-timeout-ms", NULL, &options.batch_timeout_ms},
-        {"queue-bytes", NULL, &options.queue_bytes},
-        {"request-timeout-ms", NULL, &options.transport.request_timeout_ms},
-        {"retry-timeout-ms", NULL, &options.retry_timeout_ms},
-        {"flush-timeout-ms", NULL, &options.flush_timeout_ms},
     };
+    const int64_t integer = strtoll(value, NULL, 10);
+    struct error error;
+    size_t count;
+    const struct param_rule *rules = params_table(&count);
 
-    if (strcmp(name, "on-full") == 0) {
-        options.on_full = (enum on_full)choice_of(value, on_full);
-        return;
-    }
-    if (strcmp(name, "compression") == 0) {
-        options.transport.compression = (enum compression)choice_of(value, compression);
-        return;
-    }
-    if (strcmp(name, "format") == 0) {
-        options.format = (enum format)choice_of(value, format);
-        return;
-    }
-    if (strcmp(name, "spool-fsync") == 0) {
-        options.spool.fsync = (enum spool_fsync)choice_of(value, spool_fsync);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        if (strcmp(name, own[i].name) != 0)
+            continue;
+        if (own[i].text)
+            *own[i].text = value;
+        else
+            *own[i].integer = integer;
         return;
     }
     if (strcmp(name, "interrupted") == 0) {
         is_interrupted = true;
         return;
     }
-    if (strcmp(name, "require-collector") == 0) {
-        options.require_collector = strcmp(value, "no") != 0;
-        return;
-    }
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (strcmp(name, all[i].name) != 0)
+    for (size_t i = 0; i < count; i++) {
+        const struct param_value given = {
+            value, rules[i].type == PARAM_BOOLEAN ? strcmp(value, "no") != 0 : integer};
+
+        if (strcmp(name, rules[i].name) != 0)
             continue;
-        if (all[i].text)
-            *all[i].text = value;
-        else
-            *all[i].integer = strtoll(value, NULL, 10);
+        if (!params_set(&params, &rules[i], &given, &error))
+            fail(error.text, value);
         return;
     }
     fail("unknown option", name);
@@ -401,6 +357,7 @@ int main(int argc, char **argv)
     bool is_stored;
     int i = 1;
 
+    set_defaults();
     for (; i < argc; i++) {
         char *equals = strchr(argv[i], '=');
 
@@ -409,7 +366,7 @@ int main(int argc, char **argv)
         *equals = '\0';
         set_option(argv[i], equals + 1);
     }
-    exporter = exporter_new(&options, &callbacks, &error);
+    exporter = exporter_new(&params.exporter, &callbacks, &error);
     if (!exporter) {
         fprintf(stderr, "%s\n", error.text);
         return 1;

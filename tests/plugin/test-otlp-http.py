@@ -25,7 +25,7 @@ from common import free_port  # noqa: E402
 from delivery import (DRIVER, FORMAT, FailsAtFirst, Fifo, bisects, compresses, counts, delivers, drive,  # noqa: E402
                       is_not_understood, refuses_to_start)
 from faulty_collector import *  # noqa: E402,F403 (faults are words here)
-from scenarios import SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
+from scenarios import PATIENCE, SCENARIOS, expect, run_scenarios, scenario, scenarios_of  # noqa: E402
 import otlp  # noqa: E402
 
 RECOVERS = importlib.import_module("test-http").RECOVERS
@@ -157,7 +157,7 @@ def spool_of_services():
     """Records of the spool, and parts of them: to be read without the batch that they were of."""
     with tempfile.TemporaryDirectory() as folder:
         with Collector(listening=False) as collector:
-            timer = threading.Timer(0.5, collector.start)
+            timer = threading.Timer(0.5 * PATIENCE, collector.start)
             timer.start()
             collector.default = judge(lambda request: len(request.spans) > 30, 400)
             run = drive(collector, "live", "add:3000", "wait:spooled:3000", "wait:spool-accepted:3000", "flush", "close",

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "check.h"
-#include "libblkin/preload/called.h"
+#include "libblkin/preload/message.h"
 #include "libblkin/preload/cause.h"
 #include "libblkin/preload/interaction.h"
 #include "libblkin/preload/preload.h"

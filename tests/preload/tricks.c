@@ -1,7 +1,6 @@
 /*
  * What programs do with descriptors that a watcher does not expect: tricks NAME PORT. Each trick
- * makes requests between a client and a server in one program, and prints results of calls that
- * must be the same without the preload.
+ * makes requests in one program, and prints what must be the same without the preload.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -96,7 +95,6 @@ void expect_end(int fd)
         fail("end");
     close(fd);
 }
-/* ---- tricks ---- */
 
 /* 2 requests after a greeting; the client closes its side before the answer of the second one. */
 static void greeting(void)
@@ -568,6 +566,7 @@ int main(int argc, char **argv)
                   {"cancelling", cancelling},
                   {"signalling", signalling},
                   {"jumping", jumping},
+                  {"abandoning", abandoning},
                   {"waking", waking},
                   {"greeting", greeting},
                   {"nothing", nothing},
@@ -584,8 +583,8 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     if (strcmp(argv[1], "serve-2") == 0) {
-        serve(atoi(argv[2]));
-        serve(atoi(argv[2]));
+        for (int i = 0; i < 2; i++)
+            serve(atoi(argv[2]));
         expect_end(atoi(argv[2]));
         return 0;
     }

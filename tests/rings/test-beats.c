@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #define EVENT_BYTES (UINT64_C(1) << 22) /* of a ring: the program's spans of some seconds */
 
@@ -147,18 +148,37 @@ static void test_stopped(int fd, const char *folder)
     served_kill_keeper(&served);
 }
 
-int main(int argc, char *argv[])
+/* With programs and a service of its own, as each takes the seconds after which nobody reads. */
+static pid_t play(void (*test)(int fd, const char *folder), const char *name)
 {
     const char *where = getenv("TMPDIR");
-    const int fd = argc > 1 ? -1 : memfd_create("shared", 0);
+    const pid_t pid = fork();
+    char folder[150];
+    int fd;
+
+    if (pid)
+        return pid;
+    (void)snprintf(folder, sizeof(folder), "%s/%s", where ? where : "/tmp", name);
+    fd = memfd_create("shared", 0);
+    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0 || mkdir(folder, 0700) != 0)
+        exit(1);
+    shared = served_share(fd, sizeof(*shared));
+    test(fd, folder);
+    CHECK(rmdir(folder) == 0);
+    exit(check_status());
+}
+
+int main(int argc, char *argv[])
+{
+    pid_t pids[2];
+    int status;
 
     setenv("BLKIN_LTTNG", "no", 1);
     if (argc > 1)
         return record(atoi(argv[1]));
-    if (fd < 0 || ftruncate(fd, sizeof(*shared)) != 0)
-        return 1;
-    shared = served_share(fd, sizeof(*shared));
-    test_killed(fd, where ? where : "/tmp");
-    test_stopped(fd, where ? where : "/tmp");
+    pids[0] = play(test_killed, "killed");
+    pids[1] = play(test_stopped, "stopped");
+    for (unsigned i = 0; i < 2; i++)
+        CHECK(waitpid(pids[i], &status, 0) == pids[i] && status == 0);
     return check_status();
 }

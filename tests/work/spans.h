@@ -22,6 +22,7 @@ struct test_span {
     const char *name;
     int kind; /* OTLP's */
     bool is_error;
+    const char *schema, *scope_schema; /* NULL: none */
 };
 
 static inline char *put_string(char *at, char tag, const char *text)
@@ -84,7 +85,12 @@ static inline void add_test_span(struct buffer *buffer, const struct test_span *
     *at++ = PB_BYTES(2); /* ScopeSpans */
     part = at++;
     at = put_test_span(at, span);
-    at = pb_end(group, pb_end(part, at));
+    if (span->scope_schema)
+        at = put_string(at, PB_BYTES(3), span->scope_schema);
+    at = pb_end(part, at);
+    if (span->schema)
+        at = put_string(at, PB_BYTES(3), span->schema);
+    at = pb_end(group, at);
     buffer->length = (size_t)(at - buffer->data);
 }
 

@@ -7,6 +7,7 @@
 #include "check.h"
 #include "seed.h"
 #include "spans.h"
+#include "tools/work/keeper.h"
 #include "tools/work/partition.h"
 
 #include <stdio.h>
@@ -421,6 +422,60 @@ static void test_kills(void)
     }
 }
 
+/* ---- what is kept ---------------------------------------------------------------------------- */
+
+static void keep(void *context, const struct held_trace *trace)
+{
+    struct work_counts counts = {0};
+
+    CHECK(keeper_add(context, trace, &counts));
+}
+
+static void on_kept(void *context, const struct otlp_origin *origin, const struct otlp_span *span)
+{
+    char *kept = context;
+
+    sprintf(kept + strlen(kept), "%d %.*s %.*s,", (int)span->id, (int)origin->schema.length,
+            origin->schema.data, (int)origin->scope_schema.length, origin->scope_schema.data);
+}
+
+static bool on_message(void *context, uint32_t partition, const char *data, size_t length)
+{
+    CHECK(partition == 0 && !otlp_decode((struct text){data, length}, on_kept, context).is_broken);
+    return true;
+}
+
+/* Spans of equal resources that differ in a schema are of different groups, as they came. */
+static void test_schemas(void)
+{
+    static const char *const schemas[][2] = {
+        {"r1", "s1"}, {NULL, "s1"}, {"r1", NULL}, {"r1", "s1"}};
+    static const char expected[] = "2  s1,3 r1 ,1 r1 s1,4 r1 s1,";
+    char kept[100] = "";
+    struct keeper *keeper = keeper_new_topic(1, on_message, kept);
+    struct worker worker;
+
+    begin();
+    entries[log_end++] = (struct entry){.time_ms = 1000};
+    for (unsigned i = 0; i < 4; i++)
+        add_test_span(&entries[0].bytes, &(struct test_span){.trace_id = 1,
+                                                             .id = i + 1,
+                                                             .start_ns = i,
+                                                             .service = "osd",
+                                                             .name = "write",
+                                                             .schema = schemas[i][0],
+                                                             .scope_schema = schemas[i][1]});
+    APPEND(1000 + 2 * WAIT_MS, 2);
+    start(&worker);
+    worker.assembly.close = keep;
+    worker.assembly.context = keeper;
+    read_all(&worker);
+    CHECK(keeper_flush(keeper, &(struct error){.text = ""}));
+    CHECK_TEXT(kept, expected);
+    stop(&worker);
+    keeper_free(keeper);
+}
+
 int main(void)
 {
     test_closing();
@@ -431,6 +486,7 @@ int main(void)
     test_place();
     test_cut();
     test_kills();
+    test_schemas();
     clear_log();
     return check_status();
 }

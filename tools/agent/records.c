@@ -215,7 +215,7 @@ static bool records_read_foreign(struct records *records, const char *path, stru
         error_set(error, "cannot read %s: %s", path, strerror(errno));
         return errno == ENOENT;
     }
-    otlp_decode_begin(&decoding, file, true);
+    otlp_decode_begin(&decoding, file);
     (void)otlp_decode_some(&decoding, UINT64_MAX, records_give_foreign, &foreign);
     free(foreign.whole.log);
     return true;

@@ -473,19 +473,23 @@ static int run_group(const char *name, int argc, char *argv[])
     struct shared *shared = map_shared(GROUP_FILE);
     struct config_request request = {shared ? shared->section : NULL, "", flags};
     struct doctor patient;
+    struct config *config;
     int status = 1;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (!shared || getppid() != shared->doctor)
         return 1;
     patient = patient_of(shared, GROUP_FILE, argv);
-    patient.config = config_read_view(&request, argc, argv, &status);
+    patient.config = config = config_read_view(&request, argc, argv, &status);
     patient.pid = pid ? (pid_t)strtol(pid, NULL, 10) : 0;
-    for (size_t i = 0; patient.config && i < GROUPS; i++) {
+    for (size_t i = 0; config && i < GROUPS; i++) {
         if (strcmp(groups[i].name, name) == 0)
             groups[i].run(&patient);
     }
-    return patient.config ? 0 : status;
+    status = config ? 0 : status;
+    config_free(config);
+    (void)munmap(shared, sizeof(*shared));
+    return status;
 }
 
 static void run_groups(struct doctor *patient)

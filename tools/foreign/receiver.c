@@ -374,7 +374,7 @@ static enum MHD_Result receiver_take(struct foreign_request *request)
     if (request->refusal)
         return receiver_refuse(request, request->connection);
     if (!request->is_taking)
-        otlp_decode_begin(&message->decoding, upload_text(&request->upload), true);
+        otlp_decode_begin(&message->decoding, upload_text(&request->upload));
     request->is_taking = true;
     if (receiver->calls.take(receiver->calls.context, message))
         return receiver_wait(request);

@@ -33,7 +33,7 @@ struct tracing {
     struct loop *loop;
     struct session_spec spec; /* its name may be another one than the configuration's */
     char first_name[256];
-    char note[4096];  /* the file that says what we have created */
+    char note[4096]; /* the file that says what we have created */
     struct tracing_callbacks on;
     enum tracing_state state;
     int64_t since_ns;

@@ -216,14 +216,9 @@ static struct text find_both(struct text message, enum otlp_field tag, struct te
 static void take_scope(struct otlp_decoding *decoding, struct text message)
 {
     decoding->scope_spans = pb_reader_of(message);
-    /* it is the first field, wherever it is written in order */
-    decoding->origin.scope = (struct text){"", 0};
     decoding->origin.scope_number++;
-    if (decoding->wants_schemas)
-        decoding->origin.scope =
-            find_both(message, OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
-    else if (message.length && message.data[0] != (char)OTLP_SCOPE_SPANS_SCOPE)
-        decoding->origin.scope = otlp_find(message, OTLP_SCOPE_SPANS_SCOPE);
+    decoding->origin.scope =
+        find_both(message, OTLP_SCOPE_SPANS_SCOPE, &decoding->origin.scope_schema);
 }
 
 /* The next ScopeSpans of a ResourceSpans. */
@@ -257,7 +252,7 @@ static void take_resource(struct otlp_origin *origin, struct text resource, stru
 /* The next ResourceSpans. */
 static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
 {
-    struct text message, resource, schema = {"", 0};
+    struct text message, resource, schema;
     struct pb_member field;
 
     for (; *most && pb_next(&decoding->request, &field); --*most) {
@@ -265,9 +260,7 @@ static bool decode_resources(struct otlp_decoding *decoding, uint64_t *most)
             continue;
         message = pb_text(&field);
         decoding->resource_spans = pb_reader_of(message);
-        resource = decoding->wants_schemas
-                       ? find_both(message, OTLP_RESOURCE_SPANS_RESOURCE, &schema)
-                       : otlp_find(message, OTLP_RESOURCE_SPANS_RESOURCE);
+        resource = find_both(message, OTLP_RESOURCE_SPANS_RESOURCE, &schema);
         take_resource(&decoding->origin, resource, schema);
         break;
     }
@@ -279,14 +272,12 @@ static bool has_more(const struct pb_reader *reader)
     return reader->at != reader->end;
 }
 
-void otlp_decode_begin(struct otlp_decoding *decoding, struct text request, bool wants_schemas)
+void otlp_decode_begin(struct otlp_decoding *decoding, struct text request)
 {
     const struct pb_reader none = pb_reader_of((struct text){"", 0});
 
-    *decoding = (struct otlp_decoding){.request = pb_reader_of(request),
-                                       .resource_spans = none,
-                                       .scope_spans = none,
-                                       .wants_schemas = wants_schemas};
+    *decoding = (struct otlp_decoding){
+        .request = pb_reader_of(request), .resource_spans = none, .scope_spans = none};
 }
 
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,
@@ -312,7 +303,7 @@ struct otlp_decoded otlp_decode(struct text request, otlp_span_fn *call, void *c
 {
     struct otlp_decoding decoding;
 
-    otlp_decode_begin(&decoding, request, false);
+    otlp_decode_begin(&decoding, request);
     (void)otlp_decode_some(&decoding, UINT64_MAX, call, context);
     return decoding.decoded;
 }

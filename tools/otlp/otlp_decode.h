@@ -20,7 +20,7 @@ struct otlp_origin {
     struct text resource;             /* message Resource */
     struct text scope;                /* message InstrumentationScope */
     struct text service;              /* the resource's service.name */
-    struct text schema, scope_schema; /* their URLs; empty where nobody wants them */
+    struct text schema, scope_schema; /* URLs of the resource and of the scope */
     uint64_t number;       /* of the resource in the request, from 1 on: the next one is another */
     uint64_t scope_number; /* the same of the scope; two of them may be equal */
 };
@@ -56,10 +56,9 @@ struct otlp_decoding {
     struct pb_reader request, resource_spans, scope_spans; /* what is left of each */
     struct otlp_origin origin;                             /* of the next span */
     struct otlp_decoded decoded;                           /* so far */
-    bool wants_schemas; /* they come behind the spans: to look for them takes time */
 };
 
-void otlp_decode_begin(struct otlp_decoding *decoding, struct text request, bool wants_schemas);
+void otlp_decode_begin(struct otlp_decoding *decoding, struct text request);
 
 /* Reads up to so many fields, of which a span is one. Returns false when all was read. */
 bool otlp_decode_some(struct otlp_decoding *decoding, uint64_t most, otlp_span_fn *call,

@@ -63,8 +63,8 @@ static inline char *otlp_put_raw(char *at, char tag, struct text message)
     return text_copy(pb_put_varint(at, message.length), message);
 }
 
-/* A ResourceSpans with one ScopeSpans, for whose spans, each a field 2, otlp_origin_begin() returns
- * the place. Besides what it is given it takes OTLP_ORIGIN_MAX bytes of the buffer. */
+/* A ResourceSpans with one ScopeSpans, for whose spans, each a field 2, otlp_scope_begin() returns
+ * the place. Besides what both are given they take OTLP_ORIGIN_MAX bytes of the buffer. */
 #define OTLP_ORIGIN_MAX 64U
 
 struct otlp_origin_places {
@@ -87,14 +87,6 @@ static inline char *otlp_resource_begin(const struct buffer *buffer, struct text
 
     at = otlp_begin(at, PB_BYTES(1), &places->resource_spans, buffer->data);
     return otlp_put_raw(otlp_put_raw(at, PB_BYTES(1), resource), PB_BYTES(3), schema);
-}
-
-static inline char *otlp_origin_begin(const struct buffer *buffer, struct text resource,
-                                      struct text scope, struct otlp_origin_places *places)
-{
-    char *at = otlp_resource_begin(buffer, resource, text_of(""), places);
-
-    return otlp_scope_begin(buffer, at, scope, text_of(""), places);
 }
 
 /* More spans, or another ScopeSpans, may follow: then both end anew. */

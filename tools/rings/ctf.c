@@ -79,15 +79,16 @@ static void ctf_put_host(char text[4 * CTF_HOST_MAX + 1], const char *host)
 static void ctf_describe_trace(FILE *out, const struct ctf *ctf, const char *host,
                                int64_t offset_ns)
 {
+    static const char description[] =
+#include "tools/rings/metadata.txt.inc"
+        ;
     const int64_t rest = (offset_ns % NS_PER_S + NS_PER_S) % NS_PER_S;
     char uuid[37], shown_host[4 * CTF_HOST_MAX + 1];
 
     ctf_put_uuid(uuid, ctf->uuid);
     ctf_put_host(shown_host, host);
-    (void)fprintf(out,
-#include "tools/rings/metadata.txt.inc"
-                  , uuid, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "le" : "be", shown_host,
-                  (long long)((offset_ns - rest) / NS_PER_S), (long long)rest);
+    (void)fprintf(out, description, uuid, __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? "le" : "be",
+                  shown_host, (long long)((offset_ns - rest) / NS_PER_S), (long long)rest);
 }
 
 static void ctf_describe_event(FILE *out, const char *name, unsigned class, int level)

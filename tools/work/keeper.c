@@ -57,10 +57,16 @@ static bool keeper_emit_message(struct keeper *keeper, uint32_t partition)
 
 static int keeper_compare_origins(const struct held_span *a, const struct held_span *b)
 {
-    const struct held_origin *left = held_origin(a), *right = held_origin(b);
-    const int resources = left == right ? 0 : text_compare(left->resource, right->resource);
+    const struct otlp_origin *left = held_origin(a), *right = held_origin(b);
+    int order = left == right ? 0 : text_compare(left->resource, right->resource);
 
-    return resources || left == right ? resources : text_compare(left->scope, right->scope);
+    if (!order && left != right)
+        order = text_compare(left->schema, right->schema);
+    if (!order && left != right)
+        order = text_compare(left->scope, right->scope);
+    if (!order && left != right)
+        order = text_compare(left->scope_schema, right->scope_schema);
+    return order;
 }
 
 static int keeper_by_origin(const void *a, const void *b)
@@ -75,6 +81,12 @@ static int keeper_by_origin(const void *a, const void *b)
            (left->span.start_ns < right->span.start_ns);
 }
 
+static size_t keeper_origin_size(const struct otlp_origin *origin)
+{
+    return 2 * AROUND_MAX + origin->resource.length + origin->schema.length + origin->scope.length +
+           origin->scope_schema.length;
+}
+
 static size_t keeper_size_of(const struct held_span *span)
 {
     return AROUND_MAX + span->raw_length;
@@ -84,10 +96,10 @@ static size_t keeper_size_of(const struct held_span *span)
 static uint32_t run_length(const struct held_span *const *spans, uint32_t count, size_t room,
                            size_t *size)
 {
-    const struct held_origin *origin = held_origin(spans[0]);
+    const struct otlp_origin *origin = held_origin(spans[0]);
     uint32_t run = 0;
 
-    *size = 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
+    *size = keeper_origin_size(origin);
     while (run < count && (run == 0 || keeper_compare_origins(spans[0], spans[run]) == 0) &&
            *size + keeper_size_of(spans[run]) <= room)
         *size += keeper_size_of(spans[run++]);
@@ -98,10 +110,11 @@ static uint32_t run_length(const struct held_span *const *spans, uint32_t count,
 static void keeper_put_run(struct buffer *message, const struct held_span *const *spans,
                            uint32_t count)
 {
-    const struct held_origin *origin = held_origin(spans[0]);
+    const struct otlp_origin *origin = held_origin(spans[0]);
     struct otlp_origin_places places;
-    char *at = otlp_origin_begin(message, origin->resource, origin->scope, &places);
+    char *at = otlp_resource_begin(message, origin->resource, origin->schema, &places);
 
+    at = otlp_scope_begin(message, at, origin->scope, origin->scope_schema, &places);
     for (uint32_t i = 0; i < count; i++)
         at = otlp_put_raw(at, PB_BYTES(2), (struct text){spans[i]->raw, spans[i]->raw_length});
     otlp_origin_end(message, &places, at);
@@ -145,11 +158,8 @@ static bool keeper_add_to_topic(struct keeper *keeper, const struct held_trace *
     uint32_t count = 0;
 
     for (const struct held_span *span = trace->first; span; span = span->next) {
-        const struct held_origin *origin = held_origin(span);
-
         keeper->spans[count++] = span;
-        size +=
-            keeper_size_of(span) + 2 * AROUND_MAX + origin->resource.length + origin->scope.length;
+        size += keeper_size_of(span) + keeper_origin_size(held_origin(span));
     }
     qsort(keeper->spans, count, sizeof(*keeper->spans), keeper_by_origin);
     if (keeper->messages[partition].length + size > KEPT_MESSAGE_MAX &&
@@ -180,13 +190,10 @@ struct keeper *keeper_new_exporter(const struct exporter_options *options,
 static bool keeper_add_to_exporter(struct keeper *keeper, const struct held_trace *trace)
 {
     for (const struct held_span *span = trace->first; span; span = span->next) {
-        const struct held_origin *origin = held_origin(span);
-        const struct otlp_origin whole_origin = {
-            .resource = origin->resource, .scope = origin->scope, .service = origin->service};
         struct otlp_span fast;
 
         if (!otlp_read_span((struct text){span->raw, span->raw_length}, &fast) ||
-            !otlp_decode_span(&whole_origin, &fast, keeper->endpoints, &keeper->whole))
+            !otlp_decode_span(held_origin(span), &fast, keeper->endpoints, &keeper->whole))
             return false;
         exporter_add(keeper->exporter, &keeper->whole);
     }

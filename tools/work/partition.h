@@ -42,17 +42,10 @@ struct log_message {
 struct held_message {
     struct held_message *next;
     int64_t offset;
-    struct held_origin *origins;
+    struct otlp_origin *origins; /* of runs of spans: texts in the message */
     uint32_t origins_count, origins_room;
     size_t length;
     char bytes[];
-};
-
-/* What runs of spans have in common: texts in the message. */
-struct held_origin {
-    struct text resource;
-    struct text scope;
-    struct text service;
 };
 
 /* A span of an open trace. Of a trace_span `of` is this. */
@@ -65,7 +58,7 @@ struct held_span {
     uint32_t origin;
 };
 
-static inline const struct held_origin *held_origin(const struct held_span *span)
+static inline const struct otlp_origin *held_origin(const struct held_span *span)
 {
     return &span->message->origins[span->origin];
 }

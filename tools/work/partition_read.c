@@ -22,8 +22,7 @@ struct waiting {
 struct reading {
     struct partition *partition;
     struct held_message *message;
-    struct text scope;
-    uint64_t origin_number;
+    struct otlp_origin origin;
     uint32_t service;
     bool is_back;             /* before the watermark: only to know which traces there were */
     bool is_again;            /* the worker before has read it, too */
@@ -94,17 +93,20 @@ static uint32_t partition_name_id(const struct reading *reading, struct text nam
 static bool partition_is_same_origin(const struct reading *reading,
                                      const struct otlp_origin *origin)
 {
-    return origin->number == reading->origin_number &&
-           origin->scope.length == reading->scope.length &&
-           (origin->scope.data == reading->scope.data || text_equal(origin->scope, reading->scope));
+    const struct otlp_origin *before = &reading->origin;
+
+    return origin->number == before->number &&
+           (origin->scope_number == before->scope_number ||
+            (text_equal(origin->scope, before->scope) &&
+             text_equal(origin->scope_schema, before->scope_schema)));
 }
 
 static bool partition_take_origin(struct reading *reading, const struct otlp_origin *origin)
 {
     struct held_message *message = reading->message;
-    struct held_origin *origins = message->origins;
+    struct otlp_origin *origins = message->origins;
 
-    if (origin->number != reading->origin_number)
+    if (origin->number != reading->origin.number)
         reading->service = partition_name_id(reading, origin->service);
     if (message->origins_count == message->origins_room) {
         const uint32_t room = message->origins_room ? 2 * message->origins_room : 4;
@@ -115,10 +117,7 @@ static bool partition_take_origin(struct reading *reading, const struct otlp_ori
         message->origins = origins;
         message->origins_room = room;
     }
-    origins[message->origins_count++] =
-        (struct held_origin){origin->resource, origin->scope, origin->service};
-    reading->origin_number = origin->number;
-    reading->scope = origin->scope;
+    origins[message->origins_count++] = reading->origin = *origin;
     return true;
 }
 
@@ -315,8 +314,7 @@ static void partition_decode(struct partition *partition, struct held_message *m
 
     reading.partition = partition;
     reading.message = message;
-    reading.scope = (struct text){"", 0};
-    reading.origin_number = 0;
+    reading.origin = (struct otlp_origin){.number = 0};
     reading.service = NAMES_NONE;
     reading.is_back = message->offset < partition->start.watermark;
     reading.is_again = message->offset < partition->start.read_to;

@@ -20,7 +20,7 @@ struct blkin_annotation;
 #define BLKIN_PROVIDER_SYMBOL "blkin_lttng_provider"
 
 /* Raised at every change of the table: libblkin refuses a provider of another version. */
-#define BLKIN_PROVIDER_VERSION 10
+#define BLKIN_PROVIDER_VERSION 11
 
 typedef void blkin_record_fn(const struct blkin_trace *trace, const struct blkin_endpoint *endpoint,
                              const struct blkin_annotation *annotation);
@@ -68,6 +68,8 @@ struct blkin_provider {
                    void **thread_slot);
     /* Allocates what LTTng keeps of the calling thread. */
     void (*init_thread)(void);
+    /* The calling thread has left record() by longjmp(3): nobody has to wait for its end. */
+    void (*leave)(void);
     /* Around fork(2), as lttng/ust-fork.h has it. Calls may be nested. */
     void (*before_fork)(void);
     void (*after_fork_parent)(void);

@@ -48,6 +48,7 @@ void vfork_close(void);
 void cancelling(void);
 void signalling(void);
 void jumping(void);
+void abandoning(void);
 void waking(void);
 
 #endif

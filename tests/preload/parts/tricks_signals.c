@@ -265,6 +265,39 @@ void jumping(void)
     expect_end(theirs[1]);
 }
 
+#define ABANDONED 2000
+
+/* Requests without an end, until a handler leaves by siglongjmp(3), at any place: often in the
+ * middle of recording, also by LTTng. */
+static void abandon(int ours, int theirs)
+{
+    char line[LINE + 1], answer[OUT];
+
+    line_write(line, next_id(), 0, OUT);
+    if (sigsetjmp(before_call, 1))
+        return;
+    ring_in_us(50 + rand() % 100);
+    for (;;) {
+        give_all(0, ours, line, LINE);
+        serve(theirs);
+        if (!take_all(0, ours, answer, OUT))
+            fail("answer");
+    }
+}
+
+/* The program has to end. */
+void abandoning(void)
+{
+    signal(SIGALRM, leave_call);
+    for (int i = 0; i < ABANDONED; i++) {
+        const int ours = connect_to(port, 0), theirs = taken();
+
+        abandon(ours, theirs);
+        close(ours);
+        close(theirs);
+    }
+}
+
 static volatile int wakings;
 
 /* What a handler may do where signals are let in only around a wait: PostgreSQL forks there. */

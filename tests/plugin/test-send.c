@@ -1,0 +1,127 @@
+/*
+ * Sending to a peer with partitions, while another thread begins to spool.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/array.h"
+#include "babeltrace-plugin/deliver/send.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define SPANS 3 /* of a batch */
+
+static struct sender sender, spooler;
+static struct reply *waiting[SPANS];
+static uint32_t sent;
+
+/* ---- a peer that has a partition for each span ---- */
+
+static bool arrange(struct transport *transport, const struct encoder *encoder, struct body_run run,
+                    size_t bytes, struct arranged *arranged)
+{
+    (void)transport;
+    (void)bytes;
+    for (uint32_t i = run.first; i < run.end; i++) {
+        CHECK(ARRAY_FITS(arranged->runs, arranged->runs_room, arranged->count));
+        arranged->runs[arranged->count++] = (struct body_run){
+            .body = &arranged->body, .first = i, .end = i + 1, .is_arranged = true};
+        CHECK(body_append(&arranged->body, encoder, (struct text){NULL, 0},
+                          body_unit(run.body, encoder, i)));
+    }
+    return true;
+}
+
+static void send_one(struct transport *transport, const struct payload *payload,
+                     struct reply *reply)
+{
+    (void)transport;
+    (void)payload;
+    waiting[sent++] = reply;
+}
+
+/* Before the answers come, the other thread has put its batch into the spool. */
+static void await(struct transport *transport)
+{
+    struct error error;
+
+    (void)transport;
+    CHECK(send_put(&spooler, (struct body_run){.body = &spooler.body, .end = spooler.body.count},
+                   &error));
+    for (uint32_t i = 0; i < sent; i++)
+        *waiting[i] = (struct reply){.outcome = OUTCOME_ACCEPTED};
+}
+
+static void report(void *context, const char *message)
+{
+    (void)context;
+    (void)message;
+}
+
+static void prepare(struct sender *one, const struct senders_options *options)
+{
+    static const struct endpoint endpoint = {.service = {"s", 1}};
+    const struct span span = {.trace_id = 1, .id = 2, .endpoint = &endpoint};
+    bool cut;
+
+    one->options = *options;
+    one->encoder = zipkin_protocol.encoder_new();
+    one->replies = calloc(SENT_TOGETHER, sizeof(*one->replies));
+    for (int i = 0; i < SPANS; i++) {
+        CHECK(queue_add(options->queue, &span) == QUEUE_ADDED);
+        CHECK(body_add(&one->body, one->encoder, &span, &cut));
+    }
+    one->batch = queue_take(options->queue);
+}
+
+static void end(struct sender *one)
+{
+    queue_finish(one->options.queue, one->batch);
+    one->encoder->free(one->encoder);
+    body_destroy(&one->body);
+    arranged_free(&one->spare);
+    free(one->replies);
+}
+
+/* What the peer has accepted is not spooled, too. */
+int main(void)
+{
+    static struct reporter reporter = {.report = report};
+    struct transport transport = {.send = send_one, .arrange = arrange, .await = await};
+    struct queue *queue = queue_new(&(struct queue_options){.batch_spans = SPANS,
+                                                            .batch_bytes = 4096,
+                                                            .queue_bytes = 1 << 20,
+                                                            .has_spool = true,
+                                                            .threads = 2});
+    struct error error;
+    char folder[200], lock[220];
+    struct exporter_counts counts;
+    struct spool *spool;
+
+    (void)snprintf(folder, sizeof(folder), "%s/spool", getenv("TMPDIR"));
+    (void)snprintf(lock, sizeof(lock), "%s/lock", folder);
+    spool = spool_open(
+        &(struct spool_options){
+            .format = FORMAT_ZIPKIN, .folder = folder, .bytes = 1 << 20, .age_ms = 60000},
+        queue, &error);
+    CHECK(spool != NULL);
+    for (int i = 0; i < 2; i++)
+        prepare(i ? &spooler : &sender, &(struct senders_options){.protocol = &zipkin_protocol,
+                                                                  .queue = queue,
+                                                                  .spool = spool,
+                                                                  .reporter = &reporter,
+                                                                  .body_bytes = 1 << 20});
+    sender.transport = &transport;
+    CHECK(send_body(&sender) == OUTCOME_ACCEPTED && sent == SPANS);
+    counts = spool_counts(spool);
+    CHECK(counts.outcome[OUTCOME_ACCEPTED] == SPANS && counts.outcome[OUTCOME_SPOOLED] == SPANS);
+    CHECK(counts.spool.waiting == SPANS && counts.waiting == 0);
+    end(&sender);
+    end(&spooler);
+    spool_free(spool);
+    queue_free(queue);
+    CHECK(unlink(lock) == 0);
+    (void)snprintf(lock, sizeof(lock), "rm -r '%s'", folder);
+    return system(lock) == 0 ? check_status() : 1;
+}
