@@ -121,33 +121,6 @@ def spooled():
     os.unlink(stats_file)
 
 
-@scenario
-def spooled_when_interrupted():
-    """What is in the queue of a hung collector goes to disk, not lost."""
-    stats_file, spool = FOLDER + "/interrupted.stats", FOLDER + "/spool"
-    for number in (signal.SIGINT, signal.SIGTERM):
-        with Held(stats_file=stats_file, flush_timeout_ms=200, spool=spool) as held:
-            wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
-            held.sink.process.send_signal(number)
-            # all of the trace was read, and nothing of it is lost
-            expect(held.sink.process.wait(LIMIT) == 0, held.sink.said())
-            counters = held.sink.load_stats()["counters"]
-            expect(counters["spans_spooled"] == SPANS == counters["spool_waiting"], counters)
-        shutil.rmtree(spool)
-    os.unlink(stats_file)
-
-
-@scenario
-def killed():
-    """The file of a killed run is whole, and says that nobody has ended it."""
-    stats_file = FOLDER + "/killed.stats"
-    with Held(stats_file=stats_file, stats_period_ms=10) as held:
-        wait_until(lambda: scrape(held.port)["spans_waiting"] == SPANS, "all spans waiting")
-        held.sink.process.kill()
-        held.sink.process.wait(LIMIT)
-        expect(held.sink.load_stats()["state"] == "running", "not as it was")
-
-
 # ---- what goes wrong ------------------------------------------------------------------------------------
 
 
@@ -167,33 +140,6 @@ def port_in_use():
     refuses('prometheus-listen "192.0.2.1:1": cannot listen: Cannot assign',
             prometheus_listen="192.0.2.1:1")
     refuses('prometheus-listen "localhost:1": expected PORT', prometheus_listen="localhost:1")
-
-
-@scenario
-def stats_file_fails_later():
-    """Said once, counted, and of no consequence."""
-    folder = FOLDER + "/gone"
-    os.mkdir(folder)
-    with Held(stats_file=folder + "/stats", stats_period_ms=20) as held:
-        wait_until(lambda: os.path.exists(folder + "/stats"), "a file")
-        # it may be written anew in between
-        def remove():
-            for name in os.listdir(folder):
-                try:
-                    os.unlink(os.path.join(folder, name))
-                except FileNotFoundError:
-                    pass
-            try:
-                os.rmdir(folder)
-            except OSError:
-                return False
-            return True
-
-        wait_until(remove, "the folder's end")
-        wait_until(lambda: scrape(held.port)["stats_file_errors"] >= 3, "errors")
-        said = held.finish()
-        expect(said.count('stats-file "%s/stats": cannot write' % folder) == 1, said)
-        expect(re.search(r"[0-9]+ errors of the statistics file", said), said)
 
 
 @scenario

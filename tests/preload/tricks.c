@@ -1,6 +1,7 @@
 /*
  * What programs do with descriptors that a watcher does not expect: tricks NAME PORT. Each trick
- * makes requests in one program, and prints what must be the same without the preload.
+ * makes requests between a client and a server in one program, and prints results of calls that
+ * must be the same without the preload.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -8,7 +9,6 @@
 #include "preload/parts/tricks.h"
 #include "waits.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -35,12 +35,18 @@ unsigned next_id(void)
     return (unsigned)getpid() % 40000 * 100000 + ++count % 100000;
 }
 
-void ask(int fd)
+void request(int fd)
 {
-    char line[LINE + 1], answer[OUT];
+    char line[LINE + 1];
 
     line_write(line, next_id(), 0, OUT);
     give_all(0, fd, line, LINE);
+}
+
+void is_answered(int fd)
+{
+    char answer[OUT];
+
     if (!take_all(0, fd, answer, OUT))
         fail("answer");
 }
@@ -54,8 +60,10 @@ pid_t asks(int requests)
     if (pid)
         return pid;
     fd = connect_to(port, 0);
-    while (requests-- > 0)
-        ask(fd);
+    while (requests-- > 0) {
+        request(fd);
+        is_answered(fd);
+    }
     close(fd);
     exit(0);
 }
@@ -96,25 +104,24 @@ void expect_end(int fd)
     close(fd);
 }
 
+/* ---- tricks ---- */
+
 /* 2 requests after a greeting; the client closes its side before the answer of the second one. */
 static void greeting(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
-    char line[LINE + 1], answer[OUT];
+    char hello[5];
 
     give_all(0, fd, "hello", 5);
-    if (!take_all(0, ours, answer, 5))
+    if (!take_all(0, ours, hello, 5))
         fail("greeting");
-    line_write(line, next_id(), 0, OUT);
-    give_all(0, ours, line, LINE);
+    request(ours);
     serve(fd);
-    if (!take_all(0, ours, answer, OUT))
-        fail("answer");
-    give_all(0, ours, line, LINE);
+    is_answered(ours);
+    request(ours);
     shutdown(ours, SHUT_WR);
     serve(fd);
-    if (!take_all(0, ours, answer, OUT))
-        fail("answer");
+    is_answered(ours);
     close(ours);
     expect_end(fd);
 }
@@ -141,20 +148,18 @@ static void stdio(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
     FILE *out = fdopen(fd, "w");
-    char line[LINE + 1], answer[OUT];
+    char line[LINE + 1];
 
     if (!out)
         fail("stream");
     for (int i = 0; i < 2; i++) {
-        line_write(line, next_id(), 0, OUT);
-        give_all(0, ours, line, LINE);
+        request(ours);
         if (!take_all(0, fd, line, LINE))
             fail("request");
         fprintf(out, "%0*d", OUT, i);
         if ((i == 0 ? fflush(out) : fclose(out)) != 0)
             fail("answer");
-        if (!take_all(0, ours, answer, OUT))
-            fail("no answer");
+        is_answered(ours);
     }
     close(ours);
 }
@@ -169,8 +174,7 @@ static void nothing(void)
     char line[LINE + 1];
     int pair[2];
 
-    line_write(line, next_id(), 0, OUT);
-    give_all(0, ours, line, LINE);
+    request(ours);
     if (!take_all(0, fd, line, LINE))
         fail("request");
     close(fd);
@@ -244,8 +248,7 @@ static void unfinished(void)
         if (i == 1)
             break;
         give_all(0, fd, answer, OUT);
-        if (!take_all(0, ours, answer, OUT))
-            fail("answer");
+        is_answered(ours);
     }
     if (pthread_create(&ender, NULL, ends_process, NULL) != 0)
         fail("thread");
@@ -384,7 +387,7 @@ static void pieces(void)
 {
     int ends[] = {connect_to(port, 0), taken()};
     const int ours = ends[0], fd = ends[1];
-    char line[LINE + 1], answer[OUT], parts[2][LINE];
+    char line[LINE + 1], parts[2][LINE];
     struct iovec vectors[2] = {{parts[0], LINE}, {parts[1], LINE}};
     struct mmsghdr messages[2] = {{.msg_hdr = {.msg_iov = &vectors[0], .msg_iovlen = 1}},
                                   {.msg_hdr = {.msg_iov = &vectors[1], .msg_iovlen = 1}}};
@@ -400,8 +403,7 @@ static void pieces(void)
         fail("recvmmsg");
     pthread_join(sender, NULL);
     give_all(0, fd, body, OUT);
-    if (!take_all(0, ours, answer, OUT))
-        fail("answer");
+    is_answered(ours);
     close(ours);
     expect_end(fd);
 }
@@ -430,60 +432,6 @@ static void leaving(void)
     _exit(0);
 }
 
-static int count_lines(const char *path, const char *word)
-{
-    char line[512];
-    FILE *file = fopen(path, "r");
-    int count = 0;
-
-    if (!file)
-        fail(path);
-    while (fgets(line, sizeof(line), file))
-        count += strstr(line, word) != NULL;
-    fclose(file);
-    return count;
-}
-
-#define LIMITERS 4
-static pthread_barrier_t limiters;
-
-static void *limit_threads(void *unused)
-{
-    struct rlimit limit;
-    int tasks = 0;
-    DIR *folder;
-
-    pthread_barrier_wait(&limiters);
-    if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
-        fail("RLIMIT_NPROC");
-    if (!getenv("LD_PRELOAD"))
-        return unused;
-    if (count_lines("/proc/self/maps", "/libblkin-lttng.so") == 0)
-        fail("LTTng was not loaded before the limit on threads");
-    if (!(folder = opendir("/proc/self/task")))
-        fail("tasks");
-    while (readdir(folder))
-        tasks++;
-    closedir(folder);
-    if (tasks < 2 + LIMITERS + 1 + 2) /* "." and "..", ours, main's, LTTng's */
-        fail("LTTng's threads were not there before the limit on threads");
-    pthread_barrier_wait(&limiters); /* all have counted */
-    return unused;
-}
-
-/* A server that allows itself no further threads, as haproxy 3, each of whose threads sets that
- * limit: LTTng is loaded before the first does. */
-static void limiting(void)
-{
-    pthread_t threads[LIMITERS];
-
-    pthread_barrier_init(&limiters, NULL, LIMITERS);
-    for (int i = 0; i < LIMITERS; i++)
-        pthread_create(&threads[i], NULL, limit_threads, NULL);
-    for (int i = 0; i < LIMITERS; i++)
-        pthread_join(threads[i], NULL);
-}
-
 static void need_descriptors(int count)
 {
     struct rlimit limit;
@@ -501,17 +449,15 @@ static void need_descriptors(int count)
 static void ask_on_many(int count)
 {
     int *ours = calloc((size_t)count, sizeof(int));
-    char line[LINE + 1], answer[OUT];
+    char line[LINE + 1];
 
     line_write(line, next_id(), 0, OUT);
     for (int i = 0; i < count; i++)
         ours[i] = connect_to(port, 0);
     for (int i = 0; i < count; i++)
         give_all(0, ours[i], line, LINE);
-    for (int i = 0; i < count; i++) {
-        if (!take_all(0, ours[i], answer, OUT))
-            fail("answer");
-    }
+    for (int i = 0; i < count; i++)
+        is_answered(ours[i]);
     for (int i = 0; i < count; i++)
         close(ours[i]);
 }
@@ -583,8 +529,8 @@ int main(int argc, char **argv)
     if (argc != 3)
         return 2;
     if (strcmp(argv[1], "serve-2") == 0) {
-        for (int i = 0; i < 2; i++)
-            serve(atoi(argv[2]));
+        serve(atoi(argv[2]));
+        serve(atoi(argv[2]));
         expect_end(atoi(argv[2]));
         return 0;
     }

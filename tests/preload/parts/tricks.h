@@ -19,7 +19,9 @@ extern int listener;
 /* No two requests are the same: whoever takes one for another is found out. */
 unsigned next_id(void);
 
-void ask(int fd);
+/* Both halves of one, for the client. */
+void request(int fd);
+void is_answered(int fd);
 
 /* The client: so many requests on one connection, in a process of its own. */
 pid_t asks(int requests);
@@ -50,5 +52,6 @@ void signalling(void);
 void jumping(void);
 void abandoning(void);
 void waking(void);
+void limiting(void);
 
 #endif

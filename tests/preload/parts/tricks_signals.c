@@ -1,17 +1,19 @@
 /*
- * Tricks with threads that are cancelled, and with signals.
+ * Tricks with threads, and with signals.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "preload/parts/tricks.h"
 #include "waits.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -122,19 +124,15 @@ static void cancel_in(int how, int fd)
 void cancelling(void)
 {
     const int ours = connect_to(port, 0), fd = taken();
-    char line[LINE + 1], answer[OUT];
 
     for (int i = 0; i < 2; i++) {
-        line_write(line, next_id(), 0, OUT);
-        give_all(0, ours, line, LINE);
+        request(ours);
         serve(fd);
-        if (!take_all(0, ours, answer, OUT))
-            fail("answer");
+        is_answered(ours);
         for (int how = 0; how < WRITE && i == 0; how++)
             cancel_in(how, fd);
     }
-    line_write(line, next_id(), 0, OUT);
-    give_all(0, ours, line, LINE);
+    request(ours);
     cancel_in(WRITE, fd);
     close(ours);
     close(fd);
@@ -233,7 +231,6 @@ static void begin_answer(int fd)
 void jumping(void)
 {
     int ours[2], theirs[2];
-    char line[LINE + 1], answer[OUT];
     struct pollfd polled[2];
 
     for (int i = 0; i < 2; i++) {
@@ -242,19 +239,16 @@ void jumping(void)
     }
     signal(SIGALRM, leave_call);
     for (int i = 0; i < 3; i++) {
-        line_write(line, next_id(), 0, OUT);
-        give_all(0, ours[1], line, LINE);
+        request(ours[1]);
         serve(theirs[1]);
-        if (!take_all(0, ours[1], answer, OUT))
-            fail("answer");
+        is_answered(ours[1]);
         polled[0] = polled[1] = (struct pollfd){theirs[1], POLLIN, 0};
         if (poll(polled, 2, 1000) != 0)
             fail("nothing is to be read");
         if (i == 0) {
             make_calls(theirs[1]);
         } else if (i == 1) {
-            line_write(line, next_id(), 0, OUT);
-            give_all(0, ours[0], line, LINE);
+            request(ours[0]);
             begin_answer(theirs[0]);
             close(ours[0]);
             close(theirs[0]);
@@ -346,4 +340,58 @@ void waking(void)
     }
     setitimer(ITIMER_REAL, &never, NULL);
     printf("has woken up\n");
+}
+
+static int count_lines(const char *path, const char *word)
+{
+    char line[512];
+    FILE *file = fopen(path, "r");
+    int count = 0;
+
+    if (!file)
+        fail(path);
+    while (fgets(line, sizeof(line), file))
+        count += strstr(line, word) != NULL;
+    fclose(file);
+    return count;
+}
+
+#define LIMITERS 4
+static pthread_barrier_t limiters;
+
+static void *limit_threads(void *unused)
+{
+    struct rlimit limit;
+    int tasks = 0;
+    DIR *folder;
+
+    pthread_barrier_wait(&limiters);
+    if (getrlimit(RLIMIT_NPROC, &limit) < 0 || setrlimit(RLIMIT_NPROC, &limit) < 0)
+        fail("RLIMIT_NPROC");
+    if (!getenv("LD_PRELOAD"))
+        return unused;
+    if (count_lines("/proc/self/maps", "/libblkin-lttng.so") == 0)
+        fail("LTTng was not loaded before the limit on threads");
+    if (!(folder = opendir("/proc/self/task")))
+        fail("tasks");
+    while (readdir(folder))
+        tasks++;
+    closedir(folder);
+    if (tasks < 2 + LIMITERS + 1 + 2) /* "." and "..", ours, main's, LTTng's */
+        fail("LTTng's threads were not there before the limit on threads");
+    pthread_barrier_wait(&limiters); /* all have counted */
+    return unused;
+}
+
+/* A server that allows itself no further threads, as haproxy 3, each of whose threads sets that
+ * limit: LTTng is loaded before the first does. */
+void limiting(void)
+{
+    pthread_t threads[LIMITERS];
+
+    pthread_barrier_init(&limiters, NULL, LIMITERS);
+    for (int i = 0; i < LIMITERS; i++)
+        pthread_create(&threads[i], NULL, limit_threads, NULL);
+    for (int i = 0; i < LIMITERS; i++)
+        pthread_join(threads[i], NULL);
 }
