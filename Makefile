@@ -99,11 +99,13 @@ script_tests := $(wildcard tests/*/test-*.sh tests/*/test-*.py)
 
 # optional, too: who has no Kafka needs no librdkafka
 kafka_pkg := $(shell $(PKG_CONFIG) --exists rdkafka 2>/dev/null && echo rdkafka)
+# optional, too: who has one host needs no libmosquitto
+mosquitto_pkg := $(shell $(PKG_CONFIG) --exists libmosquitto 2>/dev/null && echo libmosquitto)
 # optional, too: gzip in half the time
 deflate_pkg := $(shell $(PKG_CONFIG) --exists libdeflate 2>/dev/null && echo libdeflate)
-has_optional := $(if $(kafka_pkg),-DHAS_KAFKA) $(if $(deflate_pkg),-DHAS_LIBDEFLATE)
+has_optional := $(if $(kafka_pkg),-DHAS_KAFKA) $(if $(mosquitto_pkg),-DHAS_MOSQUITTO) $(if $(deflate_pkg),-DHAS_LIBDEFLATE)
 plugin_pkgs := babeltrace2 libcurl jansson libmicrohttpd liburcu libzstd zlib $(deflate_pkg) $(kafka_pkg)
-tool_pkgs := $(plugin_pkgs) gnutls inih lttng-ctl
+tool_pkgs := $(plugin_pkgs) gnutls inih lttng-ctl $(mosquitto_pkg)
 
 comma := ,
 makefiles := Makefile $(wildcard mk/*.mk)
@@ -193,8 +195,7 @@ check-unit: ## run the unit tests: C, no daemon
 	@$(MAKE) --no-print-directory run-unit-tests
 
 # Of each room the end-to-end tests that run most of it. babeltrace2, which loads the plugin, is Debian's: it gets
-# the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only:
-# the doctor's children end without freeing.
+# the sanitizer preloaded. A process whose end nobody sees leaves a report, too. Leaks are looked for in unit tests only.
 asan_tests := $(addprefix tests/,agent/test-slow.sh agent/test-otlp.sh live/test-live.sh agent/test-all.sh \
 	foreign/test-as-it-came.py foreign/test-receive.py work/test-work.py)
 asan_programs = all $(agent_load) $(load_writers) $(scale_load) \

@@ -109,8 +109,8 @@ growth() {
 
 start_all() {
     begin_hosts 4 || exit 1
-    complain "round trips to the hub: $DELAY_BY"
-    start_hub || exit 1
+    complain "round trips to the broker: $DELAY_BY"
+    start_far_broker || exit 1
 }
 
 start_agents() {
@@ -148,7 +148,7 @@ show_loads() {
 show_agents() {
     local host
     for ((host = 1; host <= HOSTS; host++)); do
-        agent_status "$host" | jq -c '{host, state, rings, exchange, rules,
+        agent_status "$host" | jq -c '{host, state, rings, cluster, rules,
             totals: (.totals | with_entries(select(.value != 0)))}' >&2
     done
     [ -z "${KEEP_LOGS-}" ] || cp "$WORK"/*.log "$WORK/collected" "$WORK/samples" "$KEEP_LOGS"
@@ -216,11 +216,11 @@ fault() {
     loads_run || return
     case $kind in
     0)
-        note_fault "hub killed"
-        stop_part hub KILL >/dev/null 2>&1
+        note_fault "broker killed"
+        stop_part broker KILL >/dev/null 2>&1
         sleep 3
-        start_hub || exit 1
-        note_fault "hub back"
+        start_far_broker || exit 1
+        note_fault "broker back"
         ;;
     1)
         note_fault "agent of store-$host killed"

@@ -91,11 +91,10 @@ static _Thread_local __attribute__((tls_model("initial-exec"))) struct {
 
 __attribute__((noinline)) static bool look_for_rings(void)
 {
-    const uint64_t ticks = blkin_ticks();
+    const uint64_t ticks = blkin_look();
 
     looks.left = ticks - looks.ticks < LOOKS_OFTEN_TICKS ? LOOKS_EACH - 1 : 0;
     looks.ticks = ticks;
-    blkin_do_chores_if_due(ticks);
     return blkin_event_enabled(blkin_provider(), BLKIN_EVENT_SPAN);
 }
 

@@ -123,7 +123,7 @@ int blkin_record(const struct blkin_trace *trace, const struct blkin_annotation 
     if (!blkin_tracepoint_enabled(tracepoint) || trace->info.trace_id == 0)
         return 0;
     if (blkin_tracepoint_enabled(tracepoint) & BLKIN_GATE_LOOKS) {
-        blkin_do_chores_if_due(blkin_ticks());
+        (void)blkin_look();
         tracepoint = blkin_original_tracepoint(annotation);
         if (!blkin_tracepoint_enabled(tracepoint))
             return 0;

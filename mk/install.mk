@@ -22,7 +22,7 @@ $(BUILD)/man/made: scripts/reference scripts/tables tools/base/messages.def tool
 
 # of these, doc/ has pages for people who work on BlkKin, too
 installed_docs := $(filter-out doc/design.md,$(wildcard doc/*.md)) packaging/prometheus/blkin.rules.yml \
-	$(wildcard packaging/grafana/*.json)
+	$(wildcard packaging/grafana/*.json packaging/mosquitto/*)
 install: all man $(preload:$(BUILD)/lib/%=$(BUILD)/install/%) $(nbdkit_filter:$(BUILD)/examples/%=$(BUILD)/install/%) ## install below DESTDIR: PREFIX, LIBDIR, INCLUDEDIR, MANDIR
 	$(INSTALL) -d $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PRELOADDIR) $(DESTDIR)$(INCLUDEDIR)/blkin \
 		$(DESTDIR)$(PLUGINDIR) $(DESTDIR)$(BINDIR) $(DESTDIR)$(DOCDIR) $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man3 \

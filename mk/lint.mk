@@ -6,7 +6,7 @@ c_files := $(shell find libblkin tracepoints babeltrace-plugin tools examples te
 	-name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp')
 scripts := $(shell grep -lsE '^\#!.*\b(ba)?sh' scripts/* bench/* tests/* tests/*/* packaging/*/* .ci/run) \
 	$(wildcard scripts/*.sh bench/*.sh tests/*.sh packaging/completion/*)
-python_files := $(wildcard bench/*.py examples/*/*.py tests/*.py tests/*/*.py tests/agent/hosts/*.py scripts/*.py) $(addprefix scripts/,compile-commands figures links messages mutate reference rooms tables twice words) bench/bench
+python_files := $(wildcard bench/*.py examples/*/*.py tests/*.py tests/*/*.py tests/agent/hosts/*.py tests/agent/parts/*.py scripts/*.py) $(addprefix scripts/,compile-commands figures links messages mutate reference rooms tables twice words) bench/bench
 linted := $(filter libblkin/% tracepoints/% babeltrace-plugin/% tools/% examples/%,$(c_files))
 linting = @printf '  LINT %s\n' $(1);
 lint: include man $(texts) $(tool) $(lib) $(provider) $(preload) $(plugin_archives) $(tool_archives) ## check formatting, which room uses which, C, shell scripts, Python syntax, pages and man pages

@@ -38,7 +38,7 @@ $(BUILD)/tests/libblkin-ring/test-contained: $(call obj,tools/rings/ring_event.c
 $(filter $(BUILD)/tests/libblkin-ring/%,$(test_programs)): $(BUILD)/%: $(BUILD)/obj/%.c.o $(ring_obj) $(lib_static) | $(provider)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(ldflags) -o $@ $^ -pthread $(LDLIBS)
-tool_tests := $(BUILD)/tests/hub/peer $(BUILD)/tests/lttng/session
+tool_tests := $(BUILD)/tests/cluster/peer $(BUILD)/tests/lttng/session
 $(patsubst $(BUILD)/%,$(BUILD)/obj/%.c.o,$(tool_tests)): flags = $(internal) \
 	$(call pkg_cflags,$(tool_pkgs))
 $(tool_tests): $(BUILD)/%: $(BUILD)/obj/%.c.o $(tool_parts)

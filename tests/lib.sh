@@ -136,3 +136,12 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind(sys.argv[1])
 while True: print(s.recv(4096).decode(), flush=True)' "$WORK/$1"
     wait_for 10 "$1" "a socket" test -S "$WORK/$1"
 }
+
+# start_broker PORT [ADDRESS]: an MQTT broker that everybody may use.
+start_broker() {
+    local broker
+    broker=$(PATH=$PATH:/usr/sbin command -v mosquitto) || skip "no mosquitto"
+    printf 'listener %s %s\nallow_anonymous true\nuser root\nset_tcp_nodelay true\n' "$1" "${2-127.0.0.1}" >"$WORK/broker.conf"
+    start_part broker "$broker" -c "$WORK/broker.conf"
+    wait_for 20 broker "the broker's port" listening "$1"
+}

@@ -12,7 +12,6 @@
 #include "tools/graph/graph.h"
 #include "tools/host/command.h"
 #include "tools/host/service.h"
-#include "tools/hub/hub.h"
 #include "tools/keep/keep.h"
 #include "tools/live/live.h"
 #include "tools/live/readers.h"
@@ -49,7 +48,6 @@ static const struct command commands[] = {
     {"blkin doctor", "say why no spans show up, and how to mend it", doctor},
     {"blkin graph", "show which service calls which, how often, how long", graph_command},
     {"blkin host", "print or record what this host does", host_command},
-    {"blkin hub", "connect the recorders of several hosts", hub_command},
     {"blkin keep", "ask the recorders for a trace, or for the last seconds", keep_command},
     {"blkin live", "record the programs of this host, send spans at once", live},
     {"blkin reload", "make a service read its configuration again", reload_command},

@@ -25,7 +25,7 @@ extern __attribute__((visibility("hidden"))) const struct blkin_provider blkin_n
  * In the word of blkin_gate_, or of an event of the original API: whoever finds it does the chores
  * if they are due, and then looks again. Else a program that records nothing, or only events of the
  * original API, would not find the recorder's rings. Without bit 0, nothing is wanted; with both
- * bits, that is not known yet: the chores are due, which find out.
+ * bits, that is not known yet.
  */
 #define BLKIN_GATE_LOOKS 2
 

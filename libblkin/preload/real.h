@@ -49,7 +49,8 @@ int __openat_2(int fd, const char *path, int flags);
     X(read) X(readv) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(__read_chk) \
     X(__recv_chk) X(__recvfrom_chk) X(fflush) X(write) X(writev) X(send) X(sendto) X(sendmsg) \
     X(sendmmsg) X(sendfile) X(splice) X(close) X(close_range) X(closefrom) X(dup) \
-    X(dup2) X(dup3) X(fcntl) X(_exit) X(prctl) X(chroot) X(syscall) X(pthread_cancel)
+    X(dup2) X(dup3) X(fcntl) X(_exit) X(prctl) X(chroot) \
+    X(setuid) X(setreuid) X(setresuid) X(syscall) X(pthread_cancel)
 
 #define PRELOAD_REAL_WAITS(X) \
     X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(poll) X(ppoll) X(__poll_chk) \

@@ -57,6 +57,33 @@ PRELOAD_PUBLIC int chroot(const char *path)
     return real()->chroot(path);
 }
 
+static int filter_has_set_user(int result)
+{
+    int saved_errno;
+
+    if (result == 0 && !preload_is_off() && !preload_is_quiet() && preload_is_own_process()) {
+        saved_errno = preload_enter();
+        blkin_after_chroot_();
+        preload_leave(saved_errno);
+    }
+    return result;
+}
+
+PRELOAD_PUBLIC int setuid(uid_t user)
+{
+    return filter_has_set_user(real()->setuid(user));
+}
+
+PRELOAD_PUBLIC int setreuid(uid_t user, uid_t effective)
+{
+    return filter_has_set_user(real()->setreuid(user, effective));
+}
+
+PRELOAD_PUBLIC int setresuid(uid_t user, uid_t effective, uid_t saved)
+{
+    return filter_has_set_user(real()->setresuid(user, effective, saved));
+}
+
 /* ld.so tells without a system call. */
 static bool filter_is_code_of_lttng(const void *caller)
 {

@@ -237,19 +237,12 @@ static void do_rest(void)
 void blkin_do_chores(uint64_t now_ticks)
 {
     const int saved_errno = errno;
-    uint64_t due, next, then;
+    uint64_t due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
+    uint64_t next = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS), then = next;
     int cancel_state;
 
     if (!blkin_wiped.process_mark)
         blkin_forked_();
-    if (__builtin_expect(!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE), 0)) {
-        blkin_process_load(false);
-        if (!is_open)
-            return;
-        now_ticks = blkin_ticks(); /* they may be other ones now */
-    }
-    due = __atomic_load_n(&really_due_ticks, __ATOMIC_RELAXED);
-    next = then = now_ticks + blkin_ticks_of_ns(CHORES_EVERY_NS);
     /* who moves the time on does the work: the others are not held up */
     if (!blkin_is_due(now_ticks, due)) {
         if (!blkin_usage_is_on() && !blkin_checks)
@@ -281,9 +274,20 @@ void blkin_do_chores(uint64_t now_ticks)
     (void)pthread_setcancelstate(cancel_state, NULL);
 }
 
+uint64_t blkin_look(void)
+{
+    uint64_t now_ticks;
+
+    if (!__atomic_load_n(&is_open, __ATOMIC_ACQUIRE))
+        blkin_process_load(false);
+    now_ticks = blkin_ticks();
+    blkin_do_chores_if_due(now_ticks);
+    return now_ticks;
+}
+
 void blkin_heartbeat(void)
 {
-    blkin_do_chores_if_due(blkin_ticks());
+    (void)blkin_look();
 }
 
 /* ---- threads, forks, filters ---- */
@@ -299,6 +303,12 @@ void blkin_before_chroot_(void)
     blkin_process_load(true);
     ring_find_before_chroot();
     publish();
+}
+
+void blkin_after_chroot_(void)
+{
+    if (ring_find_after_chroot())
+        publish();
 }
 
 bool blkin_be_quiet_(void)

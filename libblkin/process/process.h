@@ -39,6 +39,10 @@ BLKIN_PUBLIC void blkin_server_begins_(void);
 /* For libblkin-preload.so, before chroot(2), after which the agent's socket cannot be reached. */
 BLKIN_PUBLIC void blkin_before_chroot_(void);
 
+/* And when the process may have become another user: at once, as it may soon be allowed less, or
+ * fork(2). Costs next to nothing in other processes. */
+BLKIN_PUBLIC void blkin_after_chroot_(void);
+
 /* Returns whether spans are wanted, by LTTng or by the recorder, whose rings it looks for if told
  * so and if it is time. For libblkin-preload.so. */
 BLKIN_PUBLIC bool blkin_wants_spans_(bool looks_for_rings);
@@ -76,8 +80,11 @@ bool blkin_process_refresh(void);
 
 /* ---- the chores ---- */
 
-/* At first the first need, then the process event, the files of sampling and of slow requests. One
- * thread at a time does it. */
+/* For who finds BLKIN_GATE_LOOKS: the first need, then the chores if they are due. Returns the
+ * ticks of now: those of before may be of another kind. */
+uint64_t blkin_look(void);
+
+/* The process event, the files of sampling and of slow requests. One thread at a time does it. */
 void blkin_do_chores(uint64_t now_ticks);
 
 static inline void blkin_do_chores_if_due(uint64_t now_ticks)

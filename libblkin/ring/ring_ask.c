@@ -73,9 +73,14 @@ void ring_ask_keep(void)
     ring_asked.is_kept = ring_asked.is_open;
 }
 
+bool ring_ask_has_kept(void)
+{
+    return ring_asked.is_open && !ring_asked.is_awaited;
+}
+
 void ring_ask_expire(void)
 {
-    if (ring_asked.is_open && !ring_asked.is_awaited && blkin_monotonic_ns() >= ring_asked.until_ns)
+    if (ring_ask_has_kept() && blkin_monotonic_ns() >= ring_asked.until_ns)
         ring_ask_stop();
 }
 

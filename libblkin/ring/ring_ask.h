@@ -34,6 +34,8 @@ void ring_ask(const char *path);
  * stays for one more ring_ask(), for RING_KEPT_NS at most. */
 void ring_ask_keep(void);
 
+bool ring_ask_has_kept(void);
+
 /* Once a second: closes a connection that was kept for long enough. */
 void ring_ask_expire(void);
 

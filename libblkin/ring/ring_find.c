@@ -18,7 +18,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static enum ring_found ring_state;
+/* Until ring_find_begin() is done, by another thread perhaps: nobody knows, but soon. */
+static enum ring_found ring_state = RING_SOON;
 static uid_t ring_user; /* whose rings this process has */
 static bool ring_is_debugged;
 static bool ring_has_complained;
@@ -155,6 +156,8 @@ void ring_find_begin(void)
             ring_user = ring_owner();
             ring_ask(ring_path);
             ring_set_state(RING_AWAITED);
+        } else {
+            ring_set_state(RING_NEVER);
         }
         __atomic_store_n(&has_begun, true, __ATOMIC_RELEASE);
     }
@@ -175,7 +178,8 @@ void ring_find_report(void)
         blkin_debug_say("libblkin: no rings: there is no folder %s", ring_path);
 }
 
-#define RING_WAIT_NS 5000000
+#define RING_WAIT_NS      5000000
+#define RING_LAST_WAIT_NS 900000000 /* of an agent that has just answered */
 
 void ring_find_wait(bool is_at_start)
 {
@@ -294,6 +298,7 @@ static unsigned ring_changes; /* of the user */
 static enum ring_found ring_look(void)
 {
     const uid_t user = ring_owner();
+    const bool is_last = ring_ask_has_kept(); /* chance to ask */
 
     if (ring_user != user) {
         ring_ask_forget();
@@ -301,8 +306,8 @@ static enum ring_found ring_look(void)
             ring_change(NULL);
         ring_user = user;
         ring_ask(ring_path);
-        if (++ring_changes <= RING_USERS_AWAITED)
-            ring_ask_wait(RING_WAIT_NS);
+        if (is_last || ++ring_changes <= RING_USERS_AWAITED)
+            ring_ask_wait(is_last ? RING_LAST_WAIT_NS : RING_WAIT_NS);
     }
     ring_ask_expire();
     if (ring_process.map && ring_map_is_on(ring_process.map) && !ring_is_quiet(ring_process.map))
@@ -328,6 +333,15 @@ void ring_find_before_chroot(void)
     ring_ask_wait(RING_ASK_NS);
     ring_set_state(ring_ask_again());
     ring_leave();
+}
+
+bool ring_find_after_chroot(void)
+{
+    if (!ring_ask_has_kept() || blkin_is_quiet || !ring_enter())
+        return false;
+    ring_set_state(ring_look());
+    ring_leave();
+    return true;
 }
 
 void ring_find_after_fork(void)

@@ -45,6 +45,10 @@ enum ring_found ring_find(void);
  * made now. Waits for an agent that is there. */
 void ring_find_before_chroot(void);
 
+/* The process may have become another user since: waits for that one's rings, for 0.9 s at most.
+ * False: it has not called the former, or there is nothing to be done. */
+bool ring_find_after_chroot(void);
+
 /* Says whether there are rings, or why not: for BLKIN_DEBUG. */
 void ring_find_report(void);
 

@@ -4,8 +4,8 @@
 # A host is a network namespace, a UTS namespace with a name of its own, and a mount namespace with its
 # own /run/lttng and /dev/shm, so its own LTTng where one is started; its recorder's socket is its own, too.
 # The script itself is in a further network namespace,
-# where the hub and the collector are; each host has a wire of its own to it. Where the kernel cannot
-# delay packets, a proxy of ours before the hub does: $DELAY_BY says which.
+# where the broker and the collector are; each host has a wire of its own to it. Where the kernel cannot
+# delay packets, a proxy of ours before the broker does: $DELAY_BY says which.
 #
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
@@ -13,7 +13,7 @@
 blkin=$BUILD/bin/blkin
 hosts_parts=$SRC/tests/agent/hosts
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins
-HUB_PORT=7412 HUB_BEHIND_PORT=7413 COLLECTOR_PORT=9411
+BROKER_PORT=1883 BROKER_BEHIND_PORT=1884 COLLECTOR_PORT=9411
 RULES=${RULES-'*:request>20ms, error, max=50/s'}
 
 # need_hosts "$@": starts this script again in a network of its own, or skips.
@@ -72,7 +72,7 @@ delay_wire() {
     if command -v tc >/dev/null && tc qdisc add dev "$1" root netem delay 100ms 2>/dev/null; then
         DELAY_BY="tc netem: 100 ms from there to each host"
     else
-        DELAY_BY="a proxy before the hub: 50 ms each way (this kernel has no netem)"
+        DELAY_BY="a proxy before the broker: 50 ms each way (this kernel has no netem)"
     fi
 }
 
@@ -95,15 +95,13 @@ start_host_lttng() {
 
 # ---- the middle -----------------------------------------------------------------------------------------
 
-start_hub() {
-    local port=$HUB_PORT
-    [[ $DELAY_BY == tc* ]] || port=$HUB_BEHIND_PORT
-    start_part hub "$blkin" hub --config="$WORK/blkin.conf" --runtime-dir="$WORK/hub" \
-        --state-dir="$STATE/hub" --hub-listen="0.0.0.0:$port" --expose-hub=yes "$@"
-    wait_for 20 hub "the hub's port" listening "$port" || return
-    if [ "$port" != "$HUB_PORT" ] && [ -z "${private_pid[delay]-}" ]; then
-        start_part delay "$PYTHON" "$SRC/tests/slow_network.py" "$HUB_PORT" "$HUB_BEHIND_PORT" 50
-        wait_for 20 delay "the proxy before the hub" listening "$HUB_PORT"
+start_far_broker() {
+    local port=$BROKER_PORT
+    [[ $DELAY_BY == tc* ]] || port=$BROKER_BEHIND_PORT
+    start_broker "$port" 0.0.0.0 || return
+    if [ "$port" != "$BROKER_PORT" ] && [ -z "${private_pid[delay]-}" ]; then
+        start_part delay "$PYTHON" "$SRC/tests/slow_network.py" "$BROKER_PORT" "$BROKER_BEHIND_PORT" 50
+        wait_for 20 delay "the proxy before the broker" listening "$BROKER_PORT"
     fi
 }
 
@@ -121,7 +119,7 @@ start_agent() {
     shift
     start_on "$host" agent "$blkin" agent --config="$WORK/blkin.conf" --runtime-dir="$WORK/$host/run" \
         --state-dir="$STATE/$host" --endpoint="http://10.77.$host.1:$COLLECTOR_PORT" \
-        --hub="http://10.77.$host.1:$HUB_PORT" "${AGENT_OPTIONS[@]}" "$@"
+        --cluster="mqtt://10.77.$host.1:$BROKER_PORT" "${AGENT_OPTIONS[@]}" "$@"
 }
 
 agent_status() {
@@ -137,7 +135,7 @@ agent_has() {
 wait_agent() {
     wait_for 30 "agent-$1" "the recording of host $1" agent_has "$1" '.state == "recording"' &&
         wait_for 30 "agent-$1" "the other hosts as host $1 knows them" \
-            agent_has "$1" ".exchange.state == \"connected\" and (.exchange.hosts | length) == ${2:-$HOSTS}"
+            agent_has "$1" ".cluster.state == \"connected\" and (.cluster.hosts | length) == ${2:-$HOSTS}"
 }
 
 # start_load HOST: LOAD has the keys and values of all.

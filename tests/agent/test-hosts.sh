@@ -1,5 +1,5 @@
 #!/bin/bash
-# Requests that cross several hosts, a hub 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
+# Requests that cross several hosts, a broker 100 ms away: of each slow or failed one the whole trace arrives, once, of fast
 # ones nothing, with spans and with steps. Then a host's recorder is killed: what it has is missing, and is said,
 # and sent when it is back. Then all are slow: what the cap holds back is counted.
 # SPDX-License-Identifier: BSD-2-Clause
@@ -14,8 +14,8 @@ need_hosts "$@"
 private_begin
 AGENT_OPTIONS=(--ring-bytes=16M --linger-ms=700 --fetch-interval-ms=1000)
 begin_hosts 3 || exit 1
-echo "round trips to the hub: $DELAY_BY"
-start_hub && start_collect || exit 1
+echo "round trips to the broker: $DELAY_BY"
+start_far_broker && start_collect || exit 1
 for host in 1 2 3; do
     start_agent $host || exit 1
 done
@@ -48,7 +48,7 @@ finish_load() {
 # must FIELD VALUE: of the checker's result.
 must() {
     [ "$(jq -r ".$1" <<<"$result")" = "$2" ] || {
-        tail -n 20 "$WORK"/agent-*.log "$WORK/hub.log" >&2
+        tail -n 20 "$WORK"/agent-*.log "$WORK/broker.log" >&2
         fail "$1 is not $2: $result"
     }
 }
@@ -73,7 +73,7 @@ timeout 60 "$blkin" keep --json --config="$WORK/blkin.conf" --runtime-dir="$WORK
 jq -e '.done and (.traces | length) > 0 and any(.hosts[]; .host == "store-2" and .spans > 0)' "$WORK/kept" >/dev/null ||
     fail "keep --service of another host's: $(head -c 2000 "$WORK/kept")"
 for host in 1 2 3; do
-    agent_has $host '.exchange.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .exchange)"
+    agent_has $host '.cluster.malformed == 0' || fail "a message was of a wrong form: $(agent_status $host | jq .cluster)"
 done
 
 # That of the middle is killed, when its program has its rings: the last host's first span has a parent that nobody has.

@@ -211,24 +211,6 @@ static void test_yield(void)
     ledger_free(ledger);
 }
 
-static void test_dropped(void)
-{
-    struct ledger *ledger = begin();
-    json_t *some =
-        json_pack("{ss, s[s]}", "id", "r1", "traces", "00000000000000000000000000000002");
-
-    ask(ledger, "r1", 1, 1, 2, NULL);
-    ledger_drop(ledger, some);
-    answer(ledger, ANSWER("a", TRACE("1", "10", "10") ", " TRACE("2", "11", "11")));
-    answer(ledger, ANSWER("b", ""));
-    (void)ledger_judge(ledger, 100);
-    CHECK_TEXT(said,
-               "1 complete: a, b\n2 incomplete: other hosts were not asked: the cap on all hosts "
-               "(hub-traces-per-s)\n");
-    json_decref(some);
-    ledger_free(ledger);
-}
-
 /* ---- for persons ---- */
 
 static void test_by_hand(void)
@@ -364,7 +346,6 @@ int main(void)
     test_time();
     test_held();
     test_yield();
-    test_dropped();
     test_by_hand();
     test_service();
     test_many_services();

@@ -9,32 +9,24 @@ set -u
 . "$SRC/tests/agent/recording.sh"
 ASKERS=${ASKERS-30} RATE=${RATE-1000}
 recording_begin
-free_port HUB_PORT
-start_hub() {
-    start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$HUB_PORT" \
-        --runtime-dir="$WORK/hub" --state-dir="$WORK/hub-state"
-    wait_for 10 hub "the hub's start" listening "$HUB_PORT"
-}
-start_taker && start_hub || exit 1
+free_port BROKER_PORT
+start_taker && start_broker "$BROKER_PORT" || exit 1
+start_part found mosquitto_sub -p "$BROKER_PORT" -q 1 -t 'blkin/+/found/+' -F '%t %p'
 start_requests
-start_agent --hub="http://127.0.0.1:$HUB_PORT"
+start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_recording || exit 1
-wait_for 10 agent "the hub" is exchange state connected || exit 1
+wait_for 10 agent "the broker" is cluster state connected || exit 1
 
 # keep_last NUMBER HOST MS: HOST asks all others
 keep_last() {
-    curl -fsS --max-time 10 -H 'Content-Type: application/json' -d "[{\"type\": \"keep\", \"id\": \"$2:1:$1\",
-        \"host\": \"$2\", \"post\": \"$2:$1\", \"at\": 1, \"last_ms\": $3}]" \
-        "http://127.0.0.1:$HUB_PORT/v1/messages?host=$2" >/dev/null || fail "the hub takes no request of $2"
+    mosquitto_pub -p "$BROKER_PORT" -q 1 -V mqttv5 -D publish message-expiry-interval 60 -t "blkin/$2/want" \
+        -m "{\"id\": \"$2:1:$1\", \"number\": \"$2:$1\", \"at\": 1, \"last_ms\": $3}" || fail "the broker takes no want of $2"
 }
 
-# answered NUMBER HOST: the answer is in $WORK/answer. The host reads on where it was.
-declare -A position
+# answered NUMBER HOST: the answer is in $WORK/answer.
 answered() {
-    curl -fsS --max-time 10 -H 'Content-Type: application/json' \
-        "http://127.0.0.1:$HUB_PORT/v1/messages?host=$2&agent=x${position[$2]-}" >"$WORK/news" || return
-    position[$2]=$(jq -r '"&boot=\(.boot)&after=\(.next)"' "$WORK/news")
-    jq -e --arg id "$2:1:$1" '[.messages[] | select(.type == "found" and .id == $id)][0]' "$WORK/news" >"$WORK/answer"
+    sed -n "s|^blkin/[^/]*/found/$2 ||p" "$WORK/found.log" | jq -e --arg id "$2:1:$1" 'select(.id == $id)' >"$WORK/answer" 2>&1 &&
+        [ -s "$WORK/answer" ]
 }
 
 distinct_spans() {
@@ -86,7 +78,7 @@ keep_last 2 asker-1 5000
 sleep 2 # between the question and what came after it; a busy machine makes it more
 make "service later"
 make "fast 5"
-start_agent --hub="http://127.0.0.1:$HUB_PORT"
+start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT"
 wait_for 30 agent "the answer for who asked when it was down" answered 2 asker-1 || exit 1
 wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
 [ "$(grep -c '"serviceName": "then"' "$WORK/taken")" = 15 ] || fail "the seconds before the question were not sent"
@@ -94,7 +86,7 @@ grep -q '"serviceName": "later"' "$WORK/taken" && fail "what came after the ques
 
 # It refuses, and says so.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-start_agent --hub="http://127.0.0.1:$HUB_PORT" --keep-from=none
+start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=none
 wait_recording || exit 1
 spans=$(all_spans)
 keep_last 3 asker-1 10000
@@ -107,7 +99,7 @@ wait_for 20 agent "a slow trace nevertheless" has_spans "$ID" || exit 1
 
 # It sends what is asked for here only.
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-start_agent --hub="http://127.0.0.1:$HUB_PORT" --keep-from=local
+start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-from=local
 wait_recording || exit 1
 keep_last 4 asker-1 10000
 wait_for 30 agent "the answer of who refuses others" answered 4 asker-1 || exit 1
@@ -119,7 +111,7 @@ wait_for 30 agent "what is asked for here" is_done || exit 1
 # All of a time is sent until it was as much as one minute may have.
 wait_for 30 agent "all deliveries" is kept waiting 0 || exit 1
 stop_part agent TERM 20 || fail "status $? of SIGTERM"
-start_agent --hub="http://127.0.0.1:$HUB_PORT" --keep-minute-bytes=1024
+start_agent --cluster="mqtt://127.0.0.1:$BROKER_PORT" --keep-minute-bytes=1024
 wait_recording || exit 1
 make "fast 100"
 keep_last 5 asker-1 2000

@@ -86,10 +86,8 @@ says 2 'parameter "disk": expected a period from 100ms to 5m, or off, and names 
     <<<$'[host]\ndisk = 50ms'
 says 1 'parameter "run-queue": expected a period from 100ms to 5m, or off, got "10sec"' <<<'run-queue = 10sec'
 says 1 'parameter "memory": expected a period from 100ms to 5m, or off, got "1s free"' <<<'memory = 1s free'
-says 2 'hub: recorders do not meet in a Kafka topic: run "blkin hub" on one host, and name it here: http://HOST:PORT or https://HOST:PORT' \
-    <<<$'[agent]\nhub = kafka://broker/topic'
-says 1 'there is no key "hub-kafka-file" any more: recorders meet at "blkin hub", not in a Kafka topic' \
-    <<<'hub-kafka-file = /x'
+says 1 'there is no key "hub" any more: hosts meet at an MQTT broker (cluster, packaging/mosquitto)' <<<'hub = https://a:7412'
+says 1 'there is no key "hub-token-file" any more: cluster-password-file' <<<'hub-token-file = /x'
 says 1 'there is no key "host-endpoint" any more: Prometheus adds up the pages of hosts (host-listen)' \
     <<<'host-endpoint = kafka://x/y'
 says 2 '"cpu" means nothing in [live]: it belongs in [host]' <<<$'[live]\ncpu = 1s'
@@ -137,7 +135,7 @@ if [ "$(id -u)" = 0 ] && setpriv --reuid nobody --regid nogroup --clear-groups t
     grep -qxF "blkin config: /etc/blkin/blkin.conf cannot be read: Permission denied: it is left out" "$work/err" ||
         wrong "the default may not be read: $(<"$work/err")"
     grep -q '^batch-spans = .*; default' "$work/out" || wrong "of a file that may not be read: $(<"$work/out")"
-    for service in live agent hub host work 'work --root'; do
+    for service in live agent host work 'work --root'; do
         # shellcheck disable=SC2086 # a command and its option
         in_etc $service >"$work/out" 2>"$work/err"
         [ $? -eq 2 ] || wrong "blkin $service starts without the default file, or fails otherwise: $(<"$work/err")"
@@ -161,9 +159,9 @@ grep -qF 'BLKIN_BATCH_SPANS: parameter "batch-spans": expected 1 to 100000, got 
 refused 2 "an abbreviated key that is out of range" show --batch-span=0
 refused 2 "--bacth-spans" show --bacth-spans=1
 grep -qF 'did you mean "--batch-spans"?' "$work/err" || wrong "--bacth-spans: $(<"$work/err")"
-refused 2 "--hub-kafka-file" show --hub-kafka-file=/x
-grep -qF 'there is no option "--hub-kafka-file" any more: recorders meet at "blkin hub"' "$work/err" ||
-    wrong "--hub-kafka-file: $(<"$work/err")"
+refused 2 "--hub-listen" show --hub-listen=7412
+grep -qF 'there is no option "--hub-listen" any more: hosts meet at an MQTT broker' "$work/err" ||
+    wrong "--hub-listen: $(<"$work/err")"
 refused 2 "a key of agent for live" show --section=live --linger-ms=1000
 grep -qF -- '--linger-ms: this key is for "blkin agent" only' "$work/err" || wrong "--linger-ms: $(<"$work/err")"
 refused 2 "--all=1" show --all=1

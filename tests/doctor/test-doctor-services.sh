@@ -142,10 +142,10 @@ lttng destroy --all >/dev/null 2>&1
 echo '*>20ms, error' >"$WORK/slow"
 stop_part store
 start_stack || exit 1
-hub=''
-free_port hub
+broker=''
+free_port broker
 start_part none env BLKIN_RINGS=none "$BUILD/examples/store" --name none --dir "$WORK/none"
-start_part agent "$BUILD/bin/blkin" agent --hub="http://127.0.0.1:$hub"
+start_part agent "$BUILD/bin/blkin" agent --cluster="mqtt://127.0.0.1:$broker"
 agent_runs() {
     doctor && [ "$(jq -r .section "$WORK/doctor.json")" = agent ] && [ -n "$(said rings.socket ok)" ]
 }
@@ -161,10 +161,10 @@ has_rings() {
 wait_for 20 agent "rings of programs" has_rings || exit 1
 wrong rings.program 'BLKIN_RINGS=none is in its environment' 'a program that wants no rings'
 stop_part none
-names hub.answers "http://127.0.0.1:$hub is not connected" 'no hub'
-start_part hub "$BUILD/bin/blkin" hub --expose-hub=yes --hub-listen="127.0.0.1:$hub"
+names cluster.answers "the broker mqtt://127.0.0.1:$broker is not reached: Connection refused" 'no broker'
+start_broker "$broker" || exit 1
 agent_is_well() {
-    doctor && [ "$status" -eq 0 ] && [ -n "$(said hub.answers ok)" ]
+    doctor && [ "$status" -eq 0 ] && [ -n "$(said cluster.answers ok)" ]
 }
 wait_for 40 agent "that all is well beside blkin agent" agent_is_well || {
     show_doctor

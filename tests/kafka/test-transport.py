@@ -211,8 +211,9 @@ class Transport(unittest.TestCase):
         self.assertIn("make the topic", run.messages)
         for form in ("zipkin", "otlp"):  # divided when it is known by how many
             topic = f"{self.topic}_{form}"
+            # a message that was sent and not answered in time is not sent again, and not counted as accepted
             run = Driver(self.url(topic=topic), "add:5000", "flush", "close", require_collector="no", per_trace=3,
-                         format=form)
+                         format=form, request_timeout_ms=60000)
             wait_until(lambda: "trying again" in run.messages, "it tries", 60)
             self.broker.create(topic, 8)
             self.assertEqual(run.end().counts["accepted"], 5000)

@@ -191,13 +191,6 @@ private() {
     return 0
 }
 
-# Without, it does not start.
-hub_tokens() {
-    printf 'osd-1 %s\n' "$(head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n')" >/etc/blkin/hub-tokens &&
-        chown blkin: /etc/blkin/hub-tokens && chmod 600 /etc/blkin/hub-tokens &&
-        printf '[hub]\nhub-tokens-file = /etc/blkin/hub-tokens\n' >>/etc/blkin/blkin.conf && blkin config check
-}
-
 sampled() {
     blkin status --json host | sed -n 's/.*"samples": \([0-9]*\).*/\1/p'
 }
@@ -232,8 +225,7 @@ service() {
     check "blkin-$1: is its own user, and nothing more" unprivileged "$1"
     check "blkin-$1: its folders are its own" private
     check "blkin-$1: listens on loopback only" loopback_only
-    # the hub reads its configuration at the start, and its unit has no reload
-    [ "$1" = hub ] || check "blkin-$1: reload" systemctl reload "blkin-$1"
+    check "blkin-$1: reload" systemctl reload "blkin-$1"
     check "blkin-$1: killed, it is back" restarts "$1"
     [ -z "$2" ] || check "blkin-$1: ... and delivers" "$2" "$1-again"
     check "blkin-$1: hung, it is restarted" hung "$1"
@@ -247,7 +239,7 @@ service() {
 
 verified() {
     local said
-    said=$(systemd-analyze verify --man=no blkin-{host,hub,live,agent}.service 2>&1)
+    said=$(systemd-analyze verify --man=no blkin-{host,live,agent}.service 2>&1)
     echo "$said"
     [ -z "$said" ]
 }
@@ -297,7 +289,7 @@ ldconfig
 files >/tmp/before
 
 check "the version before is installed" apt_get install "$HOME"/debs/older/*.deb
-for unit in host hub live agent; do
+for unit in host live agent; do
     check "blkin-$unit is not enabled, and does not run" eval \
         "! systemctl -q is-enabled blkin-$unit && state_is $unit inactive"
 done
@@ -330,8 +322,6 @@ check "blkin run: a server that nobody instrumented is traced" preloaded
 service live delivers
 service agent keeps
 service host samples
-check "blkin-hub: tokens" hub_tokens
-service hub ''
 check "switched from live to agent" switched live agent keeps
 check "... to live" switched agent live delivers
 check "... to agent" switched live agent keeps

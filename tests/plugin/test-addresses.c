@@ -56,8 +56,8 @@ static void check_url(const char *text, const char *start)
     struct error error;
     int fd;
 
-    CHECK(listen_parse(&address, "hub-listen", text, &error));
-    fd = listen_open(&address, "hub-listen", text, &error);
+    CHECK(listen_parse(&address, "otlp-listen", text, &error));
+    fd = listen_open(&address, "otlp-listen", text, &error);
     CHECK(fd >= 0);
     listen_url(&address, fd, "https", url);
     CHECK(strncmp(url, start, strlen(start)) == 0 && atoi(url + strlen(start)) > 0);

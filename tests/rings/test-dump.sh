@@ -53,7 +53,7 @@ events=$(sed -n 's/^events //p' "$WORK/dumping.log")
 [ "$(awk '{sum += $1} END {print sum}' "$WORK/dump.classes")" = "$events" ] ||
     fail "babeltrace2 does not see $events events"
 
-BABELTRACE_PLUGIN_PATH=$BUILD/plugins "$BUILD/bin/blkin" show "$WORK/dump" >"$WORK/show.log" 2>&1 && grep -q request "$WORK/show.log" || {
+BABELTRACE_PLUGIN_PATH=$BUILD/plugins "$BUILD/bin/blkin" show "$WORK/dump" >"$WORK/show.log" 2>&1 && grep -qE "request|original" "$WORK/show.log" || {
     show_log show
     fail "blkin show cannot read the dump"
 }

@@ -64,8 +64,6 @@ static void test_values(void)
         {"session", "\xff", 0, "expected UTF-8"},
         {"deltas", "", 0, NULL}, /* none */
         {"log-level", "debug", 0, "expected one of \"none\", \"error\""},
-        {"hub", "kafka://a/b", 0, "do not meet in a Kafka topic"},
-        {"hub", "https://a:7412", 0, NULL},
         {"endpoint", "file:/tmp/x", 0, NULL},
         {"endpoint", "kafka://a:9092/b", 0, NULL},
         {"endpoint", "http://a:9411", 0, NULL},
@@ -139,7 +137,7 @@ static void test_what_was_meant(void)
     CHECK_TEXT(key_section_like("agnet"), "agent");
     CHECK_TEXT(key_section_like("lvie"), "live");
     CHECK(key_section_like("somewhere") == NULL);
-    CHECK(key_gone("hub-kafka-file") && !key_gone("hub"));
+    CHECK(key_gone("hub") && !key_gone("cluster"));
 }
 
 static void test_sections(void)

@@ -10,8 +10,8 @@ set -u
 BLKIN=${BLKIN-$BUILD/bin/blkin}
 private_begin
 export BABELTRACE_PLUGIN_PATH=$BUILD/plugins BLKIN_RING_SOCKET=$WORK/rings
-hub_port='' page_port='' other_port=''
-free_port hub_port
+broker_port='' page_port='' other_port=''
+free_port broker_port
 free_port page_port
 free_port other_port
 
@@ -93,23 +93,18 @@ has '.keys_in_force["log-level"]' error
 end
 
 openssl rand -hex 32 >"$WORK/token" && chmod 600 "$WORK/token"
-base+=$'\n'"hub-token-file = $WORK/token"
+base+=$'\n'"cluster-password-file = $WORK/token"
 begin agent
-for line in "hub = http://127.0.0.1:$hub_port" "state-dir = $WORK/other" "prometheus-listen = $other_port" \
-    "hub-token-file = $WORK/no-such-token"; do
+for line in "cluster = mqtt://127.0.0.1:$broker_port" "state-dir = $WORK/other" "prometheus-listen = $other_port" \
+    "cluster-password-file = $WORK/no-such-token"; do
     needs_restart "a restart" "$line"
 done
-# the same name, and another token
+# the same name, and another password
 openssl rand -hex 32 >"$WORK/token"
-reload 3 "a restart is needed for: hub-token-file"
+reload 3 "a restart is needed for: cluster-password-file"
 end
 begin agent
 reload 0 "the new configuration holds"
-end
-
-base+=$'\n'"hub-listen = 127.0.0.1:$hub_port"$'\n'"expose-hub = yes"
-begin hub
-needs_restart "a restart" "hub-listen = 127.0.0.1:$other_port"
 end
 
 base+=$'\n'"cpu = 1s"

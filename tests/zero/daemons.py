@@ -230,14 +230,19 @@ cert = {folder}/tls.pem
 """
 
 
-def stunnel(world, name, behind, traced=True):
-    port = world.port()
+def tls_pem(world):
     pem = world.folder / "tls.pem"
     if not pem.exists():
         key = world.folder / "tls.key"
         world.run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", 2,
                   "-keyout", key, "-out", pem)
         pem.write_text(pem.read_text(encoding="ascii") + key.read_text(encoding="ascii"), encoding="ascii")
+    return pem
+
+
+def stunnel(world, name, behind, traced=True):
+    port = world.port()
+    tls_pem(world)
     config = world.make(f"{name}.conf", STUNNEL.format(port=port, behind=behind, folder=world.folder, user=""))
     world.serve(name, port, "stunnel4", config, traced=traced)
     return port

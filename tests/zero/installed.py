@@ -4,13 +4,14 @@ SPDX-License-Identifier: BSD-2-Clause
 """
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 
 import clients
-from daemons import apache, data
+from daemons import ZONE, apache, data, postgresql, tls_pem
 from load import Failed
-from parts import SRC, haproxy, listens, wait_until
+from parts import SRC, haproxy, lighttpd, listens, wait_until
 
 USERS = "dovecot", "dovenull", "Debian-exim", "redis"
 FIRST_USER = 65101
@@ -208,6 +209,103 @@ def squid(world, name, behind, traced=True):
     config = world.make(f"{name}.conf", SQUID.format(port=port, folder=folder))
     # as root it would start its worker with two users, for which ld.so takes no LD_PRELOAD
     world.serve(name, port, "/usr/sbin/squid", "--foreground", "-sYC", "-f", config, before=PROXY, traced=traced)
+    return port
+
+
+def privoxy(world, name, behind, traced=True):
+    """A thread for each connection."""
+    port = world.port()
+    folder = folder_of(world, name, "proxy")
+    config = world.make(f"{name}.conf", f"listen-address 127.0.0.1:{port}\nconfdir {world.servers_folder}/etc/privoxy\n"
+                        f"logdir {folder}\nkeep-alive-timeout 100\nconnection-sharing 0\ntolerate-pipelining 0\n")
+    world.serve(name, port, "/usr/sbin/privoxy", "--no-daemon", config, before=PROXY, traced=traced, is_killed=True)
+    return port
+
+
+def sslh(world, name, behind, traced=True):
+    """Passes bytes on: a process for each connection."""
+    port = world.port()
+    world.serve(name, port, "/usr/sbin/sslh", "-f", "-u", "proxy", "-p", f"127.0.0.1:{port}", "--http", f"127.0.0.1:{behind}",
+                traced=traced, is_killed=True)
+    return port
+
+
+def sslh_select(world, name, behind, traced=True):
+    """The same, one process."""
+    port = world.port()
+    world.serve(name, port, "/usr/sbin/sslh-select", "-f", "-u", "proxy", "-p", f"127.0.0.1:{port}", "--http",
+                f"127.0.0.1:{behind}", traced=traced, is_killed=True)
+    return port
+
+
+def hitch(world, name, traced=True):
+    """Ends TLS before lighttpd, in a root folder of its own."""
+    install(world)
+    behind = lighttpd(world, f"{name}-lighttpd", traced)
+    port = world.port()
+    empty = world.folder / f"{name}.empty"
+    empty.mkdir(exist_ok=True)
+    config = world.make(f"{name}.conf", f'frontend = "[127.0.0.1]:{port}"\nbackend = "[127.0.0.1]:{behind}"\nworkers = 1\n'
+                        f'user = "proxy"\ngroup = "proxy"\nchroot = "{empty}"\npem-file = "{tls_pem(world)}"\n')
+    world.serve(name, port, "/usr/sbin/hitch", f"--config={config}", traced=traced)
+    return port
+
+
+NSD = """
+server:
+    ip-address: 127.0.0.1@{port}
+    username: proxy
+    chroot: "{folder}"
+    zonesdir: "{folder}"
+    database: ""
+    zonelistfile: "{folder}/zone.list"
+    xfrdfile: "{folder}/xfrd.state"
+    xfrdir: "{folder}"
+    pidfile: "{folder}/nsd.pid"
+    logfile: "{folder}/nsd.log"
+zone:
+    name: "test"
+    zonefile: "zone"
+remote-control:
+    control-enable: no
+"""
+
+
+def nsd(world, name, traced=True):
+    install(world)
+    port = world.port()
+    folder = folder_of(world, name, "proxy")
+    (folder / "zone").write_text(ZONE, encoding="ascii")
+    config = world.make(f"{name}.conf", NSD.format(port=port, folder=folder))
+    world.serve(name, port, "/usr/sbin/nsd", "-d", "-c", config, traced=traced)
+    return port
+
+
+PGPOOL = """
+listen_addresses = '127.0.0.1'
+port = {port}
+socket_dir = '{folder}'
+pcp_socket_dir = '{folder}'
+pcp_port = {pcp}
+backend_clustering_mode = 'raw'
+backend_hostname0 = '127.0.0.1'
+backend_port0 = {behind}
+num_init_children = 4
+max_pool = 1
+pid_file_name = '{folder}/pid'
+logdir = '{folder}'
+pool_passwd = ''
+"""
+
+
+def pgpool(world, name, traced=True):
+    install(world)
+    behind = postgresql(world, f"{name}-postgresql", traced)
+    port, pcp = world.port(), world.port()
+    folder = folder_of(world, name, "proxy")
+    config = world.make(f"{name}.conf", PGPOOL.format(port=port, pcp=pcp, folder=folder, behind=behind))
+    world.serve(name, port, "/usr/sbin/pgpool", "-n", "-f", config, "-F", "/dev/null", "-a", "/dev/null", before=PROXY,
+                traced=traced, ends_at=signal.SIGINT)
     return port
 
 

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#define ANSWER_IDS_MAX 24576 /* of all traces: a message of the exchange may have 1 MiB */
+#define ANSWER_IDS_MAX 24576 /* of all traces: a message of the cluster may have 1 MiB */
 
 /* A list of an answer, and its room: that of a message is shared by all that a snapshot answers. */
 struct listing {

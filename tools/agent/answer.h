@@ -1,5 +1,5 @@
 /*
- * What this host answers to a request: the message "found" of the exchange (exchange.h).
+ * What this host answers to a request: the message "found" (tools/cluster/cluster.h).
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

@@ -11,7 +11,7 @@
 #include "ledger.h"
 #include "tools/base/saver.h"
 #include "tools/base/say.h"
-#include "tools/exchange/exchange.h"
+#include "tools/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 struct asking {
     struct agent *agent;
-    struct exchange *exchange; /* NULL: alone */
+    struct cluster *cluster; /* NULL: alone */
     struct ledger *ledger;
     struct incomplete *incomplete;
     const struct kept *kept;
@@ -41,25 +41,7 @@ struct asking {
 
 json_t *asking_hosts(const struct asking *asking)
 {
-    json_t *exchange = asking_exchange_json(asking);
-    json_t *hosts = json_incref(json_object_get(exchange, "hosts"));
-    const json_t *host;
-    size_t i;
-
-    json_decref(exchange);
-    if (!json_is_array(hosts)) {
-        json_decref(hosts);
-        hosts = json_array();
-    }
-    json_array_foreach(hosts, i, host)
-    {
-        const char *name = json_string_value(host);
-
-        if (name && strcmp(name, asking->agent->host) == 0)
-            return hosts;
-    }
-    (void)json_array_append_new(hosts, json_string(asking->agent->host));
-    return hosts;
+    return asking->cluster ? cluster_hosts(asking->cluster) : json_pack("[s]", asking->agent->host);
 }
 
 static void asking_note_open(struct asking *asking, const struct request *request)
@@ -103,8 +85,8 @@ static void asking_ask_others(struct asking *asking, struct request *request, co
     } else if (!name) {
         asking_note_open(asking, request);
     }
-    if (asking->exchange && message)
-        exchange_post(asking->exchange, message);
+    if (asking->cluster && message)
+        cluster_send(asking->cluster, message);
     json_decref(message);
     json_decref(hosts);
 }
@@ -284,8 +266,8 @@ void asking_answer(struct asking *asking, const struct request *requests, int64_
 
         if (answer && strcmp(r->host, asking->agent->host) == 0)
             ledger_answer(asking->ledger, answer, clock_ms());
-        else if (answer && asking->exchange)
-            exchange_post(asking->exchange, answer);
+        else if (answer && asking->cluster)
+            cluster_send(asking->cluster, answer);
         json_decref(answer);
     }
     agent_step(asking->agent);
@@ -321,26 +303,20 @@ const char *asking_refuses(const struct asking *asking, const char *host)
     return NULL;
 }
 
-/* How long it was on its way, as far as the poster and the hub have seen: no clock of another host
- * is compared with ours. */
-static int64_t asking_held_ns(const json_t *message)
-{
-    const json_int_t held_ms = number_in(message, "held_ms");
-
-    return held_ms > 0 && held_ms < 86400000 ? held_ms * 1000000 : 0;
-}
-
-static void asking_take_request(struct asking *asking, const json_t *message)
+static void asking_take_request(struct asking *asking, const json_t *message, bool over)
 {
     size_t left;
     struct request *request = request_read(message, asking->agent->pending.max, &left);
-    const char *problem = NULL;
+    const char *problem = over ? "other hosts may not want more traces a second of it: its key "
+                                 "cluster-wants-per-s"
+                               : NULL;
 
     if (!request)
         return;
     request->left_out = left; /* here: not what its own host has left out */
-    request->came_mono_ns = clock_ns() - asking_held_ns(message);
-    if (request->last_ms > 0)
+    /* no clock of another host is compared with ours */
+    request->came_mono_ns = clock_ns() - number_in(message, "held_ms") * 1000000;
+    if (!problem && request->last_ms > 0)
         problem = asking_refuses(asking, request->host);
     if (problem) {
         asking_answer(asking, request, 0, NULL, problem);
@@ -357,19 +333,15 @@ static void asking_take_request(struct asking *asking, const json_t *message)
     agent_step(asking->agent);
 }
 
-static void asking_take_message(void *context, const json_t *message)
+static void asking_take_message(void *context, const json_t *message, bool over)
 {
     struct asking *asking = context;
-    const char *type = text_in(message, "type");
 
-    if (strcmp(type, "keep") == 0) {
-        asking_take_request(asking, message);
-    } else if (strcmp(type, "found") == 0 &&
-               strcmp(text_in(message, "to"), asking->agent->host) == 0) {
+    if (strcmp(text_in(message, "type"), "keep") == 0) {
+        asking_take_request(asking, message, over);
+    } else {
         ledger_answer(asking->ledger, message, clock_ms());
         agent_step(asking->agent);
-    } else if (strcmp(type, "dropped") == 0) {
-        ledger_drop(asking->ledger, message);
     }
 }
 
@@ -475,18 +447,20 @@ int64_t asking_judge(struct asking *asking)
 static bool asking_set_up(struct asking *asking, struct error *error)
 {
     const struct ledger_callbacks callbacks = {asking_judged, asking_left, asking_listed, asking};
-    const struct exchange_callbacks on = {asking_take_message, asking};
+    const struct cluster_callbacks on = {asking_take_message, asking};
     struct agent *agent = asking->agent;
-    const char *hub = config_text(agent->config, "hub");
+    const char *url = config_text(agent->config, "cluster");
+    char hosts_file[4096];
 
     agent_path(agent, "state-dir", "record.asked", asking->others_file);
     asking->ledger = ledger_new(&callbacks);
     asking->incomplete = incomplete_new(agent, asking_told, asking);
     error_set(error, "out of memory");
-    if (!asking->ledger || !asking->incomplete || !hub || !hub[0])
+    if (!asking->ledger || !asking->incomplete || !url || !url[0])
         return asking->ledger && asking->incomplete;
-    asking->exchange = exchange_open(agent->loop, agent->config, agent->host, &on, error);
-    return asking->exchange != NULL;
+    agent_path(agent, "state-dir", "agent.hosts", hosts_file);
+    asking->cluster = cluster_open(agent->loop, agent->config, agent->host, hosts_file, &on, error);
+    return asking->cluster != NULL;
 }
 
 struct asking *asking_open(struct agent *agent, struct error *error)
@@ -508,7 +482,7 @@ void asking_close(struct asking *asking)
 {
     if (!asking)
         return;
-    exchange_close(asking->exchange);
+    cluster_close(asking->cluster);
     incomplete_free(asking->incomplete);
     if (asking->ledger)
         ledger_free(asking->ledger);
@@ -527,7 +501,7 @@ bool asking_is_running(const struct asking *asking)
 
 bool asking_is_posting(const struct asking *asking)
 {
-    return asking->exchange && exchange_is_posting(asking->exchange);
+    return asking->cluster && cluster_is_sending(asking->cluster);
 }
 
 size_t asking_open_count(const struct asking *asking)
@@ -540,7 +514,7 @@ size_t asking_untold_count(const struct asking *asking)
     return incomplete_count(asking->incomplete);
 }
 
-json_t *asking_exchange_json(const struct asking *asking)
+json_t *asking_cluster_json(const struct asking *asking)
 {
-    return asking->exchange ? exchange_json(asking->exchange) : NULL;
+    return asking->cluster ? cluster_json(asking->cluster) : NULL;
 }

@@ -10,7 +10,7 @@
 
 struct asking;
 
-/* Joins the hub, if there is one. Returns NULL with error set. */
+/* Joins the cluster, if there is one. Returns NULL with error set. */
 struct asking *asking_open(struct agent *agent, struct error *error);
 void asking_close(struct asking *asking); /* NULL is allowed */
 
@@ -62,14 +62,14 @@ size_t asking_untold_count(const struct asking *asking);
 /* Ends the child that sends these spans. */
 void asking_stop(struct asking *asking);
 bool asking_is_running(const struct asking *asking);
-/* Messages are on their way to a hub that answers. */
+/* The broker is there, and has yet to accept messages. */
 bool asking_is_posting(const struct asking *asking);
 
 /* ---- what it shows */
 
 /* The hosts that are asked: a new array. */
 json_t *asking_hosts(const struct asking *asking);
-/* Of the hub; NULL: there is none. */
-json_t *asking_exchange_json(const struct asking *asking);
+/* Of the cluster; NULL: there is none. */
+json_t *asking_cluster_json(const struct asking *asking);
 
 #endif

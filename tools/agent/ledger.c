@@ -316,28 +316,6 @@ void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms)
     ledger_add_answers(ledger, entry, host, found);
 }
 
-void ledger_drop(struct ledger *ledger, const json_t *dropped)
-{
-    const char *id = json_string_value(json_object_get(dropped, "id"));
-    const json_t *traces = json_object_get(dropped, "traces"), *text;
-    struct entry *entry = id ? ledger_find_entry(ledger, id) : NULL;
-    size_t i;
-
-    if (!entry)
-        return;
-    entry->is_dropped |= json_array_size(traces) == 0;
-    json_array_foreach(traces, i, text)
-    {
-        struct trace_id trace_id;
-        struct trace *trace = trace_id_read(json_string_value(text), &trace_id)
-                                  ? ledger_find_trace(ledger, entry, trace_id)
-                                  : NULL;
-
-        if (trace)
-            trace->is_dropped = true;
-    }
-}
-
 /* ---- judging --------------------------------------------------------------------------------- */
 
 static void ledger_join(struct printer *printer, const char *joint)
@@ -384,11 +362,6 @@ static char *ledger_print_lacks(const struct entry *entry, const struct trace *t
     if (trace->is_cut) {
         ledger_join(&printer, "; ");
         print_string(&printer, "too many spans to tell whether all are there");
-    }
-    if (entry->is_dropped || trace->is_dropped) {
-        ledger_join(&printer, "; ");
-        print_string(&printer,
-                     "other hosts were not asked: the cap on all hosts (hub-traces-per-s)");
     }
     for (size_t i = 0; i < entry->host_count; i++) {
         const struct host *host = &entry->hosts[i];

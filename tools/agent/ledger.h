@@ -52,11 +52,9 @@ void ledger_free(struct ledger *ledger);
 bool ledger_ask(struct ledger *ledger, const struct request *request, const json_t *hosts,
                 const char *name, int64_t timeout_ms);
 
-/* A message "found" (exchange.h), ours too. Those that belong to no request are passed over. */
+/* A message "found" (tools/cluster/cluster.h), ours too. Those that belong to no request are passed
+ * over. */
 void ledger_answer(struct ledger *ledger, const json_t *found, int64_t now_ms);
-
-/* A message "dropped" (exchange.h): nobody else was asked for these. */
-void ledger_drop(struct ledger *ledger, const json_t *dropped);
 
 /* Another host asks for these traces: it judges those that it has asked for after we have. */
 void ledger_yield(struct ledger *ledger, const struct request *theirs);

@@ -30,7 +30,6 @@ struct trace {
     int64_t held_from_ns; /* of a source that only some traces have, */
     size_t held_by;       /* on this host */
     bool is_cut;          /* not all ids are known */
-    bool is_dropped;      /* no other host was asked */
     bool is_judged;       /* or somebody else does */
 };
 
@@ -46,7 +45,6 @@ struct entry {
     int64_t deadline_ms; /* 0: we have not answered ourselves yet, */
     int64_t limit_ms;    /* and must until then; 0: not known yet */
     uint64_t more;       /* traces that were sent, and that no answer lists */
-    bool is_dropped;     /* no other host was asked for anything of it */
     bool is_done;
     struct entry *next;
 };

@@ -56,7 +56,7 @@ struct request_window {
 struct request_window request_window(const struct request *request);
 struct request_window requests_window(const struct request *list);
 
-/* As the message "keep" of the exchange (exchange.h), and back. NULL: out of memory, or no such
+/* As the message "keep" (tools/cluster/cluster.h), and back. NULL: out of memory, or no such
  * message: at most max traces are taken, *left: so many were not. */
 json_t *request_json(const struct request *request);
 struct request *request_read(const json_t *message, size_t max, size_t *left);

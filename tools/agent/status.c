@@ -78,8 +78,8 @@ json_t *agent_status_json(const struct agent_parts *parts)
                      "endpoint", agent_endpoint_json(agent), "rings", agent_rings_json(parts),
                      "otlp", parts->foreign ? foreign_json(parts->foreign) : NULL, "kept",
                      agent_kept_json(parts), "pending_traces", (json_int_t)agent->pending.traces,
-                     "open_traces", (json_int_t)asking_open_count(parts->asking), "exchange",
-                     asking_exchange_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
+                     "open_traces", (json_int_t)asking_open_count(parts->asking), "cluster",
+                     asking_cluster_json(parts->asking), "rules", alarms_rules_json(parts->alarms),
                      "totals", totals_own_json(&agent_table, &agent->totals), "host_metrics",
                      host_child_json(&parts->host_child), "counters", counts_json(&counts));
 }

@@ -21,7 +21,7 @@ static const char reload_usage[] =
 #include "tools/ask/reload.txt.inc"
     ;
 
-static const char *const services[] = {"live", "agent", "host", "hub", "work-root"};
+static const char *const services[] = {"live", "agent", "host", "work-root"};
 #define SERVICES (sizeof(services) / sizeof(services[0]))
 
 /* Of all that run, or of the one that was named. */

@@ -22,14 +22,13 @@
 #define HOUR_US INT64_C(3600000000)
 #define DAY_MS  INT64_C(86400000)
 
-static const char *const sections[KEY_SECTIONS] = {"",     "live", "agent", "hub",
-                                                   "stat", "work", "host"};
-enum { ALL, LIVE, AGENT, HUB, STAT, WORK, HOST };
+static const char *const sections[KEY_SECTIONS] = {"", "live", "agent", "stat", "work", "host"};
+enum { ALL, LIVE, AGENT, STAT, WORK, HOST };
 
 static const char *const levels[] = {"none", "error", "warning", "info", NULL};
 enum { LEVEL_WARNING = 2 };
 static const char *const sent[] = {"slow", "all", NULL};
-static const char *const keepers[] = {"hub", "local", "none", NULL};
+static const char *const keepers[] = {"cluster", "local", "none", NULL};
 enum { AT_ONCE = KEY_AT_ONCE, AT_START = KEY_AT_START, IN_SESSION = KEY_IN_SESSION };
 
 struct key {
@@ -89,12 +88,14 @@ static const struct key own[] = {
     AN_INTEGER(AGENT, AT_ONCE, "answer-timeout-ms", 100, DAY_MS, 10000),
     A_CHOICE(AGENT, AT_ONCE, "keep-from", keepers, 0),
     AN_INTEGER(AGENT, AT_ONCE, "keep-minute-bytes", KIB, KIB * KIB * GIB, GIB),
-    A_TEXT(AGENT, AT_START, "hub", 1023, ""),
-    A_TEXT(AGENT, AT_START, "hub-token-file", 4000, ""),
-    A_TEXT(HUB, AT_START, "hub-listen", 255, "127.0.0.1:7412"),
-    A_TEXT(HUB, AT_START, "hub-tokens-file", 4000, ""),
-    AN_INTEGER(HUB, AT_START, "hub-traces-per-s", 1, 1000000, 100),
-    A_BOOLEAN(HUB, AT_START, "expose-hub", false),
+    A_TEXT(AGENT, AT_START, "cluster", 1023, ""),
+    A_TEXT(AGENT, AT_START, "cluster-user", 253, ""),
+    A_TEXT(AGENT, AT_START, "cluster-password-file", 4000, ""),
+    A_TEXT(AGENT, AT_START, "cluster-ca-file", 4000, ""),
+    A_TEXT(AGENT, AT_START, "cluster-cert-file", 4000, ""),
+    A_TEXT(AGENT, AT_START, "cluster-key-file", 4000, ""),
+    AN_INTEGER(AGENT, AT_START, "cluster-wants-per-s", 1, 1000000, 100),
+    AN_INTEGER(AGENT, AT_START, "cluster-forget-hours", 1, 24 * 3650, 168),
     A_TEXT(WORK, AT_START, "input", 2000, ""),
     A_TEXT(WORK, AT_START, "deltas", 249, "blkin_deltas"),
     A_TEXT(WORK, AT_START, "group", 249, "blkin-work"),
@@ -114,9 +115,6 @@ static const struct key own[] = {
     A_TEXT(HOST, AT_ONCE, "host-filters", 4000, ""),
     A_TEXT(HOST, AT_ONCE, "host-root", 4000, ""),
     A_TEXT(HOST, AT_ONCE, "host-listen", 255, ""),
-    A_TEXT(ALL, AT_START, "hub-ca-file", 4000, ""),
-    A_TEXT(ALL, AT_START, "hub-cert-file", 4000, ""),
-    A_TEXT(ALL, AT_START, "hub-key-file", 4000, ""),
 };
 /* clang-format on */
 
@@ -264,9 +262,19 @@ const char *key_like(const char *name)
 
 const char *key_gone(const char *name)
 {
+    static const char broker[] = "hosts meet at an MQTT broker (cluster, packaging/mosquitto)";
     static const char hosts[] = "Prometheus adds up the pages of hosts (host-listen)";
     static const char *const gone[][2] = {
-        {"hub-kafka-file", "recorders meet at \"blkin hub\", not in a Kafka topic"},
+        {"hub", broker},
+        {"hub-token-file", "cluster-password-file"},
+        {"hub-ca-file", "cluster-ca-file"},
+        {"hub-cert-file", "cluster-cert-file"},
+        {"hub-key-file", "cluster-key-file"},
+        {"hub-traces-per-s", "cluster-wants-per-s, which each host has"},
+        {"hub-listen", broker},
+        {"hub-tokens-file", broker},
+        {"expose-hub", broker},
+        {"hub-kafka-file", broker},
         {"host-endpoint", hosts},
         {"host-send-ms", hosts},
         {"host-input", hosts},
@@ -404,16 +412,6 @@ static bool check_endpoint(const char *text, struct error *error)
     return true;
 }
 
-/* Each recorder of a topic had a cap of its own, so that they did not agree on what is asked. */
-static bool check_hub(const char *text, struct error *error)
-{
-    if (!is_kafka_url(text))
-        return true;
-    return error_set(
-        error, "hub: recorders do not meet in a Kafka topic: run \"blkin hub\" on one host, and "
-               "name it here: http://HOST:PORT or https://HOST:PORT");
-}
-
 static keys_check_fn *check_of_host = NULL;
 
 void keys_set_host_check(keys_check_fn *check)
@@ -441,7 +439,6 @@ static bool is_right_text(const struct param_rule *rule, const char *text, struc
     }
     return is_utf8(rule, text, error) &&
            (strcmp(rule->name, "endpoint") != 0 || check_endpoint(text, error)) &&
-           (strcmp(rule->name, "hub") != 0 || check_hub(text, error)) &&
            (!check_of_host || check_of_host(rule->name, text, error));
 }
 

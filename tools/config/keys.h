@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define KEY_SECTIONS 7 /* the first is what is for all commands */
+#define KEY_SECTIONS 6 /* the first is what is for all commands */
 #define KEYS_MAX     128
 
 /* The name of a section; of the first it is "". */

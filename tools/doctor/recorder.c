@@ -1,5 +1,5 @@
 /*
- * Checks of what `blkin agent` tells of itself: how long its ring lasts, the hub, and what was
+ * Checks of what `blkin agent` tells of itself: how long its ring lasts, the cluster, and what was
  * dropped; and of its rings.
  *
  * SPDX-License-Identifier: BSD-2-Clause
@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WELL_S        10 /* for a hub's way, and a person who types */
+#define WELL_S        10 /* for a message's way, and a person who types */
 #define LIBRARY       "/libblkin.so"
 #define RINGS         "/memfd:blkin-rings" /* as /proc/PID/maps shows the memory of rings */
 #define EXPLAINED_MAX 8
@@ -61,25 +61,39 @@ static void check_ring(const struct doctor *doctor, const json_t *status)
              WELL_S);
 }
 
-static void check_hub(const struct doctor *doctor, const json_t *status)
+static void check_cluster(const struct doctor *doctor, const json_t *status)
 {
-    const json_t *exchange = json_object_get(status, "exchange");
-    const char *url = json_string_value(json_object_get(exchange, "url"));
-    const char *state = json_string_value(json_object_get(exchange, "state"));
-    const char *error = json_string_value(json_object_get(exchange, "error"));
+    const json_t *cluster = json_object_get(status, "cluster");
+    const char *url = text_in(cluster, "url");
+    const json_t *away = json_object_get(cluster, "away"), *host;
+    char names[300] = "";
+    size_t i;
 
-    if (!url || !state)
+    if (!*url)
         return;
-    if (strcmp(state, "connected") == 0) {
-        saw(doctor, LEVEL_OK, "hub.answers", "%s answers; recorders there: %zu", url,
-            json_array_size(json_object_get(exchange, "hosts")));
+    if (strcmp(text_in(cluster, "state"), "connected") != 0) {
+        saw(doctor, LEVEL_BAD, "cluster.answers",
+            "the broker %s is not reached: %s: other hosts are not asked for traces", url,
+            text_in(cluster, "error"));
+        mend(doctor,
+             "start the broker there (mosquitto), or mend cluster and cluster-* in blkin.conf, "
+             "from %s",
+             config_origin(doctor->config, "cluster"));
         return;
     }
-    saw(doctor, LEVEL_BAD, "hub.answers",
-        "the hub %s is not connected: %s: other hosts are not asked for traces", url,
-        error && *error ? error : "no answer yet");
-    mend(doctor, "systemctl start blkin-hub on that host; hub in blkin.conf, from %s",
-         config_origin(doctor->config, "hub"));
+    saw(doctor, LEVEL_OK, "cluster.answers", "%s answers; hosts: %zu", url,
+        json_array_size(json_object_get(cluster, "hosts")));
+    json_array_foreach(away, i, host)(void)
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", *names ? ", " : "",
+                 json_string_value(host));
+    if (*names) {
+        saw(doctor, LEVEL_NOTE, "cluster.away",
+            "hosts that are away: %s: traces are incomplete "
+            "without them",
+            names);
+        mend(doctor, "start the agent there; of a host that is gone for good: mosquitto_pub -r -n "
+                     "-t blkin/HOST/state");
+    }
 }
 
 static void check_dropped(const struct doctor *doctor, const json_t *status)
@@ -110,7 +124,7 @@ static void check_dropped(const struct doctor *doctor, const json_t *status)
 void check_recorder(const struct doctor *doctor, const json_t *status)
 {
     check_ring(doctor, status);
-    check_hub(doctor, status);
+    check_cluster(doctor, status);
     check_dropped(doctor, status);
 }
 

@@ -106,7 +106,7 @@ static void look_at_host(const struct keep_question *question, const json_t *hos
     if (*text_in(host, "error"))
         problem(problems, "host %s: %s", name, text_in(host, "error"));
     else if (strcmp(state, "away") == 0)
-        problem(problems, "host %s: its recorder does not run, or does not reach the hub", name);
+        problem(problems, "host %s: its recorder does not run, or does not reach the broker", name);
     else if (strcmp(state, "answered") != 0)
         problem(problems, "host %s: has not answered", name);
     else if (question->count == 0 && reach >= 0 && reach * 1e3 < (double)question->last_ms)

@@ -1,26 +1,16 @@
 /*
- * The form of a message between recorders.
+ * The form of a message between agents.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
 #include "message.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define TEXT_MAX    1023 /* of a reason or a name */
 #define ID_MAX      511
 #define LAST_MAX_MS 86400000
-
-/* Of two members of a name the last one counts. */
-size_t message_held(char *to, const char *text, size_t length, int64_t held_ms)
-{
-    memcpy(to, text, length - 1);
-    return length - 1 +
-           (size_t)snprintf(to + length - 1, HELD_ROOM, ",\"held_ms\":%" PRId64 "}", held_ms);
-}
 
 static bool message_has_host_form(const char *name, size_t length)
 {
@@ -186,7 +176,7 @@ bool message_check(const json_t *message, struct error *error)
     if (!json_is_object(message))
         return error_set(error, "expected a JSON object");
     if (!message_check_name(message, "id", ID_MAX, error) ||
-        !message_check_name(message, "post", POST_MAX, error) ||
+        !message_check_name(message, "number", MESSAGE_NUMBER_MAX, error) ||
         !message_check_host(message, "host", error))
         return false;
     if (strcmp(type, "keep") == 0)
@@ -194,12 +184,4 @@ bool message_check(const json_t *message, struct error *error)
     if (strcmp(type, "found") == 0)
         return message_check_answer(message, error);
     return message_refuse("type", "\"keep\" or \"found\"", error);
-}
-
-bool message_seen_before(struct seen *seen, const json_t *message, int64_t now_ms)
-{
-    char key[MESSAGE_HOST_MAX + POST_MAX + 2];
-
-    (void)snprintf(key, sizeof(key), "%s %s", text_in(message, "host"), text_in(message, "post"));
-    return seen_before(seen, key, now_ms);
 }

@@ -1,23 +1,24 @@
 /*
- * Recorders as far as the hub sees them: exchanges (exchange.h) in one loop, told by lines on the
- * standard input what to post, which say on the standard output what they got.
+ * Agents as far as others see them: clusters (cluster.h) in one loop, told by lines on the standard
+ * input what to send, which say on the standard output what they got.
  *
- *     peer [--count=N] [--every=MS] [--answer] --name=NAME --hub=URL ...
+ *     peer [--count=N] [--every=MS] [--answer] --name=NAME --cluster=URL ...
  *
- * With a count there are NAME-1, NAME-2, ...; --every: each posts a message in so many ms.
- *   post N [BYTES]       each posts N messages, of at least that size
- *   raw JSON             the first posts this
+ * With a count there are NAME-1, NAME-2, ...; --every: each sends a want in so many ms.
+ *   want N [BYTES]       each sends N wants, of at least that size
+ *   one                  the next one of them sends a want
  *   every MS             as --every; 0: no more
- *   json                 J HOST and exchange_json() of each
+ *   json                 J HOST and cluster_json() of each
  * Lines that come back, flushed one by one:
- *   P HOST ID            it has posted a request of this id
+ *   P HOST ID            it has sent a want of this id
  *   R HOST ID US         it got one, so long after "at"
+ *   O HOST ID            it got one of a host that has used up its share
  *   A HOST ID FROM US    it got an answer, so long after it has asked
- *   D HOST ID TRACES     the cap has dropped so many traces of its request
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
-#include "tools/exchange/exchange.h"
+#include "tools/cluster/cluster.h"
+#include "tools/base/saver.h"
 #include "tools/base/say.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@
 
 struct peer {
     char name[300];
-    struct exchange *exchange;
+    struct cluster *cluster;
     int64_t number;
     int64_t asked_ns[4096]; /* of request N at N % 4096 */
 };
@@ -51,9 +52,9 @@ static void stop(void *context)
     loop_stop(loop);
 }
 
-/* ---- posting --------------------------------------------------------------------------------- */
+/* ---- sending --------------------------------------------------------------------------------- */
 
-static void post_request(struct peer *peer, size_t bytes)
+static void send_want(struct peer *peer, size_t bytes)
 {
     const int64_t now_ns = wall_clock_ns();
     char id[400], trace[33];
@@ -70,28 +71,28 @@ static void post_request(struct peer *peer, size_t bytes)
         json_pack("{ss, ss, ss, sI, ss, s[{ss, ss}]}", "type", "keep", "id", id, "host", peer->name,
                   "at", (json_int_t)now_ns, "pad", pad, "traces", "id", trace, "why", "test");
     printf("P %s %s\n", peer->name, id);
-    exchange_post(peer->exchange, message);
+    cluster_send(peer->cluster, message);
     json_decref(message);
     free(pad);
 }
 
-static void post_answer(struct peer *peer, const json_t *request)
+static void send_answer(struct peer *peer, const json_t *request)
 {
     json_t *message = json_pack(
         "{ss, sO, ss, sO, sI, s[]}", "type", "found", "id", json_object_get(request, "id"), "host",
         peer->name, "to", json_object_get(request, "host"), "held_from", (json_int_t)1, "traces");
 
-    exchange_post(peer->exchange, message);
+    cluster_send(peer->cluster, message);
     json_decref(message);
 }
 
-static void post_again(void *context)
+static void send_again(void *context)
 {
     (void)context;
     if (every_ms)
         timer_set(loop, &timer, every_ms);
     for (int i = 0; every_ms && i < count; i++)
-        post_request(&peers[i], 0);
+        send_want(&peers[i], 0);
 }
 
 /* ---- receiving ------------------------------------------------------------------------------- */
@@ -101,54 +102,47 @@ static const char *text(const json_t *message, const char *member)
     return json_string_value(json_object_get(message, member));
 }
 
-static void got(void *context, const json_t *message)
+static void got(void *context, const json_t *message, bool over)
 {
     struct peer *peer = context;
     const char *type = text(message, "type"), *id = text(message, "id");
 
-    if (strcmp(type, "keep") == 0) {
+    if (over) {
+        printf("O %s %s\n", peer->name, id);
+    } else if (strcmp(type, "keep") == 0) {
         printf("R %s %s %lld\n", peer->name, id,
                ((long long)wall_clock_ns() - json_integer_value(json_object_get(message, "at"))) /
                    1000);
         if (answers)
-            post_answer(peer, message);
-    } else if (strcmp(type, "found") == 0) {
+            send_answer(peer, message);
+    } else {
         const char *number = strrchr(id, ':');
 
         printf("A %s %s %s %lld\n", peer->name, id, text(message, "host"),
                ((long long)wall_clock_ns() - peer->asked_ns[number ? atoi(number + 1) % 4096 : 0]) /
                    1000);
-    } else {
-        printf("D %s %s %zu\n", peer->name, id,
-               json_array_size(json_object_get(message, "traces")));
     }
 }
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-static void post_raw(const char *given)
-{
-    json_t *message = json_loads(given, 0, NULL);
-
-    exchange_post(peers[0].exchange, message);
-    json_decref(message);
-}
-
 static void obey(const char *line)
 {
     int times = 0, bytes = 0;
 
-    if (sscanf(line, "post %d %d", &times, &bytes) >= 1) {
+    if (sscanf(line, "want %d %d", &times, &bytes) >= 1) {
         for (int i = 0; i < count * times; i++)
-            post_request(&peers[i % count], (size_t)bytes);
-    } else if (strncmp(line, "raw ", 4) == 0) {
-        post_raw(line + 4);
+            send_want(&peers[i % count], (size_t)bytes);
+    } else if (strcmp(line, "one") == 0) {
+        static int next;
+
+        send_want(&peers[next++ % count], 0);
     } else if (sscanf(line, "every %d", &times) == 1) {
         every_ms = times;
-        post_again(NULL);
+        send_again(NULL);
     } else if (strcmp(line, "json") == 0) {
         for (int i = 0; i < count; i++) {
-            json_t *json = exchange_json(peers[i].exchange);
+            json_t *json = cluster_json(peers[i].cluster);
             char *dump = json_dumps(json, JSON_COMPACT);
 
             printf("J %s %s\n", peers[i].name, dump);
@@ -183,17 +177,20 @@ static void read_orders(void *context, short events)
 static int open_peers(const struct config *config, const char *name)
 {
     struct error error;
+    char file[4096];
 
     peers = calloc((size_t)count, sizeof(*peers));
     for (int i = 0; i < count; i++) {
-        const struct exchange_callbacks callbacks = {got, &peers[i]};
+        const struct cluster_callbacks callbacks = {got, &peers[i]};
 
         if (count == 1)
             snprintf(peers[i].name, sizeof(peers[i].name), "%s", name);
         else
             snprintf(peers[i].name, sizeof(peers[i].name), "%.250s-%d", name, i + 1);
-        peers[i].exchange = exchange_open(loop, config, peers[i].name, &callbacks, &error);
-        if (!peers[i].exchange) {
+        snprintf(file, sizeof(file), "%s/%.255s.hosts", config_text(config, "state-dir"),
+                 peers[i].name);
+        peers[i].cluster = cluster_open(loop, config, peers[i].name, file, &callbacks, &error);
+        if (!peers[i].cluster) {
             fprintf(stderr, "peer: %s\n", error.text);
             return 1;
         }
@@ -222,18 +219,21 @@ int main(int argc, char *argv[])
     count = atoi(count_text);
     every_ms = atoi(every_text);
     loop = loop_new(&signals);
+    if (!saver_open(loop))
+        return 1;
     status = open_peers(config, name);
     if (status == 0) {
         (void)fcntl(0, F_SETFL, fcntl(0, F_GETFL) | O_NONBLOCK);
         input = (struct watched){0, POLLIN, read_orders, NULL, NULL};
         loop_watch(loop, &input);
-        timer = (struct timer){.due = post_again};
-        post_again(NULL);
+        timer = (struct timer){.due = send_again};
+        send_again(NULL);
         (void)loop_run(loop);
         timer_clear(loop, &timer);
     }
     for (int i = 0; i < count; i++)
-        exchange_close(peers[i].exchange);
+        cluster_close(peers[i].cluster);
+    (void)saver_end();
     free(peers);
     loop_free(loop);
     config_free(config);

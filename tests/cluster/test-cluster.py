@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# Agents find each other at a real mosquitto, with the configuration that is shipped: presence, wants and answers once
+# each, a broker that is killed at random moments, hosts that go and are forgotten, names that are not one's own,
+# passwords and certificates. KILLS=1000 is a long run; HOSTS and WANTS_PER_S are those of the crowd.
+# timeout: 300
+# SPDX-License-Identifier: BSD-2-Clause
+import collections
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.environ["SRC"], "tests"))
+from common import ENVIRONMENT, LIMIT_S, free_port, wait_until  # noqa: E402
+from part import Part, options  # noqa: E402
+
+BUILD, SRC = os.environ["BUILD"], os.environ["SRC"]
+PEER = os.path.join(BUILD, "tests/cluster/peer")
+MOSQUITTO = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
+KILLS = int(os.environ.get("KILLS", "10"))
+HOSTS = int(os.environ.get("HOSTS", "30"))
+WANTS_PER_S = int(os.environ.get("WANTS_PER_S", "50"))
+SEED = int(os.environ.get("SEED", random.randrange(1 << 30)))
+
+
+def run(*args):
+    subprocess.run(args, check=True, timeout=LIMIT_S, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def write(path, text, mode=0o600):
+    with open(path, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+        file.write(text)
+    return path
+
+
+class Broker(Part):
+    """mosquitto with the lines of a configuration."""
+
+    def __init__(self, folder, lines, scheme="mqtt"):
+        self.port = free_port()
+        self.url = f"{scheme}://127.0.0.1:{self.port}"
+        # it would become another user, who may not read the test's folder
+        super().__init__(os.path.join(folder, "broker.log"), [MOSQUITTO, "-c", write(
+            os.path.join(folder, f"broker-{self.port}.conf"), f"listener {self.port} 127.0.0.1\nuser root\n{lines}")])
+
+    def listens(self):
+        return f":{self.port} " in subprocess.run(["ss", "-ltn"], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+    def start(self):
+        super().start()
+        wait_until(lambda: self.listens() or not self.runs(), "the broker listens")
+        return self
+
+
+class Peers(Part):
+    """A process with one host or more. What it says is in sent, wants, answers, over."""
+
+    def __init__(self, folder, broker, name, *flags, **keys):
+        keys = {"name": name, "cluster": broker.url, "runtime_dir": f"{folder}/run-{name}", "state_dir": folder,
+                "cluster_wants_per_s": 100000, **keys}
+        super().__init__(os.path.join(folder, f"{name}.log"), [PEER, *flags, *options(keys)])
+        self.name, self.sent, self.over, self.reports = name, [], [], {}
+        self.wants = collections.defaultdict(list)  # by host: (id, us)
+        self.answers = collections.defaultdict(list)  # by host: (id, from, us)
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                            text=True, bufsize=1, env=ENVIRONMENT)
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stdout:
+            what, host, *rest = line.split(" ", 2)
+            values = rest[0].split() if rest else []
+            if what == "P":
+                self.sent.append(values[0])
+            elif what == "R":
+                self.wants[host].append((values[0], int(values[1])))
+            elif what == "O":
+                self.over.append(values[0])
+            elif what == "A":
+                self.answers[host].append((values[0], values[1], int(values[2])))
+            elif what == "J":
+                self.reports[host] = json.loads(rest[0])
+
+    def say(self, order):
+        self.process.stdin.write(order + "\n")
+        self.process.stdin.flush()
+
+    def report(self, host=None):
+        """cluster_json(), as it is now."""
+        host = host or self.name
+        self.reports.pop(host, None)
+        self.say("json")
+        return wait_until(lambda: self.reports.get(host), f"{self.name} reports")
+
+    def wait_state(self, state="connected", hosts=None, away=None, host=None):
+        def is_so():
+            report = self.report(host)
+            return (report["state"] == state and (hosts is None or sorted(report["hosts"]) == sorted(hosts)) and
+                    (away is None or sorted(report["away"]) == sorted(away)))
+        wait_until(is_so, lambda: f"{self.name}: {state}, hosts {hosts}, away {away}; it is {self.report(host)}")
+        return self
+
+    def wait_problem(self, text):
+        wait_until(lambda: text in self.report()["error"], lambda: f"{text}; it says {self.report()['error']}")
+
+    def got(self, host=None):
+        return [want[0] for want in self.wants[host or self.name]]
+
+    def kill(self):
+        super().kill()
+        self.reader.join(LIMIT_S)
+
+    def end(self):
+        status = super().end()
+        self.reader.join(LIMIT_S)
+        self.process.stdin.close()
+        self.process.stdout.close()
+        return status
+
+
+class ClusterTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def broker(self, lines="allow_anonymous true", scheme="mqtt"):
+        broker = Broker(self.folder, lines, scheme)
+        self.addCleanup(lambda: self.assertIn(broker.end(), (0, -signal.SIGKILL), broker.said()))
+        return broker
+
+    def peers(self, broker, name, *flags, **keys):
+        peers = Peers(self.folder, broker, name, *flags, **keys)
+        self.addCleanup(lambda: self.assertIn(peers.end(), (0, 1, -signal.SIGKILL), peers.said()))
+        return peers
+
+    def shipped(self, *more):
+        """The lines of packaging/mosquitto, with the test's files in place of those in /etc/mosquitto."""
+        with open(f"{SRC}/packaging/mosquitto/blkin.conf", encoding="utf-8") as file:
+            lines = re.sub(r"/etc/mosquitto(/certs)?", self.folder, file.read())
+        shutil.copy(f"{SRC}/packaging/mosquitto/blkin.acl", self.folder)
+        lines = re.sub(r"(?m)^listener .*\n", "", lines)
+        for pattern, text in more:
+            lines = re.sub(f"(?m){pattern}", text, lines)
+        return lines
+
+    def make_passwords(self, *names):
+        for i, name in enumerate(names):
+            run("mosquitto_passwd", "-b", *(["-c"] if i == 0 else []), f"{self.folder}/blkin.passwd", name, f"of-{name}")
+            write(f"{self.folder}/{name}.password", f"of-{name}\n")
+
+    def make_certificates(self, *names):
+        folder = self.folder
+        run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{folder}/ca.key", "-out",
+            f"{folder}/ca.crt", "-subj", "/CN=test CA", "-days", "2")
+        for name in ("broker", *names):
+            run("openssl", "req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{folder}/{name}.key", "-out",
+                f"{folder}/{name}.csr", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1")
+            run("openssl", "x509", "-req", "-in", f"{folder}/{name}.csr", "-CA", f"{folder}/ca.crt", "-CAkey",
+                f"{folder}/ca.key", "-CAcreateserial", "-out", f"{folder}/{name}.crt", "-days", "2", "-copy_extensions",
+                "copy")
+
+    # ---- presence
+
+    def test_presence(self):
+        broker = self.broker("allow_anonymous true\npersistence false")
+        first = self.peers(broker, "store-1", "--answer")
+        wait_until(lambda: "not connected yet" not in first.report()["error"], "it has tried")
+        # nobody knows yet which hosts a trace may have passed
+        self.assertEqual(first.report()["hosts"], ["store-1", broker.url])
+        broker.start()
+        first.wait_state(hosts=["store-1"])
+        second = self.peers(broker, "store-2", "--answer").wait_state(hosts=["store-1", "store-2"])
+        first.wait_state(hosts=["store-1", "store-2"], away=[])
+        first.say("want 1")
+        wait_until(lambda: first.answers["store-1"], "the answer")
+
+        # a host that is away is one that a trace may have passed, and gets what it missed
+        second.kill()
+        first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
+        first.say("want 1")
+        wait_until(lambda: first.report()["sent"] == 2, "the broker has the want")
+        again = self.peers(broker, "store-2", "--answer").wait_state()
+        wait_until(lambda: first.sent[1] in [answer[0] for answer in first.answers["store-1"]],
+                   "the answer of the host that is back")
+
+        # also one that starts while the broker is away knows the hosts
+        for peer in (again, first):
+            peer.end()
+        broker.kill()
+        first = self.peers(broker, "store-1")
+        self.assertEqual(sorted(first.report()["hosts"]), ["store-1", "store-2"])
+        broker.start()
+        first.wait_state(hosts=["store-1", "store-2"], away=["store-2"])
+
+        # an administrator takes it off
+        run("mosquitto_pub", "-p", str(broker.port), "-r", "-n", "-t", "blkin/store-2/state")
+        first.wait_state(hosts=["store-1"])
+
+    def test_same_name(self):
+        broker = self.broker().start()
+        first = self.peers(broker, "store-1").wait_state()
+        self.peers(broker, "store-1", runtime_dir=f"{self.folder}/other").wait_state()
+        first.wait_problem("another agent connects with this host's name")
+
+    def test_shares(self):
+        broker = self.broker().start()
+        asked = self.peers(broker, "store-1", cluster_wants_per_s=5).wait_state()
+        loud = self.peers(broker, "store-2").wait_state(hosts=["store-1", "store-2"])
+        quiet = self.peers(broker, "store-3").wait_state(hosts=["store-1", "store-2", "store-3"])
+        loud.say("want 200")
+        wait_until(lambda: len(asked.got()) + len(asked.over) == 200, "200 wants")
+        self.assertGreater(len(asked.over), 100)
+        quiet.say("want 2")
+        wait_until(lambda: set(quiet.sent) <= set(asked.got()), "the other host's wants")
+
+    def test_strange_messages(self):
+        broker = self.broker().start()
+        peer = self.peers(broker, "store-1").wait_state()
+        for topic, text in (("blkin/store-2/want", "[]"), ("blkin/store-2/want", "{"), ("blkin/store-2/want", "{}"),
+                            ("blkin/store-2/found/store-1", '{"id": 7}'), ("blkin/store-2/want", "[" * 5000)):
+            run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", topic, "-m", text)
+        for topic in ("blkin/a b/want", "blkin/-/state", "blkin//want", "blkin/store-2/wants"):
+            run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", topic, "-m", "{}")
+        run("mosquitto_pub", "-p", str(broker.port), "-q", "1", "-t", "blkin/store-3/state", "-m", "nonsense")
+        peer.wait_state(hosts=["store-1", "store-3"], away=["store-3"])
+        self.assertEqual(peer.report()["malformed"], 5)
+        self.assertIn("a message of host store-2 has a wrong form", peer.said())
+
+    # ---- kills of the broker
+
+    def missing(self, peers):
+        return sum((len(peers) - 1) * len(peer.sent) - len(peer.answers[peer.name]) for peer in peers)
+
+    def test_kills(self):
+        chance = random.Random(SEED)
+        print(f"KILLS={KILLS} SEED={SEED}")
+        broker = self.broker().start()
+        names = ["store-1", "store-2", "store-3", "store-4"]
+        peers = [self.peers(broker, name, "--answer") for name in names]
+        for peer in peers:
+            peer.wait_state(hosts=names)
+            peer.say("every 100")
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(0, 1.5))
+            broker.kill()
+            time.sleep(chance.uniform(0, 0.5))
+            broker.start()
+        for peer in peers:
+            peer.say("every 0")
+        wait_until(lambda: self.missing(peers) <= 0, lambda: f"all answers: {self.missing(peers)} are missing", 60)
+        for peer in peers:
+            others = [other for other in peers if other is not peer]
+            self.assertEqual(sorted(peer.got()), sorted(sum((other.sent for other in others), [])))
+            self.assertEqual(sorted(answer[:2] for answer in peer.answers[peer.name]),
+                             sorted((one, other.name) for one in peer.sent for other in others))
+            self.assertEqual([peer.report()[name] for name in ("dropped", "refused", "malformed")], [0, 0, 0])
+        print(f"{KILLS} kills: {sum(len(peer.sent) for peer in peers)} wants, none lost, none twice")
+
+    # ---- a crowd
+
+    def test_crowd(self):
+        broker = self.broker(self.shipped(("^(cafile|certfile|keyfile|password_file|acl_file).*", ""),
+                                          ("^allow_anonymous.*", "allow_anonymous true"))).start()
+        crowd = self.peers(broker, "store", "--answer", f"--count={HOSTS}")
+        names = [f"store-{i + 1}" for i in range(HOSTS)]
+        for name in names:
+            crowd.wait_state(hosts=names, host=name)
+        begin = time.monotonic()
+        wants = WANTS_PER_S * 4
+        for i in range(wants):
+            crowd.say("one")
+            time.sleep(max(0, begin + i / WANTS_PER_S - time.monotonic()))  # the pace of the load
+
+        def answers():
+            return sum(len(answers) for answers in crowd.answers.values())
+        wait_until(lambda: answers() == wants * (HOSTS - 1),
+                   lambda: f"{wants * (HOSTS - 1)} answers: {answers()}", 60)
+        took = sorted(us / 1000 for answers in crowd.answers.values() for *_, us in answers)
+        print(f"{HOSTS} hosts, {WANTS_PER_S} wants a second: {len(took)} answers; want to found p50 "
+              f"{took[len(took) // 2]:.0f} ms, p99 {took[len(took) * 99 // 100]:.0f} ms, longest {took[-1]:.0f} ms")
+
+    # ---- the configuration that is shipped
+
+    def test_passwords(self):
+        self.make_passwords("store-1", "store-2", "blkin-admin")
+        self.make_certificates()
+        broker = self.broker(self.shipped(), "mqtts").start()
+
+        def join(name, **keys):
+            return self.peers(broker, name, "--answer", cluster_ca_file=f"{self.folder}/ca.crt",
+                              **{"cluster_password_file": f"{self.folder}/{name}.password", **keys})
+        first, second = join("store-1"), join("store-2")
+        for peer in (first, second):
+            peer.wait_state(hosts=["store-1", "store-2"])
+        first.say("want 1")
+        wait_until(lambda: first.answers["store-1"], "the answer")
+
+        # whoever has a password writes in no other's name, and reads no other's answers
+        join("store-3", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password").wait_state()
+        liar = join("store-4", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password")
+        liar.wait_state()
+        liar.say("want 1")
+        wait_until(lambda: liar.report()["refused"], "the broker refuses the want")
+        self.assertIn('its rules must let user "store-2" write to blkin/store-4/#', liar.said())
+        self.assertNotIn(liar.sent[0], first.got())
+        first.wait_state(hosts=["store-1", "store-2"])
+
+        # who may not come
+        join("store-1", cluster_password_file=f"{self.folder}/store-2.password",
+             runtime_dir=f"{self.folder}/x").wait_problem('the broker refuses user "store-1"')
+        self.peers(broker, "store-5").wait_problem("TLS")
+
+    def test_certificates(self):
+        self.make_certificates("store-1", "store-2")
+        broker = self.broker(self.shipped(("^(allow_anonymous|password_file).*", ""), ("^#(require|use_id)", r"\1")),
+                             "mqtts").start()
+
+        def join(name, certificate):
+            return self.peers(broker, name, "--answer", cluster_ca_file=f"{self.folder}/ca.crt",
+                              cluster_cert_file=f"{self.folder}/{certificate}.crt",
+                              cluster_key_file=f"{self.folder}/{certificate}.key")
+        first, second = join("store-1", "store-1"), join("store-2", "store-2")
+        for peer in (first, second):
+            peer.wait_state(hosts=["store-1", "store-2"])
+        liar = join("store-3", "store-2").wait_state()
+        liar.say("want 1")
+        wait_until(lambda: liar.report()["refused"], "the broker refuses the want")
+        self.assertEqual(sorted(first.report()["hosts"]), ["store-1", "store-2"])
+
+    # ---- keys
+
+    def refused(self, text, **keys):
+        end = subprocess.run([PEER, *options({"name": "store-1", "runtime_dir": f"{self.folder}/run",
+                                              "state_dir": self.folder, **keys})], stdin=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True, check=False, timeout=LIMIT_S, env=ENVIRONMENT)
+        self.assertNotEqual(end.returncode, 0)
+        self.assertIn(text, end.stderr)
+
+    def test_keys(self):
+        there = "mqtt://127.0.0.1:1883"
+        for url in ("broker", "http://broker", "mqtt://", "mqtt://user@broker", "mqtt://broker/topic", "mqtt://a:x"):
+            self.refused("cluster: expected mqtt://BROKER[:PORT] or mqtts://BROKER[:PORT]", cluster=url)
+        self.refused("expected a name of letters, digits", cluster=there, name="a+b")
+        self.refused("cannot read it: No such file", cluster=there, cluster_password_file=f"{self.folder}/none")
+        self.refused("other users may read or write it (mode 644): chmod 600", cluster=there,
+                     cluster_password_file=write(f"{self.folder}/open", "secret-word\n", 0o644))
+        self.refused("expected one line with the password", cluster=there,
+                     cluster_password_file=write(f"{self.folder}/empty", "\n"))
+        self.refused("it needs cluster = mqtts://BROKER", cluster=there, cluster_ca_file="/dev/null")
+        self.refused("expected both, or none", cluster="mqtts://127.0.0.1", cluster_cert_file="/dev/null")
+        self.refused('cluster-ca-file "/none": cannot read it', cluster="mqtts://127.0.0.1", cluster_ca_file="/none")
+
+
+if __name__ == "__main__":
+    if not MOSQUITTO:
+        print("no mosquitto (Debian: mosquitto, mosquitto-clients)")
+        sys.exit(77)
+    unittest.main(verbosity=2)

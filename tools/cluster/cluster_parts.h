@@ -1,0 +1,91 @@
+/*
+ * What the files of the cluster share. hosts.c knows who is there, settings.c reads the keys.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_CLUSTER_PARTS_H
+#define BLKIN_TOOLS_CLUSTER_PARTS_H
+
+#include "babeltrace-plugin/base/table.h"
+#include "broker.h"
+#include "cluster.h"
+#include "message.h"
+#include "seen.h"
+
+#define CLUSTER_HOST (MESSAGE_HOST_MAX + 1)
+
+/* A message of ours, until it is CLUSTER_REPEAT_MS old. */
+struct sent {
+    struct sent *next;
+    json_t *message;
+    size_t bytes;
+    int64_t at_ms;
+    int id; /* of the publication under way; 0: none is */
+    bool is_accepted, is_refused;
+    char topic[2 * CLUSTER_HOST + 16];
+};
+
+struct cluster {
+    struct loop *loop;
+    struct cluster_callbacks callbacks;
+    struct broker *broker;
+    struct timer repeat, due;
+    char host[CLUSTER_HOST];
+    char state_topic[CLUSTER_HOST + 16], found_topic[CLUSTER_HOST + 16];
+    char url[300]; /* of the broker */
+    char user[CLUSTER_HOST], password[4096];
+    char instance[17]; /* a random number of this process */
+    int64_t opened_ns;
+
+    bool is_connected;
+    int64_t since_ns;
+    char problem[512]; /* "": none */
+
+    struct sent *first, **last; /* in the order of sending */
+    size_t sent_bytes;
+    uint64_t last_number;
+    uint64_t accepted, dropped, refused;
+
+    struct seen seen;
+    uint64_t received, malformed;
+
+    struct table hosts; /* of struct cluster_host, without ours */
+    bool knows_hosts;   /* now, or before the last start */
+    bool is_known;      /* our state has been at the broker */
+    int64_t
+        twin_until_ms; /* another agent had our name a while ago: until then that is a problem */
+    int64_t wants_per_s, forget_ms;
+    char hosts_file[4096];
+};
+
+/* ---- cluster.c ---- */
+
+/* Publishes our state. */
+void cluster_say_here(struct cluster *cluster);
+void cluster_repeat_soon(struct cluster *cluster);
+
+/* ---- settings.c: reads the keys and opens the broker. Returns false with error set. ---- */
+
+bool cluster_set_up(struct cluster *cluster, const struct config *config,
+                    void (*event)(void *context, const struct broker_event *event),
+                    struct error *error);
+
+/* ---- hosts.c ---- */
+
+/* Reads the file. Returns false when out of memory. */
+bool hosts_open(struct cluster *cluster);
+void hosts_close(struct cluster *cluster);
+
+/* A message of the topic "state". */
+void hosts_take(struct cluster *cluster, const char *host, const struct broker_event *event);
+
+/* Takes so many wants from the host's share of this second. Returns false if it is used up. */
+bool hosts_may_want(struct cluster *cluster, const char *host, size_t count);
+
+/* Drops the hosts that are gone for cluster-forget-hours. */
+void hosts_forget(struct cluster *cluster);
+
+/* A new array. */
+json_t *hosts_away(const struct cluster *cluster);
+
+#endif

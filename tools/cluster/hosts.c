@@ -1,0 +1,225 @@
+/*
+ * The hosts of the cluster: presence, and each one's share of wants.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "babeltrace-plugin/base/hash.h"
+#include "babeltrace-plugin/base/monotonic.h"
+#include "cluster_parts.h"
+#include "tools/base/json.h"
+#include "tools/base/saver.h"
+#include "tools/base/say.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HOSTS_MAX 4096
+#define TWIN_MS   60000
+
+struct cluster_host {
+    struct table_link in_table;
+    char name[CLUSTER_HOST];
+    bool is_here;
+    int64_t gone_ms;               /* when it went, or we learned of it */
+    int64_t allowance, allowed_ms; /* thousandths of wants that it may send yet, as of then */
+};
+
+static uint64_t hosts_hash(const struct cluster *cluster, const char *name)
+{
+    return hash_text(cluster->hosts.seed, text_of(name));
+}
+
+static struct cluster_host *hosts_find(const struct cluster *cluster, const char *name)
+{
+    struct cluster_host *host;
+
+    table_find(host, &cluster->hosts, hosts_hash(cluster, name), in_table,
+               strcmp(host->name, name) == 0);
+    return host;
+}
+
+static struct cluster_host *hosts_get(struct cluster *cluster, const char *name)
+{
+    struct cluster_host *host = hosts_find(cluster, name);
+
+    if (host || cluster->hosts.count >= HOSTS_MAX)
+        return host;
+    host = calloc(1, sizeof(*host));
+    if (!host)
+        return NULL;
+    (void)snprintf(host->name, sizeof(host->name), "%s", name);
+    host->gone_ms = host->allowed_ms = clock_ms();
+    host->allowance = cluster->wants_per_s * 1000;
+    table_add(&cluster->hosts, &host->in_table, hosts_hash(cluster, name));
+    return host;
+}
+
+static json_t *hosts_list(const struct cluster *cluster, json_t *list, bool all)
+{
+    const struct cluster_host *host;
+
+    table_for_each(host, &cluster->hosts, in_table)
+    {
+        if (all || !host->is_here)
+            (void)json_array_append_new(list, json_string(host->name));
+    }
+    return list;
+}
+
+json_t *hosts_away(const struct cluster *cluster)
+{
+    return hosts_list(cluster, json_array(), false);
+}
+
+json_t *cluster_hosts(const struct cluster *cluster)
+{
+    json_t *list = json_pack("[s]", cluster->host);
+
+    if (!cluster->knows_hosts)
+        (void)json_array_append_new(list, json_string(cluster->url));
+    return hosts_list(cluster, list, true);
+}
+
+/* ---- over a restart -------------------------------------------------------------------------- */
+
+bool hosts_open(struct cluster *cluster)
+{
+    json_t *list = json_load_file(cluster->hosts_file, 0, NULL);
+    const json_t *name;
+    size_t i;
+
+    if (!table_init(&cluster->hosts)) {
+        json_decref(list);
+        return false;
+    }
+    json_array_foreach(list, i, name)
+    {
+        const char *text = json_string_value(name);
+
+        if (text && message_is_host(text) && strcmp(text, cluster->host) != 0)
+            (void)hosts_get(cluster, text);
+    }
+    cluster->knows_hosts = json_is_array(list);
+    json_decref(list);
+    return true;
+}
+
+static void hosts_save(const struct cluster *cluster)
+{
+    json_t *list = hosts_list(cluster, json_array(), true);
+    char *text = json_dumps(list, JSON_COMPACT);
+
+    saver_write(cluster->hosts_file, text, text ? strlen(text) : 0);
+    json_decref(list);
+}
+
+static void hosts_free(struct table_link *link)
+{
+    free(caa_container_of(link, struct cluster_host, in_table));
+}
+
+void hosts_close(struct cluster *cluster)
+{
+    if (cluster->hosts.buckets)
+        table_destroy(&cluster->hosts, hosts_free);
+}
+
+/* ---- presence -------------------------------------------------------------------------------- */
+
+static void hosts_remove(struct cluster *cluster, struct cluster_host *host)
+{
+    say(BK4066, "host %s is forgotten: traces are complete without it", host->name);
+    table_remove(&cluster->hosts, &host->in_table);
+    hosts_free(&host->in_table);
+    hosts_save(cluster);
+}
+
+/* Another agent connects as us: broker and agents would cut each other off for ever. */
+static void hosts_take_twin(struct cluster *cluster)
+{
+    if (cluster->twin_until_ms < clock_ms())
+        say(BK4068, "%s: another agent connects as \"%s\": each host needs a name of its own",
+            cluster->url, cluster->host);
+    cluster->twin_until_ms = clock_ms() + TWIN_MS;
+    broker_rest(cluster->broker);
+}
+
+/* Ours comes back to us after all that the broker has retained of others. An earlier process may
+ * have left one, but not after ours had come. */
+static void hosts_take_own(struct cluster *cluster, bool is_here, const char *instance)
+{
+    if (!is_here) { /* an earlier connection's last will */
+        cluster_say_here(cluster);
+    } else if (strcmp(instance, cluster->instance) != 0) {
+        if (cluster->is_known)
+            hosts_take_twin(cluster);
+    } else {
+        cluster->is_known = true;
+        if (!cluster->knows_hosts) {
+            cluster->knows_hosts = true;
+            hosts_save(cluster);
+        }
+    }
+}
+
+void hosts_take(struct cluster *cluster, const char *name, const struct broker_event *event)
+{
+    json_t *state = json_loadb(event->text, event->length, 0, NULL);
+    const bool is_here = strcmp(text_in(state, "state"), "here") == 0;
+    const size_t count = cluster->hosts.count;
+    struct cluster_host *host;
+
+    if (strcmp(name, cluster->host) == 0)
+        hosts_take_own(cluster, is_here, text_in(state, "instance"));
+    json_decref(state);
+    if (strcmp(name, cluster->host) == 0)
+        return;
+    if (event->length == 0) {
+        host = hosts_find(cluster, name);
+        if (host)
+            hosts_remove(cluster, host);
+        return;
+    }
+    host = hosts_get(cluster, name);
+    if (!host)
+        return;
+    host->is_here = is_here;
+    host->gone_ms = clock_ms();
+    if (is_here)
+        cluster_repeat_soon(cluster);
+    if (cluster->hosts.count != count && cluster->knows_hosts)
+        hosts_save(cluster);
+}
+
+void hosts_forget(struct cluster *cluster)
+{
+    const int64_t before_ms = clock_ms() - cluster->forget_ms;
+    struct cluster_host *host;
+
+    table_for_each(host, &cluster->hosts, in_table)
+    {
+        if (!host->is_here && host->gone_ms < before_ms)
+            hosts_remove(cluster, host);
+    }
+}
+
+/* ---- shares ---------------------------------------------------------------------------------- */
+
+/* A second's share may be saved up. A want may take more than is left, and the next one waits. */
+bool hosts_may_want(struct cluster *cluster, const char *name, size_t count)
+{
+    struct cluster_host *host = hosts_get(cluster, name);
+    const int64_t now_ms = clock_ms();
+    bool may_want;
+
+    if (!host)
+        return false;
+    host->allowance += (now_ms - host->allowed_ms) * cluster->wants_per_s;
+    if (host->allowance > cluster->wants_per_s * 1000)
+        host->allowance = cluster->wants_per_s * 1000;
+    host->allowed_ms = now_ms;
+    may_want = host->allowance > 0;
+    if (may_want)
+        host->allowance -= (int64_t)(count ? count : 1) * 1000;
+    return may_want;
+}

@@ -1,0 +1,27 @@
+/*
+ * The form of a message between agents (cluster.h). The cluster checks each message that comes over
+ * the network, and each one that it publishes.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#ifndef BLKIN_TOOLS_CLUSTER_MESSAGE_H
+#define BLKIN_TOOLS_CLUSTER_MESSAGE_H
+
+#include "babeltrace-plugin/base/error.h"
+#include "tools/base/json.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MESSAGE_MAX        (1U << 20) /* bytes of its text */
+#define MESSAGE_TRACES_MAX 10000
+#define MESSAGE_HOST_MAX   253 /* as of a name in the DNS */
+#define MESSAGE_NUMBER_MAX 64  /* characters of "number", which no two messages of a host share */
+
+/* Only letters, digits, '.', '-' and '_', as the name is shown, and is part of a topic. */
+bool message_is_host(const char *name);
+
+/* Returns false with error set to the first fault. */
+bool message_check(const json_t *message, struct error *error);
+
+#endif

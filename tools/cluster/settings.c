@@ -1,0 +1,193 @@
+/*
+ * The keys of the cluster.
+ *
+ * SPDX-License-Identifier: BSD-2-Clause
+ */
+#include "cluster_parts.h"
+
+#include "tools/base/say.h"
+
+#include <ctype.h>
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOUR_MS INT64_C(3600000)
+
+/* ---- the broker's address -------------------------------------------------------------------- */
+
+static bool settings_part(CURLU *url, CURLUPart part, char **text)
+{
+    return curl_url_get(url, part, text, 0) == CURLUE_OK;
+}
+
+/* mqtt[s]://HOST[:PORT], and no more. */
+static bool settings_split(CURLU *url, const char *text, struct broker_setup *setup)
+{
+    static const CURLUPart others[] = {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_QUERY,
+                                       CURLUPART_FRAGMENT};
+    char *scheme = NULL, *host = NULL, *port = NULL, *path = NULL, *other = NULL;
+    bool is_right;
+
+    is_right = curl_url_set(url, CURLUPART_URL, text, CURLU_NON_SUPPORT_SCHEME) == CURLUE_OK &&
+               settings_part(url, CURLUPART_SCHEME, &scheme) &&
+               settings_part(url, CURLUPART_HOST, &host) &&
+               (!settings_part(url, CURLUPART_PATH, &path) || strlen(path) <= 1);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && is_right; i++)
+        is_right = !settings_part(url, others[i], &other);
+    if (is_right) {
+        const size_t length = strlen(host), bracket = *host == '[';
+
+        setup->is_tls = strcmp(scheme, "mqtts") == 0;
+        setup->port = settings_part(url, CURLUPART_PORT, &port) ? atoi(port)
+                      : setup->is_tls                           ? 8883
+                                                                : 1883;
+        (void)snprintf(setup->host, sizeof(setup->host), "%.*s", (int)(length - 2 * bracket),
+                       host + bracket);
+        is_right = (setup->is_tls || strcmp(scheme, "mqtt") == 0) && length < sizeof(setup->host);
+    }
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_free(path);
+    curl_free(other);
+    return is_right;
+}
+
+/* What cannot be parsed may hold a password: no message has it. */
+static bool settings_take_url(struct cluster *cluster, const char *text, struct broker_setup *setup,
+                              struct error *error)
+{
+    CURLU *url = curl_url();
+    const bool is_right = url && settings_split(url, text, setup);
+
+    curl_url_cleanup(url);
+    if (!is_right)
+        return error_set(error,
+                         "cluster: expected mqtt://BROKER[:PORT] or mqtts://BROKER[:PORT], without "
+                         "a user, a path or a query: cluster-user has the user");
+    (void)snprintf(cluster->url, sizeof(cluster->url), "%s://%s:%d",
+                   setup->is_tls ? "mqtts" : "mqtt", setup->host, setup->port);
+    return true;
+}
+
+/* ---- the password ---------------------------------------------------------------------------- */
+
+static bool settings_check_file(int fd, const char *path, struct error *error)
+{
+    struct stat status;
+
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return error_set(error, "cluster-password-file \"%s\": expected a file", path);
+    if ((status.st_mode & 077) == 0)
+        return true;
+    return error_set(error,
+                     "cluster-password-file \"%s\": other users may read or write it (mode %03o): "
+                     "chmod 600 it, and choose a new password if they may have read it",
+                     path, (unsigned)status.st_mode & 0777);
+}
+
+static bool settings_read_password(struct cluster *cluster, const char *path, struct error *error)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    ssize_t got = -1;
+    int cause = errno;
+
+    if (fd >= 0 && !settings_check_file(fd, path, error)) {
+        close(fd);
+        return false;
+    }
+    if (fd >= 0) {
+        got = read(fd, cluster->password, sizeof(cluster->password) - 1);
+        cause = errno;
+        close(fd);
+    }
+    if (got < 0)
+        return error_set(error, "cluster-password-file \"%s\": cannot read it: %s", path,
+                         strerror(cause));
+    while (got && isspace((unsigned char)cluster->password[got - 1]))
+        got--;
+    cluster->password[got] = '\0';
+    if (got && (size_t)got < sizeof(cluster->password) - 1)
+        return true;
+    return error_set(error, "cluster-password-file \"%s\": expected one line with the password",
+                     path);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static const char *settings_text(const struct config *config, const char *key)
+{
+    const char *text = config_text(config, key);
+
+    return text && *text ? text : NULL;
+}
+
+static bool settings_check_tls(const struct broker_setup *setup, struct error *error)
+{
+    const struct {
+        const char *key, *path;
+    } files[] = {{"cluster-ca-file", setup->ca_file},
+                 {"cluster-cert-file", setup->cert_file},
+                 {"cluster-key-file", setup->key_file}};
+
+    if (!setup->cert_file != !setup->key_file)
+        return error_set(error, "cluster-cert-file and cluster-key-file: expected both, or none");
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        if (files[i].path && !setup->is_tls)
+            return error_set(error, "%s: it needs cluster = mqtts://BROKER", files[i].key);
+        if (files[i].path && access(files[i].path, R_OK) != 0)
+            return error_set(error, "%s \"%s\": cannot read it: %s", files[i].key, files[i].path,
+                             strerror(errno));
+    }
+    return true;
+}
+
+static bool settings_is_local(const char *host)
+{
+    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 ||
+           strcmp(host, "::1") == 0;
+}
+
+bool cluster_set_up(struct cluster *cluster, const struct config *config,
+                    void (*event)(void *context, const struct broker_event *event),
+                    struct error *error)
+{
+    const char *password_file = settings_text(config, "cluster-password-file");
+    const char *user = settings_text(config, "cluster-user");
+    struct broker_setup setup = {
+        .client = cluster->host,
+        .ca_file = settings_text(config, "cluster-ca-file"),
+        .cert_file = settings_text(config, "cluster-cert-file"),
+        .key_file = settings_text(config, "cluster-key-file"),
+        .topics = {"blkin/+/state", "blkin/+/want", cluster->found_topic},
+        .will_topic = cluster->state_topic,
+        .will = "{\"state\":\"gone\"}",
+        .event = event,
+        .context = cluster,
+    };
+
+    if (!settings_take_url(cluster, config_text(config, "cluster"), &setup, error) ||
+        !settings_check_tls(&setup, error) ||
+        (password_file && !settings_read_password(cluster, password_file, error)))
+        return false;
+    (void)snprintf(cluster->user, sizeof(cluster->user), "%s", user ? user : cluster->host);
+    if (password_file) {
+        setup.user = cluster->user;
+        setup.password = cluster->password;
+        if (!setup.is_tls && !settings_is_local(setup.host))
+            say(BK4067, "the password goes over mqtt://, where everyone on the network path can "
+                        "read it: use mqtts://");
+    }
+    cluster->wants_per_s = config_integer(config, "cluster-wants-per-s");
+    cluster->forget_ms = config_integer(config, "cluster-forget-hours") * HOUR_MS;
+    setup.will_expiry_s = (uint32_t)(cluster->forget_ms / 1000);
+    (void)snprintf(cluster->found_topic, sizeof(cluster->found_topic), "blkin/+/found/%s",
+                   cluster->host);
+    cluster->broker = broker_open(cluster->loop, &setup, error);
+    return cluster->broker != NULL;
+}
