@@ -43,7 +43,7 @@ struct stage_kind {
     /* Nothing else will come: passes on, or leaves out, about so many. Returns whether it still
      * holds any. */
     bool (*flush_some)(struct stage *stage, unsigned most);
-    /* How many spans it holds, as it knows it itself: chain_check() compares. */
+    /* How many spans it holds, as it knows it itself: chain.c compares that with the counts. */
     uint64_t (*held)(const struct stage *stage);
     void (*free)(struct stage *stage);
 };

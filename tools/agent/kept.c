@@ -53,7 +53,7 @@ struct kept {
     bool is_stopping;
 };
 
-static void kept_step(struct kept *kept);
+static void kept_step(void *context);
 
 static void kept_path_of(const struct kept *kept, uint64_t number, const char *name,
                          char path[PATH_ROOM])
@@ -323,20 +323,6 @@ uint64_t kept_make_room(struct kept *kept, uint64_t more)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-static void kept_retry(void *context)
-{
-    kept_step(context);
-}
-
-static void kept_say_how_it_ended(const struct kept_folder *folder, int status)
-{
-    if (WIFSIGNALED(status))
-        say(BK4051, "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again",
-            folder->number, WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        say(BK4052, "the delivery of kept-%" PRIu64 " has failed: again", folder->number);
-}
-
 /* Is it the folder that cannot be sent, as far as the sender's account tells? A collector that is
  * away leaves spans undelivered, and of a sender that has not begun nothing is known. */
 static bool kept_is_folders_fault(const struct kept *kept, int status)
@@ -357,7 +343,11 @@ static void kept_sending_failed(struct kept *kept, struct kept_folder *folder, i
     agent_save(kept->agent);
     if (kept->is_stopping)
         return;
-    kept_say_how_it_ended(folder, status);
+    if (WIFSIGNALED(status))
+        say(BK4051, "the delivery of kept-%" PRIu64 " was ended by signal %d (%s): again",
+            folder->number, WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else
+        say(BK4052, "the delivery of kept-%" PRIu64 " has failed: again", folder->number);
     if (!is_faulty) {
         kept->retry_ms = clock_ms() + backoff_ms(++kept->away, FIRST_RETRY_MS, LAST_RETRY_MS);
     } else if (++folder->failures < TRIES_MAX) {
@@ -483,8 +473,9 @@ static void kept_start_looker(struct kept *kept, struct kept_folder *folder)
 
 /* ---- what is next ---------------------------------------------------------------------------- */
 
-static void kept_step(struct kept *kept)
+static void kept_step(void *context)
 {
+    struct kept *kept = context;
     struct kept_folder *folder;
     int64_t later_ms;
 
@@ -580,7 +571,7 @@ struct kept *kept_open(struct agent *agent, kept_found_fn *found, void *context,
     agent_path(agent, "runtime-dir", "record.found", kept->found_file);
     agent_path(agent, "runtime-dir", "record.looked", kept->looked_file);
     kept_open_readers(kept);
-    kept->retry = (struct timer){.due = kept_retry, .context = kept};
+    kept->retry = (struct timer){.due = kept_step, .context = kept};
     kept->poll = (struct timer){.due = kept_poll_found, .context = kept};
     /* of one that was killed together with the agent before */
     (void)totals_add_run(&agent->totals.readers, kept->sender.stats_file);
