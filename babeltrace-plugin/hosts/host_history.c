@@ -13,7 +13,8 @@
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-bool history_read_name(struct text *names, struct sample_metric *name)
+/* Takes NAME:UNIT:KIND off names. Returns false if it is none. */
+static bool history_read_name(struct text *names, struct sample_metric *name)
 {
     const struct text word = text_take(names, ' '); /* blanks are single */
     const char *colon;
@@ -99,7 +100,8 @@ static int find_name(const void *context, const char *name, size_t length)
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-size_t history_read_values(struct text text, uint64_t *values, size_t max)
+/* How many there are, up to max; 0: they make no sense. */
+static size_t history_read_values(struct text text, uint64_t *values, size_t max)
 {
     size_t count = 0;
 

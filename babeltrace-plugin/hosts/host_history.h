@@ -29,12 +29,6 @@ struct sample_metric {
     bool is_counter; /* else a gauge */
 };
 
-/* Takes NAME:UNIT:KIND off names. Returns false if it is none. */
-bool history_read_name(struct text *names, struct sample_metric *name);
-
-/* How many there are, up to max; 0: they make no sense. */
-size_t history_read_values(struct text text, uint64_t *values, size_t max);
-
 /* What the values are, in their order; kept once for all groups that have the same. */
 struct layout {
     struct layout *next;

@@ -55,7 +55,8 @@ static struct pair_lookup *pair_lookup_find(struct pairing *pairing)
     return found;
 }
 
-void pair_lookup_add(struct pairing *pairing, struct text value)
+/* For pairing->key. */
+static void pair_lookup_add(struct pairing *pairing, struct text value)
 {
     const size_t bytes = pairing->key.count * sizeof(uint64_t);
     const bool has_room = pairing->lookups.count < PAIR_LOOKUPS_MAX;

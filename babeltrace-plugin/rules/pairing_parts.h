@@ -334,8 +334,6 @@ static inline void pair_make_or_count(struct pairing *pairing, struct pair_open 
         pair_make(pairing, open, end_ns);
 }
 
-/* For pairing->key. */
-void pair_lookup_add(struct pairing *pairing, struct text value);
 void pair_lookup_note(struct pairing *pairing, uint16_t lookup);
 void pair_lookup_free(struct table_link *link);
 

@@ -62,7 +62,8 @@ static struct text kept_text(const struct kept_value *kept)
                                           : (struct text){NULL, 0};
 }
 
-size_t kept_size(const struct kept_value *kept)
+/* How many bytes it takes. */
+static size_t kept_size(const struct kept_value *kept)
 {
     return sizeof(struct kept_head) + text_cut(kept->name, KEPT_TEXT_MAX).length +
            kept_text(kept).length;

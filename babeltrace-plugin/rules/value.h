@@ -50,9 +50,6 @@ struct kept_value {
     struct rule_value value;
 };
 
-/* How many bytes it takes. */
-size_t kept_size(const struct kept_value *kept);
-
 /* Appends; false: there is no room, and the buffer is as it was. */
 bool kept_put(struct buffer *buffer, const struct kept_value *kept);
 

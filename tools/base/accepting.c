@@ -22,15 +22,6 @@ static void accepting_again(void *context)
     loop_watch(accepting->loop, &accepting->watched);
 }
 
-void accepting_wake(struct accepting *accepting)
-{
-    if (!accepting->loop)
-        return;
-    timer_clear(accepting->loop, &accepting->again);
-    loop_unwatch(accepting->loop, &accepting->watched);
-    loop_watch(accepting->loop, &accepting->watched);
-}
-
 static void accepting_ready(void *context, short events)
 {
     struct accepting *accepting = context;

@@ -26,9 +26,6 @@ struct accepting {
 /* fd listens, and stays the owner's. */
 void accepting_begin(struct accepting *accepting, struct loop *loop, int fd);
 
-/* Ends a back-off. */
-void accepting_wake(struct accepting *accepting);
-
 /* One that has not begun is allowed. */
 void accepting_end(struct accepting *accepting);
 

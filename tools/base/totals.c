@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t total_value(const struct total *total, const void *own)
+static uint64_t total_value(const struct total *total, const void *own)
 {
     uint64_t value;
 

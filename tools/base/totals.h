@@ -32,8 +32,6 @@ struct totals_table {
     size_t count;
 };
 
-uint64_t total_value(const struct total *total, const void *own);
-
 /* The sink that has written this statistics file has ended: its account is added, if it was not
  * yet. Returns how many spans it has delivered. */
 uint64_t totals_add_run(struct totals *totals, const char *stats_file);

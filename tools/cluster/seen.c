@@ -31,7 +31,8 @@ static void seen_turn(struct seen *seen, int64_t now_ms)
     seen->turned_ms = now_ms;
 }
 
-bool seen_has(struct seen *seen, const char *text, int64_t now_ms)
+/* Is the text in the set? */
+static bool seen_has(struct seen *seen, const char *text, int64_t now_ms)
 {
     seen_turn(seen, now_ms);
     return json_object_get(seen->young, text) || json_object_get(seen->old, text);

@@ -23,7 +23,4 @@ void seen_clear(struct seen *seen);
 /* Is the text in the set? Puts it in. When out of memory, returns false. */
 bool seen_before(struct seen *seen, const char *text, int64_t now_ms);
 
-/* Is the text in the set? */
-bool seen_has(struct seen *seen, const char *text, int64_t now_ms);
-
 #endif

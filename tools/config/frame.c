@@ -164,7 +164,8 @@ static void frame_end(void *context)
         loop_stop(frame->loop);
 }
 
-void frame_set_config(struct frame *frame, struct config *config)
+/* The service has taken over this configuration by itself; the frame frees the one before. */
+static void frame_set_config(struct frame *frame, struct config *config)
 {
     config_free(frame->config);
     frame->config = config;

@@ -66,9 +66,6 @@ bool frame_open_page(struct frame *frame, struct error *error);
 /* The thread that writes state: see saver.h. The service ends it with saver_end(). */
 bool frame_open_saver(struct frame *frame, struct error *error);
 
-/* The service has taken over this configuration by itself; the frame frees the one before. */
-void frame_set_config(struct frame *frame, struct config *config);
-
 /* Until loop_stop(). Returns false after it has said why. */
 bool frame_run(struct frame *frame);
 

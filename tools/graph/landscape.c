@@ -187,7 +187,9 @@ void landscape_destroy(struct landscape *landscape)
     *landscape = (struct landscape){.services = NULL};
 }
 
-unsigned landscape_colour(const struct landscape *landscape, size_t service)
+/* One of LANDSCAPE_COLOURS, the same one in all pictures. The first form is for an index of
+ * services, the second for the number of a name. */
+static unsigned landscape_colour(const struct landscape *landscape, size_t service)
 {
     const bool has_own = service < LANDSCAPE_COLOURS - 1 && service < landscape->services_count;
 

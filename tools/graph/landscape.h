@@ -55,9 +55,6 @@ struct landscape {
 bool landscape_make(struct landscape *landscape, const struct summary *summary, size_t limit);
 void landscape_destroy(struct landscape *landscape);
 
-/* One of LANDSCAPE_COLOURS, the same one in all pictures. The first form is for an index of
- * services, the second for the number of a name. */
-unsigned landscape_colour(const struct landscape *landscape, size_t service);
 unsigned landscape_colour_of_name(const struct landscape *landscape, uint32_t name);
 
 #endif

@@ -57,10 +57,3 @@ void http_run_soon(struct http *http)
     timer_set(http->loop, &http->run, 0);
 }
 
-unsigned http_connections(const struct http *http)
-{
-    const union MHD_DaemonInfo *info =
-        MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-
-    return info ? info->num_connections : 0;
-}

@@ -31,6 +31,4 @@ void http_end(struct http *http);
 /* What the daemon was told from outside its own calls, it looks at soon. */
 void http_run_soon(struct http *http);
 
-unsigned http_connections(const struct http *http);
-
 #endif

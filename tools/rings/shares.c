@@ -118,7 +118,8 @@ void shares_free(struct shares *shares)
     *shares = (struct shares){.count = 0};
 }
 
-const struct share *shares_of(const struct shares *shares, uint32_t payer)
+/* NULL: the payer has no memory. */
+static const struct share *shares_of(const struct shares *shares, uint32_t payer)
 {
     const struct share key = {.payer = payer};
 

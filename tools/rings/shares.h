@@ -33,9 +33,6 @@ bool shares_divide(struct shares *shares, const struct held *all,
                    const struct holder_options *options);
 void shares_free(struct shares *shares);
 
-/* NULL: the payer has no memory. */
-const struct share *shares_of(const struct shares *shares, uint32_t payer);
-
 /* What is left for other users than those that have memories. */
 uint64_t shares_reserve(const struct holder_options *options);
 

@@ -107,7 +107,11 @@ static bool load_add_spans(struct span_list *list, const json_t *json, const cha
     return true;
 }
 
-bool spans_add(struct span_list *list, const json_t *json, const char *source)
+/*
+ * Adds a span, a list of them or a list of lists, which must live as long. Reports what is wrong as
+ * something of that source, and returns false.
+ */
+static bool spans_add(struct span_list *list, const json_t *json, const char *source)
 {
     return load_add_spans(list, json, source, 2);
 }

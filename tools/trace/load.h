@@ -43,12 +43,6 @@ bool spans_parse(const struct buffer *bytes, const char *source, struct span_lis
 void spans_free(struct span_list *list);
 
 /*
- * Adds a span, a list of them or a list of lists, which must live as long. Reports what is wrong as
- * something of that source, and returns false.
- */
-bool spans_add(struct span_list *list, const json_t *json, const char *source);
-
-/*
  * Lower-cases the hexadecimal digits of text and pads them to 16, or 32. An id whose upper half is
  * zero has 16 digits, as in Zipkin. False if the text is no id.
  */

@@ -93,16 +93,6 @@ static uint64_t id_of(const char *digits)
     return strtoull(digits, NULL, 16);
 }
 
-uint64_t trace_id_half(const char *id, bool high)
-{
-    char digits[17] = "";
-
-    if (strlen(id) == 16)
-        return high ? 0 : id_of(id);
-    memcpy(digits, high ? id : id + 16, 16);
-    return id_of(digits);
-}
-
 static enum span_kind kind_of(const char *text)
 {
     static const char *const kinds[] = {[SPAN_CLIENT] = "CLIENT",
@@ -117,7 +107,8 @@ static enum span_kind kind_of(const char *text)
     return SPAN_LOCAL;
 }
 
-struct trace_span span_for_model(const struct json_span *span, struct names *names)
+/* The span as the model has it; `of` is the loaded one. */
+static struct trace_span span_for_model(const struct json_span *span, struct names *names)
 {
     return (struct trace_span){
         .id = id_of(span->id),

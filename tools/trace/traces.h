@@ -30,12 +30,6 @@ struct trace_list {
 bool traces_sort(const struct span_list *spans, struct trace_list *list);
 void traces_free(struct trace_list *list);
 
-/* The span as the model has it; `of` is the loaded one. */
-struct trace_span span_for_model(const struct json_span *span, struct names *names);
-
-/* Half of a trace id; the high one of 64 bits is 0. */
-uint64_t trace_id_half(const char *id, bool high);
-
 static inline const struct json_span *span_of(const struct trace_model *model, uint32_t node)
 {
     return model->spans[node].of;

@@ -102,7 +102,8 @@ bool partition_set_table(struct partition *partition, uint32_t places)
     return true;
 }
 
-void partition_remove_place(struct partition *partition, struct table_place *place)
+/* Closes the gap that the trace leaves. */
+static void partition_remove_place(struct partition *partition, struct table_place *place)
 {
     uint32_t gap = (uint32_t)(place - partition->table);
 

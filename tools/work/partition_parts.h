@@ -102,9 +102,6 @@ static inline struct table_place *partition_find(const struct partition *partiti
 /* So many places: a power of two. When out of memory the old table stays: returns false. */
 bool partition_set_table(struct partition *partition, uint32_t places);
 
-/* Closes the gap that the trace leaves. */
-void partition_remove_place(struct partition *partition, struct table_place *place);
-
 /* ---- lists ----------------------------------------------------------------------------------- */
 
 static inline void partition_append(struct held_traces *list, struct held_trace *trace)
