@@ -13,7 +13,6 @@
 #include "libblkin/base/clock.h"
 #include "libblkin/base/thread.h"
 #include "libblkin/base/service.h"
-#include "libblkin/base/thread.h"
 #include "libblkin/policy/policy.h"
 #include "libblkin/policy/sampling.h"
 #include "libblkin/policy/slow.h"
