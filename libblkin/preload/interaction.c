@@ -382,7 +382,8 @@ static void interaction_tag_payload(struct blkin_span *span, const char *first, 
             text[used++] = first[i];
             continue;
         }
-        memcpy(text + used, "\\x", 2);
+        text[used] = '\\';
+        text[used + 1] = 'x';
         text[used + 2] = "0123456789abcdef"[byte >> 4];
         text[used + 3] = "0123456789abcdef"[byte & 15];
         used += 4;

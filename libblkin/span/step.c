@@ -285,6 +285,8 @@ static void record_step(struct blkin_span *span, uint64_t end_ns, bool is_open)
     struct walk walk;
 
     find_open(span, &walk);
+    if (walk.depth < depth) /* somebody has written into the span */
+        return;
     record = walk.open[depth - 1].begin;
     inside->used = (uint16_t)(walk.open[depth - 1].first - span_at(inside, 0));
     span_rest(inside)->is_cut = 1;
