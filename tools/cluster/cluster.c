@@ -379,13 +379,14 @@ void cluster_close(struct cluster *cluster)
 json_t *cluster_json(const struct cluster *cluster)
 {
     const bool has_twin = cluster->twin_until_ms > clock_ms();
+    const uint64_t dropped = cluster->dropped + broker_dropped(cluster->broker);
 
-    return json_pack(
-        "{ss, ss, so, ss, so, so, sI, sI, sI, sI, sI}", "url", cluster->url, "state",
-        cluster->is_connected ? "connected" : "away", "since", json_time(cluster->since_ns),
-        "error", has_twin ? "another agent connects with this host's name" : cluster->problem,
-        "hosts", cluster_hosts(cluster), "away", hosts_away(cluster), "sent",
-        (json_int_t)cluster->accepted, "received", (json_int_t)cluster->received, "dropped",
-        (json_int_t)(cluster->dropped + broker_dropped(cluster->broker)), "refused",
-        (json_int_t)cluster->refused, "malformed", (json_int_t)cluster->malformed);
+    return json_pack("{ss, ss, so, ss, so, so, sI, sI, sI, sI, sI}", "url", cluster->url, "state",
+                     cluster->is_connected ? "connected" : "away", "since",
+                     json_time(cluster->since_ns), "error",
+                     has_twin ? "another agent connects with this host's name" : cluster->problem,
+                     "hosts", cluster_hosts(cluster), "away", hosts_away(cluster), "sent",
+                     (json_int_t)cluster->accepted, "received", (json_int_t)cluster->received,
+                     "dropped", (json_int_t)dropped, "refused", (json_int_t)cluster->refused,
+                     "malformed", (json_int_t)cluster->malformed);
 }
