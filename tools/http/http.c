@@ -56,4 +56,3 @@ void http_run_soon(struct http *http)
     http->is_due = true;
     timer_set(http->loop, &http->run, 0);
 }
-
