@@ -15,7 +15,7 @@ $(filter-out %/bench-ring %/bench-ring-count,$(bench_programs)): $(BUILD)/bench/
 	@mkdir -p $(@D)
 	$(CC) $(ldflags) -o $@ $(filter %.o,$^) $(link_lib) $(bench_libs)
 $(BUILD)/bench/bench-lib: $(call obj,$(addprefix bench/,batch.c calls.c threads.c anchor_events.c) \
-	$(addprefix libblkin/base/,thread.c clock.c quiet.c) tracepoints/format/digits.c)
+	$(addprefix libblkin/base/,thread.c clock.c) tracepoints/format/digits.c)
 $(BUILD)/bench/bench-load: $(call obj,bench/batch.c)
 $(BUILD)/bench/bench-lib: bench_libs = $(call pkg_libs,lttng-ust)
 
