@@ -297,7 +297,9 @@ static bool check_taking_out(uint64_t fail_at, bool and_after)
 
         /* all goes out, unless something has failed: then some may stay */
         while (exporter_counts(exporter).spool.waiting &&
-               (starve.failed ? wait_up_to(50, &failed_end_ms) : wait_up_to(PATIENCE_MS, &end_ms)))
+               (__atomic_load_n(&starve.failed, __ATOMIC_RELAXED)
+                    ? wait_up_to(50, &failed_end_ms)
+                    : wait_up_to(PATIENCE_MS, &end_ms)))
             continue;
         counts = close_spooling(exporter);
         accepted = counts.spool.outcome[OUTCOME_ACCEPTED];

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Counted from all threads; set and read while there is one. */
+/* Counted from all threads; set while there is one. Others read by __atomic_load_n(). */
 struct starve {
     uint64_t fail_at; /* the allocation that fails, from 1; 0: none */
     bool and_after;   /* and all that come after it */
