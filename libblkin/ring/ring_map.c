@@ -226,8 +226,8 @@ bool ring_map_rules(const struct ring_map *map, char text[RING_RULES_MAX])
     turn = __atomic_load_n(&rules->turn, __ATOMIC_ACQUIRE);
     if (turn == 0 || turn % 2)
         return false;
-    memcpy(text, rules->text, RING_RULES_MAX);
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < RING_RULES_MAX; i++) /* in this order, before turn is read again */
+        text[i] = __atomic_load_n(&rules->text[i], __ATOMIC_ACQUIRE);
     return __atomic_load_n(&rules->turn, __ATOMIC_RELAXED) == turn &&
            memchr(text, '\0', RING_RULES_MAX);
 }

@@ -33,12 +33,12 @@ import struct, sys
 SPAN, METRIC, HEAD = 0, 14, 24  # of enum blkin_packed_event; of what is before a metric's texts
 data = open(sys.argv[1], "rb").read()
 mark, _, _, count = struct.unpack_from("<8sqqQ", data)
-assert mark == b"bkrecrd1", mark
+assert mark == b"bkrecrd2", mark
 at, named, before, after, span = 32, None, 0, 0, False
 for _ in range(count):
-    pid, event, length = struct.unpack_from("<IHH", data, at)
-    payload = data[at + 8:at + 8 + length]
-    at += 8 + (length + 7) // 8 * 8
+    _, _, _, event, length = struct.unpack_from("<IIIHH", data, at)
+    payload = data[at + 16:at + 16 + length]
+    at += 16 + (length + 7) // 8 * 8
     span |= event == SPAN
     if event != METRIC:
         continue

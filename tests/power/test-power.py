@@ -196,7 +196,7 @@ class Kept(Workload):
             except FileNotFoundError:
                 return False
             with open(kept + "/records", "rb") as file:
-                return all(sizes) and file.read(8) == b"bkrecrd1"
+                return all(sizes) and file.read(8) == b"bkrecrd2"
 
         return word, sum(not is_whole(f"{folder}/kept-{number}") for number in range(1, word + 1))
 
