@@ -41,6 +41,7 @@
 #include "real.h"
 
 #include <errno.h>
+#include <time.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -148,10 +149,14 @@ static inline void preload_leave(int saved_errno)
     preload_thread.is_inside = false;
 }
 
-/* The clock of spans, as all times here are given to them: half the cost of clock_gettime(2). */
+/* ns of CLOCK_MONOTONIC, as all times of spans. Not blkin_now(): another thread may be about to
+ * open libblkin, which sets up the counter that blkin_now() reads. */
 static inline uint64_t preload_now_ns(void)
 {
-    return blkin_now();
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 /* ---- the process ---- */
