@@ -368,7 +368,7 @@ static void test_vault(uint64_t seed)
     CHECK(finish(service, SIGTERM) == 0);
     is_dead = false;
     CHECK(waitpid(keeper, &status, 0) == keeper && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    CHECK(access(vault, F_OK) != 0);
+    DRAIN_UNTIL(access(vault, F_OK) != 0); /* a service that found it busy has started another */
     forget_all();
 }
 
