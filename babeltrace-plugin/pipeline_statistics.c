@@ -1,5 +1,5 @@
 /*
- * The pipeline's statistics of spans: who asks for them, and where they are written.
+ * The pipeline's statistics of spans: notices requests for them, and writes the file of a child.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

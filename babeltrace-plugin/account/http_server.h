@@ -1,7 +1,7 @@
 /*
  * What HTTP servers by libmicrohttpd share: connections, and answers. The server accepts them
- * itself: libmicrohttpd would try again at once, for ever, where there are no descriptors left, and
- * would not choose who has to leave when there are too many.
+ * itself. Without free descriptors, libmicrohttpd would try again at once, for ever. With too many
+ * connections, it would not choose the one to close.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */

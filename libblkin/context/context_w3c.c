@@ -150,8 +150,8 @@ static int read_entry(const char *text, size_t length, size_t at, struct entry *
 }
 
 /*
- * Returns the number of entries, or -EINVAL. Empty members count towards the limit. A key that
- * comes twice is a matter of who changes the list: we pass it on.
+ * Returns the number of entries, or -EINVAL. Empty members count towards the limit. Duplicate
+ * keys pass unchanged: the vendor that added a key removes its own duplicate.
  */
 static int read_list(const char *text, size_t length, struct entry entries[MEMBERS_MAX])
 {

@@ -53,9 +53,9 @@ void blkin_policy_init(struct blkin_policy_source *source);
 void blkin_policy_refresh(struct blkin_policy_source *source);
 
 /*
- * The host's text, shorter than BLKIN_POLICY_TEXT_MAX, for a program that has none of its own. Does
- * nothing when it is the one of before. One thread at a time, as blkin_policy_refresh(), and
- * async-signal-safe as that one.
+ * Takes over the host's text (shorter than BLKIN_POLICY_TEXT_MAX), unless the program has a text of
+ * its own. Does nothing if the text is the same as before. One thread at a time, as
+ * blkin_policy_refresh(), and async-signal-safe as that one.
  */
 void blkin_policy_offer(struct blkin_policy_source *source, const char *text);
 

@@ -40,7 +40,7 @@ void blkin_slow_init(void);
 /* Each second: takes the file over if it has changed, and tells what is held back. */
 void blkin_slow_refresh(void);
 
-/* The host's rules, for a program that has none of its own: with each chores. */
+/* Takes over the host's rules, unless the program has rules of its own. Called with all chores. */
 void blkin_slow_offer(const char *text);
 
 /* In a child of fork(2), while it has one thread. */

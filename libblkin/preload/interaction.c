@@ -353,7 +353,7 @@ bool interaction_is_plain(const struct blkin_span *span)
     return __atomic_load_n(&span->state_, __ATOMIC_RELAXED) == SPAN_RECORDED;
 }
 
-/* Control characters are in no text, but for these. */
+/* A text has no control characters except tab, line feed and carriage return. */
 static bool interaction_is_text(const char *first, size_t length)
 {
     bool is_text = true;

@@ -53,7 +53,7 @@ void called_forget_opener(struct connection *connection)
     interaction_let_go(opener);
 }
 
-/* What is answered is over; true if there is a request that is not. */
+/* Ends an interaction that is answered. Returns true if an unanswered request is open. */
 static bool called_goes_on(struct connection *connection)
 {
     struct interaction *interaction = interaction_at_hand(connection);

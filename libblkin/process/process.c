@@ -48,7 +48,8 @@ const struct blkin_tracepoint *blkin_original_tracepoints = awaiting;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the first need */
 static bool is_open;
 
-/* Idempotent: who is overtaken by another thread is put right with the next chores. */
+/* Idempotent: if two threads publish at once and the older state wins, the next chores publish
+ * again. */
 static void publish(void)
 {
     const struct blkin_provider *below = blkin_lttng_provider_in_use();

@@ -36,8 +36,8 @@ void ring_find_wait(bool is_at_start);
  * At the end of loading, and with each chores: takes the agent's answer, asks again where there is
  * none, leaves a memory that the agent has left, and at once that of a user who this process is no
  * more. A process that can become root again is root's. In a quiet process it only sees whether the
- * agent has left the memory. Never waits, but for 5 ms where the process has become another user,
- * the first times: its next spans are in that one's rings. Async-signal-safe.
+ * agent has left the memory. Waits only the first times after the process has become another user:
+ * 5 ms, so that the next spans are in that user's rings. Async-signal-safe.
  */
 enum ring_found ring_find(void);
 

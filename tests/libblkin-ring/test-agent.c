@@ -523,7 +523,8 @@ static void run(const char *name, void (*scenario)(void))
     scenario();
     rings_close(&memory);
     rings_close(&other);
-    (void)fflush(stderr); /* not by exit(): who has another user cannot be looked at for leaks */
+    (void)fflush(stderr); /* not by exit(): LeakSanitizer cannot inspect a process that has changed
+                             its user */
     _exit(check_status());
 }
 

@@ -380,7 +380,7 @@ static void check_tracestate(const char *text, size_t length, size_t size)
         written = blkin_context_to_tracestate(&context, buffer, size);
         REQUIRE(written == (size ? (int)strlen(wanted) : -EINVAL));
         REQUIRE(size == 0 || strcmp(buffer, wanted) == 0);
-        /* what is shortened is as valid as what came */
+        /* the shortened list is as valid as the original */
         if (written > 0) {
             REQUIRE(blkin_context_set_tracestate(&context, buffer, (size_t)written) == 0);
             REQUIRE(context.tracestate == buffer);

@@ -491,7 +491,7 @@ static void test_packed(void)
     REQUIRE(blkin_context_to_packed(&context, &packed) == 0);
     REQUIRE(memcmp(&packed, &original, sizeof(original)) == 0);
 
-    /* not sampled is "not traced", both ways; a child of such a trace has a span id */
+    /* an unsampled context packs to zeros and back; a child in such a trace has a span id */
     context.flags = DECIDED;
     REQUIRE(blkin_context_to_packed(&context, &packed) == 0);
     REQUIRE(memcmp(&packed, zeros, sizeof(zeros)) == 0);

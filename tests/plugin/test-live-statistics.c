@@ -92,7 +92,7 @@ static void test_statistics_begin_again(const struct endpoint *endpoint)
     live_statistics_free(live);
 }
 
-/* What was told before is taken away: what is left is what has come since. */
+/* A reader subtracts the document before: the difference has only the spans since then. */
 static void test_statistics_since(const struct endpoint *endpoint)
 {
     struct live_statistics *live = live_statistics_new();

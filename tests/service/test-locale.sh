@@ -22,8 +22,8 @@ export LC_ALL=de_DE.UTF-8
 # unit PROGRAM: its output, if it fails
 unit() {
     local status
-    TMPDIR=$(mktemp -d "$folder/XXX") || return 1
-    chmod 755 "$TMPDIR" # for other users, too, as tests/run does
+    TMPDIR=$folder/$$ # of this shell, which runs one program
+    mkdir -m 755 "$TMPDIR" || return 1 # for other users, too, as tests/run does
     timeout -k 5 100 "$1" >"$TMPDIR.log" 2>&1 </dev/null
     status=$?
     rm -rf "$TMPDIR"

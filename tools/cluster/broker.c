@@ -355,11 +355,11 @@ static void *broker_run(void *context)
         broker->is_ready = false;
         result = client ? broker_serve(broker, client) : MOSQ_ERR_NOMEM;
         cause = errno;
-        broker_describe(broker, result, cause, &error);
         if (client)
             mosquitto_destroy(client);
         goes_on = broker_set_client(broker, NULL);
-        if (goes_on) {
+        if (goes_on) { /* else the texts of the setup may be gone */
+            broker_describe(broker, result, cause, &error);
             broker_put_text(broker, BROKER_AWAY, 0, error.text);
             pause_ms = broker->is_ready ? PAUSE_MIN_MS : pause_ms;
             /* hosts that a broker has left together do not come back together */
@@ -441,7 +441,7 @@ void broker_close(struct broker *broker)
         broker_free(broker);
         mosquitto_lib_cleanup();
     } else {
-        (void)pthread_detach(broker->thread); /* it looks up a name: it has what it needs */
+        (void)pthread_detach(broker->thread); /* the thread looks up a name: it ends after that */
     }
 }
 

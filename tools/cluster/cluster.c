@@ -6,6 +6,7 @@
 #include "cluster_parts.h"
 
 #include "babeltrace-plugin/base/monotonic.h"
+#include "babeltrace-plugin/base/printer.h"
 #include "tools/base/json.h"
 #include "tools/base/say.h"
 
@@ -22,10 +23,12 @@
 
 static void cluster_publish(struct cluster *cluster, struct sent *sent)
 {
+    struct printer printer = {.has_failed = false};
     char *text;
 
-    (void)json_object_set_new(sent->message, "held_ms", json_integer(clock_ms() - sent->at_ms));
-    text = json_dumps(sent->message, JSON_COMPACT);
+    print(&printer, "%.*s,\"held_ms\":%" PRId64 "}", (int)(sent->bytes - 1), sent->text,
+          clock_ms() - sent->at_ms);
+    text = print_end(&printer);
     sent->id = text ? broker_publish(cluster->broker, sent->topic, text, strlen(text), false) : 0;
     free(text);
 }
@@ -34,7 +37,7 @@ static void cluster_free_sent(struct cluster *cluster, struct sent *sent)
 {
     cluster->sent_bytes -= sent->bytes;
     cluster->dropped += !sent->is_accepted && !sent->is_refused;
-    json_decref(sent->message);
+    free(sent->text);
     free(sent);
 }
 
@@ -82,28 +85,27 @@ static json_t *cluster_numbered(struct cluster *cluster, const json_t *message, 
     return NULL;
 }
 
+/* NULL: the message is too large, or there is no memory. */
 static struct sent *cluster_new_sent(const struct cluster *cluster, json_t *message)
 {
     const char *to = text_in(message, "to");
     struct sent *sent = calloc(1, sizeof(*sent));
-    char *text = json_dumps(message, JSON_COMPACT);
 
-    if (sent && text) {
-        sent->bytes = strlen(text);
-        sent->message = message;
-        sent->at_ms = clock_ms();
-        (void)snprintf(sent->topic, sizeof(sent->topic), "blkin/%s/%s%s", cluster->host,
-                       *to ? "found/" : "want", to);
-        (void)json_object_del(message, "type"); /* the topic has them */
-        (void)json_object_del(message, "host");
-        (void)json_object_del(message, "to");
-    }
-    free(text);
-    if (sent && (!sent->message || sent->bytes > MESSAGE_MAX)) {
-        free(sent);
-        sent = NULL;
-    }
-    return sent;
+    if (!sent)
+        return NULL;
+    (void)snprintf(sent->topic, sizeof(sent->topic), "blkin/%s/%s%s", cluster->host,
+                   *to ? "found/" : "want", to);
+    (void)json_object_del(message, "type"); /* the topic has them */
+    (void)json_object_del(message, "host");
+    (void)json_object_del(message, "to");
+    sent->at_ms = clock_ms();
+    sent->text = json_dumps(message, JSON_COMPACT);
+    sent->bytes = sent->text ? strlen(sent->text) : 0;
+    if (sent->bytes && sent->bytes <= MESSAGE_MAX)
+        return sent;
+    free(sent->text);
+    free(sent);
+    return NULL;
 }
 
 void cluster_send(struct cluster *cluster, const json_t *message)
@@ -112,10 +114,10 @@ void cluster_send(struct cluster *cluster, const json_t *message)
     json_t *copy = cluster_numbered(cluster, message, &error);
     struct sent *sent = copy ? cluster_new_sent(cluster, copy) : NULL;
 
+    if (copy && !sent)
+        error_set(&error, "it has more than %u bytes, or memory is short", MESSAGE_MAX);
+    json_decref(copy);
     if (!sent) {
-        if (copy)
-            error_set(&error, "it has more than %u bytes, or memory is short", MESSAGE_MAX);
-        json_decref(copy);
         cluster->dropped++;
         say(BK4060, "a message for other hosts is not sent: %s", error.text);
         return;

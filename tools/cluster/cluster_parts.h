@@ -17,7 +17,7 @@
 /* A message of ours, until it is CLUSTER_REPEAT_MS old. */
 struct sent {
     struct sent *next;
-    json_t *message;
+    char *text; /* without "held_ms" */
     size_t bytes;
     int64_t at_ms;
     int id; /* of the publication under way; 0: none is */
