@@ -54,7 +54,7 @@ static size_t hosts_host_bytes(const struct stage_host *host)
     return sizeof(*host) + host->name_length;
 }
 
-static size_t hosts_held_bytes(const struct kept_span *held)
+static size_t hosts_held_bytes(const struct span_copy *held)
 {
     return sizeof(*held) + held->span.log_length;
 }
@@ -210,7 +210,7 @@ static void hosts_look_at_groups(struct stage_host *host, int64_t now_ns)
     }
 }
 
-static bool hosts_is_due(const struct stage_host *host, const struct kept_span *held,
+static bool hosts_is_due(const struct stage_host *host, const struct span_copy *held,
                          int64_t now_ns)
 {
     return host->complete_ns >= held->span.end_ns ||
@@ -222,7 +222,7 @@ static bool hosts_is_due(const struct stage_host *host, const struct kept_span *
 /* The one that has waited for longest, with what is known. */
 static void hosts_give_out(struct hosts *hosts, struct stage_host *host)
 {
-    struct kept_span *held = host->first;
+    struct span_copy *held = host->first;
     struct span span = held->span;
     bool is_tagged;
 
@@ -263,7 +263,7 @@ static void hosts_make_room(struct hosts *hosts, size_t bytes)
     }
 }
 
-static void hosts_append(struct hosts *hosts, struct stage_host *host, struct kept_span *held)
+static void hosts_append(struct hosts *hosts, struct stage_host *host, struct span_copy *held)
 {
     if (host->last)
         host->last->next = held;
@@ -279,10 +279,10 @@ static void hosts_append(struct hosts *hosts, struct stage_host *host, struct ke
 static void hosts_hold(struct hosts *hosts, struct span *span, int64_t now_ns)
 {
     struct stage_host *host = hosts_find(hosts, hosts_host_of_span(span));
-    struct kept_span *held;
+    struct span_copy *held;
 
     hosts_make_room(hosts, sizeof(*held) + span->log_length);
-    held = span_keep(span, 0);
+    held = span_copy_new(span, 0);
     if (!held) {
         hosts->counts.tags_lost++;
         stage_pass(&hosts->stage, span);
@@ -415,7 +415,7 @@ static void hosts_free_host(struct hosts *hosts, struct stage_host *host)
         }
     }
     while (host->first) {
-        struct kept_span *next = host->first->next;
+        struct span_copy *next = host->first->next;
 
         free(host->first);
         host->first = next;

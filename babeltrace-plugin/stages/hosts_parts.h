@@ -41,8 +41,8 @@ struct stage_host {
     struct host_part *parts[HOST_GROUPS];
     unsigned part_count[HOST_GROUPS];
     struct host_part *next[HOST_GROUPS]; /* whose sample comes next, as they are read in an order */
-    struct kept_span *first;             /* the one that has waited for longest, in trace time; */
-    struct kept_span *last;              /* NULL: the host is not in `waiting` */
+    struct span_copy *first;             /* the one that has waited for longest, in trace time; */
+    struct span_copy *last;              /* NULL: the host is not in `waiting` */
     int64_t complete_ns;                 /* all samples of before have come */
     int64_t wait_ns;                     /* no span waits for longer */
     uint32_t name_length;

@@ -47,7 +47,7 @@ static void join_add_half(struct join *join, struct half *half)
     table_add(&join->halves, &half->in_table, hash_number(join->halves.seed, half->key));
 }
 
-void join_append(struct join_group *top, struct kept_span *first, struct kept_span *last)
+void join_append(struct join_group *top, struct span_copy *first, struct span_copy *last)
 {
     if (!first)
         return;
@@ -165,7 +165,7 @@ static void join_add_client(struct join *join, const struct half *half)
     join_find_servers(join, &client->half);
 }
 
-static void join_add_server(struct join *join, struct join_group *group, struct kept_span *root,
+static void join_add_server(struct join *join, struct join_group *group, struct span_copy *root,
                             const struct half *half)
 {
     struct half *client;
@@ -222,7 +222,7 @@ static bool join_follow(struct join *join, struct join_group *group, struct span
 static bool join_hold(struct join *join, struct join_group *group, const struct span *span,
                       const struct half *half, bool is_half)
 {
-    struct kept_span *kept = span_keep(span, is_half ? JOINED_ROOM : 0);
+    struct span_copy *kept = span_copy_new(span, is_half ? JOINED_ROOM : 0);
 
     if (!kept) {
         join->counts.unheld++;
@@ -246,7 +246,7 @@ static bool join_take_marked(struct join *join, struct span *span, const struct 
     struct join_group *group;
 
     join_make_room(join,
-                   sizeof(*group) + sizeof(struct kept_span) + span->log_length + JOINED_ROOM);
+                   sizeof(*group) + sizeof(struct span_copy) + span->log_length + JOINED_ROOM);
     group = join_find_group(join, span->trace_id);
     if (!group)
         group = join_begin_group(join, span->trace_id);
@@ -301,9 +301,9 @@ static uint64_t join_held(const struct stage *stage)
 static void join_free_group(struct table_link *link)
 {
     struct join_group *group = caa_container_of(link, struct join_group, in_table);
-    struct kept_span *next;
+    struct span_copy *next;
 
-    for (struct kept_span *kept = group->first; kept; kept = next) {
+    for (struct span_copy *kept = group->first; kept; kept = next) {
         next = kept->next;
         free(kept);
     }

@@ -43,7 +43,7 @@ static enum verdict join_find_client(const struct join *join, const struct half 
 
 static void join_give_out(struct join *join, struct join_group *top, uint64_t high, uint64_t low)
 {
-    struct kept_span *kept = top->first, *next;
+    struct span_copy *kept = top->first, *next;
 
     top->first = top->last = NULL;
     for (; kept; kept = next) {

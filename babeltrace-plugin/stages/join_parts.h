@@ -61,8 +61,8 @@ struct join_group {
     struct join_group *above;   /* the one whose spans it has become part of; NULL: none */
     struct cds_list_head below; /* of the topmost one: all that have come below it */
     struct cds_list_head in_below;
-    struct kept_span *first, *last; /* of the topmost one */
-    struct kept_span *root;         /* NULL: not come, or given out */
+    struct span_copy *first, *last; /* of the topmost one */
+    struct span_copy *root;         /* NULL: not come, or given out */
     bool has_half;
     bool is_unjoined;
     struct half half;               /* the root's */
@@ -88,7 +88,7 @@ static inline struct join *join_of(const struct stage *stage)
 void join_advance(struct stage *stage);
 bool join_flush_some(struct stage *stage, unsigned traces);
 
-static inline size_t kept_bytes(const struct kept_span *kept)
+static inline size_t kept_bytes(const struct span_copy *kept)
 {
     return sizeof(*kept) + kept->span.log_capacity;
 }
@@ -99,7 +99,7 @@ struct queued *join_first_of(const struct join *join, enum queue_kind kind);
 struct join_group *join_find_group(const struct join *join, uint64_t id);
 
 /* A list of spans, which are counted already. */
-void join_append(struct join_group *top, struct kept_span *first, struct kept_span *last);
+void join_append(struct join_group *top, struct span_copy *first, struct span_copy *last);
 
 /* The last of its queue, from now on. */
 void join_queue_up(struct join *join, enum queue_kind kind, struct queued *queued);

@@ -89,7 +89,7 @@ static bool tail_has_tag(void *context, const struct trace_span *span, struct te
                          const char *glob)
 {
     const struct span_entry *entry =
-        span_find_tag(&((const struct kept_span *)span->of)->span, key);
+        span_find_tag(&((const struct span_copy *)span->of)->span, key);
 
     (void)context;
     return entry && tail_value_fits(entry, glob);
@@ -112,16 +112,16 @@ static void tail_pass_first(struct tail_stage *tail, struct span *span, const ch
     free(tagged.log);
 }
 
-static struct kept_span *tail_kept_of(const struct trace_span *span)
+static struct span_copy *tail_kept_of(const struct trace_span *span)
 {
-    return (struct kept_span *)(uintptr_t)span->of;
+    return (struct span_copy *)(uintptr_t)span->of;
 }
 
 static void tail_pass_trace(struct tail_stage *tail, const struct trace_model *model,
                             uint32_t first, const char *why)
 {
     for (uint32_t i = 0; i < model->count; i++) {
-        struct kept_span *held = tail_kept_of(&model->spans[i]);
+        struct span_copy *held = tail_kept_of(&model->spans[i]);
 
         if (i == first && *why)
             tail_pass_first(tail, &held->span, why);
@@ -176,7 +176,7 @@ static void tail_decide(void *context, const struct closed_trace *closed)
 static bool tail_hold(struct tail_stage *tail, const struct span *span)
 {
     struct trace_span held_span = trace_span_of(span, tail->names);
-    struct kept_span *held = span_keep(span, 0);
+    struct span_copy *held = span_copy_new(span, 0);
 
     if (!held)
         return false;
