@@ -48,12 +48,12 @@ struct live_reader {
     char host[256], session[256];
     char file_name[48]; /* the prefix of its files in the runtime folder */
     bool is_used, is_own, is_listed, is_attached;
-    bool is_retired;      /* the session stalled: no restart */
-    bool is_renewed;      /* restarts with new parameters */
-    unsigned again;       /* deaths in a row without progress: see AGAIN_MAX */
-    int64_t read_ns;      /* the latest trace time of all children */
-    int64_t began_ns;     /* the start of a child that skips older events; 0: it reads all */
-    struct position from; /* the next child's start; 0: the session's begin */
+    bool is_retired;            /* the session stalled: no restart */
+    bool is_renewed;            /* restarts with new parameters */
+    unsigned again;             /* deaths in a row without progress: see AGAIN_MAX */
+    int64_t read_ns;            /* the latest trace time of all children */
+    int64_t began_ns;           /* the start of a child that skips older events; 0: it reads all */
+    struct trace_position from; /* the next child's start; 0: the session's begin */
     enum reader_state state;
     struct child child;
     pid_t pid; /* of the last child, also after its end */
