@@ -201,7 +201,7 @@ const struct counter counters[] = {
      "Samples of hosts' metrics whose names had not arrived yet."},
     {"metrics_invalid", METRIC_COUNTER, SECTION_NOTES, "metrics unreadable", COUNTS_OFFSET(input.hosts.invalid),
      "Samples of hosts' metrics whose names or values make no sense."},
-    {"metrics_anew", METRIC_COUNTER, SECTION_NOTES, "metrics begun again", COUNTS_OFFSET(input.hosts.anew),
+    {"metrics_anew", METRIC_COUNTER, SECTION_NOTES, "metrics begun again", COUNTS_OFFSET(input.hosts.resets),
      "Samples of hosts' metrics with a counter that is smaller than before."},
     {"metrics_no_room", METRIC_COUNTER, SECTION_NOTES, "metrics without room", COUNTS_OFFSET(input.hosts.no_room),
      "Samples of hosts' metrics from more hosts or groups than there is room for."},

@@ -170,7 +170,7 @@ void stats_file_close(struct stats_file *file)
     *file = (struct stats_file){NULL, -1};
 }
 
-static int create_anew(const char *path)
+static int create_again(const char *path)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
     int fd = open(path, flags, 0666);
@@ -192,7 +192,7 @@ static bool is_stored(int fd)
 /* Returns the file, locked, or -1 with errno set. */
 static int fill(const char *path, const char *text)
 {
-    const int fd = create_anew(path);
+    const int fd = create_again(path);
     int cause;
 
     if (fd < 0)

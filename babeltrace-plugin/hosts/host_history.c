@@ -134,7 +134,7 @@ static void thin_out(struct history *history)
         struct history_sample *sample = history_at(history, i);
 
         if (i <= half) {
-            sample->is_anew |= history_at(history, i - 1)->is_anew;
+            sample->is_reset |= history_at(history, i - 1)->is_reset;
             sample->is_seen = false;
         }
         memmove(history_at(history, to++), sample, size);
@@ -143,7 +143,7 @@ static void thin_out(struct history *history)
 }
 
 /* Returns false when out of memory. */
-static bool begin_anew(struct history *history, uint32_t value_count)
+static bool history_begin_again(struct history *history, uint32_t value_count)
 {
     history->count = 0;
     if (history->samples && history->value_count == value_count)
@@ -157,8 +157,8 @@ static bool begin_anew(struct history *history, uint32_t value_count)
 }
 
 /* Is a counter smaller than it was? */
-static bool is_anew(const struct history *history, const struct history_sample *before,
-                    const uint64_t *values)
+static bool is_reset(const struct history *history, const struct history_sample *before,
+                     const uint64_t *values)
 {
     if (!history->layout)
         return false;
@@ -174,13 +174,13 @@ static bool history_append(struct history *history, int64_t time_ns, bool is_oth
 {
     const struct history_sample *last =
         history->count ? history_at(history, history->count - 1) : NULL;
-    const bool has_begun_anew = last && is_anew(history, last, values);
+    const bool has_begun_anew = last && is_reset(history, last, values);
     struct history_sample *sample;
 
     if (history->count == HISTORY_SAMPLES)
         thin_out(history);
     sample = history_at(history, history->count++);
-    *sample = (struct history_sample){.time_ns = time_ns, .is_anew = is_other || has_begun_anew};
+    *sample = (struct history_sample){.time_ns = time_ns, .is_reset = is_other || has_begun_anew};
     memcpy(sample->values, values, history->value_count * sizeof(*values));
     return has_begun_anew;
 }
@@ -220,7 +220,7 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
     if (!history->samples || count != history->value_count || time_ns <= history_last_ns(history)) {
         if (history->layout && history->layout->count != count)
             history->layout = NULL; /* the names have changed, and did not come */
-        if (!begin_anew(history, count))
+        if (!history_begin_again(history, count))
             return HISTORY_NO_ROOM;
     }
     history->thread = event->thread;
@@ -228,7 +228,7 @@ enum history_added history_add(struct history *history, struct layouts *layouts,
     history->period_ns =
         (event->period_ms < PERIOD_MAX_MS ? event->period_ms : PERIOD_MAX_MS) * 1000000;
     if (history_append(history, time_ns, is_other, values))
-        return HISTORY_ANEW;
+        return HISTORY_RESET;
     return history->layout ? HISTORY_ADDED : HISTORY_UNNAMED;
 }
 
@@ -300,7 +300,7 @@ struct range history_range(struct history *history, unsigned view, int64_t start
 
         if (sample->time_ns <= start_ns)
             break;
-        if (!common || sample->is_anew ||
+        if (!common || sample->is_reset ||
             history_distance(before->time_ns, sample->time_ns) > longest)
             continue;
         if (!sample->is_seen)

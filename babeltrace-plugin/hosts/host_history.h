@@ -56,8 +56,8 @@ void layouts_free(struct layouts *layouts);
 
 struct history_sample {
     int64_t time_ns;
-    bool is_anew; /* of the time before it nothing is known: who counts has begun anew */
-    bool is_seen; /* `views` are computed */
+    bool is_reset; /* of the time before it nothing is known: who counts has begun anew */
+    bool is_seen;  /* `views` are computed */
     float views[HISTORY_VIEWS_MAX]; /* of the time since the sample before; NaN: not known */
     uint64_t values[];
 };
@@ -77,7 +77,7 @@ struct history {
 enum history_added {
     HISTORY_ADDED,
     HISTORY_UNNAMED, /* added: it will be of use when the names come */
-    HISTORY_ANEW,    /* added; a counter is smaller than before */
+    HISTORY_RESET,   /* added; a counter is smaller than before */
     HISTORY_TWICE,   /* another session has recorded it, too */
     HISTORY_INVALID, /* it makes no sense */
     HISTORY_NO_ROOM,
