@@ -180,8 +180,8 @@ class ClusterTest(unittest.TestCase):
         first.wait_state(hosts=["store-1"])
         second = self.peers(broker, "store-2", "--answer").wait_state(hosts=["store-1", "store-2"])
         first.wait_state(hosts=["store-1", "store-2"], away=[])
-        first.say("want 1")
-        wait_until(lambda: first.answers["store-1"], "the answer")
+        first.say("want 1 100000")
+        wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
         # a host that is away is one that a trace may have passed, and gets what it missed
         second.kill()
@@ -302,8 +302,8 @@ class ClusterTest(unittest.TestCase):
         first, second = join("store-1"), join("store-2")
         for peer in (first, second):
             peer.wait_state(hosts=["store-1", "store-2"])
-        first.say("want 1")
-        wait_until(lambda: first.answers["store-1"], "the answer")
+        first.say("want 1 100000")
+        wait_until(lambda: first.answers["store-1"], "the answer to a long message")
 
         # whoever has a password writes in no other's name, and reads no other's answers
         join("store-3", cluster_user="store-2", cluster_password_file=f"{self.folder}/store-2.password").wait_state()
