@@ -24,7 +24,7 @@
 #define ANSWER_MAX     (64 << 20)
 
 struct client {
-    struct peer peer; /* the first member */
+    struct listener_peer peer; /* the first member */
     struct control *control;
     struct watched watched;
     char request[REQUEST_MAX];
@@ -40,7 +40,7 @@ struct control {
     int lock; /* as long as we run, nobody else can have it */
     struct unix_socket socket;
     struct accepting accepting;
-    struct peers peers;
+    struct listener_peers peers;
     struct timer deadline; /* of the peers */
 };
 
@@ -108,7 +108,7 @@ static void end_client(struct client *client)
     free(client);
 }
 
-static void hang_up(void *context, struct peer *peer)
+static void hang_up(void *context, struct listener_peer *peer)
 {
     (void)context;
     end_client((struct client *)peer);
@@ -221,7 +221,7 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
     *control = (struct control){.loop = loop, .answer = answer, .context = context, .lock = -1};
     control->accepting = (struct accepting){.come_in = come_in, .context = control};
     control->peers =
-        (struct peers){.most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = hang_up};
+        (struct listener_peers){.most = CLIENTS_MAX, .time_ms = CLIENT_TIME_MS, .hang_up = hang_up};
     control->deadline = (struct timer){.due = end_late, .context = control};
     peers_begin(&control->peers);
     /* the lock is ours: a socket that is there is that of one that was killed */
@@ -239,7 +239,7 @@ struct control *control_open(struct loop *loop, const char *folder, const char *
 
 void control_close(struct control *control)
 {
-    struct peer *peer, *next;
+    struct listener_peer *peer, *next;
 
     cds_list_for_each_entry_safe(peer, next, &control->peers.list, in_list)
     {

@@ -17,10 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define KIB     INT64_C(1024)
-#define GIB     (KIB * KIB * KIB)
 #define HOUR_US INT64_C(3600000000)
-#define DAY_MS  INT64_C(86400000)
 
 static const char *const sections[KEY_SECTIONS] = {"", "live", "agent", "stat", "work", "host"};
 enum { ALL, LIVE, AGENT, STAT, WORK, HOST };

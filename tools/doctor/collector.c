@@ -123,7 +123,7 @@ static void probe(const struct doctor *doctor, struct transport *transport, cons
 {
     const bool is_kafka = is_kafka_url(shown);
     const int64_t start_ms = clock_ms();
-    struct reply reply = {.outcome = OUTCOME_ACCEPTED};
+    struct transport_reply reply = {.outcome = OUTCOME_ACCEPTED};
 
     transport->probe(transport, &reply);
     if (reply.outcome != OUTCOME_ACCEPTED) {

@@ -307,7 +307,6 @@ void check_clock(const struct doctor *doctor)
 
 /* ---- disk ------------------------------------------------------------------------------------ */
 
-#define MIB    UINT64_C(1048576)
 #define ENOUGH (256 * MIB)
 #define LITTLE (32 * MIB)
 
@@ -339,13 +338,13 @@ static void check_place(const struct doctor *doctor, const char *id, const char 
     left = (uint64_t)disk.f_bavail * disk.f_frsize;
     if (left < needed || disk.f_favail == 0) {
         saw(doctor, LEVEL_BAD, id, "%s: only %" PRIu64 " MiB left, %" PRIu64 " files", folder,
-            left / MIB, (uint64_t)disk.f_favail);
+            left / (uint64_t)MIB, (uint64_t)disk.f_favail);
         mend(doctor, "%s", advice);
     } else if (left < ENOUGH) {
-        saw(doctor, LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left", folder, left / MIB);
+        saw(doctor, LEVEL_NOTE, id, "%s: only %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
         mend(doctor, "%s", advice);
     } else {
-        saw(doctor, LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / MIB);
+        saw(doctor, LEVEL_OK, id, "%s: %" PRIu64 " MiB left", folder, left / (uint64_t)MIB);
     }
 }
 

@@ -198,7 +198,7 @@ static void readers_start(void *context)
     if (reader->starts == 0)
         readers_find_what_was_before(reader);
     if (!readers_reads_on(reader)) {
-        reader->from = (struct position){.time_ns = 0};
+        reader->from = (struct trace_position){.time_ns = 0};
         reader->began_ns = wall_clock_ns();
     }
     if (!readers_start_child(reader)) {
@@ -423,7 +423,8 @@ void readers_relay_down(struct readers *readers)
         struct live_reader *reader = &readers->readers[i];
 
         reader->is_listed = false;
-        reader->from = (struct position){.time_ns = 0}; /* another one has nothing of before */
+        reader->from =
+            (struct trace_position){.time_ns = 0}; /* another one has nothing of before */
         if (reader->is_used && reader->state == READER_WAITING)
             timer_clear(readers->loop, &reader->timer);
     }

@@ -48,12 +48,12 @@ struct live_reader {
     char host[256], session[256];
     char file_name[48]; /* of its files in the runtime folder */
     bool is_used, is_own, is_listed, is_attached;
-    bool is_retired;      /* its session stood still: not started again */
-    bool is_renewed;      /* to be restarted with other parameters */
-    unsigned again;       /* what has died in a row without getting on: see AGAIN_MAX */
-    int64_t read_ns;      /* trace time, of all children: the latest */
-    int64_t began_ns;     /* when one has begun that reads nothing of before; 0: all is read */
-    struct position from; /* where the next one goes on; 0: from the begin */
+    bool is_retired;  /* its session stood still: not started again */
+    bool is_renewed;  /* to be restarted with other parameters */
+    unsigned again;   /* what has died in a row without getting on: see AGAIN_MAX */
+    int64_t read_ns;  /* trace time, of all children: the latest */
+    int64_t began_ns; /* when one has begun that reads nothing of before; 0: all is read */
+    struct trace_position from; /* where the next one goes on; 0: from the begin */
     enum reader_state state;
     struct child child;
     pid_t pid; /* of the last child, also when it has ended */

@@ -25,7 +25,7 @@
 
 static const char *const services[SERVICES_MAX] = {"live", "agent"};
 
-struct watch {
+struct stat_watch {
     const struct options *options;
     const char *folder; /* of the services' sockets */
     struct names *names;
@@ -52,7 +52,7 @@ static json_t *by_source(const json_t *answer)
 }
 
 /* A service that is not there is no error. Returns whether it answers. */
-static bool ask_service(struct watch *watch, int i)
+static bool ask_service(struct stat_watch *watch, int i)
 {
     struct report_service *service = &watch->report.services[i];
     struct error error;
@@ -70,7 +70,7 @@ static bool ask_service(struct watch *watch, int i)
     return watch->now[i] != NULL;
 }
 
-static bool ask_services(struct watch *watch)
+static bool ask_services(struct stat_watch *watch)
 {
     bool one_answers = false;
 
@@ -90,7 +90,7 @@ static uint64_t count_since(const json_t *now, const json_t *before, const char 
 }
 
 /* All that it tells is added before anything is removed. */
-static bool add_source(struct watch *watch, const json_t *now, const json_t *before)
+static bool add_source(struct stat_watch *watch, const json_t *now, const json_t *before)
 {
     struct report *report = &watch->report;
     const double seconds = json_number_value(json_object_get(now, "seconds")) -
@@ -111,7 +111,7 @@ static bool add_source(struct watch *watch, const json_t *now, const json_t *bef
     return true;
 }
 
-static bool add_service(struct watch *watch, int i)
+static bool add_service(struct stat_watch *watch, int i)
 {
     const char *source;
     json_t *document;
@@ -132,7 +132,7 @@ static bool add_service(struct watch *watch, int i)
     return true;
 }
 
-static void begin_interval(struct watch *watch)
+static void begin_interval(struct stat_watch *watch)
 {
     for (int i = 0; i < SERVICES_MAX; i++) {
         json_decref(watch->before[i]);
@@ -142,7 +142,7 @@ static void begin_interval(struct watch *watch)
 }
 
 /* The interval until now, as the services have told it. Returns false after it has said why. */
-static bool end_interval(struct watch *watch, double seconds)
+static bool end_interval(struct stat_watch *watch, double seconds)
 {
     struct report *report = &watch->report;
     bool done = true;
@@ -177,7 +177,7 @@ static void sleep_until(int64_t end_ms)
 
 /* Asks now and then, so that services go on counting; the answer at the end is used. Returns false
  * if none answers any more. */
-static bool wait_for_interval(struct watch *watch, int64_t interval_ms)
+static bool wait_for_interval(struct stat_watch *watch, int64_t interval_ms)
 {
     const int64_t end_ms = clock_ms() + interval_ms;
 
@@ -191,7 +191,7 @@ static bool wait_for_interval(struct watch *watch, int64_t interval_ms)
     return true;
 }
 
-static int run(struct watch *watch)
+static int run(struct stat_watch *watch)
 {
     bool goes_on = !watch->options->once || wait_for_interval(watch, COMPLETE_MS);
 
@@ -207,7 +207,7 @@ static int run(struct watch *watch)
     return 0;
 }
 
-static void end(struct watch *watch)
+static void end(struct stat_watch *watch)
 {
     for (int i = 0; i < SERVICES_MAX; i++) {
         json_decref(watch->report.services[i].account);
@@ -220,7 +220,7 @@ static void end(struct watch *watch)
 
 int watch_services(const struct options *options, const char *folder)
 {
-    struct watch watch = {.options = options, .folder = folder, .report.is_live = true};
+    struct stat_watch watch = {.options = options, .folder = folder, .report.is_live = true};
     int status = 1;
 
     watch.names = names_new(NAMES_MAX, NAMES_BYTES);

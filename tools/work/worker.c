@@ -91,8 +91,8 @@ static void worker_print_exporter(struct printer *printer, const struct exporter
         const struct counter *counter = &counters[i];
 
         if (counter->section == SECTION_SPANS || counter->section == SECTION_SPOOL)
-            worker_print(printer, "blkin_", counter->name, counter->kind == COUNTER, counter->help,
-                         counter_value(counter, &counts));
+            worker_print(printer, "blkin_", counter->name, counter->kind == METRIC_COUNTER,
+                         counter->help, counter_value(counter, &counts));
     }
 }
 
