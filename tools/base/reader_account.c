@@ -86,7 +86,8 @@ void counts_add(struct counts *sum, const struct counts *part)
     sum->output.spool.in_use |= sum->output.spool.spans != 0;
 }
 
-/* What is not found again has left the spool after the last account: how, nobody knows. */
+/* Spans that the next run does not find have left the spool after the last account, with an unknown
+ * result. */
 void counts_follow(struct counts *sum, const struct counts *part)
 {
     const uint64_t left = sum->output.spool.waiting;
@@ -114,7 +115,7 @@ void counts_hand_over(struct counts *counts)
     counts->output.spool.waiting = in_spool;
 }
 
-uint64_t counts_bury(struct counts *counts)
+uint64_t counts_close(struct counts *counts)
 {
     const uint64_t waited = counts->output.waiting;
 

@@ -22,7 +22,7 @@
 struct stat_table {
     const struct report *report;
     size_t label;
-    int detail; /* columns of no more than this are shown */
+    int detail; /* the highest detail of shown columns */
     double self_sum;
 };
 
@@ -71,9 +71,9 @@ static struct figure share_cell(const struct stat_table *table, const struct sta
 
 static const struct column {
     const char *title;
-    int detail; /* 0: shown on any terminal, 1: from 80 columns on, 2: on a wide one */
+    int detail; /* 0: on any terminal; 1: from 80 columns on; 2: on a wide one */
     struct figure (*cell)(const struct stat_table *table, const struct statistics_row *row);
-    size_t histogram; /* without a cell(): of this histogram */
+    size_t histogram; /* the histogram of a column without cell() */
     double q;
 } columns_of_table[] = {
 #define DURATION offsetof(struct statistics_row, duration)
@@ -134,7 +134,7 @@ static void put_cells(const struct stat_table *table, const struct statistics_ro
     putchar('\n');
 }
 
-/* What there is no room for, as one row. Out of memory: returns false. */
+/* Prints the operations beyond the screen as one row. Returns false when out of memory. */
 static bool put_rest(const struct stat_table *table, const struct operation *rows, size_t count)
 {
     struct statistics_row rest = {.spans = 0};
@@ -154,7 +154,7 @@ static size_t lines_of(size_t length, size_t width)
     return length ? (length + width - 1) / width : 1;
 }
 
-/* Whole, over several lines if need be; returns how many. */
+/* Prints the whole text. Returns the number of lines. */
 static size_t put_whole(const char *text, size_t width)
 {
     fputs(text, stdout);

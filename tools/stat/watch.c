@@ -1,8 +1,6 @@
 /*
- * The live part of blkin stat.
- *
- * Each service tells what it has counted since somebody began to ask. An interval is what it tells
- * now, without what it told before.
+ * The live part of blkin stat. Each service answers with its counts since the first request. An
+ * interval is the difference of two answers.
  *
  * SPDX-License-Identifier: BSD-2-Clause
  */
@@ -18,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#define ASK_MS      5000 /* services count for 10 s after they were asked */
-#define COMPLETE_MS 2500 /* self times come when a trace is complete, which takes 2 s */
+#define ASK_MS      5000 /* services count for 10 s after a request */
+#define COMPLETE_MS 2500 /* self times need complete traces, which takes 2 s */
 #define NAMES_MAX   65536
 #define NAMES_BYTES ((size_t)16 << 20)
 
@@ -27,17 +25,17 @@ static const char *const services[SERVICES_MAX] = {"live", "agent"};
 
 struct stat_watch {
     const struct options *options;
-    const char *folder; /* of the services' sockets */
+    const char *folder; /* with the services' sockets */
     struct names *names;
     struct statistics *statistics;
-    json_t *before[SERVICES_MAX]; /* documents by their sources: when the interval began */
+    json_t *before[SERVICES_MAX]; /* the documents at the begin of the interval, by source */
     json_t *now[SERVICES_MAX];
     struct report report;
 };
 
 /* ---- asking ---------------------------------------------------------------------------------- */
 
-/* {SOURCE: document, ...} of an answer to "statistics"; NULL stays NULL. */
+/* Returns {SOURCE: document, ...} from an answer to "statistics", or NULL for NULL. */
 static json_t *by_source(const json_t *answer)
 {
     const json_t *sources = json_object_get(answer, "sources");
@@ -51,7 +49,7 @@ static json_t *by_source(const json_t *answer)
     return map;
 }
 
-/* A service that is not there is no error. Returns whether it answers. */
+/* Returns whether the service answers. A missing service is no error. */
 static bool ask_service(struct stat_watch *watch, int i)
 {
     struct report_service *service = &watch->report.services[i];
@@ -89,7 +87,7 @@ static uint64_t count_since(const json_t *now, const json_t *before, const char 
     return count > was ? count - was : 0;
 }
 
-/* All that it tells is added before anything is removed. */
+/* Adds the new document before it subtracts the old one. */
 static bool add_source(struct stat_watch *watch, const json_t *now, const json_t *before)
 {
     struct report *report = &watch->report;
@@ -141,7 +139,7 @@ static void begin_interval(struct stat_watch *watch)
     }
 }
 
-/* The interval until now, as the services have told it. Returns false after it has said why. */
+/* Makes the report of the interval until now. Returns false after printing the reason. */
 static bool end_interval(struct stat_watch *watch, double seconds)
 {
     struct report *report = &watch->report;
@@ -175,8 +173,8 @@ static void sleep_until(int64_t end_ms)
         (void)nanosleep(&rest, NULL);
 }
 
-/* Asks now and then, so that services go on counting; the answer at the end is used. Returns false
- * if none answers any more. */
+/* Asks repeatedly, so that services continue to count. Returns false if no service answers any
+ * more. */
 static bool wait_for_interval(struct stat_watch *watch, int64_t interval_ms)
 {
     const int64_t end_ms = clock_ms() + interval_ms;
