@@ -23,7 +23,6 @@ void print_string(struct printer *printer, const char *string);
         .buffer = {(array), 0, sizeof(array), sizeof(array) } \
     }
 
-/* Formats a short text. */
 void print(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints a label in Prometheus' text format, KEY="VALUE". The value may be any bytes; the page is
