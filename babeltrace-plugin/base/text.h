@@ -96,7 +96,7 @@ static inline char *text_copy(char *at, struct text text)
 }
 
 /* Copies the text to *at, moves *at to the end of the copy, and returns the copy. */
-static inline struct text text_keep(char **at, struct text text)
+static inline struct text text_copy_to(char **at, struct text text)
 {
     const struct text kept = {*at, text.length};
 

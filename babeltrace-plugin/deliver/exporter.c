@@ -283,7 +283,7 @@ static void exporter_say_dropped(struct exporter *exporter)
         exporter->callbacks.report(exporter->callbacks.context, message.text);
 }
 
-static void exporter_say_kept(struct exporter *exporter)
+static void exporter_say_spooled(struct exporter *exporter)
 {
     const uint64_t kept = spool_counts(exporter->spool).spool.waiting;
     struct error message;
@@ -304,7 +304,7 @@ bool exporter_close(struct exporter *exporter, struct error *error)
     exporter_end(exporter, exporter->options.flush_timeout_ms);
     exporter_say_dropped(exporter);
     if (exporter->spool)
-        exporter_say_kept(exporter);
+        exporter_say_spooled(exporter);
     if (!exporter->senders.is_durable)
         *error = exporter->senders.error;
     return exporter->senders.is_durable;

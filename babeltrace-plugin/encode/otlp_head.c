@@ -100,11 +100,11 @@ bool otlp_make_head(struct head *head, const struct resource *resource)
                            : otlp_write_own_head(head->data, resource, &head->cut);
     head->length = (size_t)(at - head->data);
     head->of.message = resource->message; /* non-NULL: the resource is foreign */
-    head->of.whole = text_keep(&at, resource->whole);
-    head->of.scope = text_keep(&at, resource->scope);
-    head->of.service = text_keep(&at, resource->service);
-    head->of.version = text_keep(&at, resource->version);
-    head->of.host = text_keep(&at, resource->host);
-    head->of.ip = text_keep(&at, resource->ip);
+    head->of.whole = text_copy_to(&at, resource->whole);
+    head->of.scope = text_copy_to(&at, resource->scope);
+    head->of.service = text_copy_to(&at, resource->service);
+    head->of.version = text_copy_to(&at, resource->version);
+    head->of.host = text_copy_to(&at, resource->host);
+    head->of.ip = text_copy_to(&at, resource->ip);
     return true;
 }

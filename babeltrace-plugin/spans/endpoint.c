@@ -111,8 +111,8 @@ static struct endpoint_entry *entry_new(struct text service, struct text ip, int
     if (!entry)
         return NULL;
     bytes = (char *)(entry + 1);
-    entry->endpoint.service = text_keep(&bytes, service);
-    entry->ip = text_keep(&bytes, ip);
+    entry->endpoint.service = text_copy_to(&bytes, service);
+    entry->ip = text_copy_to(&bytes, ip);
     entry->port = port;
     entry->endpoint.port = checked_port(port);
     entry->endpoint.hash = endpoint_hash(0, service, ip, port);
