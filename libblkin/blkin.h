@@ -15,8 +15,8 @@
  *         return error;
  *     }
  *
- * A span is memory of the caller, on the stack or inside a request. The library allocates nothing,
- * takes no lock and sends nothing. A span needs no call that releases it: a span that never ends is
+ * A span is memory of the caller, on the stack or inside a request. It allocates nothing, takes no
+ * lock and sends nothing, except for first spans (see "Threads and signals"). A span needs no call that releases it: a span that never ends is
  * never recorded. One thread may begin a span and another thread may end it, but two threads must
  * not use one span at the same time. Do not copy a span: use its address.
  *
@@ -40,8 +40,8 @@
  *
  * Threads and signals. Any thread may call every function. A signal handler may call
  * blkin_current(), and on spans of its own the functions on spans, except those that format a text
- * or an address. The first span of a process loads the LTTng provider: call blkin_init() before.
- * The first span of a thread allocates: call blkin_init_thread() before.
+ * or an address. The first span of a process takes a lock and opens the library: call blkin_init()
+ * before. The first span of a thread allocates: call blkin_init_thread() before.
  *
  * Functions keep errno. With -DBLKIN_DISABLE, all functions are empty and need no library. Files
  * with and without it may pass spans to each other. doc/library.md is the guide;

@@ -13,8 +13,8 @@
  *    Nothing else goes wrong: while no session and no recorder is on, recording does nothing.
  *  - Every function may be called from any thread at any time. Two threads that write the same
  *    struct at the same time need a lock of their own.
- *  - No function is async-signal-safe unless it says so. (LTTng-UST tracepoints are, but the first
- *    call of a process may load the provider with dlopen(3).)
+ *  - No function is async-signal-safe unless it says so: the first record of a process and of a
+ *    thread takes a lock and allocates.
  *  - A trace id of 0 means "not traced": recording on such a trace does nothing and returns 0.
  *
  * -DBLKIN_DISABLE makes every function here an inline one, and needs no library: nothing is
