@@ -40,16 +40,11 @@ static inline void set_state(struct blkin_span *span, uint8_t state)
 
 /* ---- begin ---- */
 
-static bool has_ids(const struct blkin_context *context)
-{
-    return context && (context->trace_id | context->trace_id_high);
-}
-
 /* Sets the span's ids: in the trace of parent, or in a new one. */
 static HOT void set_ids(struct blkin_context *context, const struct blkin_context *parent,
                         struct blkin_thread *thread)
 {
-    if (has_ids(parent)) {
+    if (parent && blkin_has_trace_(parent)) {
         const uint64_t parent_id = parent->span_id; /* parent may be context */
 
         *context = *parent;

@@ -16,9 +16,10 @@
  *     }
  *
  * A span is memory of the caller, on the stack or inside a request. It allocates nothing, takes no
- * lock and sends nothing, except for first spans (see "Threads and signals"). A span needs no call that releases it: a span that never ends is
- * never recorded. One thread may begin a span and another thread may end it, but two threads must
- * not use one span at the same time. Do not copy a span: use its address.
+ * lock and sends nothing, except for first spans (see "Threads and signals"). A span needs no call
+ * that releases it: a span that never ends is never recorded. One thread may begin a span and
+ * another thread may end it, but two threads must not use one span at the same time. Do not copy a
+ * span: use its address.
  *
  * Parents. Any number of threads may begin children below one span, or read its context, without a
  * lock: from its begin until its memory is used for something else. The parent may have ended.

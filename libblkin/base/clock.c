@@ -26,11 +26,11 @@ static struct blkin_clock_line lines[LINES] = {
 
 struct blkin_clock blkin_clock = {.line = lines};
 
-uint64_t blkin_monotonic_ns(void)
+uint64_t blkin_clock_read(clockid_t clock)
 {
-    struct timespec now;
+    struct timespec now = {0};
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 

@@ -45,8 +45,13 @@ struct blkin_clock {
 
 extern __attribute__((visibility("hidden"))) struct blkin_clock blkin_clock;
 
-/* ns of CLOCK_MONOTONIC, from the kernel. */
-uint64_t blkin_monotonic_ns(void);
+/* The ns of clock_gettime(2). */
+uint64_t blkin_clock_read(clockid_t clock);
+
+static inline uint64_t blkin_monotonic_ns(void)
+{
+    return blkin_clock_read(CLOCK_MONOTONIC);
+}
 
 /* The CPU's counter, whether it can be trusted or not; 0 on other processors. */
 static inline uint64_t blkin_counter(void)

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 _Thread_local struct blkin_thread blkin_thread = {.id_counter = BLKIN_ID_COUNTER_UNSEEDED};
@@ -23,11 +22,7 @@ const uint64_t blkin_id_factors[2] = {BLKIN_ID_FACTOR, BLKIN_ID_STEP};
 /* For kernels and sandboxes without getrandom(2). The seed differs by process, thread and time. */
 static uint64_t weak_seed(const void *address)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return ((uint64_t)now.tv_sec << 32) ^ ((uint64_t)now.tv_nsec << 20) ^
-           ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
+    return (blkin_monotonic_ns() << 20) ^ ((uint64_t)getpid() << 44) ^ (uintptr_t)address;
 }
 
 void blkin_thread_seed(struct blkin_thread *thread)

@@ -178,19 +178,11 @@ void blkin_set_version(const char *new_version)
     __atomic_store_n(&version, new_version ? new_version : "", __ATOMIC_RELEASE);
 }
 
-static uint64_t realtime_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 static void record_process(const struct blkin_provider *provider)
 {
     struct blkin_thread *thread = blkin_this_thread();
     const struct blkin_process_event event = {
-        .realtime = realtime_ns(),
+        .realtime = blkin_clock_read(CLOCK_REALTIME),
         .monotonic = blkin_monotonic_ns(),
         .thread = thread->number,
         .sequence = ++thread->sequence,

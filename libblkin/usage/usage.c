@@ -241,14 +241,6 @@ static struct blkin_usage difference(const struct blkin_usage *from, const struc
     return rest;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec time = {0};
-
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
-}
-
 /* Not the times: where the kernel accounts CPU time by ticks, they are late. */
 static void read_counts(struct meter *meter, struct blkin_usage *usage)
 {
@@ -275,7 +267,7 @@ static struct blkin_usage read_at_begin(struct meter *meter, uint64_t *now_ns)
     struct blkin_usage usage = {0};
 
     read_counts(meter, &usage);
-    usage.ns[USAGE_CPU] = cpu_ns();
+    usage.ns[USAGE_CPU] = blkin_clock_read(CLOCK_THREAD_CPUTIME_ID);
     usage.ns[USAGE_WALL] = *now_ns = blkin_clock_now();
     return difference(&usage, &meter->charged);
 }
@@ -285,7 +277,7 @@ static struct blkin_usage read_at_end(struct meter *meter, uint64_t now_ns)
 {
     struct blkin_usage usage = {.ns[USAGE_WALL] = now_ns};
 
-    usage.ns[USAGE_CPU] = cpu_ns();
+    usage.ns[USAGE_CPU] = blkin_clock_read(CLOCK_THREAD_CPUTIME_ID);
     read_counts(meter, &usage);
     return difference(&usage, &meter->charged);
 }
